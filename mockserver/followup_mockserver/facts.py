@@ -1,0 +1,23 @@
+"""What happened. A rule publishes a fact once; webhooks, messages and reminders follow from it, in rooms of their own."""
+
+from typing import Any
+
+import attrs
+from followup import Patient
+
+
+@attrs.frozen(kw_only=True)
+class Fact:
+    """Something that happened to an object.
+
+    Attributes:
+        type: one of the outbound event types (specification, section 6.2).
+        name: name of the object in a webhook's ``data``, such as ``appointment``.
+        about: the object, a result class of the SDK.
+        patient: the patient concerned, if there is one.
+    """
+
+    type: str
+    name: str
+    about: Any
+    patient: Patient | None = None

@@ -1,0 +1,45 @@
+"""What can be due later. A job is data: it names the object that it concerns, and the engine knows how to run it."""
+
+from typing import ClassVar
+
+import attrs
+
+
+@attrs.frozen
+class SendReminder:
+    """Remind a patient of an appointment."""
+
+    kind: ClassVar[str] = "reminder"
+    about: str
+    """Id of the appointment."""
+    hours_before: float
+
+
+@attrs.frozen
+class SendPostVisitMessage:
+    """Write to a patient after a visit."""
+
+    kind: ClassVar[str] = "post_visit"
+    about: str
+    """Id of the visit."""
+
+
+@attrs.frozen
+class AskForMissingData:
+    """Write to a patient for what an intake request is missing."""
+
+    kind: ClassVar[str] = "intake"
+    about: str
+    """Id of the intake request."""
+
+
+@attrs.frozen
+class AttemptDelivery:
+    """Try to send a webhook."""
+
+    kind: ClassVar[str] = "delivery"
+    about: str
+    """Id of the webhook delivery."""
+
+
+Job = SendReminder | SendPostVisitMessage | AskForMissingData | AttemptDelivery

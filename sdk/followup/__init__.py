@@ -1,0 +1,94 @@
+"""Python SDK of the patient follow-up service: typed, synchronous and asynchronous."""
+
+from followup._version import __version__
+from followup.client import AsyncFollowUp, FollowUp
+from followup.errors import (
+    APIConnectionError,
+    APIStatusError,
+    APITimeoutError,
+    AuthenticationError,
+    ConfigurationError,
+    ConflictError,
+    FollowUpError,
+    IdempotencyError,
+    InternalServerError,
+    InvalidRequestError,
+    NotFoundError,
+    PaginationError,
+    PermissionDeniedError,
+    RateLimitError,
+    ResponseDecodeError,
+    WebhookSignatureError,
+)
+from followup.models import ResponseInfo
+from followup.operation import NOT_GIVEN, NotGiven
+from followup.pagination import AsyncPage, Page
+from followup.resources.account import Account, ApiKey
+from followup.resources.appointments import Appointment
+from followup.resources.doctors import Doctor, DoctorInput
+from followup.resources.events import (
+    Event,
+    EventBatch,
+    EventBatchError,
+    EventInput,
+    EventOutcome,
+    EventResult,
+    EventSourceInput,
+)
+from followup.resources.intake_requests import ContactInput, CoverageInput, IntakeRequest, SenderInput
+from followup.resources.patients import Patient, PatientInput
+from followup.resources.treatments import Treatment
+from followup.resources.visits import Visit
+from followup.resources.webhook_deliveries import WebhookDelivery
+from followup.resources.webhook_endpoints import DeletedObject, DeliveryFailure, WebhookEndpoint
+
+__all__ = [
+    "NOT_GIVEN",
+    "APIConnectionError",
+    "APIStatusError",
+    "APITimeoutError",
+    "Account",
+    "ApiKey",
+    "Appointment",
+    "AsyncFollowUp",
+    "AsyncPage",
+    "AuthenticationError",
+    "ConfigurationError",
+    "ConflictError",
+    "ContactInput",
+    "CoverageInput",
+    "DeletedObject",
+    "DeliveryFailure",
+    "Doctor",
+    "DoctorInput",
+    "Event",
+    "EventBatch",
+    "EventBatchError",
+    "EventInput",
+    "EventOutcome",
+    "EventResult",
+    "EventSourceInput",
+    "FollowUp",
+    "FollowUpError",
+    "IdempotencyError",
+    "IntakeRequest",
+    "InternalServerError",
+    "InvalidRequestError",
+    "NotFoundError",
+    "NotGiven",
+    "Page",
+    "PaginationError",
+    "Patient",
+    "PatientInput",
+    "PermissionDeniedError",
+    "RateLimitError",
+    "ResponseDecodeError",
+    "ResponseInfo",
+    "SenderInput",
+    "Treatment",
+    "Visit",
+    "WebhookDelivery",
+    "WebhookEndpoint",
+    "WebhookSignatureError",
+    "__version__",
+]

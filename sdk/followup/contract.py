@@ -1,0 +1,55 @@
+"""What the service's contract says beyond Python's types: versions, limits, id prefixes and formats.
+
+The resource declarations are annotated with these; the SDK reads them to check and encode what goes out, and the mock
+server to validate what comes in and to write its OpenAPI document.
+"""
+
+from typing import Annotated
+
+import attrs
+
+SERVICE_VERSION = "2026-09-28"
+"""The current dated version (specification, section 9)."""
+
+MAX_PAGE_SIZE = 100
+DEFAULT_PAGE_SIZE = 10
+MAX_EVENTS_PER_BATCH = 100
+
+
+@attrs.frozen
+class IdPrefix:
+    """The string is an id: its prefix, and the ``object`` value of what it names (specification, section 2)."""
+
+    prefix: str
+    object: str
+
+
+@attrs.frozen
+class Format:
+    """The string has a format of its own: ``email`` or ``https-url``."""
+
+    name: str
+
+
+@attrs.frozen
+class Limits:
+    """Bounds of a number, or of the length of an array."""
+
+    minimum: int
+    maximum: int
+
+
+AccountId = Annotated[str, IdPrefix("org_", "account")]
+PatientId = Annotated[str, IdPrefix("pat_", "patient")]
+DoctorId = Annotated[str, IdPrefix("doc_", "doctor")]
+AppointmentId = Annotated[str, IdPrefix("apt_", "appointment")]
+VisitId = Annotated[str, IdPrefix("vis_", "visit")]
+IntakeRequestId = Annotated[str, IdPrefix("int_", "intake_request")]
+TreatmentId = Annotated[str, IdPrefix("trt_", "treatment")]
+EventId = Annotated[str, IdPrefix("evt_", "event")]
+WebhookEndpointId = Annotated[str, IdPrefix("we_", "webhook_endpoint")]
+WebhookDeliveryId = Annotated[str, IdPrefix("whd_", "webhook_delivery")]
+
+Email = Annotated[str, Format("email")]
+HttpsUrl = Annotated[str, Format("https-url")]
+PageLimit = Annotated[int, Limits(1, MAX_PAGE_SIZE)]

@@ -1,0 +1,285 @@
+"""The error tree, and how an answer of the service becomes one of its errors (specification, section 7).
+
+::
+
+    FollowUpError
+    ├── ConfigurationError            no key, no base URL, or one that cannot be used (also a ValueError)
+    ├── APIConnectionError            no answer arrived
+    │   └── APITimeoutError           ... in time
+    ├── APIStatusError                an answer that is not a success
+    │   ├── InvalidRequestError       400
+    │   ├── IdempotencyError          400, type idempotency_error
+    │   ├── EventBatchError           400 or 500 of events.create (in resources/events.py, beside its results)
+    │   ├── AuthenticationError       401
+    │   ├── PermissionDeniedError     403
+    │   ├── NotFoundError             404
+    │   ├── ConflictError             409
+    │   ├── RateLimitError            429
+    │   └── InternalServerError       5xx
+    ├── ResponseDecodeError           a success that is not what the contract says
+    ├── PaginationError               a cursor that does not move
+    └── WebhookSignatureError         a webhook that must not be trusted
+"""
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+import httpx
+
+WasSent = Literal["no", "maybe", "yes"]
+
+
+class FollowUpError(Exception):
+    """Base of every error that this package raises on purpose.
+
+    All of them pickle and hold plain data: never an API key, a request body or an open response.
+    """
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("followup."):
+            # Tracebacks show the name that a user imports and catches.
+            cls.__module__ = "followup"
+
+    def __reduce__(self) -> tuple[Callable[..., BaseException], tuple[Any, ...]]:
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(cls: type[FollowUpError], args: tuple[Any, ...], state: dict[str, Any]) -> FollowUpError:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+FollowUpError.__module__ = "followup"
+
+
+class ConfigurationError(FollowUpError, ValueError):
+    """A client cannot be built from what it was given: the message names the option and what would be right."""
+
+
+class WebhookSignatureError(FollowUpError):
+    """A webhook request that must not be trusted (specification, section 6.2, Signature).
+
+    Attributes:
+        reason: which check failed: ``missing_header``, ``malformed_header``, ``malformed_payload``, ``too_old``,
+            ``too_new`` or ``wrong_signature``.
+    """
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class CallError(FollowUpError):
+    """Base of the errors of a call: what a caller needs to resume it safely.
+
+    Attributes:
+        operation: name of the operation, such as ``patients.create``.
+        idempotency_key: the key that every attempt carried; send it again to be sure that nothing is done twice.
+            None for operations that take none.
+        attempts: how many times the request was tried.
+        was_sent: ``"no"``: it never left this machine; ``"yes"``: the service answered; ``"maybe"``: neither is known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operation: str = "",
+        idempotency_key: str | None = None,
+        attempts: int = 0,
+        was_sent: WasSent = "no",
+    ) -> None:
+        super().__init__(message)
+        self.operation = operation
+        self.idempotency_key = idempotency_key
+        self.attempts = attempts
+        self.was_sent: WasSent = was_sent
+
+
+class APIConnectionError(CallError):
+    """No answer arrived: the service could not be reached, or the connection broke."""
+
+
+class APITimeoutError(APIConnectionError):
+    """No answer arrived within ``timeout``, or the whole call was not done within ``deadline``."""
+
+
+class ResponseDecodeError(CallError):
+    """A 2xx answer that is not what the contract says: HTML, truncated JSON, a missing or wrong field.
+
+    The request was carried out; the text names what was found, and never shows the body.
+
+    Attributes:
+        status_code: HTTP status of the answer.
+        request_id: the service's id of the request, to quote to its support.
+    """
+
+    def __init__(
+        self, message: str, *, status_code: int, request_id: str | None = None, **call: Any
+    ) -> None:
+        super().__init__(message, **call)
+        self.status_code = status_code
+        self.request_id = request_id
+
+
+class PaginationError(CallError):
+    """The service's pages lead nowhere: a cursor that does not move, or a page without items that promises more."""
+
+
+class APIStatusError(CallError):
+    """The service answered with an error (specification, section 7).
+
+    The text shows the service's message without the values that were sent and without what looks like personal
+    data; ``message`` has it as it came.
+
+    Attributes:
+        status_code: HTTP status.
+        type: error type, such as ``invalid_request_error``; None where the answer names none.
+        code: stable error code, such as ``resource_missing``; None where the answer names none.
+        message: the service's explanation; None where the answer has none.
+        param: path of the field concerned, such as ``patient.phone``; None where the answer names none.
+        request_id: the service's id of the request, to quote to its support.
+        headers: headers of the answer; their case does not matter.
+        body: the decoded JSON body, or None where it was no JSON.
+        retry_after: seconds the service asked to wait before the next request; None where it did not ask.
+    """
+
+    def __init__(
+        self,
+        *,
+        status_code: int,
+        headers: Mapping[str, str] | None = None,
+        body: Any = None,
+        operation: str = "",
+        idempotency_key: str | None = None,
+        attempts: int = 0,
+        was_sent: WasSent = "yes",
+        sent_values: Iterable[str] = (),
+    ) -> None:
+        self.status_code = status_code
+        self.headers = httpx.Headers(headers)
+        self.body = body
+        self.type, self.code, self.message, self.param = _error_fields(body)
+        self.request_id = self.headers.get("request-id")
+        self.retry_after = parse_retry_after(self.headers.get("retry-after"))
+        super().__init__(
+            self._text(operation, attempts, sent_values),
+            operation=operation,
+            idempotency_key=idempotency_key,
+            attempts=attempts,
+            was_sent=was_sent,
+        )
+
+    def _text(self, operation: str, attempts: int, sent_values: Iterable[str]) -> str:
+        parts = [str(self.status_code)]
+        parts += [name for name in (self.type, self.code and f"({self.code})") if name]
+        text = " ".join(parts)
+        if self.message:
+            text += f": {masked(self.message, sent_values)}"
+        if self.param:
+            text += f" [param {masked(self.param, sent_values)}]"
+        context = [operation] if operation else []
+        if self.request_id:
+            context.append(f"request {self.request_id}")
+        if attempts > 1:
+            context.append(f"{attempts} attempts")
+        return f"{text} [{', '.join(context)}]" if context else text
+
+
+class InvalidRequestError(APIStatusError):
+    """400: the request is not valid; ``param`` names the field."""
+
+
+class IdempotencyError(APIStatusError):
+    """400, type ``idempotency_error``: the idempotency key was used before with a different request."""
+
+
+class AuthenticationError(APIStatusError):
+    """401: the key is missing, invalid, revoked or expired."""
+
+
+class PermissionDeniedError(APIStatusError):
+    """403: the key lacks the scope, or the organization the service line, that the operation needs."""
+
+
+class NotFoundError(APIStatusError):
+    """404: the object does not exist."""
+
+
+class ConflictError(APIStatusError):
+    """409: another request with the same idempotency key is in progress."""
+
+
+class RateLimitError(APIStatusError):
+    """429: more requests than the service takes in a minute; ``retry_after`` says how long to wait."""
+
+
+class InternalServerError(APIStatusError):
+    """5xx: the service failed; the same idempotency key makes it safe to try again."""
+
+
+_BY_STATUS: dict[int, type[APIStatusError]] = {
+    400: InvalidRequestError,
+    401: AuthenticationError,
+    403: PermissionDeniedError,
+    404: NotFoundError,
+    409: ConflictError,
+    429: RateLimitError,
+}
+
+
+def status_error_class(status_code: int, body: Any) -> type[APIStatusError]:
+    """The class of the tree that stands for an answer with this status and decoded body."""
+    if status_code == 400 and _error_fields(body)[0] == "idempotency_error":
+        return IdempotencyError
+    if status_code >= 500:
+        return InternalServerError
+    return _BY_STATUS.get(status_code, APIStatusError)
+
+
+def parse_retry_after(value: str | None) -> float | None:
+    """Seconds to wait from a ``Retry-After`` header: a number of seconds or an HTTP date; None if it is neither."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+_EMAIL = re.compile(r"[^\s@<>\"']+@[^\s@<>\"']+")
+_SHORTEST_TELLING = 3
+_LONG_NUMBER = re.compile(r"\+?\d(?:[ .()/-]?\d){5,}")
+
+
+def masked(text: str, sent_values: Iterable[str] = ()) -> str:
+    """The text without the values that were sent, and without what looks like an e-mail address or a long number."""
+    for value in sorted(sent_values, key=len, reverse=True):
+        if len(value) >= _SHORTEST_TELLING:
+            text = text.replace(value, "…")
+    return _LONG_NUMBER.sub("…", _EMAIL.sub("…", text))
+
+
+def _error_fields(body: Any) -> tuple[str | None, str | None, str | None, str | None]:
+    """Type, code, message and param of an error body: what is inside ``error`` is not part of the contract."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, str):
+        return None, None, error, None
+    if not isinstance(error, dict):
+        return None, None, None, None
+    kind, code, message, param = (
+        value if isinstance(value := error.get(name), str) else None
+        for name in ("type", "code", "message", "param")
+    )
+    return kind, code, message, param

@@ -1,0 +1,306 @@
+"""One call, from request to result or error, as a generator.
+
+``exchange`` decides everything and touches no network: it yields what to do next (``Send`` or ``Wait``) and is sent
+what came of it. The two clients drive the same generator, one with ``httpx.Client``, one with ``httpx.AsyncClient``.
+"""
+
+import itertools
+import json
+import logging
+import random
+import time
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, Generic, TypeVar
+
+import attrs
+import httpx
+
+from followup._version import __version__
+from followup.errors import (
+    APIConnectionError,
+    APIStatusError,
+    APITimeoutError,
+    CallError,
+    ResponseDecodeError,
+    WasSent,
+    parse_retry_after,
+    status_error_class,
+)
+from followup.models import ResponseInfo, Result
+from followup.wire import WireError
+
+R = TypeVar("R", bound=Result)
+
+FIRST_BACKOFF = 0.5
+LONGEST_BACKOFF = 8.0
+LONGEST_RETRY_AFTER = 60.0
+"""Seconds. A service that asks for more is not waited for: the caller gets the error, and ``retry_after`` with it."""
+
+RETRIED_STATUSES = frozenset({408, 409, 429})
+
+logger = logging.getLogger("followup")
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """What a client was configured with; ``timeout`` None leaves it to the user's own httpx client."""
+
+    api_key: str = attrs.field(repr=False)
+    base_url: str
+    service_version: str
+    timeout: httpx.Timeout | None
+    max_retries: int
+    deadline: float | None
+
+
+@attrs.frozen(kw_only=True)
+class Call(Generic[R]):
+    """One call, complete before its first attempt, so that every attempt sends the same bytes and the same key."""
+
+    operation: str
+    method: str
+    path_template: str
+    path: str
+    query: str = attrs.field(default="", repr=False)
+    content: bytes | None = attrs.field(default=None, repr=False)
+    idempotency_key: str | None = None
+    decode: Callable[[Any], R] = attrs.field(repr=False)
+    batch_error: type[APIStatusError] | None = None
+    when_gone: Callable[[], R] | None = attrs.field(default=None, repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class Send:
+    """Send this request, and come back with its answer; ``seconds`` bounds the whole of it, body included."""
+
+    method: str
+    url: str = attrs.field(repr=False)
+    headers: dict[str, str] = attrs.field(repr=False)
+    content: bytes | None = attrs.field(repr=False)
+    timeout: httpx.Timeout | None
+    seconds: float | None
+
+
+@attrs.frozen
+class Wait:
+    """Wait this many seconds."""
+
+    seconds: float
+
+
+class DeadlineReached(Exception):
+    """The time for the whole call ran out during an attempt."""
+
+
+Failure = httpx.RequestError | DeadlineReached
+Outcome = httpx.Response | Failure | None
+
+
+def exchange(call: Call[R], options: Options) -> Generator[Send | Wait, Outcome, R]:
+    """Carry one call through its attempts; returns its result.
+
+    Raises:
+        APIConnectionError, APITimeoutError, APIStatusError, ResponseDecodeError: with the idempotency key, the number
+            of attempts, and whether the request was sent.
+    """
+    ends = None if options.deadline is None else time.monotonic() + options.deadline
+    send = Send(
+        method=call.method,
+        url=f"{options.base_url}{call.path}?{call.query}" if call.query else options.base_url + call.path,
+        headers=_headers(call, options),
+        content=call.content,
+        timeout=options.timeout,
+        seconds=options.deadline,
+    )
+    history = _History()
+    for attempt in itertools.count(1):
+        started = time.monotonic()
+        outcome = yield send if attempt == 1 else attrs.evolve(send, seconds=_left(ends))
+        assert outcome is not None
+        _log_attempt(call, attempt, outcome, time.monotonic() - started)
+        if isinstance(outcome, httpx.Response):
+            if outcome.is_success:
+                return _result(call, outcome, attempt)
+            if outcome.status_code == 404 and call.when_gone and history.may_be_done:
+                return _with_response(call.when_gone(), outcome)
+        history.add(outcome)
+        wait = _wait_before_retry(outcome, attempt, options.max_retries)
+        if wait is None or (ends is not None and wait >= ends - time.monotonic()):
+            raise _error(call, options, outcome, attempt, history.was_sent)
+        if wait > 0:
+            yield Wait(wait)
+    raise AssertionError("unreachable")  # pragma: no cover
+
+
+class _History:
+    """What is known of the attempts so far."""
+
+    def __init__(self) -> None:
+        self.was_sent: WasSent = "no"
+        self.may_be_done = False
+
+    def add(self, outcome: httpx.Response | Failure) -> None:
+        if isinstance(outcome, httpx.Response):
+            self.was_sent = "yes"
+            self.may_be_done |= outcome.status_code >= 500 or outcome.status_code == 408
+        elif not isinstance(outcome, _NEVER_SENT):
+            self.was_sent = "yes" if self.was_sent == "yes" else "maybe"
+            self.may_be_done = True
+
+
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
+_BROKEN_CONNECTION = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+
+
+def _headers(call: Call[Any], options: Options) -> dict[str, str]:
+    headers = {
+        "Authorization": f"Bearer {options.api_key}",
+        "Service-Version": options.service_version,
+        "Accept": "application/json",
+        "User-Agent": f"followup-python/{__version__}",
+    }
+    if call.content is not None:
+        headers["Content-Type"] = "application/json"
+    if call.idempotency_key is not None:
+        headers["Idempotency-Key"] = call.idempotency_key
+    return headers
+
+
+def _left(ends: float | None) -> float | None:
+    return None if ends is None else max(0.0, ends - time.monotonic())
+
+
+def _wait_before_retry(outcome: httpx.Response | Failure, attempt: int, max_retries: int) -> float | None:
+    """Seconds until the next attempt; None if there is to be none."""
+    if attempt > max_retries or isinstance(outcome, (DeadlineReached, httpx.UnsupportedProtocol)):
+        return None
+    if isinstance(outcome, httpx.Response):
+        if outcome.status_code not in RETRIED_STATUSES and outcome.status_code < 500:
+            return None
+        asked = parse_retry_after(outcome.headers.get("retry-after"))
+        if asked is not None:
+            return asked if asked <= LONGEST_RETRY_AFTER else None
+    elif attempt == 1 and isinstance(outcome, _BROKEN_CONNECTION):
+        # Most often a kept-alive connection that the service had closed: a fresh one will do, at once.
+        return 0.0
+    return backoff(attempt)
+
+
+def backoff(attempt: int) -> float:
+    """Seconds to wait after this attempt: doubling, bounded, and up to a quarter less so that clients spread out."""
+    longest = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(attempt - 1, 10))
+    return longest * (1 - random.random() / 4)  # noqa: S311 - spreads load, protects nothing
+
+
+def _log_attempt(call: Call[Any], attempt: int, outcome: httpx.Response | Failure, seconds: float) -> None:
+    if not logger.isEnabledFor(logging.INFO):
+        return
+    if isinstance(outcome, httpx.Response):
+        status, request_id = str(outcome.status_code), outcome.headers.get("request-id", "-")
+    else:
+        status, request_id = type(outcome).__name__, "-"
+    logger.info(
+        "%s %s %s -> %s in %.0f ms (attempt %d, request %s)",
+        call.operation,
+        call.method,
+        call.path_template,
+        status,
+        seconds * 1000,
+        attempt,
+        request_id,
+    )
+
+
+def _result(call: Call[R], response: httpx.Response, attempt: int) -> R:
+    try:
+        result = call.decode(json.loads(response.content))
+    except WireError as error:
+        problem = f"{error.path or 'the body'} {error.problem}"
+    except (ValueError, RecursionError):
+        kind = response.headers.get("content-type", "no content type")
+        problem = f"{len(response.content)} bytes of {kind} that are not JSON"
+    else:
+        return _with_response(result, response)
+    # Raised here, where no exception is being handled, so that its context holds no part of the body.
+    raise ResponseDecodeError(
+        f"{call.operation}: the answer is not what the contract says: {problem}",
+        status_code=response.status_code,
+        request_id=response.headers.get("request-id"),
+        operation=call.operation,
+        idempotency_key=call.idempotency_key,
+        attempts=attempt,
+        was_sent="yes",
+    )
+
+
+def _with_response(result: R, response: httpx.Response) -> R:
+    result.last_response = ResponseInfo(
+        status_code=response.status_code,
+        headers=response.headers,
+        request_id=response.headers.get("request-id"),
+    )
+    return result
+
+
+def _error(
+    call: Call[Any], options: Options, outcome: httpx.Response | Failure, attempts: int, was_sent: WasSent
+) -> CallError:
+    if isinstance(outcome, httpx.Response):
+        return _status_error(call, options, outcome, attempts)
+    kind: type[APIConnectionError] = APITimeoutError
+    if isinstance(outcome, DeadlineReached):
+        problem = f"not done within its deadline of {options.deadline:g} s"
+    elif isinstance(outcome, httpx.TimeoutException):
+        problem = f"no answer in time ({type(outcome).__name__})"
+    else:
+        kind, problem = APIConnectionError, f"no answer ({_why(outcome)})"
+    tries = f" after {attempts} attempts" if attempts > 1 else ""
+    return kind(
+        f"{call.operation}: {problem}{tries}",
+        operation=call.operation,
+        idempotency_key=call.idempotency_key,
+        attempts=attempts,
+        was_sent=was_sent,
+    )
+
+
+def _why(failure: httpx.RequestError) -> str:
+    # Other texts of httpx may quote bytes that the server sent.
+    return f"ConnectError: {failure}" if isinstance(failure, httpx.ConnectError) else type(failure).__name__
+
+
+def _status_error(call: Call[Any], options: Options, response: httpx.Response, attempts: int) -> APIStatusError:
+    try:
+        body = json.loads(response.content)
+    except (ValueError, RecursionError):
+        body = None
+    kind = status_error_class(response.status_code, body)
+    if call.batch_error is not None and isinstance(body, dict) and "results" in body:
+        kind = call.batch_error
+    return kind(
+        status_code=response.status_code,
+        headers=response.headers,
+        body=body,
+        operation=call.operation,
+        idempotency_key=call.idempotency_key,
+        attempts=attempts,
+        was_sent="yes",
+        sent_values=[options.api_key, *_strings_sent(call)],
+    )
+
+
+def _strings_sent(call: Call[Any]) -> Iterator[str]:
+    yield from (value for _, value in httpx.QueryParams(call.query).multi_items())
+    if call.content is not None:
+        yield from _strings_in(json.loads(call.content))
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _strings_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings_in(item)

@@ -1,0 +1,53 @@
+"""The base of every result class: unknown fields, and the response that a result came from."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import httpx
+
+
+@attrs.frozen(kw_only=True)
+class ResponseInfo:
+    """The HTTP response that a result came from.
+
+    Attributes:
+        status_code: HTTP status.
+        headers: headers of the response; their case does not matter.
+        request_id: the service's id of the request, to quote to its support; None if it sent none.
+    """
+
+    status_code: int
+    headers: httpx.Headers = attrs.field(repr=False)
+    request_id: str | None
+
+
+NO_RESPONSE = ResponseInfo(status_code=0, headers=httpx.Headers(), request_id=None)
+"""Stands where a result was not made by a call."""
+
+
+@attrs.define(kw_only=True)
+class Model:
+    """Base of what the service answers with.
+
+    Attributes:
+        extra: fields that this version of the package does not know, by their names on the wire.
+    """
+
+    extra: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+
+
+@attrs.define(kw_only=True)
+class Result(Model):
+    """Base of what a call returns.
+
+    Attributes:
+        last_response: the HTTP response that this object came from.
+    """
+
+    last_response: ResponseInfo = attrs.field(default=NO_RESPONSE, repr=False, eq=False)
+
+
+def personal(default: Any = attrs.NOTHING) -> Any:
+    """A field that ``repr`` does not show, because it is about a person or is a secret."""
+    return attrs.field(default=default, repr=False)

@@ -1,0 +1,351 @@
+"""An operation is declared once, as a typed function, and served by both clients.
+
+A resource group is a class whose methods are declarations: the decorator gives method and path, the signature the
+parameters, the return annotation the result, and the body is ``...``. A descriptor turns the declaration into a plain
+method on ``FollowUp`` and into a coroutine method on ``AsyncFollowUp``; type checkers see exact parameters and results
+on both. The mock server reads the same declarations.
+"""
+
+import functools
+import inspect
+import json
+import re
+import types
+import uuid
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, get_args, get_origin, overload
+from urllib.parse import quote, urlencode
+
+import attrs
+
+from followup.contract import IdPrefix
+from followup.errors import APIStatusError
+from followup.exchange import Call
+from followup.inputs import Encoder, encoder_for
+from followup.models import Model, Result
+from followup.pagination import AsyncListing, Envelope, Listing, Page, decode_envelope
+from followup.wire import annotations_of, camel, decode
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R", bound=Result)
+M = TypeVar("M", bound=Model)
+
+
+class NotGiven:
+    """The type of ``NOT_GIVEN``: an argument that was left out, and is not sent."""
+
+    def __repr__(self) -> str:
+        return "NOT_GIVEN"
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+
+NOT_GIVEN: Final = NotGiven()
+
+
+class Sync:
+    """Marks the resource groups of ``FollowUp``."""
+
+
+class Async:
+    """Marks the resource groups of ``AsyncFollowUp``."""
+
+
+Mode = TypeVar("Mode", Sync, Async)
+
+
+class Caller(Protocol):
+    """What a resource group needs of its client."""
+
+    def perform(self, call: Call[Any]) -> Any: ...
+
+    def start_listing(self, listing: Listing[Any]) -> Any: ...
+
+
+class Resource(Generic[Mode]):
+    """A group of operations, bound to a client."""
+
+    group: str
+    """Name of the group: the attribute of the clients, and the first half of its operations' names."""
+
+    def __init_subclass__(cls, *, group: str, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.group = group
+        for declaration in vars(cls).values():
+            if isinstance(declaration, Declaration):
+                declaration.name = f"{group}.{declaration.method_name}"
+
+    def __init__(self, client: Caller) -> None:
+        self._client = client
+
+    @classmethod
+    def declarations(cls) -> "dict[str, Declaration]":
+        """The operations of the group, by name (``patients.create``)."""
+        return {each.name: each for each in vars(cls).values() if isinstance(each, Declaration)}
+
+
+@attrs.frozen
+class Parameter:
+    """One parameter of an operation and where it goes: into the path, the query, or the body (or it is the body)."""
+
+    name: str
+    wire_name: str
+    annotation: Any
+    place: Literal["path", "query", "body", "whole_body"]
+    required: bool
+    encode: Encoder
+
+
+class Declaration:
+    """What an operation's declaration says, read from its signature when it is first needed."""
+
+    name: str
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        declared: Callable[..., Any],
+        *,
+        batch_error: type[APIStatusError] | None = None,
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.declared = declared
+        self.batch_error = batch_error
+        self.method_name = declared.__name__
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether the operation takes an idempotency key."""
+        return "idempotency_key" in self._signature
+
+    @functools.cached_property
+    def returns(self) -> Any:
+        """The annotation of the result: a result class, or ``Page[...]`` of one."""
+        return annotations_of(self.declared)["return"]
+
+    @functools.cached_property
+    def item_type(self) -> type[Model] | None:
+        """The class of the items of a list; None for operations that return one object."""
+        return get_args(self.returns)[0] if get_origin(self.returns) is Page else None
+
+    @functools.cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        annotations = annotations_of(self.declared)
+        return tuple(
+            Parameter(
+                name=name,
+                wire_name=camel(name),
+                annotation=annotations[name],
+                place=self._place(parameter),
+                required=parameter.default is inspect.Parameter.empty,
+                encode=encoder_for(annotations[name]),
+            )
+            for name, parameter in self._signature.items()
+            if name not in ("self", "idempotency_key")
+        )
+
+    @functools.cached_property
+    def id_prefix(self) -> IdPrefix | None:
+        """The kind of id in the path; None where the path has none."""
+        for parameter in self.parameters:
+            if parameter.place == "path":
+                return cast(IdPrefix, get_args(parameter.annotation)[1])
+        return None
+
+    @functools.cached_property
+    def _signature(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.declared).parameters
+
+    @functools.cached_property
+    def _keyword_parameters(self) -> dict[str, Parameter]:
+        return {parameter.name: parameter for parameter in self.parameters if parameter.place != "path"}
+
+    def _place(self, parameter: inspect.Parameter) -> Literal["path", "query", "body", "whole_body"]:
+        if f"{{{parameter.name}}}" in self.path:
+            return "path"
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+            return "whole_body"
+        return "query" if self.method == "GET" else "body"
+
+    def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[Any]:
+        """The call that these arguments stand for.
+
+        Raises:
+            TypeError, ValueError: an argument is missing, unknown, or cannot be sent; the text names it.
+        """
+        given = dict(kwargs)
+        path = self.path
+        if self.id_prefix is not None:
+            path = path.replace("{id}", checked_path_id(self.name, self.id_prefix, args[0]))
+        elif args:
+            given[next(iter(self._keyword_parameters))] = args[0]
+        idempotency_key = given.pop("idempotency_key", None)
+        places: dict[str, dict[str, Any]] = {"query": {}, "body": {}, "whole_body": {}}
+        for name, value in given.items():
+            parameter = self._keyword_parameters[name]
+            if value is not NOT_GIVEN:
+                places[parameter.place][parameter.wire_name] = parameter.encode(value, name)
+        body: Any = places["body"] or ({} if self.method == "PATCH" else None)
+        for whole in places["whole_body"].values():
+            body = whole
+        return Call(
+            operation=self.name,
+            method=self.method,
+            path_template=self.path,
+            path=path,
+            query=_query_string(places["query"]),
+            content=None if body is None else _json_bytes(self.name, body),
+            idempotency_key=_checked_key(idempotency_key) if self.idempotent else None,
+            decode=self.decode,
+            batch_error=self.batch_error,
+            when_gone=functools.partial(self._gone, args[0]) if self.method == "DELETE" else None,
+        )
+
+    def decode(self, raw: Any) -> Any:
+        """The result of the operation from the decoded JSON of its answer."""
+        return decode(self.returns, raw) if self.item_type is None else decode_envelope(self.item_type, raw)
+
+    def _gone(self, path_id: str) -> Any:
+        assert self.id_prefix is not None
+        return self.returns(id=path_id, object=self.id_prefix.object, deleted=True)
+
+
+_NOT_IN_AN_ID = re.compile(r"[\s/\\?#%\x00-\x1f\x7f]")
+
+
+def checked_path_id(operation: str, kind: IdPrefix, value: Any) -> str:
+    """The id as it goes into a path, once it is sure that it stays one segment of it."""
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{operation} needs the id of the {kind.object}: a string that begins with {kind.prefix!r}")
+    if not value.startswith(kind.prefix):
+        raise ValueError(f"{operation} needs an id that begins with {kind.prefix!r}; this one does not")
+    if _NOT_IN_AN_ID.search(value):
+        raise ValueError(f"{operation} needs an id without spaces and without any of / \\ ? # %")
+    return quote(value, safe="")
+
+
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+def _checked_key(key: object) -> str:
+    if key is None:
+        return str(uuid.uuid4())
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise ValueError("idempotency_key must be 1 to 255 visible ASCII characters")
+    return key
+
+
+def _query_string(values: Mapping[str, Any]) -> str:
+    return urlencode(
+        [(name, _query_value(value)) for name, value in values.items() if value is not None]
+    )
+
+
+def _query_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _json_bytes(operation: str, body: Any) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        problem = "a string that is not valid Unicode (a lone surrogate)"
+    except (TypeError, ValueError, RecursionError) as error:
+        problem = str(error)
+    # Outside the handler: the original error would carry the body along.
+    raise ValueError(f"{operation}: the request cannot be written as JSON: {problem}")
+
+
+class Operation(Declaration, Generic[P, R]):
+    """An operation that returns one object."""
+
+    def __init__(self, method: str, path: str, declared: Callable[Concatenate[Any, P], R], **options: Any) -> None:
+        super().__init__(method, path, declared, **options)
+
+        @functools.wraps(declared)
+        def call(resource: Resource[Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+            declared(resource, *args, **kwargs)  # does nothing, but refuses wrong arguments in Python's own words
+            return resource._client.perform(self.call(args, kwargs))
+
+        self._bound = call
+
+    @overload
+    def __get__(self, resource: None, owner: object) -> "Operation[P, R]": ...
+    @overload
+    def __get__(self, resource: Resource[Sync], owner: object) -> Callable[P, R]: ...
+    @overload
+    def __get__(self, resource: Resource[Async], owner: object) -> Callable[P, Coroutine[Any, Any, R]]: ...
+    def __get__(self, resource: Resource[Any] | None, owner: object) -> Any:
+        return self if resource is None else types.MethodType(self._bound, resource)
+
+
+class ListOperation(Declaration, Generic[P, M]):
+    """An operation that returns a list, page by page."""
+
+    def __init__(self, path: str, declared: Callable[Concatenate[Any, P], Page[M]]) -> None:
+        super().__init__("GET", path, declared)
+
+        @functools.wraps(declared)
+        def call(resource: Resource[Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+            declared(resource, *args, **kwargs)
+            return resource._client.start_listing(self._listing(kwargs))
+
+        self._bound = call
+
+    def _listing(self, kwargs: Mapping[str, Any]) -> Listing[M]:
+        filters = {name: value for name, value in kwargs.items() if name not in ("starting_after", "ending_before")}
+        cursors = {
+            name: value
+            for name in ("starting_after", "ending_before")
+            if (value := kwargs.get(name, NOT_GIVEN)) is not NOT_GIVEN and value is not None
+        }
+        if len(cursors) > 1:
+            raise ValueError(f"{self.name}: starting_after and ending_before exclude each other")
+        direction = next(iter(cursors), "starting_after")
+
+        def call_from(cursor: str | None) -> Call[Envelope[M]]:
+            return self.call((), {**filters, direction: cursor})
+
+        return Listing.start(self.name, call_from, cursors.get(direction), direction == "ending_before")
+
+    @overload
+    def __get__(self, resource: None, owner: object) -> "ListOperation[P, M]": ...
+    @overload
+    def __get__(self, resource: Resource[Sync], owner: object) -> Callable[P, Page[M]]: ...
+    @overload
+    def __get__(self, resource: Resource[Async], owner: object) -> Callable[P, AsyncListing[M]]: ...
+    def __get__(self, resource: Resource[Any] | None, owner: object) -> Any:
+        return self if resource is None else types.MethodType(self._bound, resource)
+
+
+def get(path: str) -> Callable[[Callable[Concatenate[Any, P], R]], Operation[P, R]]:
+    """Declares a GET that returns one object."""
+    return lambda declared: Operation("GET", path, declared)
+
+
+def post(
+    path: str, *, batch_error: type[APIStatusError] | None = None
+) -> Callable[[Callable[Concatenate[Any, P], R]], Operation[P, R]]:
+    """Declares a POST; ``batch_error`` is raised for an error answer that carries ``results``."""
+    return lambda declared: Operation("POST", path, declared, batch_error=batch_error)
+
+
+def patch(path: str) -> Callable[[Callable[Concatenate[Any, P], R]], Operation[P, R]]:
+    """Declares a PATCH."""
+    return lambda declared: Operation("PATCH", path, declared)
+
+
+def delete(path: str) -> Callable[[Callable[Concatenate[Any, P], R]], Operation[P, R]]:
+    """Declares a DELETE."""
+    return lambda declared: Operation("DELETE", path, declared)
+
+
+def list_of(path: str) -> Callable[[Callable[Concatenate[Any, P], Page[M]]], ListOperation[P, M]]:
+    """Declares a list operation."""
+    return lambda declared: ListOperation(path, declared)

@@ -1,0 +1,1 @@
+"""The ten groups of operations, one file each."""

@@ -1,0 +1,60 @@
+"""The account: the organization that owns the API key (specification, sections 2 and 4)."""
+
+from typing import Literal
+
+import attrs
+
+from followup.contract import AccountId
+from followup.models import Model, Result
+from followup.operation import Mode, Resource, get
+
+ServiceLine = Literal["follow_up", "network"]
+
+
+@attrs.define(kw_only=True)
+class ApiKey(Model):
+    """The API key of a request, without its value.
+
+    Attributes:
+        name: the name that the organization gave it.
+        prefix: the first characters of its value, which tell production from test keys.
+        scopes: its permissions, such as ``patients:write``.
+    """
+
+    name: str
+    prefix: str
+    scopes: list[str]
+
+
+@attrs.define(kw_only=True)
+class Account(Result):
+    """The organization of the API key.
+
+    Attributes:
+        type: kind of institution, such as ``clinic``, ``pharmacy`` or ``lab``.
+        time_zone: IANA name of its time zone.
+        service_lines: ``follow_up`` (patient follow-up), ``network`` (referral network).
+        livemode: true in production, false in the test environment.
+        api_key: the key of the request.
+    """
+
+    id: AccountId
+    object: Literal["account"] | str
+    name: str
+    type: str
+    time_zone: str
+    service_lines: list[ServiceLine | str]
+    livemode: bool
+    api_key: ApiKey
+
+
+class AccountGroup(Resource[Mode], group="account"):
+    """The organization of the API key."""
+
+    @get("/v1/account")
+    def retrieve(self) -> Account:
+        """Retrieve the organization of the API key.
+
+        Needs only a valid key: use it to check that an integration is configured (specification, section 4).
+        """
+        ...

@@ -1,0 +1,76 @@
+"""Doctors, the organization's roster (specification, sections 2 and 4). Read-only through this API."""
+
+from datetime import datetime
+from typing import Literal, TypedDict
+
+import attrs
+
+from followup.contract import DoctorId, PageLimit
+from followup.models import Result
+from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
+from followup.pagination import Page
+
+
+class DoctorInput(TypedDict, total=False):
+    """A doctor given by what is known of them, where an id would do as well.
+
+    Keys:
+        external_id: the doctor's id in your system.
+        full_name: the doctor's name.
+        specialty: for example ``cardiology``.
+    """
+
+    external_id: str
+    full_name: str
+    specialty: str
+
+
+@attrs.define(kw_only=True)
+class Doctor(Result):
+    """A doctor of the roster, which the organization curates inside the service.
+
+    Attributes:
+        specialty: for example ``cardiology``.
+        license_number: professional license.
+        external_id: id in your system.
+        active: attends today; only active doctors receive appointments from the service's agent.
+    """
+
+    id: DoctorId
+    object: Literal["doctor"] | str
+    full_name: str
+    specialty: str | None = None
+    license_number: str | None = None
+    external_id: str | None = None
+    active: bool
+    created_at: datetime
+
+
+class Doctors(Resource[Mode], group="doctors"):
+    """The organization's roster of doctors."""
+
+    @get("/v1/doctors/{id}")
+    def retrieve(self, id: DoctorId, /) -> Doctor:
+        """Retrieve a doctor (specification, section 4, Doctors)."""
+        ...
+
+    @list_of("/v1/doctors")
+    def list(
+        self,
+        *,
+        limit: PageLimit | NotGiven = NOT_GIVEN,
+        starting_after: DoctorId | NotGiven = NOT_GIVEN,
+        ending_before: DoctorId | NotGiven = NOT_GIVEN,
+        active: bool | NotGiven = NOT_GIVEN,
+        external_id: str | NotGiven = NOT_GIVEN,
+    ) -> Page[Doctor]:
+        """List doctors, newest first (specification, section 4, Doctors).
+
+        Args:
+            limit: items per page, 1 to 100.
+            starting_after: id of the last object of the previous page; returns the following.
+            ending_before: id of the first object of the current page; returns the preceding.
+            active: only doctors who attend today, or only those who do not.
+            external_id: only the doctor with this id of your system.
+        """
+        ...

@@ -1,0 +1,73 @@
+"""Webhook deliveries (specification, sections 2, 3, 4 and 6.2)."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+import attrs
+
+from followup.contract import PageLimit, WebhookDeliveryId, WebhookEndpointId
+from followup.models import Result, personal
+from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
+from followup.pagination import Page
+
+WebhookDeliveryStatus = Literal["pending", "succeeded", "failed"]
+
+
+@attrs.define(kw_only=True)
+class WebhookDelivery(Result):
+    """One event on its way to one endpoint. ``repr`` shows nothing of its payload.
+
+    Attributes:
+        id: stable across retries; the ``id`` in the body that the endpoint receives.
+        webhook_endpoint: id of the endpoint.
+        status: ``pending`` (in progress or waiting to be retried), ``succeeded``, ``failed`` (retries exhausted).
+        attempts: how many were made.
+        last_status_code: HTTP status of the last answer.
+        last_error: what went wrong last.
+        next_attempt_at: when it is tried next.
+        payload: the exact body that is sent.
+    """
+
+    id: WebhookDeliveryId
+    object: Literal["webhook_delivery"] | str
+    webhook_endpoint: WebhookEndpointId
+    event_type: str
+    status: WebhookDeliveryStatus | str
+    attempts: int
+    last_status_code: int | None = None
+    last_error: str | None = None
+    next_attempt_at: datetime | None = None
+    delivered_at: datetime | None = None
+    payload: Mapping[str, Any] = personal()
+    created_at: datetime
+
+
+class WebhookDeliveries(Resource[Mode], group="webhook_deliveries"):
+    """What was sent to the endpoints, and what came of it."""
+
+    @get("/v1/webhook_deliveries/{id}")
+    def retrieve(self, id: WebhookDeliveryId, /) -> WebhookDelivery:
+        """Retrieve a delivery (specification, section 4, Webhook endpoints and deliveries)."""
+        ...
+
+    @list_of("/v1/webhook_deliveries")
+    def list(
+        self,
+        *,
+        limit: PageLimit | NotGiven = NOT_GIVEN,
+        starting_after: WebhookDeliveryId | NotGiven = NOT_GIVEN,
+        ending_before: WebhookDeliveryId | NotGiven = NOT_GIVEN,
+        webhook_endpoint: WebhookEndpointId | NotGiven = NOT_GIVEN,
+        status: WebhookDeliveryStatus | NotGiven = NOT_GIVEN,
+    ) -> Page[WebhookDelivery]:
+        """List deliveries, newest first (specification, section 4, Webhook endpoints and deliveries).
+
+        Args:
+            limit: items per page, 1 to 100.
+            starting_after: id of the last object of the previous page; returns the following.
+            ending_before: id of the first object of the current page; returns the preceding.
+            webhook_endpoint: only deliveries to this endpoint.
+            status: only deliveries with this status.
+        """
+        ...
