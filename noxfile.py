@@ -1,0 +1,64 @@
+"""One session per question. ``nox`` asks those that must hold for every change; ``nox -l`` lists all."""
+
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.4.15"
+nox.options.sessions = ["lint", "typing", "tests"]
+nox.options.error_on_missing_interpreters = True
+
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+
+
+def install_groups(session: nox.Session, *groups: str) -> None:
+    session.install(*nox.project.dependency_groups(PYPROJECT, *groups))
+
+
+def install_wheel(session: nox.Session) -> None:
+    """Build the distribution and install it with every extra: what is tested is what users get."""
+    session.install("build")
+    folder = Path(session.create_tmp())
+    session.run("python", "-m", "build", "--wheel", "--outdir", str(folder), ".", silent=True)
+    wheel = max(folder.glob("*.whl"), key=lambda path: path.stat().st_mtime)
+    session.install("--force-reinstall", "--no-deps", str(wheel))
+    session.install(f"{wheel}[all]")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Does it do what it says? The test suite against the built wheel."""
+    install_groups(session, "tests")
+    install_wheel(session)
+    session.run("python", "-m", "pytest", *(session.posargs or ["-n", "auto"]))
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """What do the tests not reach?"""
+    install_groups(session, "tests")
+    install_wheel(session)
+    session.run("coverage", "erase")
+    session.run("coverage", "run", "-m", "pytest", *session.posargs)
+    session.run("coverage", "combine")
+    session.run("coverage", "report")
+
+
+@nox.session
+def typing(session: nox.Session) -> None:
+    """Do the types hold, in our code and in a user's?"""
+    install_groups(session, "typing", "tests")
+    session.install("-e", ".[all]")
+    session.run("mypy", "-p", "followup", "-p", "followup_mockserver")
+    session.run("mypy", "tests/typing")
+    session.run("pyright")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Is it tidy, and do the floors hold?"""
+    install_groups(session, "lint")
+    session.install("-e", ".[all]")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("lint-imports")
