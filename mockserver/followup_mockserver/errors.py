@@ -55,6 +55,4 @@ def invalid(code: str, message: str, param: str | None = None) -> ServiceError:
 
 def missing(what: str, *, status: int = 404, param: str | None = None) -> ServiceError:
     """``resource_missing``: 404 for the object of the path, 400 for one that the body refers to."""
-    return ServiceError(
-        status, "invalid_request_error", "resource_missing", f"There is no such {what}.", param=param
-    )
+    return ServiceError(status, "invalid_request_error", "resource_missing", f"There is no such {what}.", param=param)

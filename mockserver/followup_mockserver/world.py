@@ -95,7 +95,10 @@ class World:
             indexes={"status": lambda intake: intake.status, "patient": lambda intake: intake.patient}
         )
         self.treatments: Collection[Treatment] = Collection(
-            indexes={"patient": lambda treatment: treatment.patient, "active": lambda treatment: treatment.active}
+            indexes={
+                "patient": lambda treatment: treatment.patient,
+                "active": lambda treatment: treatment.active,
+            }
         )
         self.events: Collection[Event] = Collection(
             indexes={

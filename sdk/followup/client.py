@@ -298,9 +298,7 @@ class AsyncFollowUp(_Client[Async]):
 
 def _request(client: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Request:
     timeout = httpx.USE_CLIENT_DEFAULT if step.timeout is None else step.timeout
-    return client.build_request(
-        step.method, step.url, headers=step.headers, content=step.content, timeout=timeout
-    )
+    return client.build_request(step.method, step.url, headers=step.headers, content=step.content, timeout=timeout)
 
 
 def _send(client: httpx.Client, step: Send) -> Outcome:

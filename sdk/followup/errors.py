@@ -121,9 +121,7 @@ class ResponseDecodeError(CallError):
         request_id: the service's id of the request, to quote to its support.
     """
 
-    def __init__(
-        self, message: str, *, status_code: int, request_id: str | None = None, **call: Any
-    ) -> None:
+    def __init__(self, message: str, *, status_code: int, request_id: str | None = None, **call: Any) -> None:
         super().__init__(message, **call)
         self.status_code = status_code
         self.request_id = request_id
@@ -279,7 +277,6 @@ def _error_fields(body: Any) -> tuple[str | None, str | None, str | None, str | 
     if not isinstance(error, dict):
         return None, None, None, None
     kind, code, message, param = (
-        value if isinstance(value := error.get(name), str) else None
-        for name in ("type", "code", "message", "param")
+        value if isinstance(value := error.get(name), str) else None for name in ("type", "code", "message", "param")
     )
     return kind, code, message, param

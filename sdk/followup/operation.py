@@ -13,7 +13,20 @@ import re
 import types
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, Protocol, TypeVar, cast, get_args, get_origin, overload
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    overload,
+)
 from urllib.parse import quote, urlencode
 
 import attrs
@@ -240,9 +253,7 @@ def _checked_key(key: object) -> str:
 
 
 def _query_string(values: Mapping[str, Any]) -> str:
-    return urlencode(
-        [(name, _query_value(value)) for name, value in values.items() if value is not None]
-    )
+    return urlencode([(name, _query_value(value)) for name, value in values.items() if value is not None])
 
 
 def _query_value(value: Any) -> str:

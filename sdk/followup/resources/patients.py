@@ -10,9 +10,7 @@ from followup.models import Result, personal
 from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
 from followup.pagination import Page
 
-PatientStage = Literal[
-    "pending_follow_up", "in_conversation", "scheduled", "periodic_follow_up", "discharged", "lost"
-]
+PatientStage = Literal["pending_follow_up", "in_conversation", "scheduled", "periodic_follow_up", "discharged", "lost"]
 
 
 class PatientInput(TypedDict, total=False):

@@ -13,9 +13,7 @@ from followup.pagination import Page
 from followup.resources.events import EventType
 from followup.resources.webhook_deliveries import WebhookDelivery
 
-ServiceEventType = Literal[
-    "intake.created", "intake.ready", "conversation.handoff", "patient.silent", "webhook.ping"
-]
+ServiceEventType = Literal["intake.created", "intake.ready", "conversation.handoff", "patient.silent", "webhook.ping"]
 OutboundEventType = EventType | ServiceEventType
 EnabledEvent = OutboundEventType | Literal["*"]
 WebhookEndpointStatus = Literal["enabled", "disabled"]

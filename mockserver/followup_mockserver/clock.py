@@ -1,0 +1,73 @@
+"""The clock of one world: real time, or a time that stands still and is moved by hand. It never goes back."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+
+
+class RealTime:
+    """Elapsed real time, also while a test has frozen time in this process.
+
+    freezegun replaces the functions of ``time`` and every module's references to them. It does not look into
+    classes, so this one keeps the real function.
+    """
+
+    _monotonic: ClassVar[tuple[Callable[[], float]]] = (time.monotonic,)
+
+    @classmethod
+    def monotonic(cls) -> float:
+        """Seconds from an arbitrary start, as ``time.monotonic`` gives them."""
+        return cls._monotonic[0]()
+
+
+class Clock:
+    """One formula for both kinds: the instant it was last set to, and what has passed since, times its pace.
+
+    Args:
+        start: an aware datetime; the clock is frozen at it. None: it runs with real time from now.
+    """
+
+    def __init__(self, start: datetime | None = None) -> None:
+        self.frozen = start is not None
+        self.moved = timedelta(0)
+        """How far it has been moved by hand in all."""
+        self._held = False
+        self._set_to = (start or datetime.now(UTC)).astimezone(UTC)
+        self._set_when = RealTime.monotonic()
+
+    def now(self) -> datetime:
+        """The time it is, UTC."""
+        if self.frozen or self._held:
+            return self._set_to
+        return self._set_to + timedelta(seconds=RealTime.monotonic() - self._set_when)
+
+    def move_to(self, instant: datetime) -> None:
+        """Move forward to an instant; one that has passed leaves the clock where it is."""
+        now = self.now()
+        if instant > now:
+            self.moved += instant - now
+            self._set(instant.astimezone(UTC))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While it lasts, the clock stands wherever it is moved to; then a running clock runs on from there."""
+        self._set(self.now())
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            self._set(self._set_to)
+
+    def seconds_until(self, instant: datetime) -> float:
+        """Real seconds until the clock gets there by itself: 0 when it is there, infinity when it stands."""
+        left = (instant - self.now()).total_seconds()
+        if left <= 0:
+            return 0.0
+        return float("inf") if self.frozen or self._held else left
+
+    def _set(self, instant: datetime) -> None:
+        self._set_to = instant
+        self._set_when = RealTime.monotonic()
