@@ -1,4 +1,4 @@
-"""The errors of the service, as a rule or a check raises them and as they stand in an answer (specification, section 7)."""
+"""The errors of the service: raised by rules and checks, and written into answers (specification, section 7)."""
 
 from typing import Any
 

@@ -1,8 +1,9 @@
-"""What happened. A rule publishes a fact once; webhooks, messages and reminders follow from it, in rooms of their own."""
+"""What happened. A rule publishes a fact once; webhooks, messages and reminders follow from it elsewhere."""
 
 from typing import Any
 
 import attrs
+
 from followup import Patient
 
 

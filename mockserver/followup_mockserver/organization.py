@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import get_args
 
 import attrs
+
 from followup.resources.account import ServiceLine
 
 RESOURCES_WITH_WRITE_SCOPE = (

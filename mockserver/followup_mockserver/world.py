@@ -19,7 +19,6 @@ from followup import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-
 from followup_mockserver.clock import Clock
 from followup_mockserver.facts import Fact
 from followup_mockserver.faults import Faults
@@ -46,6 +45,7 @@ class World:
         secrets: signing secrets, by webhook endpoint id; the endpoint objects themselves never hold theirs.
         attempts: every attempt of every delivery, by delivery id.
         messages: messages written to patients, oldest first.
+        cancellation_reasons: what was given for the record, by appointment id.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class World:
                 "type": lambda event: event.type,
                 "status": lambda event: event.status,
                 "source": lambda event: event.source,
-                "source_ref": lambda event: event.source_ref,
+                "origin": lambda event: (event.source, event.source_ref),
             }
         )
         self.webhook_endpoints: Collection[WebhookEndpoint] = Collection()
@@ -118,6 +118,7 @@ class World:
         self.secrets: dict[str, str] = {}
         self.attempts: dict[str, list[Attempt]] = {}
         self.messages: list[Message] = []
+        self.cancellation_reasons: dict[str, str] = {}
 
         self.journal = Journal()
         self.faults = Faults(options.seed)

@@ -41,6 +41,7 @@ from followup.resources.treatments import Treatment
 from followup.resources.visits import Visit
 from followup.resources.webhook_deliveries import WebhookDelivery
 from followup.resources.webhook_endpoints import DeletedObject, DeliveryFailure, WebhookEndpoint
+from followup.webhooks import WebhookEvent, construct_event, verify_signature
 
 __all__ = [
     "NOT_GIVEN",
@@ -89,6 +90,9 @@ __all__ = [
     "Visit",
     "WebhookDelivery",
     "WebhookEndpoint",
+    "WebhookEvent",
     "WebhookSignatureError",
     "__version__",
+    "construct_event",
+    "verify_signature",
 ]

@@ -1,0 +1,20 @@
+"""The account (specification, section 4, Account)."""
+
+from followup import Account, ApiKey
+from followup_mockserver.organization import KeyRecord
+from followup_mockserver.world import World
+
+
+def retrieve(world: World, *, key: KeyRecord) -> Account:
+    """The organization, as the owner of this key sees it."""
+    organization = world.organization
+    return Account(
+        id=organization.id,
+        object="account",
+        name=organization.name,
+        type=organization.type,
+        time_zone=organization.time_zone,
+        service_lines=list(organization.service_lines),
+        livemode=organization.livemode,
+        api_key=ApiKey(name=key.name, prefix=key.prefix, scopes=list(key.scopes)),
+    )

@@ -1,0 +1,102 @@
+"""Appointments (specification, sections 3 and 4)."""
+
+from datetime import datetime
+from typing import Any
+
+from followup import Appointment, Patient
+from followup.resources.doctors import DoctorInput
+from followup.resources.patients import PatientInput
+from followup_mockserver.errors import invalid
+from followup_mockserver.facts import Fact
+from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.patients import refresh_stage
+from followup_mockserver.rules.references import PatientReference, doctor_id
+from followup_mockserver.world import World
+
+
+def create(
+    world: World,
+    *,
+    patient: str | PatientInput,
+    start_at: datetime,
+    doctor: str | DoctorInput | None = None,
+    type: str | None = None,
+    external_id: str | None = None,
+) -> Appointment:
+    """Book an appointment; one with an external id that exists is returned as it is."""
+    if external_id is not None and (existing := world.appointments.find("external_id", external_id)):
+        return existing
+    reference = PatientReference(world, patient)
+    doctor = doctor_id(world, doctor)
+    now = world.now()
+    booked_for = reference.resolve()
+    appointment = Appointment(
+        id=world.ids.new("apt_"),
+        object="appointment",
+        patient=booked_for.id,
+        doctor=doctor,
+        start_at=start_at,
+        status="confirmed",
+        type=type,
+        external_id=external_id,
+        source="api",
+        created_at=now,
+        updated_at=now,
+    )
+    world.appointments.add(appointment)
+    _happened(world, "appointment.created", appointment)
+    return appointment
+
+
+def update(world: World, appointment: Appointment, **changes: Any) -> Appointment:
+    """Change what was sent; a new start makes the appointment ``rescheduled``."""
+    if appointment.status in ("cancelled", "completed"):
+        raise invalid(
+            "appointment_not_modifiable", f"An appointment that is {appointment.status} cannot be changed any more."
+        )
+    if "doctor" in changes:
+        changes["doctor"] = doctor_id(world, changes["doctor"])
+    moved = changes.get("start_at", appointment.start_at) != appointment.start_at
+    if moved:
+        changes["status"] = "rescheduled"
+    if any(getattr(appointment, name) != value for name, value in changes.items()):
+        world.appointments.update(appointment, **changes, updated_at=world.now())
+    if moved:
+        _happened(world, "appointment.rescheduled", appointment)
+    return appointment
+
+
+def cancel(world: World, appointment: Appointment, *, reason: str | None = None) -> Appointment:
+    """Cancel; an appointment that is cancelled stays as it is."""
+    if appointment.status != "cancelled":
+        now = world.now()
+        world.appointments.update(appointment, status="cancelled", cancelled_at=now, updated_at=now)
+        if reason is not None:
+            world.cancellation_reasons[appointment.id] = reason
+        _happened(world, "appointment.cancelled", appointment)
+    return appointment
+
+
+def complete(world: World, appointment: Appointment) -> None:
+    """Mark as attended, unless it was cancelled."""
+    if appointment.status not in ("cancelled", "completed"):
+        world.appointments.update(appointment, status="completed", updated_at=world.now())
+
+
+def list_(world: World, **query: Any) -> Listed[Appointment]:
+    """A page of appointments, the last loaded first."""
+    bounds = (query.get("start_at_gte"), query.get("start_at_lt"))
+    between = {"start_at": bounds} if bounds != (None, None) else None
+    return page(world.appointments, query, where=("patient", "status", "external_id"), between=between)
+
+
+def _happened(world: World, type: str, appointment: Appointment) -> None:
+    patient = _patient(world, appointment)
+    refresh_stage(world, patient)
+    world.publish(Fact(type=type, name="appointment", about=appointment, patient=patient))
+
+
+def _patient(world: World, appointment: Appointment) -> Patient:
+    patient = world.patients.get(appointment.patient)
+    assert patient is not None  # patients are never removed
+    return patient

@@ -1,0 +1,241 @@
+"""Webhooks on their way: queued by what happened, attempted nine times at most (specification, section 6.2)."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import attrs
+
+from followup import DeliveryFailure, WebhookDelivery, WebhookEndpoint
+from followup.contract import SERVICE_VERSION
+from followup.webhooks import ATTEMPT_HEADER, EVENT_TYPE_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
+from followup.wire import encode, format_timestamp
+from followup_mockserver.facts import Fact
+from followup_mockserver.jobs import AttemptDelivery
+from followup_mockserver.records import Attempt
+from followup_mockserver.world import World
+
+WAITS = (
+    timedelta(minutes=1),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(days=1),
+    timedelta(days=1),
+)
+"""How long after each failed attempt the next one is made; after the attempt that follows the last, none is."""
+
+NOT_YET_SENT = frozenset({"order.issued", "conversation.handoff", "patient.silent"})
+"""Types that can be subscribed to and are not sent by anything that happens, for now."""
+
+USER_AGENT = "Service-Webhooks/1.0"
+EVERY_TYPE = "*"
+
+Trigger = Literal["schedule", "manual"]
+
+
+@attrs.frozen(kw_only=True)
+class Outgoing:
+    """An attempt that is about to be sent."""
+
+    delivery: WebhookDelivery = attrs.field(repr=False)
+    endpoint: WebhookEndpoint = attrs.field(repr=False)
+    number: int
+    trigger: Trigger
+    url: str = attrs.field(repr=False)
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    body: bytes = attrs.field(repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """What came of an attempt.
+
+    Attributes:
+        status_code: HTTP status of the answer; None if there was none.
+        error: what went wrong; None if nothing did.
+        seconds: how long it took, in real time.
+    """
+
+    status_code: int | None
+    error: str | None
+    seconds: float
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status_code is not None and 200 <= self.status_code < 300
+
+
+def on_fact(world: World, fact: Fact) -> None:
+    """Queue the fact for every endpoint that wants to know it."""
+    if fact.type not in NOT_YET_SENT:
+        send_to_subscribers(world, fact.type, _data(fact), fact.about.id)
+
+
+def send_to_subscribers(world: World, type: str, data: Mapping[str, Any], ref: str) -> list[WebhookDelivery]:
+    """Queue an event for every enabled endpoint that is subscribed to its type."""
+    return [
+        queue(world, endpoint, type, data, ref)
+        for endpoint in world.webhook_endpoints
+        if endpoint.status == "enabled" and not {type, EVERY_TYPE}.isdisjoint(endpoint.enabled_events)
+    ]
+
+
+def queue(world: World, endpoint: WebhookEndpoint, type: str, data: Mapping[str, Any], ref: str) -> WebhookDelivery:
+    """Queue an event for one endpoint; its first attempt is due at once."""
+    now = world.now()
+    delivery_id = world.ids.new("whd_")
+    delivery = WebhookDelivery(
+        id=delivery_id,
+        object="webhook_delivery",
+        webhook_endpoint=endpoint.id,
+        event_type=type,
+        status="pending",
+        attempts=0,
+        next_attempt_at=now,
+        payload={
+            "id": delivery_id,
+            "object": "event",
+            "type": type,
+            "apiVersion": SERVICE_VERSION,
+            "livemode": world.organization.livemode,
+            "occurredAt": format_timestamp(now),
+            "ref": ref,
+            "data": data,
+        },
+        created_at=now,
+    )
+    world.webhook_deliveries.add(delivery)
+    world.scheduler.schedule(now, AttemptDelivery(about=delivery_id))
+    return delivery
+
+
+def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outgoing | None:
+    """Prepare the next attempt; None if the delivery is gone or over, or its endpoint paused."""
+    delivery = world.webhook_deliveries.get(delivery_id)
+    endpoint = world.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
+    if delivery is None or endpoint is None or (trigger == "schedule" and delivery.status != "pending"):
+        return None
+    number = delivery.attempts + 1
+    # Real time, because the receiver compares it with its own clock; everything else is told in the mock's.
+    timestamp = int(time.time())
+    body = body_of(delivery)
+    return Outgoing(
+        delivery=delivery,
+        endpoint=endpoint,
+        number=number,
+        trigger=trigger,
+        url=world.options.forward_to or endpoint.url,
+        headers={
+            "content-type": "application/json",
+            "user-agent": USER_AGENT,
+            SIGNATURE_HEADER: sign(body, world.secrets[endpoint.id], timestamp),
+            TIMESTAMP_HEADER: str(timestamp),
+            EVENT_TYPE_HEADER: delivery.event_type,
+            ATTEMPT_HEADER: str(number),
+        },
+        body=body,
+    )
+
+
+def body_of(delivery: WebhookDelivery) -> bytes:
+    """The exact bytes that are sent, the same in every attempt."""
+    return json.dumps(delivery.payload, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def finish(world: World, outgoing: Outgoing, outcome: Outcome) -> str:
+    """Write down what came of an attempt and plan the next one; says it in a few words."""
+    delivery, endpoint = outgoing.delivery, outgoing.endpoint
+    if delivery.id not in world.webhook_deliveries:
+        return "deleted meanwhile"
+    now = world.now()
+    world.attempts.setdefault(delivery.id, []).append(
+        Attempt(
+            number=outgoing.number,
+            at=now,
+            trigger=outgoing.trigger,
+            status_code=outcome.status_code,
+            seconds=outcome.seconds,
+            error=outcome.error,
+        )
+    )
+    changes: dict[str, Any] = {
+        "attempts": outgoing.number,
+        "last_status_code": outcome.status_code,
+        "last_error": outcome.error,
+    }
+    if outcome.succeeded:
+        world.scheduler.cancel_about(delivery.id)
+        changes |= {"status": "succeeded", "delivered_at": now, "next_attempt_at": None}
+        world.webhook_endpoints.update(endpoint, last_delivered_at=now)
+    else:
+        changes |= _after_failure(world, outgoing, now)
+        failure = DeliveryFailure(at=now, message=outcome.error or f"HTTP status {outcome.status_code}")
+        world.webhook_endpoints.update(endpoint, last_error=failure)
+    world.webhook_deliveries.update(delivery, **changes)
+    return _told(outcome, changes)
+
+
+def cut(world: World, endpoint: WebhookEndpoint, why: str) -> None:
+    """Stop the pending deliveries of an endpoint, for good."""
+    for delivery in world.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
+        if delivery.status == "pending":
+            world.scheduler.cancel_about(delivery.id)
+            world.webhook_deliveries.update(delivery, status="failed", last_error=why, next_attempt_at=None)
+
+
+def forget(world: World, endpoint: WebhookEndpoint) -> None:
+    """Drop the delivery history of an endpoint, and what is pending of it."""
+    for delivery in world.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
+        world.scheduler.cancel_about(delivery.id)
+        world.webhook_deliveries.remove(delivery.id)
+        world.attempts.pop(delivery.id, None)
+
+
+def _after_failure(world: World, outgoing: Outgoing, now: datetime) -> dict[str, Any]:
+    delivery = outgoing.delivery
+    if delivery.status != "pending":
+        return {"last_error": delivery.last_error} if delivery.status == "failed" else {}
+    world.scheduler.cancel_about(delivery.id)
+    if outgoing.number > len(WAITS):
+        return {"status": "failed", "next_attempt_at": None}
+    at = now + WAITS[outgoing.number - 1]
+    world.scheduler.schedule(at, AttemptDelivery(about=delivery.id))
+    return {"next_attempt_at": at}
+
+
+def _told(outcome: Outcome, changes: Mapping[str, Any]) -> str:
+    told = str(outcome.status_code) if outcome.error is None else outcome.error
+    next_at = changes.get("next_attempt_at")
+    return f"{told}, next attempt at {format_timestamp(next_at)}" if next_at else told
+
+
+def _data(fact: Fact) -> dict[str, Any]:
+    special = _SPECIAL_DATA.get(fact.type)
+    if special is not None:
+        return special(fact)
+    data = {fact.name: encode(fact.about)}
+    if fact.patient is not None:
+        data["patient"] = encode(fact.patient)
+    return data
+
+
+def _intake_ready_data(fact: Fact) -> dict[str, Any]:
+    intake, patient = fact.about, fact.patient
+    given = intake.data.get("patient", {})
+    return {
+        "patient": {
+            "fullName": (patient.full_name if patient else None) or given.get("fullName"),
+            "dni": (patient.dni if patient else None) or given.get("dni"),
+        },
+        "requestedService": intake.data.get("requestedService"),
+        "intake": {"id": intake.id, "missing": list(intake.missing)},
+    }
+
+
+_SPECIAL_DATA: dict[str, Callable[[Fact], dict[str, Any]]] = {"intake.ready": _intake_ready_data}
+"""Events whose ``data`` the specification gives."""

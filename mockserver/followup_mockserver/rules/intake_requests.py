@@ -1,0 +1,182 @@
+"""Intake requests (specification, sections 3 and 4)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from followup import IntakeRequest, Patient
+from followup.resources.intake_requests import IntakeRequests
+from followup.resources.patients import PatientInput
+from followup_mockserver.errors import invalid
+from followup_mockserver.facts import Fact
+from followup_mockserver.rules import patients
+from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.phones import normalized_phone
+from followup_mockserver.world import World
+
+Data = dict[str, Any]
+
+_TO_WIRE = {parameter.name: parameter for parameter in IntakeRequests.create.parameters}
+
+
+def create(world: World, **fields: Any) -> IntakeRequest:
+    """Register a request, identify its patient, and see what is missing."""
+    checked = _checked(world, fields)
+    data = _as_shown(checked)
+    if not any(_identifying(data)):
+        raise invalid(
+            "parameter_missing", "A name, document or phone of the patient or of a contact is needed.", "patient"
+        )
+    now = world.now()
+    intake = IntakeRequest(
+        id=world.ids.new("int_"),
+        object="intake_request",
+        status="new",
+        patient=_identified(world, checked.get("patient")),
+        summary=data.get("summary"),
+        missing=[],
+        data=data,
+        created_at=now,
+        updated_at=now,
+    )
+    world.intake_requests.add(intake)
+    for event_type in ("intake.requested", "intake.created"):
+        _publish(world, event_type, intake)
+    _assess(world, intake)
+    return intake
+
+
+def list_(world: World, **query: Any) -> Listed[IntakeRequest]:
+    """A page of intake requests."""
+    return page(world.intake_requests, query, where=("status", "patient"))
+
+
+def answer(world: World, intake: IntakeRequest, **fields: Any) -> IntakeRequest:
+    """The patient, or a contact, answers with data in the shape of the creation body."""
+    _refuse_closed(intake, "answered")
+    checked = _checked(world, fields)
+    data = _merged(intake.data, _as_shown(checked))
+    world.intake_requests.update(
+        intake,
+        data=data,
+        summary=data.get("summary"),
+        patient=_identified(world, checked.get("patient")) or intake.patient,
+        updated_at=world.now(),
+    )
+    _assess(world, intake)
+    return intake
+
+
+def load(world: World, intake: IntakeRequest) -> IntakeRequest:
+    """The organization loads a request that is ready into its own system."""
+    if intake.status != "ready":
+        raise invalid("intake_request_not_loadable", "Only an intake request that is ready can be loaded.")
+    now = world.now()
+    world.intake_requests.update(intake, status="loaded", loaded_at=now, closed_at=now, updated_at=now)
+    return intake
+
+
+def discard(world: World, intake: IntakeRequest, *, reason: str | None = None) -> IntakeRequest:
+    """The organization discards a request that it has not loaded."""
+    _refuse_closed(intake, "discarded")
+    now = world.now()
+    world.intake_requests.update(intake, status="discarded", discard_reason=reason, closed_at=now, updated_at=now)
+    world.scheduler.cancel_about(intake.id)
+    return intake
+
+
+def phone_to_ask(world: World, intake: IntakeRequest) -> str | None:
+    """Where to write for what is missing: the patient's phone, or the first one of a contact."""
+    return next(_phones(world, intake), None)
+
+
+def _refuse_closed(intake: IntakeRequest, what: str) -> None:
+    if intake.status in ("loaded", "discarded"):
+        raise invalid("intake_request_closed", f"An intake request that is {intake.status} cannot be {what}.")
+
+
+def _checked(world: World, fields: Mapping[str, Any]) -> Data:
+    """The fields with phones and documents as they are compared."""
+    checked = dict(fields)
+    if "patient" in checked:
+        checked["patient"] = patients.normalized(world, checked["patient"], "patient")
+    if "contacts" in checked:
+        checked["contacts"] = [
+            {**contact, "phone": normalized_phone(world, contact["phone"], f"contacts[{position}].phone")}
+            if "phone" in contact
+            else contact
+            for position, contact in enumerate(checked["contacts"])
+        ]
+    return checked
+
+
+def _as_shown(fields: Mapping[str, Any]) -> Data:
+    """The fields by their names on the wire, as ``data`` holds them."""
+    return {_TO_WIRE[name].wire_name: _TO_WIRE[name].encode(value, name) for name, value in fields.items()}
+
+
+def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Data:
+    """New data over old; objects field by field, everything else as a whole."""
+    merged = dict(old)
+    for name, value in new.items():
+        before = merged.get(name)
+        merged[name] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _identifying(data: Data) -> Iterator[Any]:
+    patient = data.get("patient", {})
+    yield from (patient.get(name) for name in ("fullName", "dni", "phone"))
+    for contact in data.get("contacts", ()):
+        yield from (contact.get(name) for name in ("name", "phone"))
+
+
+def _identified(world: World, details: PatientInput | None) -> str | None:
+    """The id of the patient, who is looked up by phone, then by DNI, and created if absent."""
+    if details is None or ("phone" not in details and "dni" not in details):
+        return None
+    return patients.save(world, details).id
+
+
+def _record(world: World, intake: IntakeRequest) -> Patient | None:
+    return world.patients.get(intake.patient) if intake.patient else None
+
+
+def _phones(world: World, intake: IntakeRequest) -> Iterator[str]:
+    patient = _record(world, intake)
+    if patient is not None and patient.phone:
+        yield patient.phone
+    if phone := intake.data.get("patient", {}).get("phone"):
+        yield phone
+    yield from (contact["phone"] for contact in intake.data.get("contacts", ()) if contact.get("phone"))
+
+
+def _assess(world: World, intake: IntakeRequest) -> None:
+    """See what is missing; a request that lacks nothing is ready."""
+    missing = [name for name in world.organization.intake_required if not _has(world, intake, name)]
+    world.intake_requests.update(intake, missing=missing)
+    if not missing and intake.status in ("new", "validating"):
+        now = world.now()
+        world.intake_requests.update(intake, status="ready", ready_at=now, updated_at=now)
+        world.scheduler.cancel_about(intake.id)
+        _publish(world, "intake.ready", intake)
+
+
+_IN_THE_RECORD = {"fullName": "full_name", "dni": "dni"}
+
+
+def _has(world: World, intake: IntakeRequest, name: str) -> bool:
+    """Whether the request has this datum, in its own data or in the record of its patient."""
+    if name == "phone":
+        return phone_to_ask(world, intake) is not None
+    if name in _IN_THE_RECORD:
+        patient = _record(world, intake)
+        in_record = patient is not None and getattr(patient, _IN_THE_RECORD[name]) is not None
+        return in_record or bool(intake.data.get("patient", {}).get(name))
+    value: Any = intake.data
+    for step in name.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value not in (None, "")
+
+
+def _publish(world: World, type: str, intake: IntakeRequest) -> None:
+    world.publish(Fact(type=type, name="intakeRequest", about=intake, patient=_record(world, intake)))

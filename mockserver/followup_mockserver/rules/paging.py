@@ -1,0 +1,41 @@
+"""What every list operation shares (specification, section 4, Conventions)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from followup.contract import DEFAULT_PAGE_SIZE
+from followup_mockserver.errors import invalid
+from followup_mockserver.store import Bounds, Collection, S, UnknownCursor
+
+Listed = tuple[list[S], bool]
+"""The items of a page, newest first, and whether there are more in the direction of travel."""
+
+
+def page(
+    collection: Collection[S],
+    query: Mapping[str, Any],
+    *,
+    where: Iterable[str] = (),
+    between: Mapping[str, Bounds] | None = None,
+) -> Listed[S]:
+    """A page of a collection as the query asks for it.
+
+    Args:
+        query: the parameters that were sent, by their snake_case names.
+        where: those of them that select by an index of the same name.
+        between: bounds, by the name of a range of the collection.
+    """
+    after, before = query.get("starting_after"), query.get("ending_before")
+    if after is not None and before is not None:
+        raise invalid("parameter_invalid", "startingAfter and endingBefore exclude each other.", "endingBefore")
+    try:
+        return collection.page(
+            limit=query.get("limit", DEFAULT_PAGE_SIZE),
+            after=after,
+            before=before,
+            where={name: query[name] for name in where if name in query},
+            between=between,
+        )
+    except UnknownCursor:
+        param = "startingAfter" if before is None else "endingBefore"
+        raise invalid("resource_missing", "There is no object with this id to continue from.", param) from None

@@ -1,0 +1,37 @@
+"""Reminders of appointments: made, moved and removed with them, sent when they are due (specification, section 1)."""
+
+from datetime import timedelta
+
+from followup import Appointment
+from followup_mockserver.facts import Fact
+from followup_mockserver.jobs import SendReminder
+from followup_mockserver.rules import messages
+from followup_mockserver.rules.patients import AHEAD
+from followup_mockserver.world import World
+
+
+def on_fact(world: World, fact: Fact) -> None:
+    """Keep the pending reminders of an appointment true."""
+    if fact.type in ("appointment.created", "appointment.rescheduled"):
+        _schedule(world, fact.about)
+    elif fact.type == "appointment.cancelled":
+        world.scheduler.cancel_about(fact.about.id)
+    elif fact.type == "visit.completed" and fact.about.appointment is not None:
+        world.scheduler.cancel_about(fact.about.appointment)
+
+
+def send(world: World, job: SendReminder) -> str:
+    """Write to the patient; says what came of it."""
+    appointment = world.appointments.get(job.about)
+    if appointment is None or appointment.status not in AHEAD:
+        return "not sent: the appointment is not ahead any more"
+    return messages.send_reminder(world, appointment)
+
+
+def _schedule(world: World, appointment: Appointment) -> None:
+    world.scheduler.cancel_about(appointment.id)
+    now = world.now()
+    for hours in world.organization.reminder_hours:
+        at = appointment.start_at - timedelta(hours=hours)
+        if at >= now:
+            world.scheduler.schedule(at, SendReminder(about=appointment.id, hours_before=hours))

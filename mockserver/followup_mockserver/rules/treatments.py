@@ -1,0 +1,51 @@
+"""Treatments (specification, section 4, Treatments)."""
+
+from datetime import datetime
+from typing import Any
+
+from followup import Treatment
+from followup.resources.patients import PatientInput
+from followup_mockserver.facts import Fact
+from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.references import PatientReference
+from followup_mockserver.world import World
+
+
+def create(
+    world: World,
+    *,
+    patient: str | PatientInput,
+    name: str,
+    kind: str = "medication",
+    dosage: str | None = None,
+    frequency: str | None = None,
+    instructions: str | None = None,
+    start_date: datetime | None = None,
+    end_date: datetime | None = None,
+) -> Treatment:
+    """Store a treatment; it is active until its end date, if that has not passed."""
+    treated = PatientReference(world, patient).resolve()
+    now = world.now()
+    treatment = Treatment(
+        id=world.ids.new("trt_"),
+        object="treatment",
+        patient=treated.id,
+        kind=kind,
+        name=name,
+        dosage=dosage,
+        frequency=frequency,
+        instructions=instructions,
+        start_date=start_date,
+        end_date=end_date,
+        active=end_date is None or end_date > now,
+        created_at=now,
+        updated_at=now,
+    )
+    world.treatments.add(treatment)
+    world.publish(Fact(type="treatment.prescribed", name="treatment", about=treatment, patient=treated))
+    return treatment
+
+
+def list_(world: World, **query: Any) -> Listed[Treatment]:
+    """A page of treatments."""
+    return page(world.treatments, query, where=("patient", "active"))

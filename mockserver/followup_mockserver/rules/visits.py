@@ -1,0 +1,70 @@
+"""Visits (specification, sections 3 and 4)."""
+
+from datetime import datetime
+from typing import Any
+
+from followup import Appointment, Visit
+from followup.resources.doctors import DoctorInput
+from followup.resources.patients import PatientInput
+from followup_mockserver.errors import missing
+from followup_mockserver.facts import Fact
+from followup_mockserver.rules.appointments import complete
+from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.patients import refresh_stage
+from followup_mockserver.rules.references import PatientReference, doctor_id
+from followup_mockserver.world import World
+
+
+def create(
+    world: World,
+    *,
+    patient: str | PatientInput,
+    visited_at: datetime,
+    doctor: str | DoctorInput | None = None,
+    type: str | None = None,
+    external_id: str | None = None,
+    diagnosis: str | None = None,
+    notes: str | None = None,
+    appointment: str | None = None,
+) -> Visit:
+    """Store a visit and complete its appointment; one with an external id that exists is returned as it is."""
+    if external_id is not None and (existing := world.visits.find("external_id", external_id)):
+        return existing
+    came_from = _appointment(world, appointment)
+    doctor = doctor_id(world, doctor)
+    visitor = PatientReference(world, patient).resolve()
+    visit = Visit(
+        id=world.ids.new("vis_"),
+        object="visit",
+        patient=visitor.id,
+        doctor=doctor,
+        appointment=came_from.id if came_from else None,
+        visited_at=visited_at,
+        type=type,
+        diagnosis=diagnosis,
+        notes=notes,
+        external_id=external_id,
+        source="manual",
+        created_at=world.now(),
+    )
+    world.visits.add(visit)
+    if came_from:
+        complete(world, came_from)
+    refresh_stage(world, visitor)
+    world.publish(Fact(type="visit.completed", name="visit", about=visit, patient=visitor))
+    return visit
+
+
+def list_(world: World, **query: Any) -> Listed[Visit]:
+    """A page of visits, the last loaded first."""
+    return page(world.visits, query, where=("patient", "external_id"))
+
+
+def _appointment(world: World, reference: str | None) -> Appointment | None:
+    """The appointment with this id, or with this external id."""
+    if reference is None:
+        return None
+    appointment = world.appointments.get(reference) or world.appointments.find("external_id", reference)
+    if appointment is None:
+        raise missing("appointment", status=400, param="appointment")
+    return appointment

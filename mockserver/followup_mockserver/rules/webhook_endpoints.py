@@ -1,0 +1,76 @@
+"""Webhook endpoints (specification, sections 3 and 4)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from followup import DeletedObject, WebhookDelivery, WebhookEndpoint
+from followup.wire import encode
+from followup_mockserver.errors import invalid
+from followup_mockserver.rules import deliveries
+from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.world import World
+
+
+def create(world: World, *, url: str, enabled_events: Sequence[str], description: str | None = None) -> WebhookEndpoint:
+    """Create an endpoint; this answer, and no other, carries its secret."""
+    endpoint = WebhookEndpoint(
+        id=world.ids.new("we_"),
+        object="webhook_endpoint",
+        url=url,
+        description=description,
+        enabled_events=_checked_events(enabled_events),
+        status="enabled",
+        created_at=world.now(),
+    )
+    world.webhook_endpoints.add(endpoint)
+    world.secrets[endpoint.id] = secret = world.ids.new("whsec_")
+    return attrs.evolve(endpoint, secret=secret)
+
+
+def update(world: World, endpoint: WebhookEndpoint, *, disabled: bool | None = None, **changes: Any) -> WebhookEndpoint:
+    """Change what was sent; ``disabled`` pauses sending and cuts the pending retries."""
+    if "enabled_events" in changes:
+        changes["enabled_events"] = _checked_events(changes["enabled_events"])
+    if disabled is not None:
+        changes["status"] = "disabled" if disabled else "enabled"
+    world.webhook_endpoints.update(endpoint, **changes)
+    if disabled:
+        deliveries.cut(world, endpoint, "The endpoint was disabled.")
+    return endpoint
+
+
+def delete(world: World, endpoint: WebhookEndpoint) -> DeletedObject:
+    """Remove an endpoint, its history and what is pending."""
+    deliveries.forget(world, endpoint)
+    world.webhook_endpoints.remove(endpoint.id)
+    del world.secrets[endpoint.id]
+    return DeletedObject(id=endpoint.id, object=endpoint.object, deleted=True)
+
+
+def ping(world: World, endpoint: WebhookEndpoint) -> WebhookDelivery:
+    """Queue a ping, whatever the endpoint is subscribed to."""
+    if endpoint.status == "disabled":
+        raise invalid("webhook_endpoint_disabled", "A disabled endpoint cannot be pinged; enable it first.")
+    data = {"webhookEndpoint": encode_without_secret(endpoint)}
+    return deliveries.queue(world, endpoint, "webhook.ping", data, endpoint.id)
+
+
+def list_(world: World, **query: Any) -> Listed[WebhookEndpoint]:
+    """A page of endpoints."""
+    return page(world.webhook_endpoints, query)
+
+
+def encode_without_secret(endpoint: WebhookEndpoint) -> dict[str, Any]:
+    """The endpoint as every answer but that to its creation shows it."""
+    encoded: dict[str, Any] = encode(endpoint)
+    if encoded["secret"] is None:
+        del encoded["secret"]
+    return encoded
+
+
+def _checked_events(types: Sequence[str]) -> Any:
+    if not types:
+        raise invalid("parameter_invalid", "This must be an array of at least 1.", "enabledEvents")
+    return [*dict.fromkeys(types)]
