@@ -1,8 +1,7 @@
 """The clock of one world: real time, or a time that stands still and is moved by hand. It never goes back."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
@@ -50,16 +49,15 @@ class Clock:
             self.moved += instant - now
             self._set(instant.astimezone(UTC))
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """While it lasts, the clock stands wherever it is moved to; then a running clock runs on from there."""
+    def hold(self) -> None:
+        """Stand still, wherever the clock is moved to, until it is released."""
         self._set(self.now())
         self._held = True
-        try:
-            yield
-        finally:
-            self._held = False
-            self._set(self._set_to)
+
+    def release(self) -> None:
+        """Run on from here, if this is a clock that runs."""
+        self._held = False
+        self._set(self._set_to)
 
     def seconds_until(self, instant: datetime) -> float:
         """Real seconds until the clock gets there by itself: 0 when it is there, infinity when it stands."""

@@ -63,12 +63,13 @@ class KeyRecord:
 
     name: str
     value: str = attrs.field(repr=False)
+    prefix: str = attrs.field(init=False)
     scopes: list[str]
     revoked: bool = False
     expires_at: datetime | None = None
 
-    @property
-    def prefix(self) -> str:
+    @prefix.default
+    def _first_characters(self) -> str:
         return self.value[:KEY_PREFIX_LENGTH]
 
     def works_at(self, instant: datetime) -> bool:

@@ -46,7 +46,8 @@ class Scheduler(Generic[J]):
         # Entries carry their instant as a plain number: the heap then compares numbers, not datetimes.
         self._heap: list[tuple[float, int, Timer[J]]] = []
         self._about: dict[str, Timer[J] | list[Timer[J]]] = {}
-        self._scheduled = 0
+        self.scheduled = 0
+        """How many timers there have ever been; it tells whether there is a new one."""
         self._pending = 0
 
     def __len__(self) -> int:
@@ -54,9 +55,9 @@ class Scheduler(Generic[J]):
 
     def schedule(self, at: datetime, job: J) -> Timer[J]:
         """Have the job run at this instant."""
-        self._scheduled += 1
-        timer = Timer(at, self._scheduled, job)
-        heapq.heappush(self._heap, (at.timestamp(), self._scheduled, timer))
+        self.scheduled += 1
+        timer = Timer(at, self.scheduled, job)
+        heapq.heappush(self._heap, (at.timestamp(), self.scheduled, timer))
         others = self._about.get(job.about)
         if others is None:
             self._about[job.about] = timer

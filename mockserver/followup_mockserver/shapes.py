@@ -14,9 +14,9 @@ import attrs
 import jsonschema_rs
 
 from followup.contract import Format, IdPrefix, Limits
-from followup.models import Model
+from followup.models import ABSENT_IF_NONE, Model
 from followup.operation import NotGiven
-from followup.wire import annotations_of, bare, camel, is_union, wire_fields
+from followup.wire import annotations_of, bare, camel, is_union, wire_fields, without_none
 from followup_mockserver.errors import ServiceError, invalid
 
 T = TypeVar("T")
@@ -133,6 +133,7 @@ _SCALARS: dict[Any, tuple[Schema, Convert]] = {
     str: ({"type": "string", "maxLength": MAX_STRING_LENGTH}, _same),
     bool: ({"type": "boolean"}, _same),
     int: ({"type": "integer"}, _same),
+    float: ({"type": "number"}, float),
     datetime: ({"type": "string", "format": TIMESTAMP}, parse_timestamp),
     date: ({"type": "string", "format": "date"}, date.fromisoformat),
     Any: ({}, _same),
@@ -229,16 +230,16 @@ def object_shape(annotations: Mapping[str, Any], required: Iterable[str]) -> Sha
 
 def _result_schema(cls: type[Model]) -> Schema:
     annotations = annotations_of(cls)
-    fields = wire_fields(cls)
+    names = wire_fields(cls)
+    absent = {field.name for field in attrs.fields(cls) if field.metadata.get(ABSENT_IF_NONE)}
+    schemas = {wire: _answer_schema(shape_of(annotations[name]).schema) for name, wire in names.items()}
+    for name in absent:
+        schemas[names[name]] = _answer_schema(shape_of(without_none(annotations[name])).schema)
     return {
         "type": "object",
-        "properties": {wire: _answer_schema(shape_of(annotations[name]).schema) for name, wire in fields.items()},
-        "required": [wire for name, wire in fields.items() if name not in _SOMETIMES_ABSENT],
+        "properties": schemas,
+        "required": [wire for name, wire in names.items() if name not in absent],
     }
-
-
-_SOMETIMES_ABSENT = frozenset({"secret"})
-"""Present only in the answer to a creation (specification, section 2, Webhook endpoint)."""
 
 
 def _answer_schema(schema: Schema) -> Schema:

@@ -54,11 +54,14 @@ class World:
         keys: Sequence[KeyRecord],
         options: Options,
         subscribers: Sequence[Subscriber] = (),
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.organization = organization
         self.keys = {key.value: key for key in keys}
         self.options = options
         self._subscribers = subscribers
+        self._wake = wake
+        self._timers_known = 0
 
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
@@ -136,5 +139,8 @@ class World:
             react(self, fact)
 
     def notify(self) -> None:
-        """Wake whoever waits for a change. The lock is held."""
+        """Wake whoever waits for a change, and whoever runs timers if there are new ones. The lock is held."""
         self.changed.notify_all()
+        if self._timers_known != self.scheduler.scheduled:
+            self._timers_known = self.scheduler.scheduled
+            self._wake()

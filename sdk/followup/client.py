@@ -9,7 +9,7 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -23,7 +23,7 @@ from followup.contract import SERVICE_VERSION
 from followup.errors import ConfigurationError
 from followup.exchange import Call, DeadlineReached, Options, Outcome, Send, Wait, exchange
 from followup.models import Result
-from followup.operation import NOT_GIVEN, Async, Mode, NotGiven, Sync
+from followup.operation import NOT_GIVEN, Async, Mode, NotGiven, Resource, Sync
 from followup.pagination import AsyncListing, Listing, Page
 from followup.resources.account import AccountGroup
 from followup.resources.appointments import Appointments
@@ -45,7 +45,7 @@ DEFAULT_MAX_RETRIES = 2
 _ours: contextvars.ContextVar[bool] = contextvars.ContextVar("followup_request", default=False)
 
 
-def _not_ours(record: logging.LogRecord) -> bool:
+def _not_ours(_: logging.LogRecord) -> bool:
     return not _ours.get()
 
 
@@ -62,22 +62,25 @@ def _unlogged_by_httpx() -> Iterator[None]:
         _ours.reset(token)
 
 
+GROUPS: tuple[type[Resource[Any]], ...] = (
+    AccountGroup,
+    Patients,
+    Doctors,
+    Appointments,
+    Visits,
+    IntakeRequests,
+    Treatments,
+    Events,
+    WebhookEndpoints,
+    WebhookDeliveries,
+)
+"""The groups of operations, in the order of the specification."""
+
+
 class _Client(Generic[Mode]):
     """What both clients are: options, and the ten groups of operations."""
 
     _options: Options
-
-    def _add_groups(self: Any) -> None:
-        self.account = AccountGroup(self)
-        self.patients = Patients(self)
-        self.doctors = Doctors(self)
-        self.appointments = Appointments(self)
-        self.visits = Visits(self)
-        self.intake_requests = IntakeRequests(self)
-        self.treatments = Treatments(self)
-        self.events = Events(self)
-        self.webhook_endpoints = WebhookEndpoints(self)
-        self.webhook_deliveries = WebhookDeliveries(self)
 
     account: AccountGroup[Mode]
     patients: Patients[Mode]
@@ -89,6 +92,10 @@ class _Client(Generic[Mode]):
     events: Events[Mode]
     webhook_endpoints: WebhookEndpoints[Mode]
     webhook_deliveries: WebhookDeliveries[Mode]
+
+    def _add_groups(self: Any) -> None:
+        for group in GROUPS:
+            setattr(self, group.group, group(self))
 
     def __repr__(self) -> str:
         options = self._options

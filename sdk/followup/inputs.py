@@ -11,7 +11,7 @@ Encoder = Callable[[Any, str], Any]
 """Takes a value and the path of the parameter it was given for; returns JSON; raises ValueError or TypeError."""
 
 
-def _as_is(value: Any, path: str) -> Any:
+def _as_is(value: Any, _: str) -> Any:
     return value
 
 

@@ -48,6 +48,13 @@ class Result(Model):
     last_response: ResponseInfo = attrs.field(default=NO_RESPONSE, repr=False, eq=False)
 
 
-def personal(default: Any = attrs.NOTHING) -> Any:
-    """A field that ``repr`` does not show, because it is about a person or is a secret."""
-    return attrs.field(default=default, repr=False)
+ABSENT_IF_NONE = "absent_if_none"
+
+
+def personal(default: Any = attrs.NOTHING, *, absent_if_none: bool = False) -> Any:
+    """A field that ``repr`` does not show, because it is about a person or is a secret.
+
+    Args:
+        absent_if_none: on the wire the field is either there with a value or not there at all; it is never null.
+    """
+    return attrs.field(default=default, repr=False, metadata={ABSENT_IF_NONE: absent_if_none})

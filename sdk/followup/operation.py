@@ -166,7 +166,7 @@ class Declaration:
         """The kind of id in the path; None where the path has none."""
         for parameter in self.parameters:
             if parameter.place == "path":
-                return cast(IdPrefix, get_args(parameter.annotation)[1])
+                return cast("IdPrefix", get_args(parameter.annotation)[1])
         return None
 
     @functools.cached_property

@@ -13,7 +13,7 @@ import attrs
 from cattrs import Converter
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from followup.models import Model
+from followup.models import ABSENT_IF_NONE, Model
 
 T = TypeVar("T")
 
@@ -120,14 +120,14 @@ def _is_optional(annotation: Any) -> bool:
     return is_union(annotation) and type(None) in get_args(annotation)
 
 
-def _without_none(annotation: Any) -> Any:
+def without_none(annotation: Any) -> Any:
     return functools.reduce(
         lambda left, right: left | right, (arm for arm in get_args(annotation) if arm is not type(None))
     )
 
 
 def _optional_hook(annotation: Any) -> Callable[[Any, Any], Any]:
-    inner = _without_none(annotation)
+    inner = without_none(annotation)
     if _is_text(inner):
         return _optional_text
     hook = _converter.get_structure_hook(inner)
@@ -225,7 +225,9 @@ def decode(cls: type[T], raw: Any) -> T:
 
 def _encode_class_hook(cls: type[Any]) -> Callable[[Any], Any]:
     overrides: dict[str, Any] = {
-        field.name: override(omit=True) if field.name in NOT_ON_THE_WIRE else override(rename=camel(field.name))
+        field.name: override(omit=True)
+        if field.name in NOT_ON_THE_WIRE
+        else override(rename=camel(field.name), omit_if_default=field.metadata.get(ABSENT_IF_NONE, False))
         for field in attrs.fields(cls)
     }
     encode_known = make_dict_unstructure_fn(cls, _converter, **overrides)

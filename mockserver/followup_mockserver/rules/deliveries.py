@@ -73,7 +73,7 @@ class Outcome:
 def on_fact(world: World, fact: Fact) -> None:
     """Queue the fact for every endpoint that wants to know it."""
     if fact.type not in NOT_YET_SENT:
-        send_to_subscribers(world, fact.type, _data(fact), fact.about.id)
+        send_to_subscribers(world, fact.type, data_of(fact), fact.about.id)
 
 
 def send_to_subscribers(world: World, type: str, data: Mapping[str, Any], ref: str) -> list[WebhookDelivery]:
@@ -214,7 +214,8 @@ def _told(outcome: Outcome, changes: Mapping[str, Any]) -> str:
     return f"{told}, next attempt at {format_timestamp(next_at)}" if next_at else told
 
 
-def _data(fact: Fact) -> dict[str, Any]:
+def data_of(fact: Fact) -> dict[str, Any]:
+    """The ``data`` of the webhook that tells a fact."""
     special = _SPECIAL_DATA.get(fact.type)
     if special is not None:
         return special(fact)

@@ -124,10 +124,10 @@ _KINDS: dict[str, _Kind] = {
 }
 """What each type does. ``order.issued`` is accepted and has no effect yet."""
 
-_ENVELOPE = shape_of(EventInput)
-_ENVELOPE.schema["properties"]["id"]["minLength"] = 1
-_ENVELOPE.schema["properties"]["schemaVersion"]["const"] = 1
-_envelope_validators = {refuse: Validator(_ENVELOPE.schema, refuse_unknown=refuse) for refuse in (True, False)}
+ENVELOPE = shape_of(EventInput)
+ENVELOPE.schema["properties"]["id"]["minLength"] = 1
+ENVELOPE.schema["properties"]["schemaVersion"]["const"] = 1
+_envelope_validators = {refuse: Validator(ENVELOPE.schema, refuse_unknown=refuse) for refuse in (True, False)}
 
 
 def create(world: World, *, body: Any) -> EventBatch:
@@ -170,7 +170,7 @@ def _events_in(body: Any) -> list[tuple[str, Any]]:
 def _process(world: World, raw: Any, path: str) -> EventResult:
     try:
         _envelope_validators[world.options.refuse_unknown_fields].check(raw)
-        event = _ENVELOPE.convert(raw)
+        event = ENVELOPE.convert(raw)
         kind = _KINDS.get(event["type"])
         data = kind.checked(event["data"]) if kind else None
     except ServiceError as error:

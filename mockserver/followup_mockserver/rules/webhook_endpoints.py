@@ -53,21 +53,13 @@ def ping(world: World, endpoint: WebhookEndpoint) -> WebhookDelivery:
     """Queue a ping, whatever the endpoint is subscribed to."""
     if endpoint.status == "disabled":
         raise invalid("webhook_endpoint_disabled", "A disabled endpoint cannot be pinged; enable it first.")
-    data = {"webhookEndpoint": encode_without_secret(endpoint)}
+    data = {"webhookEndpoint": encode(endpoint)}
     return deliveries.queue(world, endpoint, "webhook.ping", data, endpoint.id)
 
 
 def list_(world: World, **query: Any) -> Listed[WebhookEndpoint]:
     """A page of endpoints."""
     return page(world.webhook_endpoints, query)
-
-
-def encode_without_secret(endpoint: WebhookEndpoint) -> dict[str, Any]:
-    """The endpoint as every answer but that to its creation shows it."""
-    encoded: dict[str, Any] = encode(endpoint)
-    if encoded["secret"] is None:
-        del encoded["secret"]
-    return encoded
 
 
 def _checked_events(types: Sequence[str]) -> Any:

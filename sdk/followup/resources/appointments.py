@@ -25,7 +25,8 @@ class Appointment(Result):
         doctor: id of the doctor.
         type: type of appointment or procedure.
         external_id: id in your system.
-        source: who made it: ``api``, ``pms`` (practice-system connector), ``agent`` (the service's), ``manual`` (the team).
+        source: who made it: ``api``, ``pms`` (practice-system connector), ``agent`` (the service's) or
+            ``manual`` (the team).
         cancelled_at: when it was cancelled.
     """
 

@@ -16,7 +16,7 @@ TreatmentKind = Literal["medication", "therapy", "diet", "study", "lab", "work",
 
 @attrs.define(kw_only=True)
 class Treatment(Result):
-    """A treatment in the patient's record, which the service's agent takes into account. ``repr`` shows nothing clinical.
+    """A treatment in the patient's record; the service's agent takes it into account. ``repr`` shows nothing clinical.
 
     Attributes:
         patient: id of the patient.

@@ -50,7 +50,7 @@ class WebhookEndpoint(Result):
     description: str | None = None
     enabled_events: list[EnabledEvent | str]
     status: WebhookEndpointStatus | str
-    secret: str | None = personal(None)
+    secret: str | None = personal(None, absent_if_none=True)
     last_delivered_at: datetime | None = None
     last_error: DeliveryFailure | None = None
     created_at: datetime

@@ -1,0 +1,613 @@
+"""What the control API does, as plain Python: the world outside of the service, in the hands of a test.
+
+These are also the methods of ``MockService`` and ``MockServer``, where they act on the default organization.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypedDict
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import attrs
+
+from followup import (
+    Account,
+    ContactInput,
+    CoverageInput,
+    Doctor,
+    IntakeRequest,
+    Patient,
+    PatientInput,
+    SenderInput,
+    WebhookDelivery,
+)
+from followup.resources.account import ServiceLine
+from followup.resources.patients import PatientStage
+from followup.resources.webhook_endpoints import OutboundEventType
+from followup_mockserver.clock import RealTime
+from followup_mockserver.delivery.mounts import Mounts, Receiver
+from followup_mockserver.engine import Advanced, Engine
+from followup_mockserver.errors import ServiceError, invalid, missing
+from followup_mockserver.faults import EVERY_OPERATION, Fault, FaultKind, FaultMoment
+from followup_mockserver.jobs import SendReminder
+from followup_mockserver.journal import JournalEntry
+from followup_mockserver.operations import OPERATIONS
+from followup_mockserver.organization import ALL_SCOPES, KeyRecord
+from followup_mockserver.records import Attempt, Message
+from followup_mockserver.rules import account, deliveries, doctors, examples, intake_requests
+from followup_mockserver.rules.messages import TEXTS
+from followup_mockserver.world import World
+from followup_mockserver.worlds import Worlds
+
+
+class KeyInput(TypedDict, total=False):
+    """A key for a new organization: its name, and its scopes (all of them when left out)."""
+
+    name: str
+    scopes: list[str]
+
+
+@attrs.frozen(kw_only=True)
+class ClockState:
+    """The time it is, and whether it moves only by hand."""
+
+    now: datetime
+    frozen: bool
+
+
+@attrs.frozen(kw_only=True)
+class PendingJob:
+    """Something that falls due later."""
+
+    at: datetime
+    kind: str
+    about: str
+
+
+@attrs.frozen(kw_only=True)
+class PendingReminder:
+    """A reminder that will be sent."""
+
+    appointment: str
+    patient: str
+    send_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class NewOrganization:
+    """An organization that was made, and its keys with their values."""
+
+    organization: Account
+    keys: list[KeyRecord]
+
+
+class Control:
+    """The control of one organization.
+
+    Args:
+        key: a key of the organization; None: the default organization.
+    """
+
+    def __init__(self, worlds: Worlds, engine: Engine, mounts: Mounts, key: str | None = None) -> None:
+        self._worlds = worlds
+        self._engine = engine
+        self._mounts = mounts
+        self._key = key
+
+    @property
+    def world(self) -> World:
+        """The state of the organization. A reset replaces it."""
+        world = self._worlds.default if self._key is None else self._worlds.by_key(self._key)
+        if world is None:
+            raise ServiceError(401, "authentication_error", "api_key_invalid", "There is no such API key.")
+        return world
+
+    def organization(self, key: str) -> "Control":
+        """The control of the organization that this key belongs to."""
+        return Control(self._worlds, self._engine, self._mounts, key)
+
+    # --- the clock -----------------------------------------------------------------------------------------------
+
+    @property
+    def clock(self) -> ClockState:
+        """The time it is."""
+        world = self.world
+        with world.lock:
+            return ClockState(now=world.now(), frozen=world.clock.frozen)
+
+    def advance(
+        self,
+        *,
+        seconds: float = 0,
+        minutes: float = 0,
+        hours: float = 0,
+        days: float = 0,
+        to: datetime | str | None = None,
+    ) -> Advanced:
+        """Move the clock forward, and run everything that falls due, in time order, each at its own due time.
+
+        Returns when all of it, and all that it caused, is done. With no argument the clock is not moved: what is due
+        now is done.
+
+        Args:
+            seconds: with minutes, hours and days: how far.
+            to: to which instant; an aware datetime or an ISO 8601 string. One that has passed moves nothing.
+
+        Raises:
+            ServiceError: a negative distance, or an instant that is none.
+        """
+        world = self.world
+        distance = _distance(seconds, minutes, hours, days)
+        target = None if to is None else checked_instant(to, "to")
+        with world.lock:
+            now = world.clock.now()
+        return self._engine.advance(world, _later(now, distance) if target is None else target)
+
+    def step(self) -> Advanced:
+        """Run exactly the next job, moving the clock to when it is due."""
+        return self._engine.step(self.world)
+
+    @property
+    def jobs(self) -> list[PendingJob]:
+        """What falls due later, in order."""
+        world = self.world
+        with world.lock:
+            return [
+                PendingJob(at=timer.at, kind=timer.job.kind, about=timer.job.about)
+                for timer in world.scheduler.pending()
+            ]
+
+    # --- what happened -------------------------------------------------------------------------------------------
+
+    @property
+    def reminders(self) -> list[PendingReminder]:
+        """The reminders that will be sent, in order."""
+        return self.reminders_of()
+
+    def reminders_of(self, appointment: str | None = None) -> list[PendingReminder]:
+        """The reminders that will be sent, of one appointment or of all, in order."""
+        world = self.world
+        with world.lock:
+            pending = []
+            for timer in world.scheduler.pending(about=appointment, kind=SendReminder.kind):
+                of = world.appointments.get(timer.job.about)
+                assert of is not None  # appointments are never removed
+                pending.append(PendingReminder(appointment=of.id, patient=of.patient, send_at=timer.at))
+            return pending
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages written to patients so far, oldest first."""
+        return self.messages_to()
+
+    def messages_to(self, patient: str | None = None, *, wait: float = 0, seen: int = 0) -> list[Message]:
+        """The messages written to one patient or to all, oldest first.
+
+        Args:
+            wait: seconds to wait, at most, until there are more than ``seen``.
+        """
+        return self._when_more(
+            lambda world: [each for each in world.messages if patient in (None, each.patient)], wait, seen
+        )
+
+    @property
+    def requests(self) -> list[JournalEntry]:
+        """The API calls so far, newest first; the last 10,000."""
+        return self.requests_of()
+
+    def requests_of(self, operation: str | None = None, *, wait: float = 0, seen: int = 0) -> list[JournalEntry]:
+        """The API calls of one operation or of all, newest first.
+
+        Args:
+            wait: seconds to wait, at most, until there are more than ``seen``.
+        """
+        return self._when_more(
+            lambda world: [each for each in world.journal.newest_first() if operation in (None, each.operation)],
+            wait,
+            seen,
+        )
+
+    @property
+    def deliveries(self) -> list[WebhookDelivery]:
+        """The webhook deliveries, newest first."""
+        return self.deliveries_of()
+
+    def deliveries_of(
+        self, type: str | None = None, status: str | None = None, *, wait: float = 0, seen: int = 0
+    ) -> list[WebhookDelivery]:
+        """The webhook deliveries of one event type, with one status, or all; newest first.
+
+        Args:
+            wait: seconds to wait, at most, until there are more than ``seen``.
+        """
+
+        def matching(world: World) -> list[WebhookDelivery]:
+            newest_first = reversed([*world.webhook_deliveries])
+            return [
+                attrs.evolve(each)
+                for each in newest_first
+                if type in (None, each.event_type) and status in (None, each.status)
+            ]
+
+        return self._when_more(matching, wait, seen)
+
+    def attempts(self, id: str, /) -> list[Attempt]:
+        """Every attempt of a delivery, in order."""
+        world = self.world
+        with world.lock:
+            _existing(world.webhook_deliveries.get(id), "webhook delivery")
+            return list(world.attempts.get(id, ()))
+
+    # --- the world outside ---------------------------------------------------------------------------------------
+
+    def mount(self, url: str, app: Receiver) -> None:
+        """Have webhooks to this URL, and to those below it, go to an application in this process.
+
+        Args:
+            app: a WSGI or ASGI application, or a function that takes an httpx.Request and returns an httpx.Response.
+        """
+        self._mounts.add(url, app)
+
+    def add_doctor(
+        self,
+        *,
+        full_name: str,
+        specialty: str | None = None,
+        license_number: str | None = None,
+        external_id: str | None = None,
+        active: bool = True,
+    ) -> Doctor:
+        """Add a doctor to the roster."""
+        return self._do(
+            lambda world: doctors.add(
+                world,
+                full_name=full_name,
+                specialty=specialty,
+                license_number=license_number,
+                external_id=external_id,
+                active=active,
+            )
+        )
+
+    def update_doctor(
+        self,
+        id: str,
+        /,
+        *,
+        full_name: str | None = None,
+        specialty: str | None = None,
+        license_number: str | None = None,
+        external_id: str | None = None,
+        active: bool | None = None,
+    ) -> Doctor:
+        """Change a doctor of the roster: what is given, and nothing else."""
+        changes: dict[str, Any] = {
+            "full_name": full_name,
+            "specialty": specialty,
+            "license_number": license_number,
+            "external_id": external_id,
+            "active": active,
+        }
+        given = {name: value for name, value in changes.items() if value is not None}
+        return self._do(lambda world: doctors.update(world, _existing(world.doctors.get(id), "doctor"), **given))
+
+    def update_patient(
+        self, id: str, /, *, opted_out: bool | None = None, stage: PatientStage | None = None
+    ) -> Patient:
+        """Change what the service would change by itself: whether the patient wants messages, and the stage."""
+
+        def change(world: World) -> Patient:
+            patient = _existing(world.patients.get(id), "patient")
+            changes: dict[str, Any] = {"opted_out": opted_out, "stage": stage}
+            given = {name: value for name, value in changes.items() if value is not None}
+            world.patients.update(patient, **given, updated_at=world.now())
+            return patient
+
+        return self._do(change)
+
+    def answer_intake_request(
+        self,
+        id: str,
+        /,
+        *,
+        patient: PatientInput | None = None,
+        contacts: Iterable[ContactInput] | None = None,
+        coverage: CoverageInput | None = None,
+        address: str | None = None,
+        requested_service: str | None = None,
+        summary: str | None = None,
+        hospitalized: bool | None = None,
+        sender: SenderInput | None = None,
+    ) -> IntakeRequest:
+        """The patient answers with data, in the shape of the creation body."""
+        answers = {
+            "patient": patient,
+            "contacts": contacts,
+            "coverage": coverage,
+            "address": address,
+            "requested_service": requested_service,
+            "summary": summary,
+            "hospitalized": hospitalized,
+            "sender": sender,
+        }
+        given = {name: value for name, value in answers.items() if value is not None}
+        return self._do(lambda world: intake_requests.answer(world, _intake(world, id), **given))
+
+    def load_intake_request(self, id: str, /) -> IntakeRequest:
+        """The organization loads an intake request that is ready into its own system."""
+        return self._do(lambda world: intake_requests.load(world, _intake(world, id)))
+
+    def discard_intake_request(self, id: str, /, *, reason: str | None = None) -> IntakeRequest:
+        """The organization discards an intake request."""
+        return self._do(lambda world: intake_requests.discard(world, _intake(world, id), reason=reason))
+
+    # --- organizations and keys ----------------------------------------------------------------------------------
+
+    def create_organization(
+        self,
+        *,
+        name: str = "Organization",
+        service_lines: list[ServiceLine] | None = None,
+        livemode: bool = False,
+        keys: list[KeyInput] | None = None,
+    ) -> NewOrganization:
+        """A new organization, isolated from the others; like the default one unless the call says otherwise."""
+        settings: dict[str, Any] = {"name": name, "livemode": livemode}
+        if service_lines is not None:
+            settings["service_lines"] = list(service_lines)
+        wanted = [(key.get("name", "default"), _scopes(key.get("scopes"))) for key in keys or [KeyInput()]]
+        world = self._worlds.create(settings, wanted)
+        records = list(world.keys.values())
+        return NewOrganization(organization=account.retrieve(world, key=records[0]), keys=records)
+
+    def update_organization(
+        self,
+        *,
+        name: str | None = None,
+        service_lines: list[ServiceLine] | None = None,
+        time_zone: str | None = None,
+        reminder_hours: list[float] | None = None,
+        post_visit_hours: float | None = None,
+        intake_messages: bool | None = None,
+        intake_required: list[str] | None = None,
+        country: str | None = None,
+        language: str | None = None,
+    ) -> Account:
+        """Change what the organization configured.
+
+        Args:
+            reminder_hours: hours before an appointment at which reminders are sent.
+            post_visit_hours: hours after a visit at which the follow-up message is sent.
+            intake_messages: whether patients are asked for what an intake request is missing.
+            intake_required: what an intake request needs to become ready.
+            country: ISO 3166 code of phone numbers without a country code.
+            language: of the messages to patients: es, en or pt.
+        """
+        changes = {
+            "name": name,
+            "service_lines": service_lines,
+            "time_zone": None if time_zone is None else _time_zone(time_zone),
+            "reminder_hours": _hours(reminder_hours),
+            "post_visit_hours": post_visit_hours,
+            "intake_messages": intake_messages,
+            "intake_required": intake_required,
+            "country": country,
+            "language": None if language is None else _language(language),
+        }
+
+        def change(world: World) -> Account:
+            for field, value in changes.items():
+                if value is not None:
+                    setattr(world.organization, field, value)
+            return account.retrieve(world, key=next(iter(world.keys.values())))
+
+        return self._do(change)
+
+    def add_api_key(self, *, name: str = "key", scopes: list[str] | None = None) -> KeyRecord:
+        """A further key of the organization; all scopes when left out."""
+        return self._worlds.add_key(self.world, name, _scopes(scopes))
+
+    def update_api_key(
+        self, value: str, /, *, revoked: bool | None = None, expires_at: datetime | str | None = None
+    ) -> KeyRecord:
+        """Revoke a key, take that back, or have it expire."""
+
+        def change(world: World) -> KeyRecord:
+            key = _existing(world.keys.get(value), "API key")
+            if revoked is not None:
+                key.revoked = revoked
+            if expires_at is not None:
+                key.expires_at = checked_instant(expires_at, "expiresAt")
+            return key
+
+        return self._do(change)
+
+    # --- trouble on purpose --------------------------------------------------------------------------------------
+
+    @property
+    def faults(self) -> list[Fault]:
+        """The faults that wait for their calls."""
+        world = self.world
+        with world.lock:
+            return world.faults.all()
+
+    def add_fault(
+        self,
+        *,
+        operation: str,
+        kind: FaultKind,
+        status: int = 500,
+        seconds: float = 0,
+        times: int | None = 1,
+        when: FaultMoment = "before",
+        skip: int = 0,
+        probability: float = 1,
+        retry_after: float | None = None,
+    ) -> Fault:
+        """Make the next calls of an operation fail.
+
+        Args:
+            operation: its name, such as ``patients.create``; ``*`` for every one.
+            kind: ``status``, ``delay``, ``disconnect`` or ``truncate``.
+            status: HTTP status, for kind ``status``.
+            seconds: for kind ``delay``.
+            times: for how many calls; None for all.
+            when: ``before`` the work is done, or ``after``.
+            skip: how many calls pass first.
+            probability: of hitting a call, 0 to 1.
+            retry_after: seconds in a ``Retry-After`` header.
+        """
+        if operation != EVERY_OPERATION and operation not in OPERATIONS:
+            raise invalid("parameter_invalid", "This must be the name of an operation, or *.", "operation")
+        if not 400 <= status <= 599:
+            raise invalid("parameter_invalid", "This must be an HTTP status from 400 to 599.", "status")
+        if not 0 <= probability <= 1:
+            raise invalid("parameter_invalid", "This must be from 0 to 1.", "probability")
+        for name, value in {"seconds": seconds, "times": times, "skip": skip, "retryAfter": retry_after}.items():
+            if value is not None and value < 0:
+                raise invalid("parameter_invalid", "This must be 0 or more.", name)
+        fault = Fault(
+            operation=operation,
+            kind=kind,
+            status=status,
+            seconds=seconds,
+            times=times,
+            when=when,
+            skip=skip,
+            probability=probability,
+            retry_after=retry_after,
+        )
+
+        def add(world: World) -> Fault:
+            world.faults.add(fault)
+            return fault
+
+        return self._do(add)
+
+    def clear_faults(self) -> None:
+        """Take all faults back."""
+        self._do(lambda world: world.faults.clear())
+
+    # --- webhooks by hand ----------------------------------------------------------------------------------------
+
+    def trigger(self, *, type: OutboundEventType, data: Mapping[str, Any] | None = None) -> list[WebhookDelivery]:
+        """Send an outbound webhook of any type to the endpoints that are subscribed to it.
+
+        Args:
+            data: of the event; left out, about the newest object that fits, or an example.
+        """
+
+        def send(world: World) -> list[WebhookDelivery]:
+            told, ref = (data, "trigger") if data is not None else examples.about_newest(world, type)
+            return deliveries.send_to_subscribers(world, type, told, ref)
+
+        return self._do(send)
+
+    @property
+    def trigger_types(self) -> dict[str, Mapping[str, Any]]:
+        """The types that can be triggered, with an example of each one's data."""
+        return dict(examples.EXAMPLES)
+
+    def resend(self, id: str, /) -> WebhookDelivery:
+        """One more attempt of a delivery, now, whatever became of it; returns the delivery after it."""
+        world = self.world
+        with world.lock:
+            delivery = _existing(world.webhook_deliveries.get(id), "webhook delivery")
+        self._engine.resend(world, id)
+        with world.lock:
+            return attrs.evolve(delivery)
+
+    def reset(self) -> None:
+        """Back to the state at start: this organization, or the whole mock for the default one without a key."""
+        self._worlds.reset(None if self._key is None else self.world)
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    def _do(self, change: Callable[[World], Any]) -> Any:
+        world = self.world
+        with world.lock:
+            result = change(world)
+            world.notify()
+            return result
+
+    def _when_more(self, matching: Callable[[World], list[Any]], wait: float, seen: int) -> list[Any]:
+        world = self.world
+        ends = RealTime.monotonic() + wait
+        with world.lock:
+            while len(found := matching(world)) <= seen and (left := ends - RealTime.monotonic()) > 0:
+                world.changed.wait(left)
+            return found
+
+
+def _distance(seconds: float, minutes: float, hours: float, days: float) -> timedelta:
+    try:
+        distance = timedelta(seconds=seconds, minutes=minutes, hours=hours, days=days)
+    except (OverflowError, ValueError):
+        distance = timedelta(-1)
+    if distance < timedelta(0):
+        raise invalid("parameter_invalid", "This must be 0 or more: time never goes back.", "seconds")
+    return distance
+
+
+def _later(now: datetime, distance: timedelta) -> datetime:
+    try:
+        return now + distance
+    except OverflowError:
+        raise invalid("parameter_invalid", "This is beyond the end of the calendar.", "seconds") from None
+
+
+def checked_instant(value: datetime | str, param: str) -> datetime:
+    """An aware datetime from one, or from an ISO 8601 string.
+
+    Raises:
+        ServiceError: it names no instant.
+    """
+    try:
+        instant = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        instant = None
+    if instant is None or instant.utcoffset() is None:
+        raise invalid("parameter_invalid", "This must be a timestamp with an offset.", param)
+    return instant
+
+
+def _existing(found: Any, what: str) -> Any:
+    if found is None:
+        raise missing(what, param="id")
+    return found
+
+
+def _intake(world: World, id: str) -> IntakeRequest:
+    found: IntakeRequest = _existing(world.intake_requests.get(id), "intake request")
+    return found
+
+
+def _scopes(scopes: Iterable[str] | None) -> list[str]:
+    wanted = list(ALL_SCOPES if scopes is None else scopes)
+    for position, scope in enumerate(wanted):
+        if scope not in ALL_SCOPES:
+            raise invalid("parameter_invalid", f"This must be one of {', '.join(ALL_SCOPES)}.", f"scopes[{position}]")
+    return wanted
+
+
+def _hours(hours: Iterable[float] | None) -> list[float] | None:
+    if hours is None:
+        return None
+    wanted = [float(each) for each in hours]
+    if any(each < 0 for each in wanted):
+        raise invalid("parameter_invalid", "These must be hours, 0 or more.", "reminderHours")
+    return wanted
+
+
+def _time_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise invalid("parameter_invalid", "This must be the IANA name of a time zone.", "timeZone") from None
+    return name
+
+
+def _language(language: str) -> Literal["es", "en", "pt"]:
+    if language not in TEXTS:
+        raise invalid("parameter_invalid", f"This must be one of {', '.join(TEXTS)}.", "language")
+    return language  # type: ignore[return-value]

@@ -1,0 +1,73 @@
+"""Threads that send attempts, so that a slow endpoint delays no other."""
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+
+MOST_THREADS = 32
+MOST_PER_ENDPOINT = 4
+"""An endpoint that hangs keeps this many threads busy, and no more."""
+
+Task = Callable[[], None]
+
+
+class Workers:
+    """Runs tasks on threads that are made when they are needed; the tasks of one endpoint, a few at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ready: queue.SimpleQueue[tuple[str, Task] | None] = queue.SimpleQueue()
+        self._waiting: dict[str, deque[Task]] = {}
+        self._running: dict[str, int] = {}
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._closed = False
+
+    def submit(self, endpoint: str, task: Task) -> None:
+        """Run the task soon. It must not raise."""
+        with self._lock:
+            if self._running.get(endpoint, 0) >= MOST_PER_ENDPOINT:
+                self._waiting.setdefault(endpoint, deque()).append(task)
+                return
+            self._start(endpoint, task)
+
+    def close(self) -> None:
+        """Start nothing any more; threads that are still in an attempt end with it."""
+        with self._lock:
+            self._closed = True
+            self._waiting.clear()
+            for _ in self._threads:
+                self._ready.put(None)
+
+    def _start(self, endpoint: str, task: Task) -> None:
+        self._running[endpoint] = self._running.get(endpoint, 0) + 1
+        self._ready.put((endpoint, task))
+        if self._idle:
+            self._idle -= 1
+        elif len(self._threads) < MOST_THREADS and not self._closed:
+            thread = threading.Thread(target=self._work, name="followup-mock-delivery", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _work(self) -> None:
+        while (item := self._ready.get()) is not None:
+            endpoint, task = item
+            try:
+                task()
+            finally:
+                self._done(endpoint)
+
+    def _done(self, endpoint: str) -> None:
+        with self._lock:
+            self._running[endpoint] -= 1
+            if not self._running[endpoint]:
+                del self._running[endpoint]
+            # This thread is free: it takes what is next, so nothing that waits needs another one.
+            self._idle += 1
+            waiting = self._waiting.get(endpoint)
+            if waiting:
+                task = waiting.popleft()
+                if not waiting:
+                    del self._waiting[endpoint]
+                self._start(endpoint, task)

@@ -1,0 +1,317 @@
+"""Runs what is due, in order, with the clock at each job's own due time.
+
+In process nothing runs by itself: ``advance`` does it all, in the calling thread, one thing after the other. In a
+server a thread wakes for the next timer, and attempts to deliver run on workers. Nothing is ever sent while a world's
+lock is held.
+"""
+
+import contextvars
+import logging
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+import attrs
+
+from followup_mockserver.delivery.mounts import Mounts, deliver
+from followup_mockserver.delivery.sender import Sender
+from followup_mockserver.delivery.workers import Workers
+from followup_mockserver.jobs import AskForMissingData, AttemptDelivery, Job, SendPostVisitMessage, SendReminder
+from followup_mockserver.rules import deliveries, messages, reminders
+from followup_mockserver.rules.deliveries import Outgoing
+from followup_mockserver.scheduler import Timer
+from followup_mockserver.world import World
+from followup_mockserver.worlds import Worlds
+
+logger = logging.getLogger("followup_mockserver")
+
+JOBS_TOLD = 1_000
+"""How many of the jobs that ran ``advance`` tells about: the last ones."""
+
+_LONGEST_SLEEP = 3600.0
+
+
+@attrs.frozen(kw_only=True)
+class JobRun:
+    """A job that ran.
+
+    Attributes:
+        at: when it was due, on the mock's clock.
+        kind: ``reminder``, ``post_visit``, ``intake`` or ``delivery``.
+        about: id of the object that it concerned.
+        outcome: what came of it, in a few words.
+    """
+
+    at: datetime
+    kind: str
+    about: str
+    outcome: str
+
+
+@attrs.frozen(kw_only=True)
+class Advanced:
+    """What a move of the clock did.
+
+    Attributes:
+        now: the time it is.
+        ran: how many jobs ran.
+        jobs: the last thousand of them, in order.
+    """
+
+    now: datetime
+    ran: int
+    jobs: list[JobRun]
+
+
+class Engine:
+    """Runs the jobs of every world.
+
+    Args:
+        threaded: whether things happen by themselves, on threads, or only when ``advance`` is called.
+    """
+
+    def __init__(self, worlds: Worlds, mounts: Mounts, *, threaded: bool) -> None:
+        self._worlds = worlds
+        self._mounts = mounts
+        self._sender = Sender()
+        self._workers = Workers() if threaded else None
+        self._walks: weakref.WeakKeyDictionary[World, _Walk] = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+        self._wake = threading.Condition()
+        self._woken = False
+        self._stopped = False
+        self._runner: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Let things happen by themselves from now on."""
+        self._worlds.on_change = self.wake
+        self._runner = threading.Thread(target=self._run, name="followup-mock-engine", daemon=True)
+        self._runner.start()
+
+    def wake(self) -> None:
+        """Look again at what is due."""
+        with self._wake:
+            self._woken = True
+            self._wake.notify()
+
+    def stop(self) -> None:
+        """Start nothing any more."""
+        with self._wake:
+            self._stopped = True
+            self._wake.notify()
+        if self._runner is not None:
+            self._runner.join()
+        if self._workers is not None:
+            self._workers.close()
+        self._sender.close()
+
+    # --- moving the clock ----------------------------------------------------------------------------------------
+
+    def advance(self, world: World, to: datetime) -> Advanced:
+        """Move the clock to an instant and run everything that falls due on the way, and what that causes.
+
+        Raises:
+            RuntimeError: called from inside a webhook handler that this very call is waiting for.
+        """
+        with self._walk(world) as walk:
+            while self._next_instant(world, walk, to):
+                pass
+            with world.lock:
+                world.clock.move_to(to)
+                return Advanced(now=world.now(), ran=walk.ran, jobs=list(walk.told))
+
+    def step(self, world: World) -> Advanced:
+        """Run exactly the next job, moving the clock to when it is due."""
+        with self._walk(world) as walk:
+            walk.wait_until_idle()
+            with world.lock:
+                timer = world.scheduler.next()
+                if timer is not None:
+                    world.clock.move_to(timer.at)
+                    world.scheduler.pop_due(timer.at)
+                    self._begin(world, walk, timer)
+            self._carry_out(world, walk)
+            with world.lock:
+                return Advanced(now=world.now(), ran=walk.ran, jobs=list(walk.told))
+
+    def resend(self, world: World, delivery_id: str) -> str:
+        """One more attempt of a delivery, now; says what came of it."""
+        with world.lock:
+            outgoing = deliveries.begin(world, delivery_id, "manual")
+        if outgoing is None:
+            return "gone"
+        return self._attempt(world, outgoing)
+
+    @contextmanager
+    def _walk(self, world: World) -> Iterator["_Walk"]:
+        walk = self._walk_of(world)
+        inside = _inside.get()
+        if walk in inside:
+            raise RuntimeError("the clock was moved from inside a webhook handler that a move of the clock waits for")
+        with walk.turn:
+            walk.start_over()
+            token = _inside.set((*inside, walk))
+            with world.lock:
+                world.clock.hold()
+            try:
+                yield walk
+            finally:
+                with world.lock:
+                    world.clock.release()
+                    world.notify()
+                _inside.reset(token)
+        self.wake()
+
+    def _walk_of(self, world: World) -> "_Walk":
+        with self._lock:
+            return self._walks.setdefault(world, _Walk())
+
+    def _next_instant(self, world: World, walk: "_Walk", to: datetime) -> bool:
+        """Run all that is due at the next instant; False when nothing is due any more up to the end."""
+        walk.wait_until_idle()
+        with world.lock:
+            first = world.scheduler.next()
+            if first is None or first.at > to:
+                return False
+            world.clock.move_to(first.at)
+            now = world.clock.now()
+            while (timer := world.scheduler.pop_due(now)) is not None:
+                self._begin(world, walk, timer)
+                if self._workers is None:
+                    break
+        self._carry_out(world, walk)
+        return True
+
+    def _begin(self, world: World, walk: "_Walk", timer: Timer[Job]) -> None:
+        """Run a job that stays in the house, or prepare an attempt to deliver. The lock is held."""
+        if not isinstance(timer.job, AttemptDelivery):
+            walk.tell(timer, self._run_local(world, timer.job))
+            return
+        outgoing = deliveries.begin(world, timer.job.about)
+        if outgoing is None:
+            walk.tell(timer, "nothing to send")
+        else:
+            walk.outgoing.append((timer, outgoing))
+
+    def _carry_out(self, world: World, walk: "_Walk") -> None:
+        """Make the attempts that were prepared, and wait for them."""
+        outgoing, walk.outgoing = walk.outgoing, []
+        for timer, each in outgoing:
+            if self._workers is None:
+                walk.tell(timer, self._attempt(world, each))
+            else:
+                self._submit(world, walk, each, timer)
+        walk.wait_until_idle()
+
+    # --- by itself -----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stopped:
+            sleep = min((self._run_due(world) for world in self._worlds.all()), default=_LONGEST_SLEEP)
+            with self._wake:
+                if not self._woken and not self._stopped:
+                    self._wake.wait(min(sleep, _LONGEST_SLEEP))
+                self._woken = False
+
+    def _run_due(self, world: World) -> float:
+        """Run what is due now; the seconds until something is due again."""
+        walk = self._walk_of(world)
+        if not walk.turn.acquire(blocking=False):
+            return _LONGEST_SLEEP  # somebody moves the clock, and wakes this thread at the end
+        try:
+            with world.lock:
+                while (timer := world.scheduler.pop_due(world.clock.now())) is not None:
+                    self._begin(world, walk, timer)
+                outgoing, walk.outgoing = walk.outgoing, []
+                following = world.scheduler.next()
+                sleep = _LONGEST_SLEEP if following is None else world.clock.seconds_until(following.at)
+            for timer, each in outgoing:
+                self._submit(world, walk, each, timer)
+            return sleep
+        finally:
+            walk.turn.release()
+
+    def _submit(self, world: World, walk: "_Walk", outgoing: Outgoing, timer: Timer[Job]) -> None:
+        workers = self._workers
+        assert workers is not None
+        walk.begin_attempt()
+
+        def attempt() -> None:
+            outcome = "failed inside the mock"
+            try:
+                outcome = self._attempt(world, outgoing)
+            except Exception:
+                logger.exception("an attempt to deliver failed inside the mock")
+            finally:
+                walk.end_attempt(timer, outcome)
+
+        workers.submit(outgoing.url, attempt)
+
+    # --- jobs ----------------------------------------------------------------------------------------------------
+
+    def _run_local(self, world: World, job: Job) -> str:
+        try:
+            outcome = _LOCAL_JOBS[type(job)](world, job)
+        except Exception as error:
+            logger.exception("a job of kind %s failed inside the mock", job.kind)
+            outcome = f"failed inside the mock: {type(error).__name__}"
+        world.notify()
+        return outcome
+
+    def _attempt(self, world: World, outgoing: Outgoing) -> str:
+        receiver = self._mounts.receiver_for(outgoing.url)
+        outcome = self._sender.send(outgoing) if receiver is None else deliver(receiver, outgoing)
+        with world.lock:
+            told = deliveries.finish(world, outgoing, outcome)
+            world.notify()
+        return told
+
+
+_LOCAL_JOBS: dict[type, Callable[[World, Job], str]] = {
+    SendReminder: reminders.send,  # type: ignore[dict-item]
+    SendPostVisitMessage: messages.send_post_visit,  # type: ignore[dict-item]
+    AskForMissingData: messages.ask_for_missing,  # type: ignore[dict-item]
+}
+
+
+class _Walk:
+    """The running of one world's jobs: whose turn it is, and what is under way."""
+
+    def __init__(self) -> None:
+        self.turn = threading.Lock()
+        self.ran = 0
+        self.told: deque[JobRun] = deque(maxlen=JOBS_TOLD)
+        self.outgoing: list[tuple[Timer[Job], Outgoing]] = []
+        self._under_way = 0
+        self._idle = threading.Condition()
+
+    def start_over(self) -> None:
+        """Tell from now on about another move of the clock."""
+        self.ran = 0
+        self.told = deque(maxlen=JOBS_TOLD)
+
+    def tell(self, timer: Timer[Job], outcome: str) -> None:
+        self.ran += 1
+        self.told.append(JobRun(at=timer.at, kind=timer.job.kind, about=timer.job.about, outcome=outcome))
+
+    def begin_attempt(self) -> None:
+        with self._idle:
+            self._under_way += 1
+
+    def end_attempt(self, timer: Timer[Job], outcome: str) -> None:
+        with self._idle:
+            self.tell(timer, outcome)
+            self._under_way -= 1
+            self._idle.notify_all()
+
+    def wait_until_idle(self) -> None:
+        with self._idle:
+            while self._under_way:
+                self._idle.wait()
+
+
+_inside: contextvars.ContextVar[tuple[_Walk, ...]] = contextvars.ContextVar("followup_mock_walks", default=())
+"""The moves of a clock that this code was called from, so that waiting for oneself is an error and not a deadlock."""

@@ -1,0 +1,51 @@
+"""Who may do what (specification, section 5)."""
+
+from collections.abc import Mapping
+
+from followup_mockserver.errors import ServiceError
+from followup_mockserver.operations import FOLLOW_UP, Operation
+from followup_mockserver.organization import KeyRecord
+from followup_mockserver.world import World
+
+
+def bearer_token(headers: Mapping[str, str]) -> str | None:
+    """The key of an ``Authorization: Bearer`` header; None if there is none."""
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    return value.strip() or None if scheme.lower() == "bearer" else None
+
+
+def authenticate(world: World | None, value: str | None) -> KeyRecord:
+    """The key, if it works.
+
+    Raises:
+        ServiceError: 401.
+    """
+    if value is None:
+        raise _unauthorized("api_key_missing", "Send the API key as Authorization: Bearer <API_KEY>.")
+    key = world.keys.get(value) if world is not None else None
+    if world is None or key is None:
+        raise _unauthorized("api_key_invalid", "There is no such API key.")
+    if key.revoked:
+        raise _unauthorized("api_key_revoked", "The API key was revoked.")
+    if not key.works_at(world.now()):
+        raise _unauthorized("api_key_expired", "The API key has expired.")
+    return key
+
+
+def authorize(world: World, key: KeyRecord, operation: Operation) -> None:
+    """Return if the key and its organization may do this.
+
+    Raises:
+        ServiceError: 403.
+    """
+    scope = operation.row.scope
+    if scope is not None and scope not in key.scopes:
+        raise ServiceError(403, "permission_error", "scope_missing", f"The API key lacks the scope {scope}.")
+    if operation.row.line and FOLLOW_UP not in world.organization.service_lines:
+        raise ServiceError(
+            403, "permission_error", "service_line_missing", f"The organization lacks the service line {FOLLOW_UP}."
+        )
+
+
+def _unauthorized(code: str, message: str) -> ServiceError:
+    return ServiceError(401, "authentication_error", code, message, headers={"WWW-Authenticate": "Bearer"})

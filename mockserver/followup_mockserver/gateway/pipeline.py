@@ -1,0 +1,299 @@
+"""The way of a request through the service, read from top to bottom in ``STEPS``."""
+
+import hashlib
+import json
+import logging
+import math
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from followup.contract import SERVICE_VERSION
+from followup.wire import encode
+from followup_mockserver.errors import ServiceError, invalid, missing
+from followup_mockserver.faults import Fault
+from followup_mockserver.gateway import auth
+from followup_mockserver.gateway.exchange import Answer, RawRequest
+from followup_mockserver.gateway.parsing import Parser
+from followup_mockserver.journal import JournalEntry
+from followup_mockserver.organization import KeyRecord
+from followup_mockserver.world import World
+from followup_mockserver.worlds import Worlds
+
+logger = logging.getLogger("followup_mockserver")
+
+VERSIONS = (SERVICE_VERSION,)
+"""The dated versions that a request may ask for (specification, section 9)."""
+
+_IDEMPOTENCY_KEY = re.compile(r"[\x20-\x7e]{1,255}")
+
+
+@attrs.define(kw_only=True)
+class Exchange:
+    """A request on its way; the steps fill in what they find out."""
+
+    request: RawRequest
+    parser: Parser
+    known_world: World | None
+    """The world of the key; None for a key that nobody has."""
+    world: World
+    """The world of the key, or else the default one: faults and the journal are there also without a key."""
+    key_value: str | None
+    key: KeyRecord | None = None
+    fault: Fault | None = None
+    idempotency_key: str | None = None
+    """Set while this request is the one that holds the key."""
+    answer: Answer | None = None
+
+
+class Gateway:
+    """Answers the requests of a mock's operations."""
+
+    def __init__(self, worlds: Worlds) -> None:
+        self._worlds = worlds
+        self._parser = Parser(worlds.options)
+
+    def handle(self, request: RawRequest) -> Answer:
+        """The answer to a request; whatever happens, there is one, and it is in the journal."""
+        value = auth.bearer_token(request.headers)
+        known = self._worlds.by_key(value) if value else None
+        exchange = Exchange(
+            request=request,
+            parser=self._parser,
+            known_world=known,
+            world=known or self._worlds.default,
+            key_value=value,
+        )
+        answer = _walk(exchange)
+        _sign_off(exchange, answer)
+        return answer
+
+
+def _walk(exchange: Exchange) -> Answer:
+    try:
+        for step in STEPS:
+            step(exchange)
+    except ServiceError as error:
+        _release_key(exchange)
+        return error_answer(error)
+    except Exception:  # the mock's own bug; the caller gets the service's 500, not a page of HTML
+        _release_key(exchange)
+        logger.exception("%s failed", exchange.request.operation.name)
+        return error_answer(ServiceError(500, "api_error", "internal_error", "The mock server failed; see its log."))
+    assert exchange.answer is not None
+    return exchange.answer
+
+
+def error_answer(error: ServiceError) -> Answer:
+    """An error in the service's one format (specification, section 7)."""
+    return Answer(status=error.status, headers=dict(error.headers), body=_json_bytes(error.as_json()))
+
+
+def answer_outside(worlds: Worlds, error: ServiceError) -> Answer:
+    """The answer to a request that is for no operation: an unknown path, or a wrong method."""
+    answer = error_answer(error)
+    world = worlds.default
+    with world.lock:
+        answer.headers |= {"Request-Id": world.ids.new("req_"), "Service-Version": SERVICE_VERSION}
+    return answer
+
+
+# --- the steps ---------------------------------------------------------------------------------------------------
+
+
+def meet_fault(exchange: Exchange) -> None:
+    with exchange.world.lock:
+        exchange.fault = exchange.world.faults.strike(exchange.request.operation.name)
+    if exchange.fault is not None and exchange.fault.when == "before":
+        _suffer(exchange.fault)
+
+
+def authenticate(exchange: Exchange) -> None:
+    exchange.key = auth.authenticate(exchange.known_world, exchange.key_value)
+
+
+def authorize(exchange: Exchange) -> None:
+    assert exchange.key is not None
+    auth.authorize(exchange.world, exchange.key, exchange.request.operation)
+
+
+def limit_rate(exchange: Exchange) -> None:
+    assert exchange.key is not None
+    world = exchange.world
+    with world.lock:
+        wait = world.rate_limiter.take(exchange.key.value, world.clock.moved)
+    if wait is not None:
+        raise ServiceError(
+            429,
+            "rate_limit_error",
+            "rate_limit_exceeded",
+            "Too many requests in a minute; Retry-After says when to try again.",
+            headers={"Retry-After": str(max(1, math.ceil(wait)))},
+        )
+
+
+def check_version(exchange: Exchange) -> None:
+    version = exchange.request.headers.get("service-version")
+    if version is not None and version not in VERSIONS:
+        raise invalid("version_unknown", f"The versions are: {', '.join(VERSIONS)}.", "Service-Version")
+
+
+def claim_idempotency_key(exchange: Exchange) -> None:
+    request, world = exchange.request, exchange.world
+    key = request.headers.get("idempotency-key")
+    if key is None or not request.operation.declaration.idempotent:
+        return
+    if not _IDEMPOTENCY_KEY.fullmatch(key):
+        raise invalid("parameter_invalid", "This must be 1 to 255 printable ASCII characters.", "Idempotency-Key")
+    fingerprint = _fingerprint(request)
+    with world.lock:
+        now = world.now()
+        record = world.idempotency.find(key, now)
+        if record is None:
+            world.idempotency.begin(key, fingerprint, now)
+            exchange.idempotency_key = key
+        elif record.fingerprint != fingerprint:
+            raise ServiceError(
+                400,
+                "idempotency_error",
+                "idempotency_key_reused",
+                "This key was used with another method, path or body; use a new one for a new request.",
+                param="Idempotency-Key",
+            )
+        elif record.answer is None:
+            raise ServiceError(
+                409,
+                "idempotency_error",
+                "idempotency_key_in_use",
+                "Another request with this key is in progress; try again with the same key.",
+                param="Idempotency-Key",
+            )
+        else:
+            exchange.answer = Answer(status=200, headers={"Idempotent-Replayed": "true"}, body=record.answer)
+
+
+def do_the_work(exchange: Exchange) -> None:
+    """Find the object (404), parse (400) and run the rule, with the world to itself."""
+    if exchange.answer is not None:
+        return
+    request, world = exchange.request, exchange.world
+    operation = request.operation
+    with world.lock:
+        found = (_find(exchange),) if operation.has_path_id else ()
+        arguments = exchange.parser.arguments(operation, request.query, request.headers, request.body)
+        if operation.row.takes_key:
+            arguments["key"] = exchange.key
+        result = operation.row.rule(world, *found, **arguments)
+        body = _json_bytes(_encoded(exchange, result))
+        if exchange.idempotency_key is not None:
+            world.idempotency.finish(exchange.idempotency_key, body)
+            exchange.idempotency_key = None
+        world.notify()
+    exchange.answer = Answer(status=200, body=body)
+
+
+def meet_fault_after(exchange: Exchange) -> None:
+    if exchange.fault is not None and exchange.fault.when == "after":
+        _suffer(exchange.fault)
+
+
+STEPS: tuple[Callable[[Exchange], None], ...] = (
+    meet_fault,
+    authenticate,
+    authorize,
+    limit_rate,
+    check_version,
+    claim_idempotency_key,
+    do_the_work,
+    meet_fault_after,
+)
+
+
+def _sign_off(exchange: Exchange, answer: Answer) -> None:
+    """Break the answer if a fault wants it, give it its headers, and write it into the journal."""
+    fault = exchange.fault
+    if fault is not None and fault.kind in ("disconnect", "truncate"):
+        answer.broken = fault.kind
+    request, world = exchange.request, exchange.world
+    with world.lock:
+        request_id = world.ids.new("req_")
+        world.journal.record(
+            JournalEntry(
+                operation=request.operation.name,
+                method=request.operation.method,
+                path=request.path,
+                status=0 if answer.broken == "disconnect" else answer.status,
+                request_id=request_id,
+                idempotency_key=request.headers.get("idempotency-key"),
+                at=world.now(),
+            )
+        )
+        world.notify()
+    answer.headers["Request-Id"] = request_id
+    answer.headers["Service-Version"] = SERVICE_VERSION
+
+
+def _release_key(exchange: Exchange) -> None:
+    if exchange.idempotency_key is not None:
+        with exchange.world.lock:
+            exchange.world.idempotency.release(exchange.idempotency_key)
+
+
+def _suffer(fault: Fault) -> None:
+    if fault.kind == "delay":
+        time.sleep(fault.seconds)
+    elif fault.kind == "status":
+        raise _fault_error(fault)
+    elif fault.when == "before":
+        raise ServiceError(500, "api_error", "fault", "The connection is dropped.")
+
+
+_FAULT_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    409: "idempotency_error",
+    429: "rate_limit_error",
+}
+
+
+def _fault_error(fault: Fault) -> ServiceError:
+    kind = "api_error" if fault.status >= 500 else _FAULT_TYPES.get(fault.status, "invalid_request_error")
+    headers = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
+    return ServiceError(fault.status, kind, "fault", "This answer was asked for by a fault.", headers=headers)
+
+
+def _fingerprint(request: RawRequest) -> bytes:
+    source = b"\0".join((request.operation.method.encode(), request.path.encode(), request.body))
+    return hashlib.sha256(source).digest()
+
+
+def _find(exchange: Exchange) -> Any:
+    """The object of the path.
+
+    Raises:
+        ServiceError: 400 for an id of another kind, 404 for one that nothing has.
+    """
+    request = exchange.request
+    kind, path_id = request.operation.declaration.id_prefix, request.path_id or ""
+    assert kind is not None
+    if not path_id.startswith(kind.prefix):
+        raise invalid("parameter_invalid", f"This must be an id that begins with {kind.prefix}.", "id")
+    found = getattr(exchange.world, request.operation.group).get(path_id)
+    if found is None:
+        raise missing(kind.object.replace("_", " "), param="id")
+    return found
+
+
+def _encoded(exchange: Exchange, result: Any) -> Any:
+    if not isinstance(result, tuple):
+        return encode(result)
+    items, more = result
+    url = exchange.request.operation.path
+    return {"object": "list", "data": [encode(item) for item in items], "hasMore": more, "url": url}
+
+
+def _json_bytes(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

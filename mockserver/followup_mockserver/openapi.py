@@ -1,0 +1,288 @@
+"""The machine-readable contract: OpenAPI 3.1, made from the table of operations (specification, section 9)."""
+
+import functools
+import inspect
+import re
+from typing import Any
+
+from followup.contract import SERVICE_VERSION
+from followup.models import Model
+from followup.resources.events import EventBatch
+from followup.webhooks import WebhookEvent
+from followup_mockserver.operations import OPERATIONS, Operation
+from followup_mockserver.rules.events import ENVELOPE
+from followup_mockserver.shapes import Schema, shape_of
+
+Document = dict[str, Any]
+
+_ERRORS = {
+    "400": "The request is not valid, or its idempotency key was used with a different request.",
+    "401": "The key is missing, invalid, revoked or expired.",
+    "403": "The key lacks the scope, or the organization the service line.",
+    "404": "The object does not exist.",
+    "409": "Another request with the same idempotency key is in progress.",
+    "413": "The body is too large.",
+    "415": "The Content-Type is not application/json.",
+    "429": "Too many requests in a minute.",
+    "500": "The service failed; try again with the same idempotency key.",
+}
+
+
+@functools.cache
+def document() -> Document:
+    """The OpenAPI document of the 32 operations."""
+    schemas: dict[str, Schema] = {"Error": _error_schema(), "EventInput": ENVELOPE.schema}
+    paths: dict[str, Any] = {}
+    for operation in OPERATIONS.values():
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schemas)
+    schemas["WebhookEvent"] = shape_of(WebhookEvent).schema
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Patient follow-up integration API",
+            "version": SERVICE_VERSION,
+            "description": "The contract that the mock server of followup enforces.",
+        },
+        "servers": [{"url": "/"}, {"url": "/api"}],
+        "security": [{"apiKey": []}],
+        "tags": [{"name": group} for group in dict.fromkeys(each.group for each in OPERATIONS.values())],
+        "paths": paths,
+        "webhooks": {"event": _webhook()},
+        "components": {
+            "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer"}},
+            "schemas": schemas,
+            "headers": _headers(),
+        },
+    }
+
+
+def _operation(operation: Operation, schemas: dict[str, Schema]) -> Document:
+    text = inspect.getdoc(operation.declaration.declared) or ""
+    described: Document = {
+        "operationId": operation.name,
+        "tags": [operation.group],
+        "summary": text.split("\n\n")[0].replace("\n", " "),
+        "description": _description(text),
+        "parameters": _parameters(operation, text),
+        "responses": _responses(operation, schemas),
+    }
+    if operation.row.scope:
+        described["x-scope"] = operation.row.scope
+    if operation.row.line:
+        described["x-service-line"] = "follow_up"
+    body = _request_body(operation, text)
+    if body is not None:
+        described["requestBody"] = body
+    return described
+
+
+def _description(text: str) -> str:
+    return re.split(r"\n(?:Args|Raises):\n", text)[0].strip()
+
+
+def _argument_texts(text: str) -> dict[str, str]:
+    """What the docstring says of each argument."""
+    section = re.search(r"Args:\n((?:    .*\n?)+)", text)
+    found = re.findall(r"    (\w+): ((?:.|\n        )*)", section[1]) if section else []
+    return {name: re.sub(r"\s+", " ", meaning).strip() for name, meaning in found}
+
+
+def _parameters(operation: Operation, text: str) -> list[Document]:
+    meanings = _argument_texts(text)
+    parameters: list[Document] = []
+    for parameter in operation.declaration.parameters:
+        if parameter.place not in ("path", "query"):
+            continue
+        parameters.append(
+            {
+                "name": parameter.wire_name,
+                "in": parameter.place,
+                "required": parameter.place == "path" or parameter.required,
+                "description": meanings.get(parameter.name, "Id of the object."),
+                "schema": shape_of(parameter.annotation).schema,
+            }
+        )
+    parameters.append(
+        _header_parameter("Service-Version", "Dated version.", {"type": "string", "enum": [SERVICE_VERSION]})
+    )
+    if operation.declaration.idempotent:
+        schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
+        parameters.append(_header_parameter("Idempotency-Key", "The same key does nothing twice.", schema))
+    return parameters
+
+
+def _header_parameter(name: str, description: str, schema: Schema) -> Document:
+    return {"name": name, "in": "header", "required": False, "description": description, "schema": schema}
+
+
+def _request_body(operation: Operation, text: str) -> Document | None:
+    if not operation.takes_body or (operation.body is not None and not operation.body.schema["properties"]):
+        return None
+    if operation.body is None:
+        schema = _batch_schema(operation)
+    else:
+        meanings = _argument_texts(text)
+        properties = {
+            parameter.wire_name: {
+                **operation.body.schema["properties"][parameter.wire_name],
+                **_meaning(parameter.name, meanings),
+            }
+            for parameter in operation.declaration.parameters
+            if parameter.place == "body"
+        }
+        schema = {**operation.body.schema, "properties": properties}
+    media: Document = {"schema": schema}
+    if operation.name in _EXAMPLES:
+        media["example"] = _EXAMPLES[operation.name]
+    return {"required": operation.body_required, "content": {"application/json": media}}
+
+
+def _meaning(name: str, meanings: dict[str, str]) -> dict[str, str]:
+    return {"description": meanings[name]} if name in meanings else {}
+
+
+def _batch_schema(operation: Operation) -> Schema:
+    event = {"$ref": "#/components/schemas/EventInput"}
+    (parameter,) = (each for each in operation.declaration.parameters if each.place == "whole_body")
+    array = next(arm for arm in shape_of(parameter.annotation).schema["anyOf"] if arm["type"] == "array")
+    batch = {**array, "items": event}
+    wrapped = {
+        "type": "object",
+        "properties": {"events": batch},
+        "required": ["events"],
+        "additionalProperties": False,
+    }
+    return {"oneOf": [event, batch, wrapped]}
+
+
+def _responses(operation: Operation, schemas: dict[str, Schema]) -> Document:
+    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in ("Request-Id", "Service-Version")}
+    success = dict(headers)
+    if operation.declaration.idempotent:
+        success["Idempotent-Replayed"] = {"$ref": "#/components/headers/Idempotent-Replayed"}
+    responses: Document = {
+        "200": {
+            "description": "Done.",
+            "headers": success,
+            "content": {"application/json": {"schema": _answer_schema(operation, schemas)}},
+        }
+    }
+    for status in _error_statuses(operation):
+        responses[status] = {
+            "description": _ERRORS[status],
+            "headers": {**headers, **_retry_after(status)},
+            "content": {"application/json": {"schema": _error_of(operation, status)}},
+        }
+    return responses
+
+
+def _retry_after(status: str) -> Document:
+    return {"Retry-After": {"$ref": "#/components/headers/Retry-After"}} if status == "429" else {}
+
+
+def _error_statuses(operation: Operation) -> list[str]:
+    statuses = ["400", "401", "403", "429", "500"]
+    if operation.has_path_id:
+        statuses.append("404")
+    if operation.declaration.idempotent:
+        statuses.append("409")
+    if operation.takes_body:
+        statuses += ["413", "415"]
+    if operation.row.scope is None:
+        statuses.remove("403")
+    return sorted(statuses)
+
+
+def _error_of(operation: Operation, status: str) -> Schema:
+    error = {"$ref": "#/components/schemas/Error"}
+    if operation.declaration.batch_error is None or status not in ("400", "500"):
+        return error
+    results = {"object": {"const": "event_batch"}, "results": shape_of(EventBatch).schema["properties"]["results"]}
+    return {"allOf": [error, {"type": "object", "properties": results}]}
+
+
+def _answer_schema(operation: Operation, schemas: dict[str, Schema]) -> Schema:
+    declaration = operation.declaration
+    item: type[Model] = declaration.item_type or declaration.returns
+    schemas.setdefault(item.__name__, shape_of(item).schema)
+    reference = {"$ref": f"#/components/schemas/{item.__name__}"}
+    if declaration.item_type is None:
+        return reference
+    return {
+        "type": "object",
+        "properties": {
+            "object": {"const": "list"},
+            "data": {"type": "array", "items": reference},
+            "hasMore": {"type": "boolean"},
+            "url": {"const": operation.path},
+        },
+        "required": ["object", "data", "hasMore", "url"],
+    }
+
+
+def _error_schema() -> Schema:
+    nullable = {"type": ["string", "null"]}
+    return {
+        "type": "object",
+        "properties": {
+            "error": {
+                "type": "object",
+                "properties": {
+                    "type": {"type": "string"},
+                    "code": nullable,
+                    "message": {"type": "string"},
+                    "param": {**nullable, "description": "Path of the field, such as patient.phone."},
+                },
+                "required": ["type", "code", "message", "param"],
+            }
+        },
+        "required": ["error"],
+    }
+
+
+def _headers() -> Document:
+    text: Schema = {"type": "string"}
+    return {
+        "Request-Id": {"description": "Id of the request.", "schema": text},
+        "Service-Version": {"description": "Dated version of the answer.", "schema": text},
+        "Idempotent-Replayed": {"description": "true: the answer to an earlier request.", "schema": text},
+        "Retry-After": {"description": "Seconds to wait.", "schema": text},
+    }
+
+
+def _webhook() -> Document:
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/WebhookEvent"}}}}
+    return {
+        "post": {"summary": "A signed event.", "requestBody": body, "responses": {"2XX": {"description": "Received."}}}
+    }
+
+
+_PATIENT = {"phone": "+54 9 11 5555-0000", "fullName": "Ana Pérez", "dni": "30.123.456"}
+_EXAMPLES: dict[str, Any] = {
+    "patients.create": {**_PATIENT, "email": "ana@clinic.example", "dateOfBirth": "1980-05-17", "externalId": "P-1"},
+    "patients.update": {"email": "ana@clinic.example"},
+    "appointments.create": {
+        "patient": _PATIENT,
+        "startAt": "2026-12-01T14:30:00Z",
+        "doctor": {"externalId": "D-1"},
+        "type": "check-up",
+        "externalId": "A-1",
+    },
+    "appointments.update": {"startAt": "2026-12-02T14:30:00Z"},
+    "appointments.cancel": {"reason": "The patient is travelling."},
+    "visits.create": {"patient": _PATIENT, "visitedAt": "2026-12-01T15:00:00Z", "appointment": "A-1"},
+    "intake_requests.create": {
+        "patient": _PATIENT,
+        "contacts": [{"name": "Luis Pérez", "relationship": "son", "phone": "+54 9 11 5555-0001"}],
+        "coverage": {"insurer": "Salud Sur", "plan": "210", "memberId": "123"},
+        "requestedService": "home nursing",
+    },
+    "treatments.create": {"patient": _PATIENT, "name": "ibuprofen", "dosage": "400 mg", "frequency": "every 8 h"},
+    "events.create": {
+        "id": "visit-1",
+        "type": "visit.completed",
+        "data": {"patient": _PATIENT, "visit": {"visitedAt": "2026-12-01T15:00:00Z", "externalId": "V-1"}},
+    },
+    "webhook_endpoints.create": {"url": "https://clinic.example/hooks", "enabledEvents": ["*"]},
+    "webhook_endpoints.update": {"disabled": True},
+}

@@ -1,0 +1,148 @@
+"""``MockServer``: the whole service on a socket, in threads of this process."""
+
+import socket
+import threading
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from waitress.channel import ClientDisconnected
+from waitress.server import create_server
+
+from followup import AsyncFollowUp, FollowUp
+from followup_mockserver.service import Mock, checked_options
+from followup_mockserver.wire.api import DROPPED
+
+THREADS = 16
+"""Requests that are answered at the same time; receivers that call the API from their handlers need some."""
+
+
+class MockServer(Mock):
+    """The whole service on a real socket; a context manager.
+
+    First webhook attempts are sent at once, in the background, as the service does.
+
+    Args:
+        host: address to listen on.
+        port: 0 picks a free one.
+        rate_limit: requests per minute and key; 0 for no limit.
+        start_time: the clock stands at this time; an aware datetime or an ISO 8601 string. Left out: it runs.
+        allow_http_webhooks: also take webhook URLs that are http to a loopback address.
+        forward_to: send every webhook to this URL instead of the endpoint's own.
+        seed: makes ids and secrets the same in every run.
+
+    Raises:
+        ValueError: an option that cannot be used; the text names it.
+        OSError: the address cannot be listened on.
+    """
+
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        rate_limit: int = 600,
+        start_time: datetime | str | None = None,
+        allow_http_webhooks: bool = False,
+        forward_to: str | None = None,
+        seed: int | None = None,
+        idempotency_hours: float = 24.0,
+        refuse_unknown_fields: bool = True,
+    ) -> None:
+        options = checked_options(
+            rate_limit=rate_limit,
+            start_time=start_time,
+            allow_http_webhooks=allow_http_webhooks,
+            forward_to=forward_to,
+            seed=seed,
+            idempotency_hours=idempotency_hours,
+            refuse_unknown_fields=refuse_unknown_fields,
+        )
+        self._host = host
+        # Bound before anything else is made: a port that is taken is an error at once, and leaves no thread behind.
+        self._socket = _bound(host, port)
+        self._port = int(self._socket.getsockname()[1])
+        super().__init__(options, threaded=True)
+        self._server: Any = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        """The base URL."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._port}"
+
+    def start(self) -> None:
+        """Listen. From now on requests are answered."""
+        self._server = create_server(
+            _droppable(self.app),
+            sockets=[self._socket],
+            threads=THREADS,
+            ident=None,
+            clear_untrusted_proxy_headers=True,
+        )
+        self._engine.start()
+        self._thread = threading.Thread(target=self._serve, name="followup-mock-server", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Answer what is being worked on, and free the port."""
+        if self._server is None:
+            self._socket.close()
+            return
+        server, self._server = self._server, None
+        self._engine.stop()
+        server.task_dispatcher.shutdown(cancel_pending=True, timeout=1)
+        self._stopping = True
+        server.pull_trigger()
+        if self._thread is not None:
+            self._thread.join(timeout=2)
+        server.close()
+        for channel in [*server.active_channels.values()]:
+            channel.handle_close()
+
+    def client(self, **options: Any) -> FollowUp:
+        """A client of this server, for the default organization; ``options`` are those of ``FollowUp``."""
+        return FollowUp(**{"api_key": self.api_key, "base_url": self.url, **options})
+
+    def async_client(self, **options: Any) -> AsyncFollowUp:
+        """An asynchronous client of this server; ``options`` are those of ``AsyncFollowUp``."""
+        return AsyncFollowUp(**{"api_key": self.api_key, "base_url": self.url, **options})
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    _stopping = False
+
+    def _serve(self) -> None:
+        server = self._server
+        while not self._stopping:
+            server.asyncore.loop(timeout=1, map=server._map, count=1)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except BaseException:
+        bound.close()
+        raise
+    return bound
+
+
+def _droppable(app: Any) -> Any:
+    """The application, told how waitress calls a connection that is dropped."""
+
+    def wsgi(environ: dict[str, Any], start_response: Any) -> Any:
+        environ[DROPPED] = ClientDisconnected
+        return app(environ, start_response)
+
+    return wsgi

@@ -1,0 +1,88 @@
+"""An httpx transport that reaches a WSGI application in this process, for both kinds of client, without a socket."""
+
+import asyncio
+import contextvars
+import io
+import sys
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any
+from urllib.parse import unquote
+
+import httpx
+
+from followup_mockserver.wire.api import ConnectionDropped
+
+WSGIApp = Callable[[dict[str, Any], Any], Iterable[bytes]]
+
+
+class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """Answers requests by calling the application, one after the other, and buffers the answer."""
+
+    def __init__(self, app: WSGIApp) -> None:
+        self._app = app
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        request.read()
+        return call_wsgi(self._app, request)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        await request.aread()
+        # In a thread, so that a fault that delays the answer does not stop the event loop.
+        context = contextvars.copy_context()
+        return await asyncio.get_running_loop().run_in_executor(None, context.run, call_wsgi, self._app, request)
+
+
+def call_wsgi(app: WSGIApp, request: httpx.Request) -> httpx.Response:
+    """What the application answers to a request whose body was read.
+
+    Raises:
+        httpx.RemoteProtocolError: a fault dropped the connection.
+    """
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+
+    def start_response(
+        status: str,
+        headers: list[tuple[str, str]],
+        _: tuple[type[BaseException], BaseException, TracebackType] | None = None,
+    ) -> Callable[[bytes], Any]:
+        started[:] = [(status, headers)]
+        return lambda _: None
+
+    chunks: Iterable[bytes] = ()
+    try:
+        chunks = app(_environ(request), start_response)
+        body = b"".join(chunks)
+    except ConnectionDropped:
+        raise httpx.RemoteProtocolError("The mock dropped the connection.", request=request) from None
+    finally:
+        close = getattr(chunks, "close", None)
+        if close is not None:
+            close()
+    status, headers = started[0]
+    return httpx.Response(int(status.split(" ", 1)[0]), headers=headers, content=body, request=request)
+
+
+def _environ(request: httpx.Request) -> dict[str, Any]:
+    url = request.url
+    environ: dict[str, Any] = {
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": url.scheme,
+        "wsgi.input": io.BytesIO(request.content),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+        "REQUEST_METHOD": request.method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote(url.raw_path.partition(b"?")[0].decode("ascii"), "latin-1"),
+        "QUERY_STRING": url.query.decode("ascii"),
+        "SERVER_NAME": url.host,
+        "SERVER_PORT": str(url.port or {"http": 80, "https": 443}.get(url.scheme, 80)),
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REMOTE_ADDR": "127.0.0.1",
+    }
+    for name, value in request.headers.multi_items():
+        key = name.upper().replace("-", "_")
+        environ[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = value
+    return environ

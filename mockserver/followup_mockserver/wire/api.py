@@ -1,0 +1,83 @@
+"""The 32 operations as Flask routes, under ``/v1`` and under ``/api/v1``."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from followup_mockserver.gateway.exchange import Answer, RawRequest
+from followup_mockserver.gateway.parsing import MAX_BODY_BYTES, too_large
+from followup_mockserver.gateway.pipeline import Gateway
+from followup_mockserver.operations import OPERATIONS, Operation
+
+PREFIXES = ("", "/api")
+"""What the paths of the operations are served under."""
+
+
+class ConnectionDropped(Exception):
+    """A fault drops the connection here."""
+
+
+DROPPED = "followup_mockserver.connection_dropped"
+"""Key of the WSGI environment: the exception that the server understands as a dropped connection."""
+
+
+class BrokenResponse(Response):
+    """An answer that is not sent, or of which only half is sent, as a fault asked for."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(b"", status=answer.status, headers=answer.headers, mimetype="application/json")
+        self._answer = answer
+
+    def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
+        dropped: type[Exception] = environ.get(DROPPED, ConnectionDropped)
+        if self._answer.broken == "disconnect":
+            raise dropped
+        self.headers["Content-Length"] = str(len(self._answer.body))
+        start_response(self.status, self.headers.to_wsgi_list())
+        return self._half(dropped)
+
+    def _half(self, dropped: type[Exception]) -> Iterable[bytes]:
+        yield self._answer.body[: len(self._answer.body) // 2]
+        raise dropped
+
+
+def api_blueprint(gateway: Gateway) -> Blueprint:
+    """The routes of every operation of the table."""
+    blueprint = Blueprint("api", __name__)
+    for operation in OPERATIONS.values():
+        for prefix in PREFIXES:
+            blueprint.add_url_rule(
+                prefix + operation.path.replace("{id}", "<path_id>"),
+                endpoint=f"{prefix}{operation.name}".replace(".", ":"),
+                view_func=_view(gateway, operation),
+                methods=[operation.method],
+                provide_automatic_options=False,
+            )
+    return blueprint
+
+
+def _view(gateway: Gateway, operation: Operation) -> Callable[..., Response]:
+    def view(path_id: str | None = None) -> Response:
+        if (request.content_length or 0) > MAX_BODY_BYTES:
+            raise too_large()
+        answer = gateway.handle(
+            RawRequest(
+                operation=operation,
+                path=request.path.removeprefix("/api"),
+                path_id=path_id,
+                headers={name.lower(): value for name, value in request.headers.items()},
+                query=list(request.args.items(multi=True)),
+                body=request.get_data(cache=False),
+            )
+        )
+        return to_response(answer)
+
+    return view
+
+
+def to_response(answer: Answer) -> Response:
+    """The answer as Flask sends it."""
+    if answer.broken:
+        return BrokenResponse(answer)
+    return Response(answer.body, answer.status, answer.headers, mimetype="application/json")

@@ -1,0 +1,73 @@
+"""Who may use the control API: programs that mean this mock, and no web page that a browser happens to show."""
+
+import hmac
+import ipaddress
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+import attrs
+
+from followup_mockserver.errors import ServiceError
+
+TOKEN_HEADER = "Mock-Token"  # noqa: S105 - the name of a header
+
+
+@attrs.frozen
+class Guard:
+    """Refuses requests that a web page could have sent, and those without the token if one is demanded.
+
+    Attributes:
+        token: demanded of every request; None where only this machine can reach the server.
+    """
+
+    token: str | None = attrs.field(default=None, repr=False)
+
+    def check(self, headers: Mapping[str, str]) -> None:
+        """Return if the request may pass.
+
+        Raises:
+            ServiceError: 403.
+        """
+        host = _host_of(f"//{headers.get('Host', '')}")
+        origin = headers.get("Origin")
+        # A page's own domain has a dot in it; its name in Host is how DNS rebinding shows, its Origin how a form does.
+        if not _is_own(host) or (origin is not None and _authority(origin) != headers.get("Host", "")):
+            raise _refused("foreign_origin", "The control API takes no requests from web pages of other hosts.")
+        if self.token is not None and not hmac.compare_digest(
+            headers.get(TOKEN_HEADER, "").encode(), self.token.encode()
+        ):
+            raise _refused("control_token_missing", f"Send the token that serve printed as {TOKEN_HEADER}.")
+
+
+OWN_NAMES = frozenset({"followup.mock"})
+"""Names with a dot that are the mock's own: the one of the mock in process."""
+
+
+def _is_own(host: str | None) -> bool:
+    if host is None:
+        return False
+    if "." not in host or host in OWN_NAMES:
+        return True
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _host_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _authority(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
+
+
+def _refused(code: str, message: str) -> ServiceError:
+    return ServiceError(403, "permission_error", code, message)

@@ -1,0 +1,135 @@
+"""The organizations of one mock: which world a key opens, and what a world is at the start."""
+
+import copy
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from followup_mockserver.ids import IdFactory
+from followup_mockserver.options import Options
+from followup_mockserver.organization import ALL_SCOPES, KeyRecord, Organization
+from followup_mockserver.rules import doctors
+from followup_mockserver.world import Subscriber, World
+
+DEFAULT_KEY = "fu_test_mock"
+TEST_KEY_PREFIX = "fu_test_"
+LIVE_KEY_PREFIX = "fu_live_"
+
+ROSTER: tuple[dict[str, Any], ...] = (
+    {
+        "full_name": "Dra. Lucía Fernández",
+        "specialty": "cardiology",
+        "license_number": "MN 84512",
+        "external_id": "D-1",
+    },
+    {
+        "full_name": "Dr. Martín Sosa",
+        "specialty": "general medicine",
+        "license_number": "MN 90233",
+        "external_id": "D-2",
+    },
+    {"full_name": "Dra. Carla Benítez", "specialty": "pediatrics", "license_number": "MN 77120", "external_id": "D-3"},
+    {
+        "full_name": "Dr. Jorge Molina",
+        "specialty": "dermatology",
+        "license_number": "MN 61004",
+        "external_id": "D-4",
+        "active": False,
+    },
+)
+"""The doctors of a new organization, one of them inactive."""
+
+
+@attrs.frozen
+class Beginning:
+    """What a world is at the start, and becomes again by a reset."""
+
+    organization: Organization
+    keys: tuple[KeyRecord, ...]
+
+
+class Worlds:
+    """Every world of a mock. Safe to use from several threads.
+
+    Args:
+        subscribers: what reacts to the facts of every world.
+    """
+
+    def __init__(self, options: Options, subscribers: Sequence[Subscriber]) -> None:
+        self._options = options
+        self._subscribers = subscribers
+        self._lock = threading.Lock()
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when there is something new to look after: a world, or a timer in one."""
+        self._start()
+
+    @property
+    def options(self) -> Options:
+        return self._options
+
+    @property
+    def default(self) -> World:
+        """The world of the default organization."""
+        return self._worlds[self._default_id]
+
+    def by_key(self, value: str) -> World | None:
+        """The world that this key opens, whether or not the key still works."""
+        return self._by_key.get(value)
+
+    def all(self) -> list[World]:
+        with self._lock:
+            return list(self._worlds.values())
+
+    def create(self, settings: Mapping[str, Any], keys: Sequence[tuple[str, Sequence[str]]]) -> World:
+        """A new organization, isolated from the others, with keys given by name and scopes."""
+        with self._lock:
+            organization = attrs.evolve(Organization(id=self._ids.new("org_")), **settings)
+            records = [self._new_key(organization, name, scopes) for name, scopes in keys]
+            world = self._open(Beginning(organization, tuple(records)))
+        self.on_change()
+        return world
+
+    def add_key(self, world: World, name: str, scopes: Sequence[str]) -> KeyRecord:
+        """A further key of an organization."""
+        with self._lock:
+            record = self._new_key(world.organization, name, scopes)
+            world.keys[record.value] = record
+            self._by_key[record.value] = world
+        return record
+
+    def reset(self, world: World | None = None) -> None:
+        """A world, or without one the whole mock, as it was at the start."""
+        with self._lock:
+            if world is None:
+                self._start()
+            else:
+                for value in world.keys:
+                    self._by_key.pop(value, None)
+                self._open(self._beginnings[world.organization.id])
+        self.on_change()
+
+    def _start(self) -> None:
+        self._worlds: dict[str, World] = {}
+        self._by_key: dict[str, World] = {}
+        self._beginnings: dict[str, Beginning] = {}
+        self._ids = IdFactory(self._options.seed, "")
+        self._default_id = self._ids.new("org_")
+        key = KeyRecord(name="default", value=DEFAULT_KEY, scopes=list(ALL_SCOPES))
+        self._open(Beginning(Organization(id=self._default_id), (key,)))
+
+    def _open(self, beginning: Beginning) -> World:
+        organization, keys = copy.deepcopy((beginning.organization, beginning.keys))
+        world = World(organization, keys, self._options, self._subscribers, lambda: self.on_change())
+        for doctor in ROSTER:
+            doctors.add(world, **doctor)
+        self._worlds[organization.id] = world
+        self._beginnings[organization.id] = beginning
+        for key in keys:
+            self._by_key[key.value] = world
+        return world
+
+    def _new_key(self, organization: Organization, name: str, scopes: Sequence[str]) -> KeyRecord:
+        prefix = LIVE_KEY_PREFIX if organization.livemode else TEST_KEY_PREFIX
+        return KeyRecord(name=name, value=self._ids.new(prefix), scopes=list(scopes))
