@@ -5,7 +5,7 @@ These are also the methods of ``MockService`` and ``MockServer``, where they act
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import attrs
@@ -38,6 +38,8 @@ from followup_mockserver.rules import account, deliveries, doctors, examples, in
 from followup_mockserver.rules.messages import TEXTS
 from followup_mockserver.world import World
 from followup_mockserver.worlds import Worlds
+
+T = TypeVar("T")
 
 
 class KeyInput(TypedDict, total=False):
@@ -523,14 +525,14 @@ class Control:
 
     # --- inside --------------------------------------------------------------------------------------------------
 
-    def _do(self, change: Callable[[World], Any]) -> Any:
+    def _do(self, change: Callable[[World], T]) -> T:
         world = self.world
         with world.lock:
             result = change(world)
             world.notify()
             return result
 
-    def _when_more(self, matching: Callable[[World], list[Any]], wait: float, seen: int) -> list[Any]:
+    def _when_more(self, matching: Callable[[World], list[T]], wait: float, seen: int) -> list[T]:
         world = self.world
         ends = RealTime.monotonic() + wait
         with world.lock:
@@ -571,15 +573,14 @@ def checked_instant(value: datetime | str, param: str) -> datetime:
     return instant
 
 
-def _existing(found: Any, what: str) -> Any:
+def _existing(found: T | None, what: str) -> T:
     if found is None:
         raise missing(what, param="id")
     return found
 
 
 def _intake(world: World, id: str) -> IntakeRequest:
-    found: IntakeRequest = _existing(world.intake_requests.get(id), "intake request")
-    return found
+    return _existing(world.intake_requests.get(id), "intake request")
 
 
 def _scopes(scopes: Iterable[str] | None) -> list[str]:

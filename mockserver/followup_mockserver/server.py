@@ -1,17 +1,20 @@
 """``MockServer``: the whole service on a socket, in threads of this process."""
 
+import ipaddress
+import secrets
 import socket
 import threading
-from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from waitress.channel import ClientDisconnected
 from waitress.server import create_server
 
 from followup import AsyncFollowUp, FollowUp
+from followup_mockserver.options import MockOptions
 from followup_mockserver.service import Mock, checked_options
 from followup_mockserver.wire.api import DROPPED
+from followup_mockserver.wire.guard import Guard
 
 THREADS = 16
 """Requests that are answered at the same time; receivers that call the API from their handlers need some."""
@@ -25,44 +28,20 @@ class MockServer(Mock):
     Args:
         host: address to listen on.
         port: 0 picks a free one.
-        rate_limit: requests per minute and key; 0 for no limit.
-        start_time: the clock stands at this time; an aware datetime or an ISO 8601 string. Left out: it runs.
-        allow_http_webhooks: also take webhook URLs that are http to a loopback address.
-        forward_to: send every webhook to this URL instead of the endpoint's own.
-        seed: makes ids and secrets the same in every run.
+        options: those of ``serve``, as ``MockOptions`` tells.
 
     Raises:
         ValueError: an option that cannot be used; the text names it.
         OSError: the address cannot be listened on.
     """
 
-    def __init__(
-        self,
-        *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        rate_limit: int = 600,
-        start_time: datetime | str | None = None,
-        allow_http_webhooks: bool = False,
-        forward_to: str | None = None,
-        seed: int | None = None,
-        idempotency_hours: float = 24.0,
-        refuse_unknown_fields: bool = True,
-    ) -> None:
-        options = checked_options(
-            rate_limit=rate_limit,
-            start_time=start_time,
-            allow_http_webhooks=allow_http_webhooks,
-            forward_to=forward_to,
-            seed=seed,
-            idempotency_hours=idempotency_hours,
-            refuse_unknown_fields=refuse_unknown_fields,
-        )
+    def __init__(self, *, host: str = "127.0.0.1", port: int = 0, **options: Unpack[MockOptions]) -> None:
+        checked = checked_options(options)
         self._host = host
         # Bound before anything else is made: a port that is taken is an error at once, and leaves no thread behind.
         self._socket = _bound(host, port)
         self._port = int(self._socket.getsockname()[1])
-        super().__init__(options, threaded=True)
+        super().__init__(checked, threaded=True, guard=Guard(None if _is_loopback(host) else secrets.token_urlsafe(24)))
         self._server: Any = None
         self._thread: threading.Thread | None = None
 
@@ -124,6 +103,15 @@ class MockServer(Mock):
         server = self._server
         while not self._stopping:
             server.asyncore.loop(timeout=1, map=server._map, count=1)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -11,17 +11,18 @@ from followup_mockserver.facts import Fact
 from followup_mockserver.rules import patients
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.rules.phones import normalized_phone
+from followup_mockserver.shapes import shape_of
 from followup_mockserver.world import World
 
 Data = dict[str, Any]
 
+_PATIENT = shape_of(PatientInput)
 _TO_WIRE = {parameter.name: parameter for parameter in IntakeRequests.create.parameters}
 
 
 def create(world: World, **fields: Any) -> IntakeRequest:
     """Register a request, identify its patient, and see what is missing."""
-    checked = _checked(world, fields)
-    data = _as_shown(checked)
+    data = _checked(world, fields)
     if not any(_identifying(data)):
         raise invalid(
             "parameter_missing", "A name, document or phone of the patient or of a contact is needed.", "patient"
@@ -31,7 +32,7 @@ def create(world: World, **fields: Any) -> IntakeRequest:
         id=world.ids.new("int_"),
         object="intake_request",
         status="new",
-        patient=_identified(world, checked.get("patient")),
+        patient=_identified(world, data),
         summary=data.get("summary"),
         missing=[],
         data=data,
@@ -53,15 +54,16 @@ def list_(world: World, **query: Any) -> Listed[IntakeRequest]:
 def answer(world: World, intake: IntakeRequest, **fields: Any) -> IntakeRequest:
     """The patient, or a contact, answers with data in the shape of the creation body."""
     _refuse_closed(intake, "answered")
-    checked = _checked(world, fields)
-    data = _merged(intake.data, _as_shown(checked))
+    data = _merged(intake.data, _checked(world, fields))
     world.intake_requests.update(
         intake,
         data=data,
         summary=data.get("summary"),
-        patient=_identified(world, checked.get("patient")) or intake.patient,
+        patient=intake.patient or _identified(world, data),
         updated_at=world.now(),
     )
+    if (patient := _record(world, intake)) is not None:
+        patients.fill(world, patient, _patient_details(data))
     _assess(world, intake)
     return intake
 
@@ -95,7 +97,7 @@ def _refuse_closed(intake: IntakeRequest, what: str) -> None:
 
 
 def _checked(world: World, fields: Mapping[str, Any]) -> Data:
-    """The fields with phones and documents as they are compared."""
+    """The fields by their names on the wire, with phones and documents as they are compared."""
     checked = dict(fields)
     if "patient" in checked:
         checked["patient"] = patients.normalized(world, checked["patient"], "patient")
@@ -106,12 +108,7 @@ def _checked(world: World, fields: Mapping[str, Any]) -> Data:
             else contact
             for position, contact in enumerate(checked["contacts"])
         ]
-    return checked
-
-
-def _as_shown(fields: Mapping[str, Any]) -> Data:
-    """The fields by their names on the wire, as ``data`` holds them."""
-    return {_TO_WIRE[name].wire_name: _TO_WIRE[name].encode(value, name) for name, value in fields.items()}
+    return {_TO_WIRE[name].wire_name: _TO_WIRE[name].encode(value, name) for name, value in checked.items()}
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Data:
@@ -130,11 +127,15 @@ def _identifying(data: Data) -> Iterator[Any]:
         yield from (contact.get(name) for name in ("name", "phone"))
 
 
-def _identified(world: World, details: PatientInput | None) -> str | None:
+def _patient_details(data: Data) -> PatientInput:
+    details: PatientInput = _PATIENT.convert(data.get("patient", {}))
+    return details
+
+
+def _identified(world: World, data: Data) -> str | None:
     """The id of the patient, who is looked up by phone, then by DNI, and created if absent."""
-    if details is None or ("phone" not in details and "dni" not in details):
-        return None
-    return patients.save(world, details).id
+    details = _patient_details(data)
+    return patients.save(world, details).id if "phone" in details or "dni" in details else None
 
 
 def _record(world: World, intake: IntakeRequest) -> Patient | None:

@@ -62,8 +62,13 @@ def save(world: World, details: PatientInput) -> Patient:
     patient = find(world, details)
     if patient is None:
         return _add(world, details)
-    _change(world, patient, {name: value for name, value in details.items() if getattr(patient, name) is None})
+    fill(world, patient, details)
     return patient
+
+
+def fill(world: World, patient: Patient, details: PatientInput) -> None:
+    """Add to a patient what was missing; nothing that is there is overwritten."""
+    _change(world, patient, {name: value for name, value in details.items() if getattr(patient, name) is None})
 
 
 def upsert(world: World, details: PatientInput) -> Patient:

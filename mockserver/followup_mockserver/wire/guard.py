@@ -2,10 +2,10 @@
 
 import hmac
 import ipaddress
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 import attrs
+from werkzeug.datastructures import Headers
 
 from followup_mockserver.errors import ServiceError
 
@@ -22,7 +22,7 @@ class Guard:
 
     token: str | None = attrs.field(default=None, repr=False)
 
-    def check(self, headers: Mapping[str, str]) -> None:
+    def check(self, headers: Headers) -> None:
         """Return if the request may pass.
 
         Raises:

@@ -1,0 +1,241 @@
+"""``followup-mock``: one command to run the mock, the others talk to one that runs."""
+
+import json
+import re
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from followup_mockserver.commands.remote import Remote, fail
+from followup_mockserver.commands.serve import serve_until_stopped, wait_for_health
+from followup_mockserver.commands.tables import show
+
+app = typer.Typer(
+    name="followup-mock",
+    help="The patient follow-up service in memory, to develop and test against.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+DEFAULT_PORT = 4210
+
+Url = Annotated[
+    str,
+    typer.Option("--url", envvar="FOLLOWUP_BASE_URL", help="Base URL of the mock that runs."),
+]
+Key = Annotated[
+    str | None, typer.Option("--api-key", envvar="FOLLOWUP_API_KEY", help="A key of the organization that is meant.")
+]
+Token = Annotated[
+    str | None, typer.Option("--token", envvar="FOLLOWUP_MOCK_TOKEN", help="The token that serve printed, if it did.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, also on a terminal.")]
+HERE = f"http://127.0.0.1:{DEFAULT_PORT}"
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = DEFAULT_PORT,
+    rate_limit: Annotated[int, typer.Option(help="Requests per minute and key; 0 for no limit.", min=0)] = 600,
+    start_time: Annotated[
+        str | None, typer.Option(help="Start the clock at this time and freeze it, such as 2026-09-28T12:00:00Z.")
+    ] = None,
+    allow_http_webhooks: Annotated[
+        bool, typer.Option("--allow-http-webhooks", help="Also take webhook URLs that are http to this machine.")
+    ] = False,
+    forward_to: Annotated[
+        str | None, typer.Option(help="Send every webhook to this URL instead of the endpoint's own.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Make ids and secrets the same in every run.")] = None,
+    env_file: Annotated[
+        Path | None, typer.Option(help="Write FOLLOWUP_BASE_URL and FOLLOWUP_API_KEY to this file when ready.")
+    ] = None,
+) -> None:
+    """Run the mock until it is stopped."""
+    serve_until_stopped(
+        host,
+        port,
+        env_file,
+        rate_limit=rate_limit,
+        start_time=start_time,
+        allow_http_webhooks=allow_http_webhooks,
+        forward_to=forward_to,
+        seed=seed,
+    )
+
+
+@app.command()
+def wait(
+    url: Url = HERE,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait, at most.", min=0)] = 30,
+) -> None:
+    """Wait until a mock answers; for CI in any language."""
+    wait_for_health(url, timeout)
+
+
+@app.command()
+def advance(
+    distance: Annotated[str, typer.Argument(help="How far: 90s, 5m, 3h, 1d, or 1d12h; or to which time.")],
+    url: Url = HERE,
+    api_key: Key = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Move the clock forward and run everything that falls due."""
+    told = Remote(url, api_key, token).post("/clock/advance", parsed_distance(distance))
+    show(told["jobs"], as_json, whole=told, title=f"It is {told['now']}; {told['ran']} jobs ran.")
+
+
+@app.command()
+def clock(url: Url = HERE, api_key: Key = None, token: Token = None, as_json: AsJson = False) -> None:
+    """Show the time, and what falls due next."""
+    remote = Remote(url, api_key, token)
+    told = remote.get("/clock")
+    jobs = remote.get("/clock/jobs")["data"]
+    state = "frozen" if told["frozen"] else "running"
+    show(jobs, as_json, whole={**told, "jobs": jobs}, title=f"It is {told['now']} ({state}); {len(jobs)} jobs wait.")
+
+
+@app.command()
+def reset(url: Url = HERE, api_key: Key = None, token: Token = None) -> None:
+    """Bring an organization, or without a key the whole mock, back to the state at start."""
+    Remote(url, api_key, token).post("/reset", {})
+
+
+@app.command()
+def reminders(
+    url: Url = HERE,
+    api_key: Key = None,
+    token: Token = None,
+    appointment: Annotated[str | None, typer.Option(help="Only of this appointment.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the reminders that will be sent."""
+    show(Remote(url, api_key, token).get("/reminders", appointment=appointment)["data"], as_json)
+
+
+@app.command()
+def messages(
+    url: Url = HERE,
+    api_key: Key = None,
+    token: Token = None,
+    patient: Annotated[str | None, typer.Option(help="Only to this patient.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the messages written to patients."""
+    show(Remote(url, api_key, token).get("/messages", patient=patient)["data"], as_json)
+
+
+@app.command()
+def requests(
+    url: Url = HERE,
+    api_key: Key = None,
+    token: Token = None,
+    operation: Annotated[str | None, typer.Option(help="Only of this operation.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the API calls, newest first."""
+    show(Remote(url, api_key, token).get("/requests", operation=operation)["data"], as_json)
+
+
+@app.command()
+def deliveries(
+    url: Url = HERE,
+    api_key: Key = None,
+    token: Token = None,
+    status: Annotated[str | None, typer.Option(help="pending, succeeded or failed.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the webhook deliveries, newest first."""
+    told = Remote(url, api_key, token).get("/webhook_deliveries", status=status)["data"]
+    columns = ("id", "eventType", "status", "attempts", "lastStatusCode", "lastError", "nextAttemptAt")
+    show(told, as_json, columns=columns)
+
+
+@app.command()
+def trigger(
+    event_type: Annotated[str | None, typer.Argument(help="One of the 13 outbound types; none lists them.")] = None,
+    data: Annotated[str | None, typer.Option(help="The event's data, as JSON.")] = None,
+    url: Url = HERE,
+    api_key: Key = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Send an outbound webhook of any type."""
+    remote = Remote(url, api_key, token)
+    if event_type is None:
+        examples = remote.get("/trigger")
+        show([{"type": name, "example": json.dumps(each)} for name, each in examples.items()], as_json, whole=examples)
+        return
+    body: dict[str, Any] = {"type": event_type}
+    if data is not None:
+        body["data"] = _json(data, "--data")
+    columns = ("id", "eventType", "status", "webhookEndpoint")
+    show(remote.post("/trigger", body)["data"], as_json, columns=columns)
+
+
+@app.command()
+def fault(
+    operation: Annotated[
+        str | None, typer.Argument(help="Such as patients.create, or *; none lists the faults.")
+    ] = None,
+    kind: Annotated[str, typer.Option(help="status, delay, disconnect or truncate.")] = "status",
+    status: Annotated[int, typer.Option(help="HTTP status, for kind status.")] = 500,
+    seconds: Annotated[float, typer.Option(help="For kind delay.")] = 0,
+    times: Annotated[int, typer.Option(help="For how many calls.")] = 1,
+    when: Annotated[str, typer.Option(help="before or after the work is done.")] = "before",
+    skip: Annotated[int, typer.Option(help="How many calls pass first.")] = 0,
+    probability: Annotated[float, typer.Option(help="Of hitting a call, 0 to 1.")] = 1,
+    clear: Annotated[bool, typer.Option("--clear", help="Take all faults back.")] = False,
+    url: Url = HERE,
+    api_key: Key = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the next calls of an operation fail."""
+    remote = Remote(url, api_key, token)
+    if clear:
+        remote.delete("/faults")
+    elif operation is not None:
+        remote.post(
+            "/faults",
+            {
+                "operation": operation,
+                "kind": kind,
+                "status": status,
+                "seconds": seconds,
+                "times": times,
+                "when": when,
+                "skip": skip,
+                "probability": probability,
+            },
+        )
+    show(remote.get("/faults")["data"], as_json)
+
+
+_PARTS = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
+_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+
+
+def parsed_distance(text: str) -> dict[str, Any]:
+    """``1d12h`` as seconds, or a timestamp as an instant, for the control API."""
+    parts = _PARTS.findall(text)
+    if parts and "".join(number + unit for number, unit in parts) == text:
+        distance = sum((timedelta(**{_UNITS[unit]: float(number)}) for number, unit in parts), timedelta())
+        return {"seconds": distance.total_seconds()}
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        fail(f"cannot advance by {text!r}: give a distance such as 90s, 5m, 3h or 1d12h, or a time")
+    return {"to": text}
+
+
+def _json(text: str, option: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        fail(f"{option} is not JSON: {error}")

@@ -1,0 +1,75 @@
+"""Run a mock until it is told to stop, and wait for one that somebody else runs."""
+
+import errno
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Unpack
+
+import httpx
+
+from followup_mockserver.clock import RealTime
+from followup_mockserver.commands.remote import fail
+from followup_mockserver.options import MockOptions
+from followup_mockserver.server import MockServer
+from followup_mockserver.wire.app import CONTRACT_PATH
+from followup_mockserver.wire.control import PREFIX
+
+
+def serve_until_stopped(host: str, port: int, env_file: Path | None, **options: Unpack[MockOptions]) -> None:
+    """Serve until SIGTERM or Ctrl-C, then end with what is being answered."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        server = MockServer(host=host, port=port, **options)
+    except ValueError as error:
+        fail(str(error).replace("_", "-"))
+    except OSError as error:
+        problem = "the port is taken" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        fail(f"cannot listen on {host}:{port}: {problem}")
+    with server:
+        _announce(server, env_file)
+        stop.wait()
+
+
+def _announce(server: MockServer, env_file: Path | None) -> None:
+    lines = [
+        f"base URL   {server.url}",
+        f"API key    {server.api_key}",
+        f"dashboard  {server.url}{PREFIX}/",
+        f"contract   {server.url}{CONTRACT_PATH}",
+    ]
+    if server.guard.token is not None:
+        lines.append(f"token      {server.guard.token}")
+    if env_file is not None:
+        try:
+            env_file.write_text(f"FOLLOWUP_BASE_URL={server.url}\nFOLLOWUP_API_KEY={server.api_key}\n")
+        except OSError as error:
+            fail(f"cannot write --env-file {env_file}: {error.strerror}")
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+_BETWEEN_TRIES = 0.05
+
+
+def wait_for_health(url: str, timeout: float) -> None:
+    """Return when a mock answers at this URL; end the command if none does in time."""
+    ends = RealTime.monotonic() + timeout
+    pause = threading.Event()
+    with httpx.Client(trust_env=False, timeout=max(timeout, 1.0)) as client:
+        while not _is_healthy(client, url):
+            if RealTime.monotonic() >= ends:
+                fail(f"no mock answered at {url} within {timeout:g} s")
+            pause.wait(_BETWEEN_TRIES)
+
+
+def _is_healthy(client: httpx.Client, url: str) -> bool:
+    try:
+        return client.get(f"{url.rstrip('/')}{PREFIX}/health").status_code == httpx.codes.OK
+    except httpx.HTTPError:
+        return False
+    except httpx.InvalidURL:
+        fail("--url must be the base URL of a mock, such as http://127.0.0.1:4210")
