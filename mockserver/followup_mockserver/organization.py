@@ -63,14 +63,12 @@ class KeyRecord:
 
     name: str
     value: str = attrs.field(repr=False)
-    prefix: str = attrs.field(init=False)
+    prefix: str = attrs.field(
+        init=False, default=attrs.Factory(lambda key: key.value[:KEY_PREFIX_LENGTH], takes_self=True)
+    )
     scopes: list[str]
     revoked: bool = False
     expires_at: datetime | None = None
-
-    @prefix.default
-    def _first_characters(self) -> str:
-        return self.value[:KEY_PREFIX_LENGTH]
 
     def works_at(self, instant: datetime) -> bool:
         """Whether the key is neither revoked nor expired."""

@@ -3,14 +3,14 @@
 import heapq
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 
 class Schedulable(Protocol):
     """What the scheduler needs to know of a job: its kind, and the id of the object that it concerns."""
 
-    @property
-    def kind(self) -> str: ...
+    kind: ClassVar[str]
+
     @property
     def about(self) -> str: ...
 

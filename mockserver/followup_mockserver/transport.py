@@ -1,7 +1,6 @@
 """An httpx transport that reaches a WSGI application in this process, for both kinds of client, without a socket."""
 
 import asyncio
-import contextvars
 import io
 import sys
 from collections.abc import Callable, Iterable
@@ -29,8 +28,7 @@ class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await request.aread()
         # In a thread, so that a fault that delays the answer does not stop the event loop.
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(None, context.run, call_wsgi, self._app, request)
+        return await asyncio.to_thread(call_wsgi, self._app, request)
 
 
 def call_wsgi(app: WSGIApp, request: httpx.Request) -> httpx.Response:

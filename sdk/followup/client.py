@@ -294,8 +294,9 @@ class AsyncFollowUp(_Client[Async]):
             await asyncio.sleep(step.seconds)
             return None
         client = self._connections.client()
+        limit = asyncio.timeout(step.seconds)
         try:
-            async with asyncio.timeout(step.seconds) as limit:
+            async with limit:
                 return await _send_async(client, step)
         except TimeoutError:
             if not limit.expired():

@@ -49,8 +49,8 @@ def normalized(world: World, details: PatientInput, path: str) -> PatientInput:
 
 def find(world: World, details: PatientInput) -> Patient | None:
     """The patient with this phone, else with this DNI, else (where neither is given) with this external id."""
-    for name in ("phone", "dni"):
-        if name in details and (patient := world.patients.find(name, details[name])):
+    for name, value in (("phone", details.get("phone")), ("dni", details.get("dni"))):
+        if value is not None and (patient := world.patients.find(name, value)):
             return patient
     if "phone" in details or "dni" in details or "external_id" not in details:
         return None
