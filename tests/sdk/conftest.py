@@ -1,0 +1,27 @@
+"""Fixtures of the SDK's tests."""
+
+from collections.abc import Iterator
+
+import pytest
+from support.drivers import AsyncDriver, Driver, SyncDriver
+from support.server import ScriptedServer
+
+from followup import exchange
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as running:
+        yield running
+
+
+@pytest.fixture(params=[SyncDriver(), AsyncDriver()], ids=lambda driver: driver.name)
+def driver(request: pytest.FixtureRequest) -> Driver:
+    chosen: Driver = request.param
+    return chosen
+
+
+@pytest.fixture
+def quick_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits between attempts as short as they can be, for tests that are not about them."""
+    monkeypatch.setattr(exchange, "FIRST_BACKOFF", 0.001)

@@ -1,0 +1,31 @@
+"""Bodies as the service answers them."""
+
+from typing import Any
+
+TIME = "2026-09-28T12:00:00.000Z"
+
+
+def patient(id: str = "pat_1", **fields: Any) -> dict[str, Any]:
+    return {
+        "id": id,
+        "object": "patient",
+        "fullName": "Ana Pérez",
+        "phone": "+5491155550000",
+        "email": None,
+        "dni": "30123456",
+        "externalId": None,
+        "dateOfBirth": "1980-05-17",
+        "stage": "scheduled",
+        "optedOut": False,
+        "createdAt": TIME,
+        "updatedAt": TIME,
+        **fields,
+    }
+
+
+def page(*items: dict[str, Any], more: bool = False) -> dict[str, Any]:
+    return {"object": "list", "data": list(items), "hasMore": more, "url": "/v1/patients"}
+
+
+def error(type: str = "invalid_request_error", **fields: Any) -> dict[str, Any]:
+    return {"error": {"type": type, "code": None, "message": None, "param": None, **fields}}

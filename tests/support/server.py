@@ -1,0 +1,170 @@
+"""An HTTP server that behaves exactly as a test scripts it, on a real socket."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+
+@dataclass
+class Received:
+    """A request, with the bytes of its body."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+    connection: int
+
+
+Action = Callable[[socket.socket, Received], bool]
+"""Answers a request; whether the connection stays open."""
+
+
+def reply(status: int = 200, body: Any = None, headers: Mapping[str, str] | None = None) -> Action:
+    """Answer with JSON, or with the bytes as they are."""
+    content = body if isinstance(body, bytes) else json.dumps({} if body is None else body).encode()
+    lines = {"Content-Type": "application/json", "Content-Length": str(len(content)), **(headers or {})}
+
+    def act(connection: socket.socket, _: Received) -> bool:
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        connection.sendall(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + content)
+        return True
+
+    return act
+
+
+def hang_up(connection: socket.socket, _: Received) -> bool:
+    """Close the connection without an answer."""
+    connection.shutdown(socket.SHUT_RDWR)
+    return False
+
+
+def reply_and_close(body: Any) -> Action:
+    """Answer as if the connection stayed open, and close it."""
+    answer = reply(200, body)
+
+    def act(connection: socket.socket, received: Received) -> bool:
+        answer(connection, received)
+        return False
+
+    return act
+
+
+def drip(released: threading.Event, *, headers: bool = False) -> Action:
+    """Answer a byte at a time, without end, until released."""
+
+    def act(connection: socket.socket, _: Received) -> bool:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n")
+        if not headers:
+            connection.sendall(b"Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n")
+        while not released.wait(0.02):
+            connection.sendall(b"x")
+        return False
+
+    return act
+
+
+def hang(released: threading.Event) -> Action:
+    """Answer nothing until released."""
+
+    def act(_: socket.socket, __: Received) -> bool:
+        released.wait()
+        return False
+
+    return act
+
+
+@dataclass
+class ScriptedServer:
+    """Answers each request with the next action of its script, and every further one with the last."""
+
+    script: list[Action] = field(default_factory=list)
+    received: list[Received] = field(default_factory=list)
+    connections: int = 0
+
+    def __post_init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self._open: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self.released = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def __enter__(self) -> Self:
+        self._start(self._accept)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.released.set()
+        self.stop_listening()
+        with self._lock:
+            for connection in self._open:
+                _shut(connection)
+        for thread in self._threads:
+            thread.join(5)
+
+    def stop_listening(self) -> None:
+        """Refuse further connections."""
+        _shut(self._listener)
+        self._listener.close()
+
+    def _start(self, target: Callable[..., None], *args: object) -> None:
+        thread = threading.Thread(target=target, args=args, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                self.connections += 1
+                self._open.append(connection)
+                number = self.connections
+            self._start(self._serve, connection, number)
+
+    def _serve(self, connection: socket.socket, number: int) -> None:
+        try:
+            with connection, connection.makefile("rb") as stream:
+                while (received := _read(stream, number)) is not None:
+                    with self._lock:
+                        self.received.append(received)
+                        action = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+                    if not action(connection, received):
+                        return
+        except OSError:
+            return
+        finally:
+            with self._lock:
+                self._open.remove(connection)
+
+
+def _shut(connection: socket.socket) -> None:
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return
+
+
+def _read(stream: Any, number: int) -> Received | None:
+    line = stream.readline().decode()
+    if not line.strip():
+        return None
+    method, target, _ = line.split(" ")
+    headers: dict[str, str] = {}
+    while (line := stream.readline().decode().strip()) != "":
+        name, _, value = line.partition(":")
+        headers[name.lower()] = value.strip()
+    body = stream.read(int(headers.get("content-length", 0)))
+    return Received(method, target, headers, body, number)
