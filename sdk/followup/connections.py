@@ -8,7 +8,6 @@ import asyncio
 import os
 import threading
 import warnings
-import weakref
 from typing import Generic, TypeVar
 
 import httpx
@@ -34,10 +33,6 @@ class _Connections(Generic[C]):
         self._own: C | None = own
         self._lock = threading.Lock()
         self._closed = False
-
-    @property
-    def are_the_users(self) -> bool:
-        return self._own is not None
 
     def _has_open_pools(self) -> bool:
         raise NotImplementedError
@@ -85,9 +80,8 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
 
     def __init__(self, own: httpx.AsyncClient | None = None) -> None:
         super().__init__(own)
-        self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
-            weakref.WeakKeyDictionary()
-        )
+        # No weak references: they are dead when __del__ wants to know whether anything is open.
+        self._pools: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
 
     def client(self) -> httpx.AsyncClient:
         """The httpx client of the running event loop."""
@@ -100,7 +94,8 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
         if pool is None:
             with self._lock:
                 self._forget_closed_loops()
-                pool = self._pools[loop] = httpx.AsyncClient(limits=_LIMITS)
+                pool = httpx.AsyncClient(limits=_LIMITS)
+                self._pools[loop] = pool
         return pool
 
     async def close(self) -> None:
@@ -110,8 +105,7 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
             await pool.aclose()
 
     def _forget_closed_loops(self) -> None:
-        for loop in [loop for loop in self._pools if loop.is_closed()]:
-            del self._pools[loop]
+        self._pools = {loop: pool for loop, pool in self._pools.items() if not loop.is_closed()}
 
     def _has_open_pools(self) -> bool:
         return any(not loop.is_closed() for loop in self._pools)

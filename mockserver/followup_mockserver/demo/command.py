@@ -43,7 +43,8 @@ def demo(
         rows = read_rows(file)
         with (
             MockServer(start_time=START_TIME, allow_http_webhooks=True, rate_limit=0) as server,
-            Receiver() as receiver,server.client() as client
+            Receiver() as receiver,
+            server.client() as client,
         ):
             complete = _demonstrate(server, client, receiver, rows)
     except (BadFile, ValueError) as error:

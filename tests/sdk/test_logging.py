@@ -1,0 +1,62 @@
+"""Logs say what happened, and nothing about anybody."""
+
+import logging
+
+import httpx
+import pytest
+from support.answers import error, page, patient
+from support.drivers import Driver
+from support.server import ScriptedServer, reply
+
+from followup import APIStatusError
+
+TELLING = ("Ana", "5555", "30123456", "30.123.456", "fu_secret_key", "whsec_", "mail.example")
+
+
+@pytest.mark.usefixtures("quick_backoff")
+def test_every_attempt_is_logged_and_nothing_personal(
+    server: ScriptedServer, driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.script = [
+        reply(500, error(message="Ana")),
+        reply(200, patient(), headers={"Request-Id": "req_1"}),
+    ]
+    driver.call(server.url, lambda client: client.patients.create(phone="+5491155550000", full_name="Ana"))
+    lines = [record.getMessage() for record in caplog.records if record.name == "followup"]
+    assert len(lines) == 2
+    assert all("patients.create POST /v1/patients" in line for line in lines)
+    assert "-> 500 in" in lines[0]
+    assert "(attempt 1" in lines[0]
+    assert "-> 200 in" in lines[1]
+    assert "(attempt 2, request req_1)" in lines[1]
+    assert not [text for text in TELLING if text in caplog.text]
+
+
+def test_a_query_with_a_phone_and_a_document_is_in_no_log(
+    server: ScriptedServer, driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.script = [reply(200, page(patient()))]
+    driver.items(server.url, lambda client: client.patients.list(phone="+5491155550000", dni="30.123.456"), deadline=5)
+    assert "patients.list GET /v1/patients" in caplog.text
+    assert not [text for text in TELLING if text in caplog.text]
+    assert not [record for record in caplog.records if record.name == "httpx"]
+
+
+def test_an_id_in_a_path_is_not_logged(
+    server: ScriptedServer, driver: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    server.script = [reply(404, error())]
+    with pytest.raises(APIStatusError):
+        driver.call(server.url, lambda client: client.patients.retrieve("pat_Ana"))
+    assert "/v1/patients/{id} -> 404" in caplog.text
+    assert "pat_Ana" not in caplog.text
+
+
+def test_httpx_goes_on_logging_the_requests_of_others(server: ScriptedServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    server.script = [reply(200)]
+    httpx.get(f"{server.url}/others", trust_env=False)
+    assert "/others" in caplog.text

@@ -1,0 +1,151 @@
+"""Pages in both directions, fetched when they are asked for."""
+
+import asyncio
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from support.answers import page, patient
+from support.drivers import Driver
+from support.server import Received, ScriptedServer, reply
+
+from followup import AsyncFollowUp, FollowUp, Page, PaginationError, Patient
+
+
+def serve_list(server: ScriptedServer, total: int) -> None:
+    """Answer as the service does: newest first, cursors in both directions."""
+    newest_first = [f"pat_{number:03}" for number in range(total, 0, -1)]
+
+    def act(connection: Any, received: Received) -> bool:
+        query = {name: values[0] for name, values in parse_qs(urlsplit(received.target).query).items()}
+        limit = int(query.get("limit", 10))
+        if "endingBefore" in query:
+            preceding = newest_first[: newest_first.index(query["endingBefore"])]
+            ids, more = preceding[-limit:], len(preceding) > limit
+        else:
+            start = newest_first.index(query["startingAfter"]) + 1 if "startingAfter" in query else 0
+            ids, more = newest_first[start : start + limit], len(newest_first) > start + limit
+        return reply(200, page(*map(patient, ids), more=more))(connection, received)
+
+    server.script = [act]
+
+
+def ids(items: list[Any]) -> list[int]:
+    return [int(re.sub(r"\D", "", item.id)) for item in items]
+
+
+def test_forward_every_item_is_older_than_the_one_before(server: ScriptedServer, driver: Driver) -> None:
+    serve_list(server, 25)
+    assert ids(driver.items(server.url, lambda client: client.patients.list(limit=7))) == list(range(25, 0, -1))
+    assert len(server.received) == 4
+
+
+def test_backward_every_item_is_newer_than_the_one_before(server: ScriptedServer, driver: Driver) -> None:
+    serve_list(server, 25)
+    items = driver.items(server.url, lambda client: client.patients.list(limit=7, ending_before="pat_004"))
+    assert ids(items) == list(range(5, 26))
+
+
+def test_a_page_keeps_the_order_of_the_wire(server: ScriptedServer, driver: Driver) -> None:
+    serve_list(server, 25)
+    first = driver.call(server.url, lambda client: client.patients.list(limit=3, ending_before="pat_004"))
+    assert ids(first.data) == [7, 6, 5]
+    assert first.has_more
+    assert first.url == "/v1/patients"
+    assert first.last_response.status_code == 200
+    assert first.data[0].last_response.status_code == 200
+
+
+def test_filters_go_along_to_every_page(server: ScriptedServer, driver: Driver) -> None:
+    serve_list(server, 5)
+    driver.items(server.url, lambda client: client.patients.list(limit=2, phone="+54 9 11 5555-0000"))
+    queries = [parse_qs(urlsplit(each.target).query) for each in server.received]
+    assert [each["phone"] for each in queries] == [["+54 9 11 5555-0000"]] * 3
+    assert [each.get("startingAfter") for each in queries] == [None, ["pat_004"], ["pat_002"]]
+
+
+def test_nothing_is_fetched_before_it_is_asked_for(server: ScriptedServer) -> None:
+    serve_list(server, 25)
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        walk = iter(client.patients.list(limit=5))
+        assert len(server.received) == 1
+        for _ in range(5):
+            next(walk)
+        assert len(server.received) == 1
+        next(walk)
+        assert len(server.received) == 2
+
+
+def test_pages_by_hand(server: ScriptedServer) -> None:
+    serve_list(server, 5)
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        first: Page[Patient] = client.patients.list(limit=2)
+        second = first.next_page()
+        assert second is not None
+        assert ids(second.data) == [3, 2]
+        again = first.next_page()
+        assert again is not None
+        assert ids(again.data) == [3, 2]
+        assert [ids(each.data) for each in first.pages()] == [[5, 4], [3, 2], [1]]
+        third = second.next_page()
+        assert third is not None
+        assert third.next_page() is None
+
+
+def test_async_pages_by_hand(server: ScriptedServer) -> None:
+    serve_list(server, 5)
+
+    async def walk() -> list[list[int]]:
+        async with AsyncFollowUp(api_key="k", base_url=server.url) as client:
+            first = await client.patients.list(limit=2)
+            following = await first.next_page()
+            assert following is not None
+            assert ids(following.data) == [3, 2]
+            assert [ids(each.data) async for each in client.patients.list(limit=2).pages()] == [[5, 4], [3, 2], [1]]
+            return [ids(each.data) async for each in first.pages()]
+
+    assert asyncio.run(walk()) == [[5, 4], [3, 2], [1]]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 8])
+def test_a_circle_of_pages_is_an_error(server: ScriptedServer, driver: Driver, length: int) -> None:
+    pages = [reply(200, page(patient(f"pat_{number}"), more=True)) for number in range(length)]
+    count = 0
+
+    def act(connection: Any, received: Received) -> bool:
+        nonlocal count
+        count += 1
+        return pages[(count - 1) % length](connection, received)
+
+    server.script = [act]
+    with pytest.raises(PaginationError, match="cursor does not move"):
+        driver.items(server.url, lambda client: client.patients.list())
+    assert count <= 4 * length + 1
+
+
+def test_a_cursor_that_stays_where_it_is_is_an_error_at_once(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(200, page(patient("pat_1"), more=True))]
+    with pytest.raises(PaginationError):
+        driver.items(server.url, lambda client: client.patients.list(starting_after="pat_1"))
+    assert len(server.received) == 1
+
+
+def test_an_empty_page_that_promises_more_is_an_error_and_loses_nothing_silently(
+    server: ScriptedServer, driver: Driver
+) -> None:
+    server.script = [reply(200, page(patient("pat_9"), more=True)), reply(200, page(more=True))]
+    with pytest.raises(PaginationError, match="without items"):
+        driver.items(server.url, lambda client: client.patients.list())
+    assert len(server.received) == 2
+
+
+def test_going_back_an_empty_page_is_the_end(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(200, page(more=True))]
+    assert driver.items(server.url, lambda client: client.patients.list(ending_before="pat_1")) == []
+
+
+def test_both_cursors_are_refused_before_anything_is_sent(server: ScriptedServer) -> None:
+    with FollowUp(api_key="k", base_url=server.url) as client, pytest.raises(ValueError, match="exclude each other"):
+        client.patients.list(starting_after="pat_1", ending_before="pat_2")
+    assert server.received == []

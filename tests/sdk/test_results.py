@@ -1,0 +1,223 @@
+"""What comes back: typed, tolerant of what is new, strict about what is broken."""
+
+import gzip
+import json
+import pickle
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+from support.answers import TIME, error, page, patient
+from support.drivers import Driver
+from support.server import ScriptedServer, reply
+
+from followup import (
+    APIStatusError,
+    AuthenticationError,
+    ConflictError,
+    EventBatchError,
+    FollowUpError,
+    IdempotencyError,
+    InternalServerError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionDeniedError,
+    RateLimitError,
+    ResponseDecodeError,
+    WebhookEndpoint,
+)
+
+
+def retrieve(client: Any) -> Any:
+    return client.patients.retrieve("pat_1")
+
+
+def test_times_and_dates_are_aware_datetimes_and_dates(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(200, patient(), headers={"Request-Id": "req_7"})]
+    found = driver.call(server.url, retrieve)
+    assert found.created_at == datetime(2026, 9, 28, 12, tzinfo=UTC)
+    assert found.date_of_birth == date(1980, 5, 17)
+    assert found.last_response.status_code == 200
+    assert found.last_response.request_id == "req_7"
+    assert found.last_response.headers["REQUEST-ID"] == "req_7"
+
+
+def test_what_is_new_never_breaks_and_stays_readable(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(200, patient(stage="in_space", newField={"a": 1}))]
+    found = driver.call(server.url, retrieve)
+    assert found.stage == "in_space"
+    assert found.extra == {"newField": {"a": 1}}
+
+
+def test_nullable_fields_may_be_absent(server: ScriptedServer, driver: Driver) -> None:
+    body = {name: value for name, value in patient().items() if value is not None and name != "dni"}
+    server.script = [reply(200, body)]
+    assert driver.call(server.url, retrieve).dni is None
+
+
+def test_repr_shows_nothing_of_the_person(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(200, patient(email="ana@mail.example", externalId="X-9"))]
+    text = repr(driver.call(server.url, retrieve))
+    for telling in ("Ana", "5555", "30123456", "mail.example", "1980", "X-9"):
+        assert telling not in text
+    assert "pat_1" in text
+
+
+def test_repr_of_an_endpoint_does_not_show_its_secret() -> None:
+    endpoint = WebhookEndpoint(
+        id="we_1",
+        object="webhook_endpoint",
+        url="https://x",
+        enabled_events=["*"],
+        status="enabled",
+        secret="whsec_abc",
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    assert "whsec" not in repr(endpoint)
+
+
+def test_results_pickle_and_compare(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(200, patient())]
+    found = driver.call(server.url, retrieve)
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found
+    assert again.last_response.status_code == 200
+
+
+BROKEN = {
+    "html": (b"<html>Ana +5491155550000</html>", {"Content-Type": "text/html"}, "text/html"),
+    "truncated": (b'{"id": "pat_1", "fullName": "Ana', {}, "not JSON"),
+    "empty": (b"", {}, "0 bytes"),
+    "array": ([], {}, "is not an object"),
+    "string": ("Ana", {}, "is not an object"),
+    "null": (b"null", {}, "is not an object"),
+    "missing id": ({name: value for name, value in patient().items() if name != "id"}, {}, "id is missing"),
+    "wrong type": (patient(optedOut="no"), {}, "optedOut is not a boolean"),
+    "number for a string": (patient(fullName=5), {}, "fullName is not a string"),
+    "no time": (patient(createdAt="Ana"), {}, "createdAt is not a timestamp"),
+    "no date": (patient(dateOfBirth="Ana"), {}, "dateOfBirth is not a date"),
+    "not UTF-8": (b'{"id": "\xff"}', {}, "not JSON"),
+    "deep": (b"[" * 100_000, {}, "not JSON"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_success_is_our_error_and_shows_no_body(server: ScriptedServer, driver: Driver, name: str) -> None:
+    body, headers, text = BROKEN[name]
+    server.script = [reply(200, body, headers={"Request-Id": "req_1", **headers})]
+    with pytest.raises(ResponseDecodeError, match=text) as caught:
+        driver.call(server.url, lambda client: client.patients.create(phone="1"))
+    failure = caught.value
+    assert "Ana" not in str(failure) + repr(failure)
+    assert (failure.status_code, failure.request_id, failure.was_sent) == (200, "req_1", "yes")
+    assert failure.idempotency_key == server.received[0].headers["idempotency-key"]
+    assert failure.__context__ is None
+    assert failure.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ({"object": "list", "hasMore": False}, "data is not an array"),
+        ({"object": "list", "data": [], "hasMore": "no"}, "hasMore is not a boolean"),
+        (page(patient(), patient(optedOut=1)), r"data\[1\].optedOut is not a boolean"),
+    ],
+)
+def test_a_broken_list_names_the_field(server: ScriptedServer, driver: Driver, body: Any, text: str) -> None:
+    server.script = [reply(200, body)]
+    with pytest.raises(ResponseDecodeError, match=text):
+        driver.call(server.url, lambda client: client.patients.list())
+
+
+def test_a_broken_compression_is_an_error_of_ours(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(200, gzip.compress(b"{}")[:-9] + b"123456789", headers={"Content-Encoding": "gzip"})]
+    with pytest.raises(FollowUpError):
+        driver.call(server.url, retrieve, max_retries=0)
+
+
+def test_a_compressed_answer_under_a_deadline(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(200, gzip.compress(json.dumps(patient()).encode()), headers={"Content-Encoding": "gzip"})]
+    assert driver.call(server.url, retrieve, deadline=5).id == "pat_1"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "type"),
+    [
+        (400, InvalidRequestError, "invalid_request_error"),
+        (400, IdempotencyError, "idempotency_error"),
+        (401, AuthenticationError, "authentication_error"),
+        (403, PermissionDeniedError, "permission_error"),
+        (404, NotFoundError, "invalid_request_error"),
+        (409, ConflictError, "idempotency_error"),
+        (418, APIStatusError, "x"),
+        (302, APIStatusError, "x"),
+        (429, RateLimitError, "rate_limit_error"),
+        (500, InternalServerError, "api_error"),
+        (503, InternalServerError, "api_error"),
+    ],
+)
+def test_each_status_has_its_error(
+    server: ScriptedServer, driver: Driver, status: int, kind: type[APIStatusError], type: str
+) -> None:
+    body = error(type, code="some_code", message="Mend this.", param="patient.phone")
+    server.script = [reply(status, body, headers={"Request-Id": "req_1", "Location": "/elsewhere"})]
+    with pytest.raises(kind) as caught:
+        driver.call(server.url, retrieve, max_retries=0)
+    failure = caught.value
+    assert failure.__class__ is kind
+    assert (failure.status_code, failure.type, failure.code) == (status, type, "some_code")
+    assert (failure.message, failure.param, failure.request_id) == ("Mend this.", "patient.phone", "req_1")
+    assert failure.body == body
+    assert failure.headers["request-id"] == "req_1"
+    for part in (str(status), "some_code", "Mend this.", "patient.phone", "req_1", "patients.retrieve"):
+        assert part in str(failure)
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"null", {"error": "plain"}, {"error": {"type": 5}}, ["x"]])
+def test_an_error_may_have_any_body(server: ScriptedServer, driver: Driver, body: Any) -> None:
+    server.script = [reply(500, body)]
+    with pytest.raises(InternalServerError):
+        driver.call(server.url, retrieve, max_retries=0)
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_batch_that_nothing_was_accepted_of(server: ScriptedServer, driver: Driver, status: int) -> None:
+    results = [{"id": "1", "accepted": False, "status": "failed", "event": "evt_1", "result": None, "error": "Why."}]
+    server.script = [reply(status, {**error(), "object": "event_batch", "results": results})]
+    with pytest.raises(EventBatchError) as caught:
+        driver.call(
+            server.url,
+            lambda client: client.events.create({"id": "1", "type": "order.issued", "data": {}}),
+            max_retries=0,
+        )
+    (result,) = caught.value.results
+    assert (result.id, result.accepted, result.status, result.error) == ("1", False, "failed", "Why.")
+    assert pickle.loads(pickle.dumps(caught.value)).results == caught.value.results
+
+
+def test_the_text_of_an_error_hides_what_was_sent(server: ScriptedServer, driver: Driver) -> None:
+    message = "No room for Ana Pérez, +5491155550000, 30.123.456, ana@mail.example, key fu_secret_key"
+    server.script = [reply(400, error(message=message))]
+    with pytest.raises(InvalidRequestError) as caught:
+        driver.call(server.url, lambda client: client.patients.create(phone="x", full_name="Ana Pérez"))
+    for telling in ("Ana", "5555", "123.456", "mail.example", "secret"):
+        assert telling not in str(caught.value)
+    assert "No room for" in str(caught.value)
+    assert caught.value.message == message
+    assert "secret" not in str(vars(caught.value).get("args"))
+
+
+def test_errors_pickle_and_come_back_the_same(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(429, error("rate_limit_error", message="Slow."), headers={"Retry-After": "90"})]
+    with pytest.raises(RateLimitError) as caught:
+        driver.call(server.url, lambda client: client.patients.create(phone="1"))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is RateLimitError
+    assert str(again) == str(caught.value)
+    assert vars(again) == vars(caught.value)
+    assert again.retry_after == 90
+
+
+def test_timestamps_without_an_offset_are_taken_as_utc(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(200, patient(createdAt=TIME.removesuffix("Z")))]
+    assert driver.call(server.url, retrieve).created_at == datetime(2026, 9, 28, 12, tzinfo=UTC)
