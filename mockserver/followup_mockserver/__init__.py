@@ -1,14 +1,18 @@
 """The patient follow-up service in memory, to test against."""
 
-from followup_mockserver.control import ClockState, NewOrganization, PendingJob, PendingReminder
-from followup_mockserver.engine import Advanced, JobRun
-from followup_mockserver.errors import ServiceError
-from followup_mockserver.faults import Fault
-from followup_mockserver.journal import JournalEntry
-from followup_mockserver.organization import KeyRecord
-from followup_mockserver.records import Attempt, Message
-from followup_mockserver.server import MockServer
-from followup_mockserver.service import MockService
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from followup_mockserver.control import ClockState, NewOrganization, PendingJob, PendingReminder
+    from followup_mockserver.engine import Advanced, JobRun
+    from followup_mockserver.errors import ServiceError
+    from followup_mockserver.faults import Fault
+    from followup_mockserver.journal import JournalEntry
+    from followup_mockserver.organization import KeyRecord
+    from followup_mockserver.records import Attempt, Message
+    from followup_mockserver.server import MockServer
+    from followup_mockserver.service import MockService
 
 __all__ = [
     "Advanced",
@@ -26,3 +30,24 @@ __all__ = [
     "PendingReminder",
     "ServiceError",
 ]
+
+_MODULES = {
+    "control": ("ClockState", "NewOrganization", "PendingJob", "PendingReminder"),
+    "engine": ("Advanced", "JobRun"),
+    "errors": ("ServiceError",),
+    "faults": ("Fault",),
+    "journal": ("JournalEntry",),
+    "organization": ("KeyRecord",),
+    "records": ("Attempt", "Message"),
+    "server": ("MockServer",),
+    "service": ("MockService",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when they are used: the command must start, and say which extra is missing, without Flask; and a test
+    # run that has the pytest plugin installed must not pay for a mock that it does not use.
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -201,7 +201,7 @@ def _is_model(annotation: Any) -> bool:
 
 def _build_converter() -> Converter:
     converter = Converter(detailed_validation=False)
-    for kind, hook in {bool: _boolean, int: _integer, datetime: _timestamp, date: _date}.items():
+    for kind, hook in {str: _text, bool: _boolean, int: _integer, datetime: _timestamp, date: _date}.items():
         converter.register_structure_hook(kind, hook)
     converter.register_structure_hook_func(_is_text, _text)
     converter.register_structure_hook_func(lambda a: _origin(a) is Mapping, _mapping)

@@ -1,0 +1,56 @@
+"""``followup demo``: the whole thing, as a newcomer runs it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def demo(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from followup.cli import main; main()", "demo", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_the_default_file() -> None:
+    result = demo()
+    assert result.returncode == 0, result.stderr
+    assert "Ana María Pérez" in result.stdout
+    assert "NO" not in result.stdout
+    assert "10 signed webhooks received and verified, 0 refused" in result.stdout.replace("\n", " ")
+
+
+def test_a_json_file(tmp_path: Path) -> None:
+    file = tmp_path / "clinic.json"
+    file.write_text(json.dumps([{"phone": "+54 9 11 4812-0001", "start_at": "2026-12-03T13:30:00Z"}]))
+    result = demo(file)
+    assert result.returncode == 0, result.stderr
+    assert "+5491148120001" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("a.csv", "phone\n1\n", "row 1: start_at is missing"),
+        ("a.csv", "", "no rows"),
+        ("a.json", "{", "is not JSON"),
+        ("a.json", "{}", "an array of objects"),
+        ("a.csv", "phone,start_at\n12,2026-12-03T13:30:00Z\n", "phone"),
+        ("a.csv", "phone,start_at\n+54 9 11 4812-0001,tomorrow\n", "startAt"),
+    ],
+)
+def test_a_bad_file_is_one_clear_line(tmp_path: Path, name: str, content: str, text: str) -> None:
+    file = tmp_path / name
+    file.write_text(content)
+    result = demo(file)
+    assert result.returncode != 0
+    assert text in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_file_that_is_not_there() -> None:
+    result = demo("nowhere.csv")
+    assert result.returncode != 0
+    assert "cannot read nowhere.csv" in result.stderr

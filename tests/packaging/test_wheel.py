@@ -1,0 +1,65 @@
+"""What is installed by ``pip install followup``, and what is not."""
+
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT], check=True, capture_output=True
+    )
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def alone(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scripts folder of a fresh environment with the wheel and no extra."""
+    folder = tmp_path_factory.mktemp("alone")
+    venv.create(folder, with_pip=True)
+    scripts = folder / "bin"
+    subprocess.run([scripts / "python", "-m", "pip", "install", "--quiet", wheel], check=True, capture_output=True)
+    return scripts
+
+
+def test_both_packages_are_typed_and_whole(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {"followup/py.typed", "followup_mockserver/py.typed", "followup_mockserver/demo/clinic.csv"} <= names
+    sources = {
+        str(path.relative_to(ROOT / folder))
+        for folder in ("sdk", "mockserver")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    assert sources <= names
+    assert not [name for name in names if name.startswith("tests")]
+
+
+def test_the_sdk_works_without_the_extras(alone: Path) -> None:
+    code = (
+        "import importlib.util, followup\n"
+        "absent = ('flask', 'typer', 'rich', 'waitress', 'jsonschema_rs', 'phonenumbers')\n"
+        "assert not [name for name in absent if importlib.util.find_spec(name)]\n"
+        "client = followup.FollowUp(api_key='k', base_url='https://api.example.com')\n"
+        "print(client)"
+    )
+    result = subprocess.run([alone / "python", "-c", code], capture_output=True, text=True, check=True)
+    assert "FollowUp(base_url=" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "extras"), [("followup", "followup[cli]"), ("followup-mock", "followup[cli,mockserver]")]
+)
+def test_a_command_without_its_extra_says_which_to_install(alone: Path, command: str, extras: str) -> None:
+    result = subprocess.run([alone / command, "--help"], capture_output=True, text=True, check=False)
+    assert result.returncode != 0
+    assert extras in result.stderr
+    assert "Traceback" not in result.stderr

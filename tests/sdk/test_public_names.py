@@ -1,0 +1,79 @@
+"""What users type: the names of the package, and the operations of both clients."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import followup
+from followup import AsyncFollowUp, FollowUp
+
+OPERATIONS = {
+    "account": {"retrieve"},
+    "patients": {"create", "retrieve", "update", "list"},
+    "doctors": {"retrieve", "list"},
+    "appointments": {"create", "retrieve", "update", "cancel", "list"},
+    "visits": {"create", "retrieve", "list"},
+    "intake_requests": {"create", "retrieve", "list"},
+    "treatments": {"create", "retrieve", "list"},
+    "events": {"create", "retrieve", "list"},
+    "webhook_endpoints": {"create", "retrieve", "update", "delete", "list", "ping"},
+    "webhook_deliveries": {"retrieve", "list"},
+}
+
+
+def operations(client: object) -> dict[str, dict[str, inspect.Signature]]:
+    groups = {name: value for name, value in vars(client).items() if not name.startswith("_")}
+    return {
+        name: {
+            method: inspect.signature(getattr(group, method)) for method in dir(group) if not method.startswith("_")
+            and method not in ("declarations", "group")
+        }
+        for name, group in groups.items()
+    }  # fmt: skip
+
+
+def test_both_clients_offer_the_same_32_operations_with_the_same_parameters() -> None:
+    options = {"api_key": "k", "base_url": "https://api.example.com"}
+    sync_operations = operations(FollowUp(**options))
+    assert {group: set(methods) for group, methods in sync_operations.items()} == OPERATIONS
+    assert sum(len(methods) for methods in OPERATIONS.values()) == 32
+    assert operations(AsyncFollowUp(**options)) == sync_operations
+
+
+def test_every_operation_is_documented() -> None:
+    client = FollowUp(api_key="k", base_url="https://api.example.com")
+    for group, methods in OPERATIONS.items():
+        for method in methods:
+            text = inspect.getdoc(getattr(getattr(client, group), method))
+            assert text, f"{group}.{method}"
+            assert "specification, section" in text.lower(), f"{group}.{method}"
+
+
+def test_all_is_complete() -> None:
+    public = {
+        name
+        for name, value in vars(followup).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    } | {"__version__"}  # fmt: skip
+    assert public == set(followup.__all__)
+
+
+def test_every_class_is_documented_and_errors_print_under_their_public_name() -> None:
+    for name in followup.__all__:
+        value = getattr(followup, name)
+        if inspect.isclass(value):
+            assert value.__doc__, name
+            if issubclass(value, Exception):
+                assert value.__module__ == "followup"
+
+
+@pytest.mark.parametrize("module", ["flask", "typer", "rich", "followup_mockserver", "jsonschema_rs"])
+def test_importing_the_sdk_imports_nothing_of_the_extras(module: str) -> None:
+    code = f"import sys; before = set(sys.modules); import followup; print({module!r} in set(sys.modules) - before)"
+    result = subprocess.run(
+        [sys.executable, "-S", "-c", f"import site; site.main(); {code}"], capture_output=True, text=True, check=True
+    )
+    # httpx itself imports rich for its own command where rich is installed.
+    assert result.stdout.strip() == "False" or module == "rich"

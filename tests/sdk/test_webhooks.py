@@ -1,0 +1,217 @@
+"""Is this webhook from the service? (Specification, section 6.2.)"""
+
+import hashlib
+import hmac
+import json
+import pickle
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.answers import TIME
+
+from followup import WebhookEvent, WebhookSignatureError, construct_event, verify_signature
+
+SECRET = "whsec_correct"
+SENT = 1_790_000_000
+BODY = json.dumps(
+    {
+        "id": "whd_1",
+        "object": "event",
+        "type": "visit.completed",
+        "apiVersion": "2026-09-28",
+        "livemode": False,
+        "occurredAt": TIME,
+        "ref": "vis_1",
+        "data": {"patient": {"fullName": "Ana Pérez"}},
+        "later": 1,
+    },
+    ensure_ascii=False,
+).encode()
+
+
+def signature(body: bytes = BODY, secret: str = SECRET, sent: int = SENT) -> str:
+    """As the specification says it, written here without our own code."""
+    return "sha256=" + hmac.new(secret.encode(), str(sent).encode() + b"." + body, hashlib.sha256).hexdigest()
+
+
+def headers(**changes: Any) -> dict[str, Any]:
+    return {"x-service-signature": signature(), "x-service-timestamp": str(SENT), **changes}
+
+
+def refused(
+    *, reason: str, payload: Any = BODY, given_headers: Any = None, secret: Any = SECRET, now: Any = SENT
+) -> str:
+    with pytest.raises(WebhookSignatureError) as caught:
+        verify_signature(payload, headers() if given_headers is None else given_headers, secret, now=now)
+    text = str(caught.value)
+    assert caught.value.reason == reason
+    for telling in (SECRET, signature(), "Ana"):
+        assert telling not in text
+    assert str(pickle.loads(pickle.dumps(caught.value))) == text
+    return text
+
+
+class Headers(Mapping[str, str]):
+    """A mapping of a framework's own, that minds the case."""
+
+    def __init__(self, values: dict[str, str]) -> None:
+        self._values = values
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+@pytest.mark.parametrize(
+    "given_headers",
+    [
+        headers(),
+        {name.upper(): value for name, value in headers().items()},
+        {name.title(): value for name, value in headers().items()},
+        {name.encode(): value.encode() for name, value in headers().items()},
+        {name: [value] for name, value in headers().items()},
+        httpx.Headers(headers()),
+        Headers({name.title(): value for name, value in headers().items()}),
+    ],
+)
+def test_a_signed_request_is_accepted_whatever_the_case_of_its_headers(given_headers: Any) -> None:
+    verify_signature(BODY, given_headers, SECRET, now=SENT)
+
+
+@pytest.mark.parametrize("payload", [BODY, BODY.decode(), bytearray(BODY), memoryview(BODY)])
+def test_the_raw_body_may_be_bytes_or_text(payload: Any) -> None:
+    verify_signature(payload, headers(), SECRET, now=SENT)
+
+
+def test_now_is_the_real_time_when_left_out() -> None:
+    sent = int(time.time())
+    verify_signature(
+        BODY, headers(**{"x-service-signature": signature(sent=sent), "x-service-timestamp": str(sent)}), SECRET
+    )
+
+
+@pytest.mark.parametrize("now", [SENT, SENT + 0.5, SENT - 300, SENT + 300, datetime.fromtimestamp(SENT, UTC)])
+def test_within_the_tolerance(now: Any) -> None:
+    verify_signature(BODY, headers(), SECRET, now=now)
+
+
+def test_too_old_and_too_new_say_by_how_much() -> None:
+    assert "too old by 12 s" in refused(reason="too_old", now=SENT + 312)
+    assert "too new by 12 s" in refused(reason="too_new", now=SENT - 312)
+
+
+def test_no_tolerance_checks_no_time() -> None:
+    verify_signature(BODY, headers(), SECRET, tolerance=None, now=0)
+
+
+def test_several_secrets_while_one_replaces_another() -> None:
+    verify_signature(BODY, headers(), ["whsec_new", SECRET], now=SENT)
+    verify_signature(BODY, headers(), (each for each in (SECRET, "whsec_new")), now=SENT)
+    refused(reason="wrong_signature", secret=["whsec_new", "whsec_newer"])
+
+
+def test_any_changed_byte_is_refused() -> None:
+    refused(reason="wrong_signature", payload=BODY + b" ")
+    refused(reason="wrong_signature", payload=json.dumps(json.loads(BODY)).encode())
+    refused(reason="wrong_signature", secret="whsec_wrong")
+    refused(reason="wrong_signature", given_headers=headers(**{"x-service-timestamp": str(SENT + 1)}))
+
+
+@pytest.mark.parametrize("name", ["x-service-signature", "x-service-timestamp"])
+@pytest.mark.parametrize("value", [None, "", b""])
+def test_a_missing_header_is_named(name: str, value: Any) -> None:
+    assert name in refused(reason="missing_header", given_headers=headers(**{name: value}))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["sha256=", "sha1=abc", "x", "sha256=" + "g" * 64, "sha256=" + "A" * 64, "sha256=ñ", signature() + "0", 5, b"\xff",
+     signature() + "\n", " " + signature(), ["a", "b"], {}, float("nan")],
+)  # fmt: skip
+def test_a_malformed_signature_is_refused(value: Any) -> None:
+    refused(reason="malformed_header", given_headers=headers(**{"x-service-signature": value}))
+
+
+@pytest.mark.parametrize(
+    "value", ["now", "1_0", "１２", " 1", "1 ", "+1", "-1", "1.0", "1e3", "9" * 5000, "٣", 5, b"\xff"]
+)
+def test_a_malformed_timestamp_is_refused(value: Any) -> None:
+    refused(reason="malformed_header", given_headers=headers(**{"x-service-timestamp": value}))
+
+
+@pytest.mark.parametrize("payload", [{}, [], None, 5, json.loads(BODY), object(), "\ud800"])
+def test_a_payload_that_is_no_raw_body_is_refused(payload: Any) -> None:
+    assert "raw body" in refused(reason="malformed_payload", payload=payload)
+
+
+@pytest.mark.parametrize("given_headers", ["x", 5, [("a", "b")]])
+def test_headers_that_are_no_mapping_are_refused(given_headers: Any) -> None:
+    refused(reason="malformed_header", given_headers=given_headers)
+
+
+@pytest.mark.parametrize("secret", ["", [], [""], None, 5, [5], b"whsec", {}, ["ñ"], {"a": "b"}])
+def test_a_secret_that_cannot_be_one_is_a_programming_error(secret: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="secret"):
+        verify_signature(BODY, headers(), secret, now=SENT)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"tolerance": -1}, {"tolerance": True}, {"tolerance": float("nan")}, {"now": float("inf")}, {"now": "x"},
+     {"now": datetime(2026, 1, 1)}, {"now": True}],  # noqa: DTZ001
+)  # fmt: skip
+def test_times_that_cannot_be_used_are_programming_errors(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"tolerance|now"):
+        verify_signature(BODY, headers(), SECRET, **options)
+
+
+def test_construct_event_says_what_it_says() -> None:
+    event = construct_event(BODY, headers(), SECRET, now=SENT)
+    assert event == WebhookEvent(
+        id="whd_1",
+        type="visit.completed",
+        api_version="2026-09-28",
+        livemode=False,
+        occurred_at=datetime(2026, 9, 28, 12, tzinfo=UTC),
+        ref="vis_1",
+        data={"patient": {"fullName": "Ana Pérez"}},
+        extra={"later": 1},
+    )
+    assert "Ana" not in repr(event)
+
+
+def test_construct_event_verifies_first() -> None:
+    with pytest.raises(WebhookSignatureError) as caught:
+        construct_event(b"no json", headers(), SECRET, now=SENT)
+    assert caught.value.reason == "wrong_signature"
+
+
+@pytest.mark.parametrize("body", [b"", b"no json", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"id": 5}'])
+def test_a_signed_body_that_is_no_event_is_refused(body: bytes) -> None:
+    signed = headers(**{"x-service-signature": signature(body)})
+    with pytest.raises(WebhookSignatureError) as caught:
+        construct_event(body, signed, SECRET, now=SENT)
+    assert caught.value.reason == "malformed_payload"
+    assert caught.value.__context__ is None
+
+
+ANYTHING = st.one_of(st.none(), st.integers(), st.floats(), st.text(), st.binary(), st.lists(st.text()))
+
+
+@given(
+    payload=ANYTHING, sign=ANYTHING, sent=ANYTHING, name=st.sampled_from(["x-service-signature", "X-SERVICE-SIGNATURE"])
+)
+def test_whatever_arrives_only_the_documented_error_is_raised(payload: Any, sign: Any, sent: Any, name: str) -> None:
+    with pytest.raises(WebhookSignatureError):
+        construct_event(payload, {name: sign, "x-service-timestamp": sent}, SECRET, now=SENT)

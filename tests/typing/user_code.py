@@ -1,0 +1,77 @@
+"""Code as users write it: type checkers accept it, and see exact types."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import Any, assert_type
+
+from followup import (
+    APIStatusError,
+    AsyncFollowUp,
+    AsyncPage,
+    DeletedObject,
+    EventBatch,
+    EventBatchError,
+    EventInput,
+    EventResult,
+    FollowUp,
+    Page,
+    Patient,
+    RateLimitError,
+    WebhookDelivery,
+    WebhookEndpoint,
+    WebhookEvent,
+    construct_event,
+    verify_signature,
+)
+
+
+def use(client: FollowUp) -> None:
+    patient = client.patients.create(phone="+54 9 11 5555-0000", date_of_birth=date(1980, 5, 17))
+    assert_type(patient, Patient)
+    assert_type(patient.phone, str | None)
+    assert_type(patient.created_at, datetime)
+    assert_type(patient.extra, Mapping[str, Any])
+    assert_type(patient.last_response.request_id, str | None)
+    client.patients.update(patient.id, email=None, full_name="Ana")
+    client.appointments.create(
+        patient={"phone": "1", "full_name": "Ana"}, start_at=datetime.now(UTC), doctor={"external_id": "D-1"}
+    )
+    assert_type(client.events.create({"id": "1", "type": "visit.completed", "data": {}}), EventBatch)
+    events: list[EventInput] = [{"id": str(n), "type": "order.issued", "data": {}} for n in range(3)]
+    client.events.create(each for each in events)
+    endpoint = client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    assert_type(endpoint, WebhookEndpoint)
+    assert_type(client.webhook_endpoints.ping(endpoint.id), WebhookDelivery)
+    assert_type(client.webhook_endpoints.delete(endpoint.id), DeletedObject)
+    page = client.patients.list(limit=10)
+    assert_type(page, Page[Patient])
+    assert_type(page.next_page(), Page[Patient] | None)
+    for each in page:
+        assert_type(each, Patient)
+    assert_type(client.with_options(deadline=3), FollowUp)
+
+
+async def use_async(client: AsyncFollowUp) -> None:
+    assert_type(await client.patients.retrieve("pat_1"), Patient)
+    assert_type(await client.patients.list(), AsyncPage[Patient])
+    async for each in client.patients.list(dni="1"):
+        assert_type(each, Patient)
+    assert_type(await client.events.create([]), EventBatch)
+
+
+def handle(error: Exception) -> float | None:
+    if isinstance(error, RateLimitError):
+        assert_type(error.retry_after, float | None)
+        return error.retry_after
+    if isinstance(error, EventBatchError):
+        assert_type(error.results, list[EventResult])
+    if isinstance(error, APIStatusError):
+        assert_type(error.param, str | None)
+    return None
+
+
+def receive(body: bytes, headers: dict[str, str]) -> str:
+    verify_signature(body, headers, ["whsec_new", "whsec_old"])
+    event = construct_event(body, headers, "whsec_new", tolerance=None)
+    assert_type(event, WebhookEvent)
+    return event.type
