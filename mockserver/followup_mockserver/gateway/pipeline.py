@@ -107,8 +107,9 @@ def answer_outside(worlds: Worlds, error: ServiceError) -> Answer:
 def meet_fault(exchange: Exchange) -> None:
     with exchange.world.lock:
         exchange.fault = exchange.world.faults.strike(exchange.request.operation.name)
-    if exchange.fault is not None and exchange.fault.when == "before":
-        _suffer(exchange.fault)
+    fault = exchange.fault
+    if fault is not None and fault.when == "before" and fault.kind != "delay":
+        _suffer(fault)
 
 
 def authenticate(exchange: Exchange) -> None:
@@ -175,6 +176,13 @@ def claim_idempotency_key(exchange: Exchange) -> None:
             exchange.answer = Answer(status=200, headers={"Idempotent-Replayed": "true"}, body=record.answer)
 
 
+def meet_delay(exchange: Exchange) -> None:
+    """A delay comes once the idempotency key is claimed, so that a second request meets one that is in progress."""
+    fault = exchange.fault
+    if fault is not None and fault.when == "before" and fault.kind == "delay":
+        _suffer(fault)
+
+
 def do_the_work(exchange: Exchange) -> None:
     """Find the object (404), parse (400) and run the rule, with the world to itself."""
     if exchange.answer is not None:
@@ -207,6 +215,7 @@ STEPS: tuple[Callable[[Exchange], None], ...] = (
     limit_rate,
     check_version,
     claim_idempotency_key,
+    meet_delay,
     do_the_work,
     meet_fault_after,
 )

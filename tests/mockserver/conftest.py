@@ -1,0 +1,52 @@
+"""Fixtures of the mock's tests: a service in process, its clock frozen, its answers checked against its contract."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from support.contract import check_answer
+from support.http import Api
+
+from followup import FollowUp
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.transport import InProcessTransport
+
+NOON = "2026-09-28T12:00:00Z"
+
+
+class CheckedTransport(InProcessTransport):
+    """Every answer that the tests see is checked against the OpenAPI document."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = super().handle_request(request)
+        check_answer(request, response)
+        return response
+
+
+@pytest.fixture
+def service() -> MockService:
+    return MockService(start_time=NOON, rate_limit=0, seed=1, allow_http_webhooks=True)
+
+
+@pytest.fixture
+def api(service: MockService) -> Iterator[Api]:
+    """Raw requests, for what the SDK does not let through."""
+    with httpx.Client(transport=CheckedTransport(service.app), base_url=service.url) as http:
+        yield Api(http, service.api_key)
+
+
+@pytest.fixture
+def client(service: MockService) -> Iterator[FollowUp]:
+    with httpx.Client(transport=CheckedTransport(service.app)) as http:
+        yield service.client(http_client=http, max_retries=0)
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    with MockServer(rate_limit=0, allow_http_webhooks=True) as running:
+        yield running
+
+
+def ids(items: Any) -> list[str]:
+    return [item.id for item in items]

@@ -1,0 +1,198 @@
+"""Appointments, visits, treatments and doctors (specification, sections 3 and 4)."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from support.http import Api, problem
+
+from followup import FollowUp
+from followup_mockserver import MockService
+
+START = datetime(2026, 10, 1, 12, tzinfo=UTC)
+WHEN = "2026-10-01T12:00:00Z"
+ONE = {"phone": "+5491155550000"}
+
+
+@pytest.fixture
+def patient(client: FollowUp) -> str:
+    return client.patients.create(phone="+5491155550000", full_name="Ana").id
+
+
+class TestAppointments:
+    def test_section_3_a_new_appointment(self, client: FollowUp, patient: str) -> None:
+        made = client.appointments.create(
+            patient=patient, start_at=START, doctor={"external_id": "D-1"}, type="check-up", external_id="A-1"
+        )
+        (doctor,) = client.doctors.list(external_id="D-1")
+        assert (made.status, made.source, made.doctor) == ("confirmed", "api", doctor.id)
+        assert (made.patient, made.start_at, made.type, made.external_id) == (patient, START, "check-up", "A-1")
+        assert made.cancelled_at is None
+        assert client.appointments.retrieve(made.id) == made
+
+    def test_section_4_a_known_external_id_returns_its_appointment(self, client: FollowUp, patient: str) -> None:
+        first = client.appointments.create(patient=patient, start_at=START, external_id="A-1")
+        again = client.appointments.create(
+            patient={"phone": "+5491155550009"}, start_at=START + timedelta(1), external_id="A-1"
+        )
+        assert again == first
+        assert len([*client.appointments.list()]) == len([*client.patients.list()]) == 1
+
+    def test_section_3_cancel_and_cancel_again(self, client: FollowUp, service: MockService, patient: str) -> None:
+        made = client.appointments.create(patient=patient, start_at=START)
+        service.advance(hours=1)
+        cancelled = client.appointments.cancel(made.id, reason="travelling")
+        assert cancelled.status == "cancelled"
+        assert cancelled.cancelled_at == service.clock.now
+        service.advance(hours=1)
+        assert client.appointments.cancel(made.id) == cancelled
+
+    def test_section_3_a_new_start_reschedules(self, client: FollowUp, patient: str) -> None:
+        made = client.appointments.create(patient=patient, start_at=START)
+        assert client.appointments.update(made.id, type="control").status == "confirmed"
+        assert client.appointments.update(made.id, start_at=START).status == "confirmed"
+        moved = client.appointments.update(made.id, start_at=START + timedelta(1), doctor={"full_name": "nobody"})
+        assert (moved.status, moved.start_at, moved.doctor) == ("rescheduled", START + timedelta(1), None)
+
+    @pytest.mark.parametrize("how", ["cancelled", "completed"])
+    def test_section_3_what_is_over_cannot_be_changed(self, client: FollowUp, api: Api, patient: str, how: str) -> None:
+        made = client.appointments.create(patient=patient, start_at=START)
+        if how == "cancelled":
+            client.appointments.cancel(made.id)
+        else:
+            client.visits.create(patient=patient, visited_at=START, appointment=made.id)
+        before = client.appointments.retrieve(made.id)
+        assert before.status == how
+        refused = api.patch(f"/v1/appointments/{made.id}", {"type": "x"})
+        assert problem(refused) == (400, "appointment_not_modifiable", None)
+        assert client.appointments.retrieve(made.id) == before
+
+    def test_section_3_a_completed_appointment_can_be_cancelled(self, client: FollowUp, patient: str) -> None:
+        made = client.appointments.create(patient=patient, start_at=START)
+        client.visits.create(patient=patient, visited_at=START, appointment=made.id)
+        assert client.appointments.cancel(made.id).status == "cancelled"
+
+    def test_section_4_list_filters(self, client: FollowUp, patient: str) -> None:
+        other = client.patients.create(phone="+5491155550001").id
+        made = [
+            client.appointments.create(patient=each, start_at=START + timedelta(days=day), external_id=f"A-{day}")
+            for day, each in enumerate([patient, patient, other, other])
+        ]
+        client.appointments.cancel(made[1].id)
+
+        def found(**filters: Any) -> list[int]:
+            return [[each.id for each in made].index(each.id) for each in client.appointments.list(limit=1, **filters)]
+
+        assert found() == [3, 2, 1, 0]
+        assert found(patient=patient) == [1, 0]
+        assert found(status="cancelled") == [1]
+        assert found(external_id="A-2") == [2]
+        assert found(start_at_gte=START + timedelta(1)) == [3, 2, 1]
+        assert found(start_at_lt=START + timedelta(1)) == [0]
+        assert found(start_at_gte=START + timedelta(1), start_at_lt=START + timedelta(3), patient=other) == [2]
+
+    @pytest.mark.parametrize(
+        ("body", "code", "param"),
+        [
+            ({"startAt": WHEN}, "parameter_missing", "patient"),
+            ({"patient": ONE}, "parameter_missing", "startAt"),
+            ({"patient": ONE, "startAt": "tomorrow"}, "parameter_invalid", "startAt"),
+            ({"patient": ONE, "startAt": "2026-10-01T12:00:00"}, "parameter_invalid", "startAt"),
+            ({"patient": ONE, "startAt": "2026-10-01"}, "parameter_invalid", "startAt"),
+            ({"patient": {"phone": "x"}, "startAt": WHEN}, "parameter_invalid", "patient.phone"),
+            ({"patient": {"email": "x"}, "startAt": WHEN}, "parameter_invalid", "patient.email"),
+            ({"patient": {"fone": "x"}, "startAt": WHEN}, "parameter_unknown", "patient.fone"),
+            ({"patient": {"fullName": "x"}, "startAt": WHEN}, "parameter_missing", "patient.phone"),
+            ({"patient": {"externalId": "x"}, "startAt": WHEN}, "resource_missing", "patient.externalId"),
+            ({"patient": "pat_none", "startAt": WHEN}, "resource_missing", "patient"),
+            ({"patient": "apt_x", "startAt": WHEN}, "parameter_invalid", "patient"),
+            ({"patient": 5, "startAt": WHEN}, "parameter_invalid", "patient"),
+            (
+                {"patient": {"phone": "+5491155550009"}, "startAt": WHEN, "doctor": "doc_none"},
+                "resource_missing",
+                "doctor",
+            ),
+        ],
+    )  # fmt: skip
+    def test_a_refused_request_names_the_field_and_leaves_nothing(
+        self, api: Api, body: Any, code: str, param: str
+    ) -> None:
+        assert problem(api.post("/v1/appointments", body)) == (400, code, param)
+        assert api.get("/v1/appointments").json()["data"] == []
+        assert api.get("/v1/patients").json()["data"] == []
+
+    def test_a_patient_is_found_by_external_id(self, client: FollowUp) -> None:
+        patient = client.patients.create(phone="+5491155550000", external_id="P-1")
+        made = client.appointments.create(patient={"external_id": "P-1"}, start_at=START)
+        assert made.patient == patient.id
+
+
+class TestVisits:
+    def test_section_3_a_visit_completes_its_appointment(self, client: FollowUp, patient: str) -> None:
+        by_id = client.appointments.create(patient=patient, start_at=START)
+        by_external_id = client.appointments.create(patient=patient, start_at=START, external_id="A-1")
+        first = client.visits.create(patient=patient, visited_at=START, appointment=by_id.id, notes="well")
+        second = client.visits.create(patient=patient, visited_at=START, appointment="A-1")
+        assert (first.appointment, second.appointment) == (by_id.id, by_external_id.id)
+        assert (first.source, first.notes) == ("manual", "well")
+        assert {each.status for each in client.appointments.list()} == {"completed"}
+
+    def test_a_cancelled_appointment_stays_cancelled(self, client: FollowUp, patient: str) -> None:
+        made = client.appointments.create(patient=patient, start_at=START)
+        client.appointments.cancel(made.id)
+        assert client.visits.create(patient=patient, visited_at=START, appointment=made.id).appointment == made.id
+        assert client.appointments.retrieve(made.id).status == "cancelled"
+
+    def test_an_unknown_appointment_is_refused(self, api: Api) -> None:
+        body = {"patient": {"phone": "+5491155550000"}, "visitedAt": "2026-09-28T11:00:00Z", "appointment": "none"}
+        assert problem(api.post("/v1/visits", body)) == (400, "resource_missing", "appointment")
+        assert api.get("/v1/patients").json()["data"] == []
+
+    def test_section_4_a_known_external_id_returns_its_visit(self, client: FollowUp, patient: str) -> None:
+        first = client.visits.create(patient=patient, visited_at=START, external_id="V-1")
+        assert client.visits.create(patient=patient, visited_at=START + timedelta(1), external_id="V-1") == first
+        assert [each.id for each in client.visits.list(external_id="V-1", patient=patient)] == [first.id]
+
+
+class TestTreatments:
+    def test_section_4_kind_is_medication_when_left_out(self, client: FollowUp, patient: str) -> None:
+        made = client.treatments.create(patient=patient, name="ibuprofen", dosage="400 mg", start_date=START)
+        assert (made.kind, made.active, made.dosage, made.start_date) == ("medication", True, "400 mg", START)
+        ended = client.treatments.create(
+            patient=patient, name="rest", kind="lifestyle", end_date="2026-09-01T00:00:00Z"
+        )
+        assert (ended.kind, ended.active) == ("lifestyle", False)
+        assert [each.id for each in client.treatments.list(active=True)] == [made.id]
+        assert [each.id for each in client.treatments.list(active=False, patient=patient)] == [ended.id]
+        assert client.treatments.retrieve(made.id) == made
+
+    def test_section_1_no_reminders_follow_from_a_treatment(
+        self, client: FollowUp, service: MockService, patient: str
+    ) -> None:
+        client.treatments.create(patient=patient, name="ibuprofen", frequency="every 8 h")
+        service.advance(days=10)
+        assert service.messages == []
+
+    def test_an_unknown_kind_lists_the_known_ones(self, api: Api) -> None:
+        response = api.post("/v1/treatments", {"patient": {"phone": "+5491155550000"}, "name": "x", "kind": "magic"})
+        assert problem(response) == (400, "parameter_invalid", "kind")
+        assert "medication, therapy" in response.json()["error"]["message"]
+
+
+class TestDoctors:
+    def test_section_4_the_roster_is_read_only_and_filtered(
+        self, client: FollowUp, service: MockService, api: Api
+    ) -> None:
+        everybody = [*client.doctors.list()]
+        inactive = [*client.doctors.list(active=False)]
+        assert len(everybody) == 4
+        assert [each.active for each in inactive] == [False]
+        assert client.doctors.retrieve(inactive[0].id) == inactive[0]
+        assert problem(api.post("/v1/doctors", {"fullName": "x"}))[0] == 405
+
+    def test_the_control_curates_it(self, client: FollowUp, service: MockService) -> None:
+        added = service.add_doctor(full_name="Dra. Nueva", external_id="D-9")
+        assert client.doctors.retrieve(added.id).active
+        service.update_doctor(added.id, active=False, specialty="x")
+        assert client.doctors.retrieve(added.id).specialty == "x"
+        assert added.id in [each.id for each in client.doctors.list(active=False)]

@@ -1,0 +1,146 @@
+"""The clock of a world: frozen or running, moved by hand, and out of reach of what a test does to time."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+import time_machine
+from freezegun import freeze_time
+
+from followup_mockserver.clock import Clock, RealTime
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def passes(moment: Callable[[], object]) -> bool:
+    """Whether it tells another time after a while, without sleeping: real clocks move within a few looks."""
+    first = moment()
+    return any(moment() != first for _ in range(100_000))
+
+
+class TestFrozen:
+    def test_stands_at_its_start(self) -> None:
+        clock = Clock(NOON)
+        assert clock.frozen
+        assert clock.now() == NOON
+        assert not passes(clock.now)
+
+    def test_tells_utc_whatever_zone_it_was_given(self) -> None:
+        clock = Clock(NOON.astimezone(timezone(timedelta(hours=-3))))
+        clock.move_to((NOON + HOUR).astimezone(timezone(timedelta(hours=5))))
+        assert clock.now() == NOON + HOUR
+        assert clock.now().tzinfo is UTC
+
+    def test_moves_forward(self) -> None:
+        clock = Clock(NOON)
+        clock.move_to(NOON + HOUR)
+        assert clock.now() == NOON + HOUR
+
+    @pytest.mark.parametrize("back", [timedelta(0), timedelta(microseconds=1), timedelta(days=900)])
+    def test_never_moves_back(self, back: timedelta) -> None:
+        clock = Clock(NOON)
+        clock.move_to(NOON - back)
+        assert clock.now() == NOON
+        assert clock.moved == timedelta(0)
+
+    def test_counts_how_far_it_was_moved(self) -> None:
+        clock = Clock(NOON)
+        clock.move_to(NOON + HOUR)
+        clock.move_to(NOON)
+        clock.move_to(NOON + 3 * HOUR)
+        assert clock.moved == 3 * HOUR
+
+    def test_never_gets_anywhere_by_itself(self) -> None:
+        clock = Clock(NOON)
+        assert clock.seconds_until(NOON + HOUR) == float("inf")
+        assert clock.seconds_until(NOON) == 0
+        assert clock.seconds_until(NOON - HOUR) == 0
+
+    def test_stands_after_a_hold_too(self) -> None:
+        clock = Clock(NOON)
+        clock.hold()
+        clock.move_to(NOON + HOUR)
+        clock.release()
+        assert clock.now() == NOON + HOUR
+        assert not passes(clock.now)
+
+
+class TestRunning:
+    def test_starts_now_and_runs(self) -> None:
+        before = datetime.now(UTC)
+        clock = Clock()
+        assert before <= clock.now() <= datetime.now(UTC) + timedelta(seconds=1)
+        assert not clock.frozen
+        assert passes(clock.now)
+
+    def test_runs_on_from_where_it_was_moved_to(self) -> None:
+        clock = Clock()
+        target = clock.now() + 48 * HOUR
+        clock.move_to(target)
+        assert target <= clock.now() < target + HOUR
+        assert passes(clock.now)
+
+    def test_the_time_that_passes_by_itself_is_not_moved_by_hand(self) -> None:
+        clock = Clock()
+        assert passes(clock.now)
+        assert clock.moved == timedelta(0)
+
+    def test_says_how_long_to_wait(self) -> None:
+        clock = Clock()
+        assert 3590 < clock.seconds_until(clock.now() + HOUR) <= 3600
+        assert clock.seconds_until(clock.now()) == 0
+
+    def test_while_held_it_stands_exactly_where_it_was_moved_to(self) -> None:
+        clock = Clock()
+        clock.hold()
+        held_at = clock.now()
+        assert not passes(clock.now)
+        clock.move_to(held_at + HOUR)
+        assert clock.now() == held_at + HOUR
+        assert clock.seconds_until(held_at + 2 * HOUR) == float("inf")
+
+    def test_released_it_runs_on_from_there(self) -> None:
+        clock = Clock()
+        clock.hold()
+        target = clock.now() + HOUR
+        clock.move_to(target)
+        clock.release()
+        assert target <= clock.now() < target + HOUR
+        assert passes(clock.now)
+
+
+class TestUnderToolsThatStopTime:
+    def test_a_running_clock_runs_under_freezegun(self) -> None:
+        with freeze_time("2024-05-06 07:08:09"):
+            clock = Clock()
+            assert datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC) <= clock.now() < datetime(2024, 5, 6, 8, tzinfo=UTC)
+            assert passes(clock.now)
+            assert passes(RealTime.monotonic)
+
+    def test_a_running_clock_runs_under_time_machine(self) -> None:
+        with time_machine.travel(datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC), tick=False):
+            clock = Clock()
+            assert datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC) <= clock.now() < datetime(2024, 5, 6, 8, tzinfo=UTC)
+            assert passes(clock.now)
+
+    def test_it_runs_when_first_imported_in_a_frozen_test(self) -> None:
+        program = """
+from freezegun import freeze_time
+with freeze_time("2024-05-06"):
+    from followup_mockserver.clock import Clock
+    clock = Clock()
+    first = clock.now()
+    print(any(clock.now() != first for _ in range(100_000)))
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.strip() == "True"
+
+    @pytest.mark.parametrize("jump", [-400 * 24 * HOUR, 400 * 24 * HOUR])
+    def test_a_jump_of_the_wall_clock_does_not_move_it(self, jump: timedelta) -> None:
+        clock = Clock()
+        before = clock.now()
+        with time_machine.travel(before + jump):
+            assert before <= clock.now() < before + HOUR

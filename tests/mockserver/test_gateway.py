@@ -1,0 +1,288 @@
+"""What every operation shares: keys, scopes, lines, rate, versions, idempotency, pages, parsing (sections 4 to 9)."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from support.http import Api, problem
+
+from followup import FollowUp
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.operations import OPERATIONS
+from followup_mockserver.transport import InProcessTransport
+
+PATIENT = {"phone": "+5491155550000"}
+
+
+class TestKeys:
+    def test_section_5_no_key_and_a_wrong_key(self, api: Api) -> None:
+        assert problem(api.get("/v1/account", key=None))[0:2] == (401, "api_key_missing")
+        assert problem(api.get("/v1/account", key="fu_test_other"))[0:2] == (401, "api_key_invalid")
+        assert problem(api.get("/v1/account", headers={"Authorization": "Basic x"}))[0] == 401
+
+    def test_section_5_revoked_and_expired_keys(self, api: Api, service: MockService) -> None:
+        key = service.add_api_key(name="ci", scopes=["patients:read"])
+        assert api.get("/v1/patients", key=key.value).status_code == 200
+        service.update_api_key(key.value, revoked=True)
+        assert problem(api.get("/v1/patients", key=key.value))[0:2] == (401, "api_key_revoked")
+        service.update_api_key(key.value, revoked=False, expires_at=service.clock.now + timedelta(hours=1))
+        assert api.get("/v1/patients", key=key.value).status_code == 200
+        service.advance(hours=1)
+        assert problem(api.get("/v1/patients", key=key.value))[0:2] == (401, "api_key_expired")
+
+    def test_section_5_the_account_shows_the_key_without_its_value(
+        self, client: FollowUp, service: MockService
+    ) -> None:
+        key = service.add_api_key(name="ci", scopes=["patients:read"])
+        account = service.client(api_key=key.value).account.retrieve()
+        assert (account.api_key.name, account.api_key.scopes) == ("ci", ["patients:read"])
+        assert key.value.startswith(account.api_key.prefix)
+        assert len(account.api_key.prefix) < len(key.value)
+        assert account.livemode is False
+        assert account.id == client.account.retrieve().id
+
+    @pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.row.scope])
+    def test_section_5_every_operation_needs_its_scope(self, api: Api, service: MockService, name: str) -> None:
+        operation = OPERATIONS[name]
+        others = [scope for scope in service.client().account.retrieve().api_key.scopes if scope != operation.row.scope]
+        key = service.add_api_key(scopes=others)
+        path = operation.path.replace("{id}", "nothing")
+        answer = api.request(operation.method, path, key=key.value, content=b"{")
+        assert problem(answer)[0:2] == (403, "scope_missing")
+
+    @pytest.mark.parametrize("name", [name for name, each in OPERATIONS.items() if each.row.line])
+    def test_section_5_lines(self, api: Api, service: MockService, name: str) -> None:
+        service.update_organization(service_lines=["network"])
+        operation = OPERATIONS[name]
+        answer = api.request(operation.method, operation.path.replace("{id}", "nothing"), content=b"{")
+        assert problem(answer)[0:2] == (403, "service_line_missing")
+
+    def test_404_before_400(self, api: Api) -> None:
+        answer = api.request("PATCH", "/v1/patients/pat_none", content=b"{")
+        assert problem(answer) == (404, "resource_missing", "id")
+
+    def test_an_id_of_another_kind_is_a_400(self, api: Api) -> None:
+        assert problem(api.get("/v1/patients/apt_1")) == (400, "parameter_invalid", "id")
+
+    def test_another_organizations_object_is_a_404(self, api: Api, client: FollowUp, service: MockService) -> None:
+        patient = client.patients.create(phone="+5491155550000")
+        other = service.create_organization(name="Other", livemode=True)
+        key = other.keys[0].value
+        assert problem(api.get(f"/v1/patients/{patient.id}", key=key)) == (404, "resource_missing", "id")
+        assert api.get("/v1/patients", key=key).json()["data"] == []
+        assert api.get("/v1/account", key=key).json()["livemode"] is True
+
+
+class TestRate:
+    def test_section_8_the_limit_and_its_recovery(self) -> None:
+        service = MockService(rate_limit=5, start_time="2026-09-28T12:00:00Z")
+        client = service.client(max_retries=0)
+        statuses = [client.account.retrieve().last_response.status_code for _ in range(5)]
+        assert statuses == [200] * 5
+        with pytest.raises(Exception, match="429") as caught:
+            client.account.retrieve()
+        assert 1 <= caught.value.retry_after <= 60  # type: ignore[attr-defined]
+        other_key = service.add_api_key().value
+        assert service.client(api_key=other_key).account.retrieve()
+        service.advance(seconds=60)
+        assert client.account.retrieve()
+
+    def test_control_calls_are_not_counted(self) -> None:
+        limited = MockService(rate_limit=1)
+        with httpx.Client(transport=InProcessTransport(limited.app), base_url=limited.url) as http:
+            assert {http.get("/_mock/clock").status_code for _ in range(5)} == {200}
+        assert limited.client().account.retrieve()
+
+
+class TestVersions:
+    def test_section_9(self, api: Api) -> None:
+        assert api.get("/v1/account").headers["service-version"] == "2026-09-28"
+        assert api.get("/v1/account", headers={"Service-Version": "2026-09-28"}).status_code == 200
+        answer = api.get("/v1/account", headers={"Service-Version": "2020-01-01"})
+        assert problem(answer) == (400, "version_unknown", "Service-Version")
+        assert "2026-09-28" in answer.json()["error"]["message"]
+
+
+class TestIdempotency:
+    def key(self, value: str = "k-1") -> dict[str, str]:
+        return {"Idempotency-Key": value}
+
+    def test_section_7_a_repetition_is_answered_alike_to_the_byte(self, api: Api, service: MockService) -> None:
+        first = api.post("/v1/treatments", {"patient": PATIENT, "name": "x"}, headers=self.key())
+        service.advance(hours=1)
+        again = api.post("/v1/treatments", {"patient": PATIENT, "name": "x"}, headers=self.key())
+        assert again.content == first.content
+        assert again.headers["idempotent-replayed"] == "true"
+        assert "idempotent-replayed" not in first.headers
+        assert len(api.get("/v1/treatments").json()["data"]) == 1
+
+    @pytest.mark.parametrize(
+        ("path", "body"), [("/v1/patients", {"phone": "+5491155550001"}), ("/v1/treatments", PATIENT)]
+    )
+    def test_section_7_another_request_under_the_key_is_refused(self, api: Api, path: str, body: Any) -> None:
+        api.post("/v1/patients", PATIENT, headers=self.key())
+        answer = api.post(path, body, headers=self.key())
+        assert problem(answer) == (400, "idempotency_key_reused", "Idempotency-Key")
+        assert answer.json()["error"]["type"] == "idempotency_error"
+
+    def test_a_failed_call_leaves_the_key_free(self, api: Api) -> None:
+        assert api.post("/v1/patients", {}, headers=self.key()).status_code == 400
+        assert api.post("/v1/patients", PATIENT, headers=self.key()).status_code == 200
+
+    def test_a_key_is_forgotten_after_24_hours_of_the_mocks_clock(self, api: Api, service: MockService) -> None:
+        api.post("/v1/patients", PATIENT, headers=self.key())
+        service.advance(hours=23, minutes=59)
+        assert api.post("/v1/patients", {"phone": "+5491155550001"}, headers=self.key()).status_code == 400
+        service.advance(minutes=1)
+        assert api.post("/v1/patients", {"phone": "+5491155550001"}, headers=self.key()).status_code == 200
+
+    def test_a_key_is_its_organizations(self, api: Api, service: MockService) -> None:
+        api.post("/v1/patients", PATIENT, headers=self.key())
+        other = service.create_organization().keys[0].value
+        answer = api.post("/v1/patients", {"phone": "+5491155550001"}, headers=self.key(), key=other)
+        assert answer.status_code == 200
+
+    def test_operations_that_take_no_key_ignore_it(self, api: Api) -> None:
+        made = api.post("/v1/patients", PATIENT).json()["id"]
+        for name in ("Ana", "Eva"):
+            answer = api.patch(f"/v1/patients/{made}", {"fullName": name}, headers=self.key())
+            assert answer.json()["fullName"] == name
+
+    def test_section_7_fifty_at_once_make_one_object(self, server: MockServer) -> None:
+        headers = {"Authorization": f"Bearer {server.api_key}", **self.key()}
+        body = {"patient": PATIENT, "name": "x"}
+        with httpx.Client(base_url=server.url, headers=headers) as http, ThreadPoolExecutor(50) as pool:
+            answers = list(pool.map(lambda _: http.post("/v1/treatments", json=body), range(50)))
+            assert {each.status_code for each in answers} <= {200, 409}
+            assert len({each.content for each in answers if each.status_code == 200}) == 1
+            assert len(http.get("/v1/treatments").json()["data"]) == 1
+
+    def test_section_7_a_key_in_progress_is_a_409(self, server: MockServer) -> None:
+        server.add_fault(operation="patients.create", kind="delay", seconds=1)
+        headers = {"Authorization": f"Bearer {server.api_key}", **self.key()}
+        with httpx.Client(base_url=server.url, headers=headers) as http, ThreadPoolExecutor(1) as pool:
+            first = pool.submit(http.post, "/v1/patients", json=PATIENT)
+            while not len(server.world.idempotency):
+                assert not first.done()
+            second = http.post("/v1/patients", json=PATIENT)
+            assert problem(second) == (409, "idempotency_key_in_use", "Idempotency-Key")
+            assert second.json()["error"]["type"] == "idempotency_error"
+            assert first.result().status_code == 200
+
+
+class TestPages:
+    def made(self, client: FollowUp, count: int) -> list[str]:
+        return [client.patients.create(phone=f"+54911555500{number:02}").id for number in range(count)][::-1]
+
+    def test_section_4_ten_by_default_newest_first(self, client: FollowUp, api: Api) -> None:
+        made = self.made(client, 12)
+        answer = api.get("/v1/patients").json()
+        assert (answer["object"], answer["url"], answer["hasMore"]) == ("list", "/v1/patients", True)
+        assert [each["id"] for each in answer["data"]] == made[:10]
+
+    def test_section_4_both_directions(self, client: FollowUp, api: Api) -> None:
+        made = self.made(client, 9)
+        following = api.get(f"/v1/patients?limit=3&startingAfter={made[2]}").json()
+        assert ([each["id"] for each in following["data"]], following["hasMore"]) == (made[3:6], True)
+        preceding = api.get(f"/v1/patients?limit=3&endingBefore={made[7]}").json()
+        assert ([each["id"] for each in preceding["data"]], preceding["hasMore"]) == (made[4:7], True)
+        nearest = api.get(f"/v1/patients?limit=3&endingBefore={made[2]}").json()
+        assert ([each["id"] for each in nearest["data"]], nearest["hasMore"]) == (made[:2], False)
+        assert [each.id for each in client.patients.list(limit=2)] == made
+        assert [each.id for each in client.patients.list(limit=2, ending_before=made[-1])] == made[:-1][::-1]
+
+    @pytest.mark.parametrize(
+        ("query", "code", "param"),
+        [
+            ("limit=0", "parameter_invalid", "limit"),
+            ("limit=101", "parameter_invalid", "limit"),
+            ("limit=x", "parameter_invalid", "limit"),
+            ("limit=1.5", "parameter_invalid", "limit"),
+            ("limit=", "parameter_invalid", "limit"),
+            ("limit=5&limit=6", "parameter_invalid", "limit"),
+            ("startingAfter=pat_none", "resource_missing", "startingAfter"),
+            ("endingBefore=pat_none", "resource_missing", "endingBefore"),
+            ("startingAfter=apt_1", "parameter_invalid", "startingAfter"),
+            ("startingAfter=pat_1&endingBefore=pat_2", "parameter_invalid", "endingBefore"),
+            ("fone=1", "parameter_unknown", "fone"),
+            ("phone=x", "parameter_invalid", "phone"),
+        ],
+    )
+    def test_section_8_a_wrong_parameter_is_named(self, api: Api, query: str, code: str, param: str) -> None:
+        assert problem(api.get(f"/v1/patients?{query}")) == (400, code, param)
+
+    def test_booleans_are_true_and_false(self, api: Api) -> None:
+        assert problem(api.get("/v1/doctors?active=1")) == (400, "parameter_invalid", "active")
+
+
+class TestParsing:
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"{", b"", b"[]", b"5", b"null", b'"x"', b'{"phone": NaN}', b'{"phone": "\xff"}', b"[" * 100_000,
+            b'{"phone": "\\ud800"}', b'{"a":' * 40 + b"1" + b"}" * 40, b'{"phone": ' + b"9" * 5000 + b"}", b"\x00",
+            b'{"phone": 1e999}', b'{"phone": ' + b"9" * 400 + b"}",
+        ],
+    )  # fmt: skip
+    def test_no_body_makes_a_5xx(self, api: Api, content: bytes) -> None:
+        answer = api.request("POST", "/v1/patients", content=content, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 400
+        assert set(answer.json()["error"]) == {"type", "code", "message", "param"}
+
+    @pytest.mark.parametrize("content_type", ["text/plain", "", "application/x-www-form-urlencoded"])
+    def test_another_content_type_is_a_415(self, api: Api, content_type: str) -> None:
+        answer = api.request(
+            "POST", "/v1/patients", content=json.dumps(PATIENT).encode(), headers={"Content-Type": content_type}
+        )
+        assert problem(answer)[0:2] == (415, "content_type_unsupported")
+
+    def test_a_charset_is_welcome(self, api: Api) -> None:
+        headers = {"Content-Type": "application/json; charset=utf-8"}
+        answer = api.request("POST", "/v1/patients", content=json.dumps(PATIENT).encode(), headers=headers)
+        assert answer.status_code == 200
+
+    def test_a_body_over_the_limit_is_a_413(self, api: Api) -> None:
+        answer = api.post("/v1/patients", {"phone": "1", "fullName": "x" * 1_048_576})
+        assert problem(answer)[0:2] == (413, "body_too_large")
+
+    def test_unknown_paths_and_methods_have_the_error_format(self, api: Api) -> None:
+        assert problem(api.get("/v1/nothing"))[0:2] == (404, "path_unknown")
+        assert problem(api.get("/"))[0:2] == (404, "path_unknown")
+        wrong = api.delete("/v1/patients")
+        assert problem(wrong)[0:2] == (405, "method_not_allowed")
+        assert "GET" in wrong.headers["allow"]
+        assert wrong.headers["request-id"]
+
+    def test_the_same_operations_are_under_api(self, api: Api) -> None:
+        made = api.post("/api/v1/patients", PATIENT).json()["id"]
+        assert api.get(f"/v1/patients/{made}").json() == api.get(f"/api/v1/patients/{made}").json()
+
+    def test_unknown_fields_can_be_let_through(self) -> None:
+        lax = MockService(refuse_unknown_fields=False)
+        with httpx.Client(transport=InProcessTransport(lax.app)) as http:
+            headers = {"Authorization": f"Bearer {lax.api_key}"}
+            body = {"phone": "+5491155550000", "nickname": "x"}
+            assert http.post(f"{lax.url}/v1/patients", json=body, headers=headers).status_code == 200
+
+
+def test_section_4_every_answer_has_a_request_id_of_its_own(api: Api) -> None:
+    ids = {api.get("/v1/account").headers["request-id"] for _ in range(5)}
+    assert len(ids) == 5
+
+
+def test_a_seed_makes_two_runs_the_same() -> None:
+    def run() -> list[bytes]:
+        service = MockService(seed=7, start_time="2026-09-28T12:00:00Z")
+        with httpx.Client(transport=InProcessTransport(service.app)) as http:
+            api = Api(http, service.api_key)
+            answers = [
+                api.post(f"{service.url}/v1/webhook_endpoints", {"url": "https://x.example", "enabledEvents": ["*"]}),
+                api.post(f"{service.url}/v1/patients", PATIENT),
+                api.get(f"{service.url}/v1/webhook_deliveries"),
+            ]
+            return [each.content + str(each.headers).encode() for each in answers]
+
+    assert run() == run()

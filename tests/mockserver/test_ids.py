@@ -1,0 +1,66 @@
+"""Ids: a prefix and 24 base-62 characters, unguessable, or repeatable by seed."""
+
+import re
+
+import pytest
+
+from followup_mockserver.ids import IdFactory
+
+PREFIXES = ["pat_", "apt_", "whsec_", "req_"]
+
+
+def some(ids: IdFactory, prefix: str, count: int = 20) -> list[str]:
+    return [ids.new(prefix) for _ in range(count)]
+
+
+@pytest.mark.parametrize("seed", [None, 0, 7, -1, 2**80])
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_prefix_and_24_base_62_characters(seed: int | None, prefix: str) -> None:
+    for each in some(IdFactory(seed, "org_1"), prefix):
+        assert re.fullmatch(prefix + "[0-9A-Za-z]{24}", each)
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+def test_no_id_comes_twice(seed: int | None) -> None:
+    ids = IdFactory(seed, "org_1")
+    assert len({ids.new("pat_") for _ in range(10_000)}) == 10_000
+
+
+def test_every_character_of_the_alphabet_occurs_everywhere() -> None:
+    opaque = [each.removeprefix("pat_") for each in some(IdFactory(7, "org_1"), "pat_", 2_000)]
+    assert all(len(set(position)) == 62 for position in zip(*opaque, strict=True))
+
+
+def test_without_a_seed_two_factories_differ() -> None:
+    assert not set(some(IdFactory(None, "org_1"), "pat_")) & set(some(IdFactory(None, "org_1"), "pat_"))
+
+
+def test_with_a_seed_the_same_calls_give_the_same_ids() -> None:
+    assert some(IdFactory(7, "org_1"), "pat_") == some(IdFactory(7, "org_1"), "pat_")
+
+
+def test_a_seeded_id_stays_what_it_is_between_versions() -> None:
+    assert IdFactory(7, "org_1").new("pat_") == "pat_pNiku1WkwvmMduX8U13jeFJw"
+
+
+def test_a_call_more_of_one_kind_does_not_shift_another() -> None:
+    undisturbed, disturbed = IdFactory(7, "org_1"), IdFactory(7, "org_1")
+    expected = some(undisturbed, "apt_")
+    found = []
+    for _ in expected:
+        disturbed.new("pat_")
+        found.append(disturbed.new("apt_"))
+    assert found == expected
+
+
+def test_seed_organization_and_prefix_each_change_every_id() -> None:
+    def opaque(seed: int, organization: str, prefix: str) -> set[str]:
+        return {each.removeprefix(prefix) for each in some(IdFactory(seed, organization), prefix)}
+
+    together = [
+        opaque(7, "org_1", "pat_"),
+        opaque(8, "org_1", "pat_"),
+        opaque(7, "org_2", "pat_"),
+        opaque(7, "org_1", "apt_"),
+    ]
+    assert len(set().union(*together)) == sum(len(each) for each in together)

@@ -1,0 +1,148 @@
+"""Intake requests (specification, sections 3 and 4)."""
+
+from typing import Any
+
+import pytest
+from support.http import Api, problem
+
+from followup import FollowUp
+from followup_mockserver import MockService, ServiceError
+
+COMPLETE: Any = {
+    "patient": {"full_name": "Ana Pérez", "dni": "30.123.456", "phone": "+5491155550000"},
+    "coverage": {"insurer": "Salud Sur", "member_id": "1"},
+    "address": "Calle 1",
+    "requested_service": "nursing",
+}
+
+
+def types(client: FollowUp) -> list[str]:
+    return [each.event_type for each in client.webhook_deliveries.list()][::-1]
+
+
+def test_section_4_everything_sent_is_kept_in_data(client: FollowUp) -> None:
+    made = client.intake_requests.create(
+        **COMPLETE,
+        contacts=[{"name": "Luis", "relationship": "son", "phone": "011 15 5555 0001", "email": "l@mail.example"}],
+        summary="administrative",
+        hospitalized=True,
+        sender={"name": "Eva", "organization": "Hospital", "email": "eva@hospital.example"},
+    )
+    assert made.data == {
+        "patient": {"fullName": "Ana Pérez", "dni": "30123456", "phone": "+5491155550000"},
+        "coverage": {"insurer": "Salud Sur", "memberId": "1"},
+        "address": "Calle 1",
+        "requestedService": "nursing",
+        "contacts": [{"name": "Luis", "relationship": "son", "phone": "+5491155550001", "email": "l@mail.example"}],
+        "summary": "administrative",
+        "hospitalized": True,
+        "sender": {"name": "Eva", "organization": "Hospital", "email": "eva@hospital.example"},
+    }
+    assert made.summary == "administrative"
+
+
+def test_section_3_a_complete_request_is_ready_at_once(client: FollowUp, service: MockService) -> None:
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    made = client.intake_requests.create(**COMPLETE)
+    assert (made.status, made.missing) == ("ready", [])
+    assert made.ready_at == service.clock.now
+    assert types(client) == ["patient.upserted", "intake.requested", "intake.created", "intake.ready"]
+    ready = next(each for each in client.webhook_deliveries.list() if each.event_type == "intake.ready")
+    assert ready.payload["data"] == {
+        "patient": {"fullName": "Ana Pérez", "dni": "30123456"},
+        "requestedService": "nursing",
+        "intake": {"id": made.id, "missing": []},
+    }
+    assert ready.payload["ref"] == made.id
+    service.advance()
+    assert service.messages == []
+
+
+def test_section_3_what_is_missing_is_asked_for_and_answered(client: FollowUp, service: MockService) -> None:
+    made = client.intake_requests.create(patient={"phone": "+5491155550000"}, contacts=[{"name": "Luis"}])
+    assert made.status == "new"
+    assert made.missing == ["fullName", "dni", "coverage.insurer", "address", "requestedService"]
+    service.advance()
+    (message,) = service.messages
+    assert (message.kind, message.about, message.phone) == ("intake", made.id, "+5491155550000")
+    assert client.intake_requests.retrieve(made.id).status == "validating"
+    service.answer_intake_request(made.id, patient={"full_name": "Ana", "dni": "1.2.3"})
+    assert client.patients.retrieve(made.patient or "").dni == "123"
+    half = client.intake_requests.retrieve(made.id)
+    assert (half.status, half.missing) == ("validating", ["coverage.insurer", "address", "requestedService"])
+    service.answer_intake_request(made.id, coverage={"insurer": "x"}, address="y", requested_service="z")
+    assert client.intake_requests.retrieve(made.id).status == "ready"
+    assert len([*client.patients.list()]) == 1
+
+
+def test_section_4_the_patient_is_looked_up_by_phone_then_by_dni(client: FollowUp) -> None:
+    by_phone = client.patients.create(phone="+5491155550000", full_name="Ana", dni="1")
+    by_dni = client.patients.create(phone="+5491155550001", dni="2")
+    assert client.intake_requests.create(patient={"phone": "+5491155550000", "dni": "2"}).patient == by_phone.id
+    assert client.intake_requests.create(patient={"dni": "2"}).patient == by_dni.id
+    known = client.intake_requests.create(patient={"phone": "+5491155550000"})
+    assert "fullName" not in known.missing
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"patient": {"email": "a@mail.example"}},
+        {"contacts": [{"relationship": "son"}]},
+        {"requestedService": "x"},
+    ],
+)
+def test_section_4_at_least_one_datum_is_needed(api: Api, body: Any) -> None:
+    assert problem(api.post("/v1/intake_requests", body)) == (400, "parameter_missing", "patient")
+    assert problem(api.post("/v1/intake_requests")) == (400, "parameter_missing", "patient")
+    assert api.get("/v1/intake_requests").json()["data"] == []
+
+
+@pytest.mark.parametrize("body", [{"patient": {"fullName": "Ana"}}, {"contacts": [{"name": "Luis"}]}])
+def test_a_name_alone_identifies_nobody(api: Api, body: Any) -> None:
+    made = api.post("/v1/intake_requests", body).json()
+    assert made["patient"] is None
+    assert api.get("/v1/patients").json()["data"] == []
+
+
+def test_a_contact_is_written_to_where_the_patient_has_no_phone(client: FollowUp, service: MockService) -> None:
+    client.intake_requests.create(patient={"full_name": "Ana"}, contacts=[{"phone": "+5491155550001"}])
+    service.advance()
+    assert [each.phone for each in service.messages] == ["+5491155550001"]
+
+
+def test_a_wrong_phone_of_a_contact_is_named(api: Api) -> None:
+    body = {"contacts": [{"phone": "+5491155550000"}, {"phone": "x"}]}
+    assert problem(api.post("/v1/intake_requests", body)) == (400, "parameter_invalid", "contacts[1].phone")
+
+
+def test_no_message_where_the_organization_or_the_patient_wants_none(client: FollowUp, service: MockService) -> None:
+    service.update_organization(intake_messages=False)
+    made = client.intake_requests.create(patient={"phone": "+5491155550000"})
+    service.advance()
+    assert client.intake_requests.retrieve(made.id).status == "new"
+    service.update_organization(intake_messages=True)
+    service.update_patient(made.patient or "", opted_out=True)
+    client.intake_requests.create(patient={"phone": "+5491155550000"})
+    service.advance()
+    assert service.messages == []
+
+
+def test_load_and_discard(client: FollowUp, service: MockService) -> None:
+    ready = client.intake_requests.create(**COMPLETE)
+    loaded = service.load_intake_request(ready.id)
+    assert loaded.status == "loaded"
+    assert loaded.loaded_at == loaded.closed_at == service.clock.now
+    open_one = client.intake_requests.create(patient={"dni": "9"})
+    with pytest.raises(ServiceError, match="ready"):
+        service.load_intake_request(open_one.id)
+    discarded = service.discard_intake_request(open_one.id, reason="twice")
+    assert (discarded.status, discarded.discard_reason) == ("discarded", "twice")
+    for closed in (ready.id, open_one.id):
+        with pytest.raises(ServiceError):
+            service.discard_intake_request(closed)
+        with pytest.raises(ServiceError):
+            service.answer_intake_request(closed, address="x")
+    assert [each.id for each in client.intake_requests.list(status="loaded")] == [ready.id]
+    assert [each.id for each in client.intake_requests.list(patient=open_one.patient or "")] == [open_one.id]

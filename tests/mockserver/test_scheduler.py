@@ -1,0 +1,204 @@
+"""Timers: run in order, cancelled by timer or by the object that they concern, against a sorted list as the model."""
+
+import gc
+import weakref
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from followup_mockserver.scheduler import Scheduler, Timer
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+@dataclass(eq=False)
+class Remind:
+    about: str
+    kind: ClassVar[str] = "remind"
+
+
+@dataclass(eq=False)
+class Send:
+    about: str
+    kind: ClassVar[str] = "send"
+
+
+Job = Remind | Send
+
+
+def after(minutes: float) -> datetime:
+    return NOON + timedelta(minutes=minutes)
+
+
+def drain(scheduler: Scheduler[Job], until: datetime) -> list[Job]:
+    ran = []
+    while (timer := scheduler.pop_due(until)) is not None:
+        ran.append(timer.job)
+    return ran
+
+
+class TestOrder:
+    def test_the_earliest_comes_first(self) -> None:
+        scheduler: Scheduler[Job] = Scheduler()
+        late, early = Remind("apt_1"), Remind("apt_2")
+        scheduler.schedule(after(2), late)
+        scheduler.schedule(after(1), early)
+        assert drain(scheduler, after(2)) == [early, late]
+
+    def test_ties_run_in_the_order_of_scheduling(self) -> None:
+        scheduler: Scheduler[Job] = Scheduler()
+        jobs = [Remind(f"apt_{n}") for n in range(50)]
+        for job in jobs:
+            scheduler.schedule(after(1), job)
+        assert drain(scheduler, after(1)) == jobs
+
+    def test_a_microsecond_counts(self) -> None:
+        scheduler: Scheduler[Job] = Scheduler()
+        timer = scheduler.schedule(NOON, Remind("apt_1"))
+        assert scheduler.pop_due(NOON - timedelta(microseconds=1)) is None
+        assert scheduler.pop_due(NOON) is timer
+
+    def test_zones_do_not_change_the_order(self) -> None:
+        scheduler: Scheduler[Job] = Scheduler()
+        later, earlier = Remind("apt_1"), Remind("apt_2")
+        scheduler.schedule(datetime.fromisoformat("2026-03-01T10:00:00-03:00"), later)
+        scheduler.schedule(datetime.fromisoformat("2026-03-01T12:30:00+00:00"), earlier)
+        assert drain(scheduler, after(60 * 24)) == [earlier, later]
+
+    def test_next_looks_and_takes_nothing(self) -> None:
+        scheduler: Scheduler[Job] = Scheduler()
+        assert scheduler.next() is None
+        timer = scheduler.schedule(after(5), Remind("apt_1"))
+        assert scheduler.next() is timer
+        assert scheduler.next() is timer
+        assert (timer.at, timer.job.kind, timer.job.about) == (after(5), "remind", "apt_1")
+
+    def test_what_a_job_schedules_inside_the_window_runs_inside_the_window(self) -> None:
+        scheduler: Scheduler[Job] = Scheduler()
+        scheduler.schedule(after(1), Remind("apt_1"))
+        scheduler.schedule(after(3), Remind("apt_2"))
+        ran = []
+        while (timer := scheduler.pop_due(after(10))) is not None:
+            ran.append((timer.at, timer.job.about))
+            if timer.job.about == "apt_1":
+                scheduler.schedule(after(2), Send("whd_1"))
+        assert ran == [(after(1), "apt_1"), (after(2), "whd_1"), (after(3), "apt_2")]
+
+
+class TestCancelling:
+    def test_a_cancelled_timer_does_not_run(self) -> None:
+        scheduler: Scheduler[Job] = Scheduler()
+        cancelled, kept = Remind("apt_1"), Remind("apt_1")
+        timer = scheduler.schedule(after(1), cancelled)
+        scheduler.schedule(after(2), kept)
+        scheduler.cancel(timer)
+        assert len(scheduler) == 1
+        assert drain(scheduler, after(9)) == [kept]
+
+    def test_cancelling_twice_or_after_it_ran_does_nothing(self) -> None:
+        scheduler: Scheduler[Job] = Scheduler()
+        cancelled = scheduler.schedule(after(1), Remind("apt_1"))
+        scheduler.schedule(after(2), Remind("apt_1"))
+        scheduler.schedule(after(3), Remind("apt_1"))
+        scheduler.cancel(cancelled)
+        scheduler.cancel(cancelled)
+        ran = scheduler.pop_due(after(2))
+        assert ran is not None
+        scheduler.cancel(ran)
+        assert [timer.at for timer in scheduler.pending()] == [after(3)]
+        assert len(scheduler) == 1
+
+    def test_by_object_and_by_kind(self) -> None:
+        scheduler: Scheduler[Job] = Scheduler()
+        for minutes in (3, 1, 2):
+            scheduler.schedule(after(minutes), Remind("apt_1"))
+        sent = scheduler.schedule(after(4), Send("apt_1"))
+        other = scheduler.schedule(after(5), Remind("apt_2"))
+        assert scheduler.cancel_about("apt_1", "remind") == 3
+        assert list(scheduler.pending()) == [sent, other]
+        assert scheduler.cancel_about("apt_1") == 1
+        assert scheduler.cancel_about("apt_1") == 0
+        assert list(scheduler.pending()) == [other]
+
+    def test_cancelled_jobs_do_not_pile_up(self) -> None:
+        scheduler: Scheduler[Job] = Scheduler()
+        scheduler.schedule(after(1), Send("whd_1"))
+        jobs: list[weakref.ref[Job]] = []
+        for n in range(2_000):
+            scheduler.cancel_about("apt_1")
+            job = Remind("apt_1")
+            jobs.append(weakref.ref(job))
+            scheduler.schedule(after(1_000 + n), job)
+        del job
+        gc.collect()
+        assert sum(ref() is not None for ref in jobs) < 100
+        assert len(scheduler) == 2
+
+    def test_jobs_that_ran_are_let_go(self) -> None:
+        scheduler: Scheduler[Job] = Scheduler()
+        job = weakref.ref(scheduler.schedule(after(1), Remind("apt_1")).job)
+        assert scheduler.pop_due(after(1)) is not None
+        gc.collect()
+        assert job() is None
+
+
+@settings(max_examples=100, stateful_step_count=40, deadline=None)
+class AgainstAList(RuleBasedStateMachine):
+    """Whatever is done, the scheduler holds what a plain list in order of scheduling would."""
+
+    @initialize()
+    def start(self) -> None:
+        self.scheduler: Scheduler[Job] = Scheduler()
+        self.ever: list[Timer[Job]] = []
+        self.waiting: list[Timer[Job]] = []
+
+    @rule(minutes=st.integers(0, 20), about=st.sampled_from("abc"), kind=st.sampled_from([Remind, Send]))
+    def schedule(self, minutes: int, about: str, kind: type[Remind] | type[Send]) -> None:
+        timer = self.scheduler.schedule(after(minutes), kind(about))
+        self.ever.append(timer)
+        self.waiting.append(timer)
+
+    @rule(minutes=st.integers(0, 20))
+    def schedule_and_cancel_many(self, minutes: int) -> None:
+        for _ in range(70):
+            self.scheduler.schedule(after(minutes), Remind("many"))
+        assert self.scheduler.cancel_about("many") == 70
+
+    @precondition(lambda self: self.ever)
+    @rule(data=st.data())
+    def cancel_any(self, data: st.DataObject) -> None:
+        timer = data.draw(st.sampled_from(self.ever))
+        self.scheduler.cancel(timer)
+        self.waiting = [each for each in self.waiting if each is not timer]
+
+    @rule(about=st.sampled_from("abcd"), kind=st.sampled_from([None, "remind", "send"]))
+    def cancel_about(self, about: str, kind: str | None) -> None:
+        hit = [each for each in self.waiting if each.job.about == about and kind in (None, each.job.kind)]
+        assert self.scheduler.cancel_about(about, kind) == len(hit)
+        self.waiting = [each for each in self.waiting if each not in hit]
+
+    @rule(minutes=st.integers(-1, 21))
+    def pop_due(self, minutes: int) -> None:
+        due = sorted((each for each in self.waiting if each.at <= after(minutes)), key=lambda each: each.at)
+        expected = due[0] if due else None
+        assert self.scheduler.pop_due(after(minutes)) is expected
+        self.waiting = [each for each in self.waiting if each is not expected]
+
+    @invariant()
+    def holds_the_same(self) -> None:
+        in_order = sorted(self.waiting, key=lambda each: each.at)
+        assert len(self.scheduler) == len(in_order)
+        assert list(self.scheduler.pending()) == in_order
+        assert self.scheduler.next() is (in_order[0] if in_order else None)
+        for about in "abcd":
+            about_it = [each for each in in_order if each.job.about == about]
+            assert list(self.scheduler.pending(about=about)) == about_it
+            sends = [each for each in about_it if each.job.kind == "send"]
+            assert list(self.scheduler.pending(about=about, kind="send")) == sends
+
+
+TestAgainstAList = AgainstAList.TestCase

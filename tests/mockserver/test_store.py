@@ -1,0 +1,375 @@
+"""Collections: pages in both directions under every filter, against a plain list as the model."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from followup_mockserver.store import Bounds, Collection, UnknownCursor
+
+
+@dataclass
+class Visit:
+    id: str
+    patient: str | None
+    status: str
+    at: int
+
+
+def visits() -> Collection[Visit]:
+    return Collection(
+        indexes={"patient": lambda visit: visit.patient, "status": lambda visit: visit.status},
+        ranges={"at": lambda visit: visit.at},
+    )
+
+
+def filled(*many: Visit) -> Collection[Visit]:
+    collection = visits()
+    for each in many:
+        collection.add(each)
+    return collection
+
+
+def numbered(count: int) -> list[Visit]:
+    return [Visit(f"vis_{n}", f"pat_{n // 2}", "new" if n % 3 else "old", n) for n in range(count)]
+
+
+def passes(visit: Visit, where: dict[str, Any], between: dict[str, Bounds]) -> bool:
+    return all(getattr(visit, name) == key for name, key in where.items()) and all(
+        (low is None or getattr(visit, name) >= low) and (high is None or getattr(visit, name) < high)
+        for name, (low, high) in between.items()
+    )
+
+
+def expected_page(
+    model: list[Visit],
+    limit: int,
+    after: str | None,
+    before: str | None,
+    where: dict[str, Any],
+    between: dict[str, Bounds],
+) -> tuple[list[Visit], bool]:
+    """The page that a list, oldest first, gives: by definition and without cleverness."""
+    newest_first = model[::-1]
+    ids = [visit.id for visit in newest_first]
+    if before is not None:
+        preceding = [visit for visit in newest_first[: ids.index(before)] if passes(visit, where, between)]
+        return preceding[-limit:], len(preceding) > limit
+    following = newest_first if after is None else newest_first[ids.index(after) + 1 :]
+    matching = [visit for visit in following if passes(visit, where, between)]
+    return matching[:limit], len(matching) > limit
+
+
+def ids(page: tuple[list[Visit], bool]) -> list[str]:
+    return [visit.id for visit in page[0]]
+
+
+class TestObjects:
+    def test_get_and_iterate_oldest_first(self) -> None:
+        first, second = numbered(2)
+        collection = filled(first, second)
+        assert collection.get("vis_0") is first
+        assert collection.get("vis_9") is None
+        assert list(collection) == [first, second]
+        assert len(collection) == 2
+
+    def test_the_newest_with_a_key_is_found(self) -> None:
+        collection = filled(Visit("a", "p", "new", 1), Visit("b", "p", "new", 1), Visit("c", "q", "new", 1))
+        found = collection.find("patient", "p")
+        assert found is not None
+        assert found.id == "b"
+        assert [visit.id for visit in collection.find_all("patient", "p")] == ["a", "b"]
+        assert collection.count("patient", "p") == 2
+
+    def test_none_is_no_key(self) -> None:
+        collection = filled(Visit("a", None, "new", 1))
+        assert collection.find("patient", None) is None
+        assert collection.find_all("patient", None) == []
+        assert collection.page(limit=10, where={"patient": None}) == ([], False)
+
+    def test_update_changes_the_object_and_where_it_is_found(self) -> None:
+        visit = Visit("a", None, "new", 1)
+        collection = filled(visit)
+        collection.update(visit, patient="p", status="old", at=50)
+        assert visit == Visit("a", "p", "old", 50)
+        assert collection.find("patient", "p") is visit
+        assert collection.find("status", "new") is None
+        assert ids(collection.page(limit=1, between={"at": (50, None)})) == ["a"]
+        assert ids(collection.page(limit=1, between={"at": (None, 50)})) == []
+
+    def test_update_does_not_change_the_order_of_arrival(self) -> None:
+        collection = filled(Visit("a", "p", "new", 1), Visit("b", "p", "new", 2), Visit("c", "p", "new", 3))
+        oldest = collection.get("a")
+        assert oldest is not None
+        collection.update(oldest, at=9, patient="q")
+        collection.update(oldest, patient="p")
+        assert ids(collection.page(limit=10, where={"patient": "p"})) == ["c", "b", "a"]
+
+    def test_what_was_removed_is_nowhere(self) -> None:
+        collection = filled(*numbered(3))
+        collection.remove("vis_1")
+        assert collection.get("vis_1") is None
+        assert ids(collection.page(limit=10)) == ["vis_2", "vis_0"]
+        assert ids(collection.page(limit=10, between={"at": (1, 2)})) == []
+        assert len(collection) == 2
+        with pytest.raises(LookupError):
+            collection.remove("vis_1")
+
+    def test_an_id_that_was_removed_can_arrive_again(self) -> None:
+        collection = filled(*numbered(3))
+        collection.remove("vis_0")
+        collection.add(Visit("vis_0", "pat_9", "new", 0))
+        assert ids(collection.page(limit=10)) == ["vis_0", "vis_2", "vis_1"]
+
+
+class TestPages:
+    def test_newest_first(self) -> None:
+        assert filled(*numbered(3)).page(limit=2)[1] is True
+        assert ids(filled(*numbered(3)).page(limit=2)) == ["vis_2", "vis_1"]
+
+    def test_after_gives_what_is_older(self) -> None:
+        page = filled(*numbered(5)).page(limit=2, after="vis_3")
+        assert (ids(page), page[1]) == (["vis_2", "vis_1"], True)
+
+    def test_before_gives_the_nearest_newer_ones_newest_first(self) -> None:
+        page = filled(*numbered(9)).page(limit=2, before="vis_3")
+        assert (ids(page), page[1]) == (["vis_5", "vis_4"], True)
+
+    @pytest.mark.parametrize(("limit", "more"), [(3, True), (4, False), (5, False)])
+    def test_more_is_told_exactly(self, limit: int, more: bool) -> None:
+        collection = filled(*numbered(5))
+        assert collection.page(limit=limit, after="vis_4")[1] is more
+        assert collection.page(limit=limit, before="vis_0")[1] is more
+
+    @pytest.mark.parametrize("cursor", [{"after": "vis_9"}, {"before": "vis_9"}])
+    def test_an_unknown_cursor_is_refused(self, cursor: dict[str, str]) -> None:
+        with pytest.raises(UnknownCursor):
+            filled(*numbered(3)).page(limit=1, **cursor)  # type: ignore[arg-type]
+
+    def test_a_cursor_need_not_match_the_filter(self) -> None:
+        collection = filled(*numbered(6))
+        assert ids(collection.page(limit=1, after="vis_4", where={"status": "old"})) == ["vis_3"]
+        assert ids(collection.page(limit=1, before="vis_1", where={"status": "old"})) == ["vis_3"]
+
+    def test_bounds_are_from_and_below(self) -> None:
+        collection = filled(*numbered(6))
+        assert ids(collection.page(limit=9, between={"at": (2, 4)})) == ["vis_3", "vis_2"]
+        assert ids(collection.page(limit=9, between={"at": (4, 2)})) == []
+
+    def test_an_object_that_arrives_while_walking_shifts_nothing(self) -> None:
+        collection = filled(*numbered(6))
+        first = collection.page(limit=3)
+        collection.add(Visit("late", "pat_0", "new", 0))
+        assert ids(collection.page(limit=3, after=first[0][-1].id)) == ["vis_2", "vis_1", "vis_0"]
+
+
+keys = {"patient": st.sampled_from("pqr"), "status": st.sampled_from(["new", "old"])}
+wheres = st.fixed_dictionaries({}, optional=keys)
+bound = st.none() | st.integers(-1, 11)
+betweens = st.fixed_dictionaries({}, optional={"at": st.tuples(bound, bound)})
+
+
+@settings(max_examples=150, stateful_step_count=40, deadline=None)
+class AgainstAList(RuleBasedStateMachine):
+    """Whatever is done, the collection answers as a plain list would."""
+
+    @initialize()
+    def start(self) -> None:
+        self.collection = visits()
+        self.model: list[Visit] = []
+        self.arrived = 0
+
+    @rule(patient=st.none() | keys["patient"], status=keys["status"], at=st.integers(0, 10))
+    def add(self, patient: str | None, status: str, at: int) -> None:
+        visit = Visit(f"vis_{self.arrived}", patient, status, at)
+        self.arrived += 1
+        self.collection.add(visit)
+        self.model.append(replace(visit))
+
+    @precondition(lambda self: self.model)
+    @rule(
+        data=st.data(),
+        changes=st.fixed_dictionaries(
+            {}, optional={"patient": st.none() | keys["patient"], "status": keys["status"], "at": st.integers(0, 10)}
+        ),
+    )
+    def update(self, data: st.DataObject, changes: dict[str, Any]) -> None:
+        position = data.draw(st.integers(0, len(self.model) - 1))
+        visit = self.collection.get(self.model[position].id)
+        assert visit is not None
+        self.collection.update(visit, **changes)
+        self.model[position] = replace(self.model[position], **changes)
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data())
+    def remove(self, data: st.DataObject) -> None:
+        visit = self.model.pop(data.draw(st.integers(0, len(self.model) - 1)))
+        self.collection.remove(visit.id)
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data(), limit=st.integers(1, 5), where=wheres, between=betweens, way=st.sampled_from("ab-"))
+    def page(
+        self, data: st.DataObject, limit: int, where: dict[str, Any], between: dict[str, Bounds], way: str
+    ) -> None:
+        cursor = data.draw(st.sampled_from(self.model)).id
+        after, before = (cursor if way == "a" else None), (cursor if way == "b" else None)
+        found = self.collection.page(limit=limit, after=after, before=before, where=where, between=between)
+        assert found == expected_page(self.model, limit, after, before, where, between)
+
+    @rule(limit=st.integers(1, 5), where=wheres, between=betweens)
+    def walking_covers_every_object_once(self, limit: int, where: dict[str, Any], between: dict[str, Bounds]) -> None:
+        matching = [visit for visit in self.model[::-1] if passes(visit, where, between)]
+        assert list(walk_older(self.collection, limit, where, between)) == matching
+        if matching:
+            newer = list(walk_newer(self.collection, limit, matching[-1].id, where, between))
+            assert newer == matching[-2::-1]
+
+    @rule(patient=keys["patient"])
+    def find(self, patient: str) -> None:
+        found = [visit for visit in self.model if visit.patient == patient]
+        assert self.collection.find_all("patient", patient) == found
+        assert self.collection.find("patient", patient) == (found[-1] if found else None)
+        assert self.collection.count("patient", patient) == len(found)
+
+    @invariant()
+    def holds_the_same(self) -> None:
+        assert list(self.collection) == self.model
+        assert len(self.collection) == len(self.model)
+
+
+def walk_older(
+    collection: Collection[Visit], limit: int, where: dict[str, Any], between: dict[str, Bounds]
+) -> Iterator[Visit]:
+    page, more = collection.page(limit=limit, where=where, between=between)
+    yield from page
+    while more:
+        page, more = collection.page(limit=limit, after=page[-1].id, where=where, between=between)
+        yield from page
+
+
+def walk_newer(
+    collection: Collection[Visit], limit: int, start: str, where: dict[str, Any], between: dict[str, Bounds]
+) -> Iterator[Visit]:
+    more = True
+    while more:
+        page, more = collection.page(limit=limit, before=start, where=where, between=between)
+        yield from reversed(page)
+        start = page[0].id if page else start
+
+
+TestAgainstAList = AgainstAList.TestCase
+
+MANY = 6_000
+
+
+@pytest.fixture(scope="module", params=["rising", "shuffled"])
+def aged(request: pytest.FixtureRequest) -> tuple[Collection[Visit], list[Visit]]:
+    """Thousands of visits, with times that rise with arrival or do not, some of them moved and some removed."""
+    draw = random.Random(5)
+    times = list(range(MANY))
+    if request.param == "shuffled":
+        draw.shuffle(times)
+    many = [Visit(f"vis_{n}", f"pat_{n % 7}", "old" if n % 50 else "new", at) for n, at in enumerate(times)]
+    collection = filled(*many)
+    for visit in draw.sample(many, 300):
+        collection.update(visit, at=draw.randrange(MANY), patient="pat_moved")
+    removed = {visit.id for visit in [*draw.sample(many, 300), *many[2_000:4_000]]}
+    for each in removed:
+        collection.remove(each)
+    return collection, [visit for visit in many if visit.id not in removed]
+
+
+wide_bound = st.none() | st.integers(-10, MANY + 10)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    where=st.fixed_dictionaries(
+        {},
+        optional={
+            "patient": st.sampled_from(["pat_1", "pat_moved", "pat_none"]),
+            "status": st.sampled_from(["new", "old"]),
+        },
+    ),
+    between=st.fixed_dictionaries({"at": st.tuples(wide_bound, wide_bound)}),
+    limit=st.integers(1, 100),
+    way=st.sampled_from("ab-"),
+    position=st.floats(0, 1, exclude_max=True),
+)
+def test_pages_of_a_large_collection(
+    aged: tuple[Collection[Visit], list[Visit]],
+    where: dict[str, Any],
+    between: dict[str, Bounds],
+    limit: int,
+    way: str,
+    position: float,
+) -> None:
+    collection, model = aged
+    cursor = model[int(position * len(model))].id
+    after, before = (cursor if way == "a" else None), (cursor if way == "b" else None)
+    found = collection.page(limit=limit, after=after, before=before, where=where, between=between)
+    assert found == expected_page(model, limit, after, before, where, between)
+
+
+class TestCost:
+    """What a page costs is counted in objects looked at, so that it is the same on every machine."""
+
+    @pytest.fixture
+    def looked_at(self) -> list[str]:
+        return []
+
+    @pytest.fixture
+    def collection(self, looked_at: list[str]) -> Collection[Visit]:
+        """20,000 visits whose times rise with arrival, of which 20 are rare."""
+
+        def noted(visit: Visit, value: Any) -> Any:
+            looked_at.append(visit.id)
+            return value
+
+        collection: Collection[Visit] = Collection(
+            indexes={
+                "status": lambda visit: noted(visit, visit.status),
+                "patient": lambda visit: noted(visit, visit.patient),
+            },
+            ranges={"at": lambda visit: noted(visit, visit.at)},
+        )
+        for n in range(20_000):
+            collection.add(Visit(f"vis_{n}", f"pat_{n % 2}", "old" if n % 1_000 else "rare", n))
+        looked_at.clear()
+        return collection
+
+    def test_without_a_filter_none_but_those_of_the_page(
+        self, collection: Collection[Visit], looked_at: list[str]
+    ) -> None:
+        assert len(collection.page(limit=10, after="vis_9000")[0]) == 10
+        assert looked_at == []
+
+    def test_with_several_filters_the_smallest_is_walked(
+        self, collection: Collection[Visit], looked_at: list[str]
+    ) -> None:
+        assert collection.page(limit=10, where={"patient": "pat_1", "status": "rare"}) == ([], False)
+        assert len(set(looked_at)) <= 20
+
+    def test_a_narrow_range_is_collected(self, collection: Collection[Visit], looked_at: list[str]) -> None:
+        assert len(collection.page(limit=10, between={"at": (100, 150)})[0]) == 10
+        assert len(set(looked_at)) <= 50
+
+    @pytest.mark.parametrize("way", [{}, {"after": "vis_19000"}])
+    def test_what_arrived_long_after_the_range_is_passed_over(
+        self, collection: Collection[Visit], looked_at: list[str], way: dict[str, str]
+    ) -> None:
+        page = collection.page(limit=10, between={"at": (None, 10_000)}, **way)  # type: ignore[arg-type]
+        assert ids(page)[0] == "vis_9999"
+        assert len(set(looked_at)) <= 1_100
+
+    def test_what_arrived_long_before_the_range_is_passed_over(
+        self, collection: Collection[Visit], looked_at: list[str]
+    ) -> None:
+        page = collection.page(limit=10, between={"at": (10_000, None)}, before="vis_0")
+        assert ids(page)[-1] == "vis_10000"
+        assert len(set(looked_at)) <= 1_100

@@ -1,0 +1,41 @@
+"""Checks answers against the OpenAPI document that the mock serves."""
+
+import functools
+import re
+from typing import Any
+
+import httpx
+import jsonschema_rs
+
+from followup_mockserver.openapi import document
+
+
+@functools.cache
+def _operations() -> list[tuple[str, re.Pattern[str], dict[str, Any]]]:
+    return [
+        (method.upper(), re.compile(f"(?:/api)?{re.sub('{[^}]*}', '[^/]+', path)}"), operation)
+        for path, methods in document()["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+@functools.cache
+def _validator(operation: str, status: str) -> Any:
+    (described,) = (each for _, _, each in _operations() if each["operationId"] == operation)
+    schema = described["responses"][status]["content"]["application/json"]["schema"]
+    whole = {**schema, "components": document()["components"]}
+    return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+
+
+def check_answer(request: httpx.Request, response: httpx.Response) -> None:
+    """Assert that an answer to an operation is one that the contract describes."""
+    for method, path, described in _operations():
+        if request.method == method and path.fullmatch(request.url.path):
+            status = str(response.status_code)
+            assert status in described["responses"], f"{described['operationId']} answered {status}: {response.text}"
+            assert response.headers["content-type"] == "application/json"
+            for name in ("Request-Id", "Service-Version"):
+                assert response.headers.get(name), name
+            for error in _validator(described["operationId"], status).iter_errors(response.json()):
+                raise AssertionError(f"{described['operationId']} {status}: {error}")
+            return

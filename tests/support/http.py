@@ -1,0 +1,39 @@
+"""Raw requests to the mock."""
+
+from typing import Any
+
+import httpx
+
+
+class Api:
+    """Sends requests with a key, and gives the answers as they are."""
+
+    def __init__(self, http: httpx.Client, key: str | None) -> None:
+        self.http = http
+        self.key = key
+
+    def request(self, method: str, path: str, *, key: str | None = "", **request: Any) -> httpx.Response:
+        headers = dict(request.pop("headers", {}))
+        token = self.key if key == "" else key
+        if token is not None:
+            headers.setdefault("Authorization", f"Bearer {token}")
+        return self.http.request(method, path, headers=headers, **request)
+
+    def get(self, path: str, **request: Any) -> httpx.Response:
+        return self.request("GET", path, **request)
+
+    def post(self, path: str, json: Any = None, **request: Any) -> httpx.Response:
+        return self.request("POST", path, **({} if json is None else {"json": json}), **request)
+
+    def patch(self, path: str, json: Any = None, **request: Any) -> httpx.Response:
+        return self.request("PATCH", path, json=json, **request)
+
+    def delete(self, path: str, **request: Any) -> httpx.Response:
+        return self.request("DELETE", path, **request)
+
+
+def problem(response: httpx.Response) -> tuple[int, str | None, str | None]:
+    """Status, code and param of an error answer."""
+    error = response.json()["error"]
+    assert set(error) == {"type", "code", "message", "param"}
+    return response.status_code, error["code"], error["param"]
