@@ -15,9 +15,6 @@ from followup_mockserver.rules.deliveries import Outcome, Outgoing
 ATTEMPT_TIMEOUT = 10.0
 """Seconds within which an endpoint has to answer (specification, section 8)."""
 
-_MOST_OF_AN_ANSWER = 64 * 1024
-"""Bytes read of an answer's body, so that its connection can be used again; a longer one costs the connection."""
-
 
 class Sender:
     """Sends attempts; each thread that does has connections of its own."""
@@ -56,11 +53,9 @@ class Sender:
                 preload_content=False,
             )
             status = int(response.status)
-            _finish_reading(response)
-        except urllib3.exceptions.TimeoutError:
-            return None, _TOO_LATE
+            _leave(response)
         except Exception as error:  # noqa: BLE001 - an attempt fails, the mock does not
-            return None, f"No answer ({_kind(error)})."
+            return None, _TOO_LATE if _is_timeout(error) else f"No answer ({_kind(error)})."
         return status, None if 200 <= status < 300 else f"HTTP status {status}."
 
     def _pool(self) -> urllib3.PoolManager:
@@ -75,15 +70,18 @@ class Sender:
 _TOO_LATE = f"No answer within {ATTEMPT_TIMEOUT:g} s."
 
 
-def _finish_reading(response: Any) -> None:
-    """Read what is there of the body; the answer counts by its status alone."""
-    try:
-        if len(response.read(_MOST_OF_AN_ANSWER)) < _MOST_OF_AN_ANSWER:
-            response.release_conn()
-            return
-    except Exception:  # noqa: BLE001, S110 - the status has arrived, and that is the answer
-        pass
-    response.close()
+def _leave(response: Any) -> None:
+    """Keep the connection if the answer has no body. One that has is not waited for: it might never end."""
+    if response.length_remaining == 0:
+        response.release_conn()
+    else:
+        response.close()
+
+
+def _is_timeout(error: Exception) -> bool:
+    # urllib3 counts a refused connection among the time-outs.
+    refused = isinstance(error, urllib3.exceptions.NewConnectionError)
+    return isinstance(error, urllib3.exceptions.TimeoutError) and not refused
 
 
 def _kind(error: BaseException) -> str:

@@ -1,0 +1,197 @@
+"""The control API over HTTP."""
+
+from typing import Any
+
+import pytest
+from support.http import Api, problem
+
+from followup import FollowUp
+from followup_mockserver import MockService
+
+
+def test_health(api: Api) -> None:
+    assert api.get("/_mock/health", key=None).json() == {"status": "ok"}
+
+
+def test_the_clock(api: Api) -> None:
+    assert api.get("/_mock/clock").json() == {"now": "2026-09-28T12:00:00.000Z", "frozen": True}
+    moved = api.post("/_mock/clock/advance", {"seconds": 90}).json()
+    assert moved == {"now": "2026-09-28T12:01:30.000Z", "ran": 0, "jobs": []}
+    moved = api.post("/_mock/clock/advance", {"to": "2026-09-28T13:00:00+00:00"}).json()
+    assert moved["now"] == "2026-09-28T13:00:00.000Z"
+    assert problem(api.post("/_mock/clock/advance", {"seconds": -1})) == (400, "parameter_invalid", "seconds")
+    assert problem(api.post("/_mock/clock/advance", {"sec": 1})) == (400, "parameter_unknown", "sec")
+    assert problem(api.post("/_mock/clock/advance", {"to": "x"})) == (400, "parameter_invalid", "to")
+
+
+def test_jobs_reminders_and_messages(api: Api, client: FollowUp) -> None:
+    made = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-29T12:00:00Z")
+    due = {"appointment": made.id, "patient": made.patient, "sendAt": "2026-09-29T09:00:00.000Z"}
+    assert api.get("/_mock/reminders").json()["data"][1] == due
+    assert api.get("/_mock/reminders?appointment=apt_none").json() == {"data": []}
+    job = {"at": "2026-09-28T12:00:00.000Z", "kind": "reminder", "about": made.id}
+    assert api.get("/_mock/clock/jobs").json()["data"][0] == job
+    stepped = api.post("/_mock/clock/step").json()
+    assert (stepped["ran"], stepped["jobs"]) == (1, [{**job, "outcome": "sent"}])
+    (message,) = api.get(f"/_mock/messages?patient={made.patient}").json()["data"]
+    assert set(message) == {"patient", "phone", "kind", "text", "sentAt", "about"}
+    assert (message["kind"], message["about"], message["sentAt"]) == ("reminder", made.id, "2026-09-28T12:00:00.000Z")
+    assert api.get("/_mock/messages?patient=pat_none").json() == {"data": []}
+
+
+def test_doctors_and_patients(api: Api, client: FollowUp) -> None:
+    doctor = api.post("/_mock/doctors", {"fullName": "Dra. X", "licenseNumber": "1", "externalId": "D-9"}).json()
+    assert client.doctors.retrieve(doctor["id"]).license_number == "1"
+    assert api.patch(f"/_mock/doctors/{doctor['id']}", {"active": False}).json()["active"] is False
+    assert problem(api.patch("/_mock/doctors/doc_none", {"active": False})) == (404, "resource_missing", "id")
+    assert problem(api.post("/_mock/doctors", {})) == (400, "parameter_missing", "fullName")
+    patient = client.patients.create(phone="+5491155550000")
+    changed = api.patch(f"/_mock/patients/{patient.id}", {"optedOut": True, "stage": "lost"}).json()
+    assert (changed["optedOut"], changed["stage"]) == (True, "lost")
+    assert problem(api.patch(f"/_mock/patients/{patient.id}", {"stage": "x"})) == (400, "parameter_invalid", "stage")
+
+
+def test_intake_requests(api: Api, client: FollowUp) -> None:
+    made = client.intake_requests.create(patient={"dni": "1"})
+    body = {
+        "patient": {"fullName": "Ana", "phone": "+5491155550000"},
+        "coverage": {"insurer": "x"},
+        "address": "y",
+        "requestedService": "z",
+    }
+    assert api.post(f"/_mock/intake_requests/{made.id}/answer", body).json()["status"] == "ready"
+    assert api.post(f"/_mock/intake_requests/{made.id}/load").json()["status"] == "loaded"
+    other = client.intake_requests.create(patient={"dni": "2"})
+    discarded = api.post(f"/_mock/intake_requests/{other.id}/discard", {"reason": "twice"}).json()
+    assert (discarded["status"], discarded["discardReason"]) == ("discarded", "twice")
+    assert problem(api.post(f"/_mock/intake_requests/{other.id}/load"))[0] == 400
+
+
+def test_organizations_and_keys(api: Api) -> None:
+    made = api.post(
+        "/_mock/organizations",
+        {
+            "name": "Lab",
+            "serviceLines": ["network"],
+            "livemode": True,
+            "keys": [{"name": "ci", "scopes": ["patients:read"]}],
+        },
+    ).json()
+    (key,) = made["keys"]
+    assert set(key) == {"name", "value", "prefix", "scopes", "revoked", "expiresAt"}
+    assert made["organization"]["name"] == "Lab"
+    assert made["organization"]["serviceLines"] == ["network"]
+    account = api.get("/v1/account", key=key["value"]).json()
+    assert (account["name"], account["livemode"]) == ("Lab", True)
+    assert len(api.get("/v1/doctors", key=api.key).json()["data"]) == 4
+    more = api.post("/_mock/api_keys", {"name": "more"}, key=key["value"]).json()
+    assert api.get("/v1/account", key=more["value"]).json()["id"] == account["id"]
+    api.patch(f"/_mock/api_keys/{more['value']}", {"revoked": True}, key=key["value"])
+    assert api.get("/v1/account", key=more["value"]).status_code == 401
+    changed = api.patch("/_mock/organization", {"name": "Lab 2", "reminderHours": [1]}, key=key["value"]).json()
+    assert changed["name"] == "Lab 2"
+    assert problem(api.post("/_mock/api_keys", {"scopes": ["x"]})) == (400, "parameter_invalid", "scopes[0]")
+    assert problem(api.patch("/_mock/organization", {"timeZone": "x"})) == (400, "parameter_invalid", "timeZone")
+
+
+def test_faults(api: Api) -> None:
+    fault = {"operation": "patients.create", "kind": "status", "status": 429, "times": 2, "retryAfter": 7}
+    assert api.post("/_mock/faults", fault).json()["retryAfter"] == 7
+    assert [each["times"] for each in api.get("/_mock/faults").json()["data"]] == [2]
+    answer = api.post("/v1/patients", {"phone": "+5491155550000"})
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
+    assert api.get("/v1/patients").json()["data"] == []
+    assert api.delete("/_mock/faults").json() == {"status": "ok"}
+    assert api.post("/v1/patients", {"phone": "+5491155550000"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("change", "param"),
+    [
+        ({"operation": "patients.eat"}, "operation"),
+        ({"kind": "explode"}, "kind"),
+        ({"status": 200}, "status"),
+        ({"times": -1}, "times"),
+        ({"probability": 2}, "probability"),
+        ({"when": "never"}, "when"),
+    ],
+)
+def test_a_wrong_fault_is_named(api: Api, change: Any, param: str) -> None:
+    fault = {"operation": "*", "kind": "status", **change}
+    assert problem(api.post("/_mock/faults", fault)) == (400, "parameter_invalid", param)
+
+
+def test_a_fault_after_the_work_hides_that_it_was_done(api: Api, client: FollowUp) -> None:
+    api.post("/_mock/faults", {"operation": "*", "kind": "status", "status": 500, "when": "after", "skip": 1})
+    assert api.get("/v1/patients").status_code == 200
+    assert api.post("/v1/patients", {"phone": "+5491155550000"}).status_code == 500
+    assert len(api.get("/v1/patients").json()["data"]) == 1
+
+
+def test_the_journal_newest_first_and_without_telling(api: Api) -> None:
+    api.post("/v1/patients", {"phone": "+5491155550000"}, headers={"Idempotency-Key": "k-1"})
+    api.get("/v1/patients?phone=%2B5491155550000")
+    api.get("/v1/account", key="fu_test_wrong")
+    journal = api.get("/_mock/requests").json()["data"]
+    assert [each["operation"] for each in journal] == ["account.retrieve", "patients.list", "patients.create"]
+    assert [each["status"] for each in journal] == [401, 200, 200]
+    assert journal[2] == {
+        "operation": "patients.create",
+        "method": "POST",
+        "path": "/v1/patients",
+        "status": 200,
+        "requestId": journal[2]["requestId"],
+        "idempotencyKey": "k-1",
+        "at": "2026-09-28T12:00:00.000Z",
+    }
+    assert "5555" not in str(journal)
+    assert "fu_test" not in str(journal)
+
+
+def test_trigger_and_deliveries(api: Api, client: FollowUp) -> None:
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    assert len(api.get("/_mock/trigger").json()) == 13
+    (sent,) = api.post("/_mock/trigger", {"type": "order.issued"}).json()["data"]
+    assert sent["eventType"] == "order.issued"
+    assert problem(api.post("/_mock/trigger", {"type": "x"})) == (400, "parameter_invalid", "type")
+    again = api.post(f"/_mock/webhook_deliveries/{sent['id']}/resend").json()
+    assert (again["id"], again["attempts"]) == (sent["id"], 1)
+    (attempt,) = api.get(f"/_mock/webhook_deliveries/{sent['id']}/attempts").json()["data"]
+    assert (attempt["number"], attempt["trigger"]) == (1, "manual")
+    assert problem(api.post("/_mock/webhook_deliveries/whd_none/resend"))[0] == 404
+
+
+def test_reset_of_an_organization_leaves_the_others(api: Api, client: FollowUp, service: MockService) -> None:
+    key = service.create_organization().keys[0].value
+    api.post("/v1/patients", {"phone": "+5491155550000"}, key=key)
+    client.patients.create(phone="+5491155550000")
+    api.post("/_mock/reset", key=key)
+    assert api.get("/v1/patients", key=key).json()["data"] == []
+    assert len([*client.patients.list()]) == 1
+    api.post("/_mock/reset", key=None)
+    assert [*client.patients.list()] == []
+    assert api.get("/v1/patients", key=key).status_code == 401
+
+
+def test_a_key_that_nobody_has_is_refused(api: Api) -> None:
+    assert problem(api.get("/_mock/clock", key="fu_test_wrong"))[0] == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Host": "followup.mock", "Origin": "http://followup.mock:1"},
+    ],
+)
+def test_a_web_page_cannot_drive_it(api: Api, headers: dict[str, str]) -> None:
+    assert problem(api.post("/_mock/reset", headers=headers))[0:2] == (403, "foreign_origin")
+
+
+def test_unknown_paths_and_methods(api: Api) -> None:
+    assert problem(api.get("/_mock/nothing"))[0] == 404
+    assert problem(api.delete("/_mock/clock"))[0] == 405
+    assert problem(api.get("/_mock/messages?wait=1000")) == (400, "parameter_invalid", "wait")
+    assert problem(api.get("/_mock/messages?paint=1")) == (400, "parameter_unknown", "paint")

@@ -1,0 +1,358 @@
+"""Webhooks: who gets what, signed how, and tried when (specification, sections 3 and 6.2)."""
+
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from support.http import Api, problem
+from support.receivers import Inbox, listening
+
+from followup import FollowUp, WebhookDelivery, WebhookEndpoint, construct_event
+from followup_mockserver import MockService
+
+URL = "https://clinic.example/hooks"
+SINCE_FIRST = [timedelta(minutes=m) for m in (0, 1, 6, 36, 156, 456, 1056, 2496, 3936)]
+"""The column "time since first" of the specification's table, in minutes; the last two by its column of waits."""
+
+
+@pytest.fixture
+def inbox(service: MockService) -> Inbox:
+    inbox = Inbox()
+    service.mount(URL, inbox.receive)
+    return inbox
+
+
+@pytest.fixture
+def endpoint(client: FollowUp) -> WebhookEndpoint:
+    return client.webhook_endpoints.create(url=URL, enabled_events=["patient.upserted"], description="ours")
+
+
+def create_patient(client: FollowUp, number: int = 0) -> None:
+    client.patients.create(phone=f"+54911555500{number:02}", full_name="Ana Pérez")
+
+
+def only_delivery(client: FollowUp) -> WebhookDelivery:
+    (delivery,) = client.webhook_deliveries.list()
+    return delivery
+
+
+class TestEndpoints:
+    def test_section_4_the_secret_is_shown_once(self, client: FollowUp, api: Api, endpoint: WebhookEndpoint) -> None:
+        assert endpoint.secret
+        assert endpoint.secret.startswith("whsec_")
+        assert (endpoint.status, endpoint.description) == ("enabled", "ours")
+        assert "secret" not in api.get(f"/v1/webhook_endpoints/{endpoint.id}").json()
+        assert "secret" not in api.get("/v1/webhook_endpoints").json()["data"][0]
+        assert "secret" not in api.patch(f"/v1/webhook_endpoints/{endpoint.id}", {"description": None}).json()
+
+    @pytest.mark.parametrize(
+        ("body", "param"),
+        [
+            ({"enabledEvents": ["*"]}, "url"),
+            ({"url": "http://clinic.example", "enabledEvents": ["*"]}, "url"),
+            ({"url": "ftp://x", "enabledEvents": ["*"]}, "url"),
+            ({"url": "https://", "enabledEvents": ["*"]}, "url"),
+            ({"url": "x", "enabledEvents": ["*"]}, "url"),
+            ({"url": URL}, "enabledEvents"),
+            ({"url": URL, "enabledEvents": []}, "enabledEvents"),
+            ({"url": URL, "enabledEvents": "*"}, "enabledEvents"),
+            ({"url": URL, "enabledEvents": ["visit.completed", "visit.done"]}, "enabledEvents[1]"),
+        ],
+    )
+    def test_section_8_a_wrong_field_is_named(self, api: Api, body: Any, param: str) -> None:
+        status, _, where = problem(api.post("/v1/webhook_endpoints", body))
+        assert (status, where) == (400, param)
+
+    def test_http_is_for_loopback_and_only_where_it_is_allowed(self, api: Api) -> None:
+        body = {"url": "http://127.0.0.1:9/hooks", "enabledEvents": ["*"]}
+        assert api.post("/v1/webhook_endpoints", body).status_code == 200
+        strict = MockService()
+        with pytest.raises(Exception, match="url"):
+            strict.client().webhook_endpoints.create(url=body["url"], enabled_events=["*"])  # type: ignore[arg-type]
+
+    def test_section_4_delete_removes_history_and_pending(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        create_patient(client)
+        deleted = client.webhook_endpoints.delete(endpoint.id)
+        assert (deleted.id, deleted.object, deleted.deleted) == (endpoint.id, "webhook_endpoint", True)
+        assert service.advance(days=3).ran == 0
+        assert inbox.requests == []
+        assert [*client.webhook_deliveries.list()] == []
+        assert [*client.webhook_endpoints.list()] == []
+
+    def test_section_3_disabling_cuts_what_is_pending(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        inbox.answer = lambda _: 500
+        create_patient(client)
+        service.advance()
+        paused = client.webhook_endpoints.update(endpoint.id, disabled=True)
+        assert paused.status == "disabled"
+        cut = only_delivery(client)
+        assert (cut.status, cut.next_attempt_at, cut.attempts) == ("failed", None, 1)
+        assert cut.last_error == "The endpoint was disabled."
+        create_patient(client, 1)
+        assert service.advance(days=3).ran == 0
+        client.webhook_endpoints.update(endpoint.id, disabled=False)
+        create_patient(client, 2)
+        assert service.advance().ran == 1
+
+    def test_ping_goes_out_whatever_is_subscribed(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        delivery = client.webhook_endpoints.ping(endpoint.id)
+        assert (delivery.event_type, delivery.status) == ("webhook.ping", "pending")
+        service.advance()
+        assert inbox.requests[0].headers["x-service-event-type"] == "webhook.ping"
+        assert client.webhook_deliveries.retrieve(delivery.id).status == "succeeded"
+
+    def test_a_disabled_endpoint_cannot_be_pinged(self, api: Api, client: FollowUp, endpoint: WebhookEndpoint) -> None:
+        client.webhook_endpoints.update(endpoint.id, disabled=True)
+        answer = api.post(f"/v1/webhook_endpoints/{endpoint.id}/ping")
+        assert problem(answer)[0:2] == (400, "webhook_endpoint_disabled")
+
+
+class TestAttempts:
+    def test_section_6_2_what_is_sent(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        create_patient(client)
+        (patient,) = client.patients.list()
+        service.advance()
+        (request,) = inbox.requests
+        delivery = only_delivery(client)
+        assert abs(int(request.headers["x-service-timestamp"]) - time.time()) < 5
+        assert request.headers["x-service-delivery-attempt"] == "1"
+        assert request.headers["x-service-event-type"] == "patient.upserted"
+        assert request.headers["user-agent"] == "Service-Webhooks/1.0"
+        assert request.headers["content-type"] == "application/json"
+        event = construct_event(request.content, request.headers, endpoint.secret or "")
+        assert (event.id, event.type, event.ref) == (delivery.id, "patient.upserted", patient.id)
+        assert (event.api_version, event.livemode) == ("2026-09-28", False)
+        assert event.occurred_at == service.clock.now
+        assert event.data["patient"]["id"] == patient.id
+        assert json.loads(request.content) == delivery.payload
+        assert (delivery.status, delivery.attempts, delivery.last_status_code) == ("succeeded", 1, 204)
+        assert delivery.delivered_at == service.clock.now
+        assert (delivery.next_attempt_at, delivery.last_error) == (None, None)
+        assert client.webhook_endpoints.retrieve(endpoint.id).last_delivered_at == service.clock.now
+
+    def test_section_6_2_the_nine_attempts(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        inbox.answer = lambda _: 500
+        create_patient(client)
+        started = service.clock.now
+        walked = service.advance(days=10)
+        assert walked.ran == 9
+        assert [each.at - started for each in walked.jobs] == SINCE_FIRST
+        assert [each.headers["x-service-delivery-attempt"] for each in inbox.requests] == list("123456789")
+        assert len({each.content for each in inbox.requests}) == 1
+        delivery = only_delivery(client)
+        assert (delivery.status, delivery.attempts, delivery.last_status_code) == ("failed", 9, 500)
+        assert delivery.next_attempt_at is None
+        attempts = service.attempts(delivery.id)
+        assert [each.at - started for each in attempts] == SINCE_FIRST
+        assert {each.trigger for each in attempts} == {"schedule"}
+        last_error = client.webhook_endpoints.retrieve(endpoint.id).last_error
+        assert last_error
+        assert (last_error.at - started, last_error.message) == (SINCE_FIRST[-1], "HTTP status 500.")
+        assert service.clock.now == started + timedelta(days=10)
+
+    def test_a_receiver_that_fails_eight_times_and_then_succeeds(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        inbox.answer = lambda number: 503 if number < 9 else 200
+        create_patient(client)
+        service.advance(days=2, hours=17, minutes=36)
+        delivery = only_delivery(client)
+        assert (delivery.status, delivery.attempts, delivery.last_error) == ("succeeded", 9, None)
+
+    def test_between_attempts_the_next_one_is_told(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        inbox.answer = lambda _: 404
+        create_patient(client)
+        service.advance()
+        delivery = only_delivery(client)
+        assert (delivery.status, delivery.last_error) == ("pending", "HTTP status 404.")
+        assert delivery.next_attempt_at == service.clock.now + timedelta(minutes=1)
+        assert [each.kind for each in service.jobs] == ["delivery"]
+
+    def test_nothing_is_sent_before_the_clock_is_moved(
+        self, client: FollowUp, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        create_patient(client)
+        assert inbox.requests == []
+        assert only_delivery(client).status == "pending"
+
+    def test_step_runs_exactly_the_next_job(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        inbox.answer = lambda _: 500
+        create_patient(client)
+        started = service.clock.now
+        assert [service.step().ran for _ in range(2)] == [1, 1]
+        assert service.clock.now - started == timedelta(minutes=1)
+        assert len(inbox.requests) == 2
+
+    def test_resend_is_one_more_attempt_at_once(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        inbox.answer = lambda number: 500 if number < 10 else 200
+        create_patient(client)
+        service.advance(days=10)
+        again = service.resend(only_delivery(client).id)
+        assert (again.status, again.attempts) == ("succeeded", 10)
+        assert [each.trigger for each in service.attempts(again.id)][-1] == "manual"
+
+    @pytest.mark.parametrize("kind", ["raises", "wsgi", "asgi"])
+    def test_receivers_in_process(
+        self, client: FollowUp, service: MockService, endpoint: WebhookEndpoint, kind: str
+    ) -> None:
+        seen: list[bytes] = []
+
+        def raises(_: httpx.Request) -> httpx.Response:
+            raise ValueError("Ana")
+
+        def wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+            seen.append(environ["wsgi.input"].read())
+            start_response("202 Accepted", [])
+            return [b""]
+
+        async def asgi(scope: Any, receive: Any, send: Any) -> None:
+            assert scope["type"] == "http"
+            seen.append((await receive())["body"])
+            await send({"type": "http.response.start", "status": 202, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+        service.mount(URL, {"raises": raises, "wsgi": wsgi, "asgi": asgi}[kind])
+        create_patient(client)
+        service.advance()
+        delivery = only_delivery(client)
+        if kind == "raises":
+            assert (delivery.status, delivery.last_error) == ("pending", "The receiver raised ValueError.")
+        else:
+            assert (delivery.status, delivery.last_status_code) == ("succeeded", 202)
+            assert json.loads(seen[0]) == delivery.payload
+
+    def test_a_handler_may_call_the_api(
+        self, client: FollowUp, service: MockService, endpoint: WebhookEndpoint
+    ) -> None:
+        def handler(request: httpx.Request) -> httpx.Response:
+            found = client.patients.retrieve(json.loads(request.content)["data"]["patient"]["id"])
+            if not found.external_id:
+                client.patients.update(found.id, external_id="mine")
+            return httpx.Response(204)
+
+        service.mount(URL, handler)
+        create_patient(client)
+        assert service.advance().ran == 2  # the change inside the handler is told too
+        assert next(iter(client.patients.list())).external_id == "mine"
+
+    def test_a_handler_that_moves_the_clock_is_told_and_nothing_hangs(
+        self, client: FollowUp, service: MockService, endpoint: WebhookEndpoint
+    ) -> None:
+        def handler(_: httpx.Request) -> httpx.Response:
+            service.advance()
+            return httpx.Response(204)
+
+        service.mount(URL, handler)
+        create_patient(client)
+        service.advance()
+        assert only_delivery(client).last_error == "The receiver raised RuntimeError."
+
+
+class TestSockets:
+    @pytest.mark.parametrize(
+        ("status", "outcome"), [(200, "succeeded"), (299, "succeeded"), (307, "pending"), (400, "pending")]
+    )
+    def test_section_6_2_any_2xx_succeeds_and_redirects_are_not_followed(
+        self, client: FollowUp, service: MockService, status: int, outcome: str
+    ) -> None:
+        inbox = Inbox(answer=lambda _: status)
+        with listening(inbox) as url:
+            client.webhook_endpoints.create(url=url, enabled_events=["*"])
+            create_patient(client)
+            service.advance()
+        assert len(inbox.requests) == 1
+        delivery = only_delivery(client)
+        assert (delivery.status, delivery.last_status_code) == (outcome, status)
+
+    def test_nobody_there_is_a_failed_attempt(self, client: FollowUp, service: MockService) -> None:
+        with listening(Inbox()) as url:
+            pass
+        client.webhook_endpoints.create(url=url, enabled_events=["*"])
+        create_patient(client)
+        service.advance()
+        delivery = only_delivery(client)
+        assert (delivery.status, delivery.last_status_code) == ("pending", None)
+        assert "ConnectionRefusedError" in (delivery.last_error or "")
+
+    def test_forward_to_takes_the_place_of_the_endpoints_url(self) -> None:
+        inbox = Inbox()
+        with listening(inbox) as url:
+            service = MockService(forward_to=url)
+            client = service.client()
+            endpoint = client.webhook_endpoints.create(url="https://production.example", enabled_events=["*"])
+            create_patient(client)
+            service.advance()
+            assert client.webhook_endpoints.retrieve(endpoint.id).url == "https://production.example"
+        construct_event(inbox.requests[0].content, inbox.requests[0].headers, endpoint.secret or "")
+
+
+class TestSubscriptions:
+    def test_section_6_2_each_endpoint_gets_what_it_subscribed_to(self, client: FollowUp) -> None:
+        everything = client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+        some = client.webhook_endpoints.create(url=URL, enabled_events=["appointment.created", "visit.completed"])
+        appointment = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-10-05T12:00:00Z")
+        client.appointments.update(appointment.id, start_at="2026-10-06T12:00:00Z")
+        client.appointments.update(appointment.id, type="x")
+        client.appointments.cancel(appointment.id)
+        client.appointments.cancel(appointment.id)
+
+        def types(endpoint: WebhookEndpoint) -> list[str]:
+            found = client.webhook_deliveries.list(webhook_endpoint=endpoint.id)
+            return [each.event_type for each in found][::-1]
+
+        assert types(everything) == [
+            "patient.upserted", "appointment.created", "appointment.rescheduled", "appointment.cancelled",
+        ]  # fmt: skip
+        assert types(some) == ["appointment.created"]
+        created = next(iter(client.webhook_deliveries.list(webhook_endpoint=some.id)))
+        assert created.payload["data"]["appointment"]["id"] == appointment.id
+        assert created.payload["data"]["patient"]["phone"] == "+5491155550000"
+        assert created.payload["ref"] == appointment.id
+        assert [*client.webhook_deliveries.list(status="succeeded")] == []
+
+    def test_nothing_that_changed_nothing_is_told(self, client: FollowUp, endpoint: WebhookEndpoint) -> None:
+        create_patient(client)
+        create_patient(client)
+        (patient,) = client.patients.list()
+        client.patients.update(patient.id, full_name="Ana Pérez")
+        assert only_delivery(client)
+
+    def test_all_13_types_can_be_triggered(self, client: FollowUp, service: MockService, inbox: Inbox) -> None:
+        client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+        assert len(service.trigger_types) == 13
+        for name in service.trigger_types:
+            (delivery,) = service.trigger(type=name)  # type: ignore[arg-type]
+            assert set(service.trigger_types[name]) <= set(delivery.payload["data"])
+        service.advance()
+        assert [each.headers["x-service-event-type"] for each in inbox.requests] == list(service.trigger_types)
+        (mine,) = service.trigger(type="order.issued", data={"x": 1})
+        assert mine.payload["data"] == {"x": 1}
+
+    def test_a_trigger_is_about_the_newest_fitting_object(self, client: FollowUp, service: MockService) -> None:
+        client.webhook_endpoints.create(url=URL, enabled_events=["appointment.cancelled"])
+        for day in (5, 6):
+            made = client.appointments.create(
+                patient={"phone": "+5491155550000"}, start_at=datetime(2026, 10, day, tzinfo=UTC)
+            )
+        (delivery,) = service.trigger(type="appointment.cancelled")
+        assert delivery.payload["ref"] == made.id

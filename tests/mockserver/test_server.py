@@ -1,0 +1,206 @@
+"""The mock on a socket: faults on the wire, other tools in the process, a server that starts and stops cleanly."""
+
+import socket
+import threading
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import freezegun
+import httpx
+import pytest
+import respx
+import time_machine
+from support.receivers import Inbox, listening
+from support.server import ScriptedServer, drip, hang
+
+from followup import APIConnectionError, FollowUp
+from followup_mockserver import MockServer
+
+
+def send_raw(server: MockServer, data: bytes) -> bytes:
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        connection.sendall(data)
+        received = b""
+        while chunk := connection.recv(65536):
+            received += chunk
+        return received
+
+
+GET_ACCOUNT = b"GET /v1/account HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer fu_test_mock\r\n\r\n"
+
+
+class TestFaultsOnTheWire:
+    def test_a_disconnect_sends_not_a_byte(self, server: MockServer) -> None:
+        server.add_fault(operation="*", kind="disconnect")
+        assert send_raw(server, GET_ACCOUNT) == b""
+
+    def test_a_truncated_answer_is_shorter_than_it_says(self, server: MockServer) -> None:
+        server.add_fault(operation="*", kind="truncate", when="after")
+        head, _, body = send_raw(server, GET_ACCOUNT).partition(b"\r\n\r\n")
+        assert b"200 OK" in head
+        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        assert 0 < len(body) < length
+
+    @pytest.mark.parametrize("kind", ["disconnect", "truncate"])
+    @pytest.mark.parametrize("when", ["before", "after"])
+    def test_a_retry_does_not_do_it_twice(self, server: MockServer, kind: Any, when: Any) -> None:
+        server.add_fault(operation="treatments.create", kind=kind, when=when)
+        with server.client() as client:
+            made = client.treatments.create(patient={"phone": "+5491155550000"}, name="x")
+            assert [each.id for each in client.treatments.list()] == [made.id]
+        statuses = [each.status for each in server.requests if each.operation == "treatments.create"]
+        assert len(statuses) == 2
+
+    def test_without_retries_the_caller_is_told(self, server: MockServer) -> None:
+        server.add_fault(operation="*", kind="disconnect")
+        with server.client(max_retries=0) as client, pytest.raises(APIConnectionError) as caught:
+            client.account.retrieve()
+        assert caught.value.was_sent == "maybe"
+
+
+class TestDeliveries:
+    def test_a_hanging_endpoint_delays_no_other(self, server: MockServer) -> None:
+        inbox = Inbox()
+        with ScriptedServer() as hanging, listening(inbox) as url, server.client() as client:
+            hanging.script = [hang(hanging.released)]
+            client.webhook_endpoints.create(url=hanging.url, enabled_events=["*"])
+            client.webhook_endpoints.create(url=url, enabled_events=["*"])
+            started = time.monotonic()
+            for number in range(40):
+                client.patients.create(phone=f"+54911555500{number:02}")
+            assert len(server.deliveries_of(status="succeeded", wait=5, seen=39)) == 40
+            assert time.monotonic() - started < 5
+            assert len(inbox.requests) == 40
+            assert {each.status for each in server.deliveries} == {"succeeded", "pending"}
+
+    def test_a_handler_may_call_the_api_over_http(self, server: MockServer) -> None:
+        inbox = Inbox()
+        with listening(inbox) as url, server.client() as client:
+
+            def answer(_: int) -> int:
+                return 204 if client.account.retrieve().id else 500
+
+            inbox.answer = answer
+            client.webhook_endpoints.create(url=url, enabled_events=["patient.upserted"])
+            for number in range(20):
+                client.patients.create(phone=f"+54911555500{number:02}")
+            assert len(server.deliveries_of(status="succeeded", wait=5, seen=19)) == 20
+
+    def test_advance_waits_for_what_is_under_way(self, server: MockServer) -> None:
+        inbox = Inbox(answer=lambda _: 500)
+        with listening(inbox) as url, server.client() as client:
+            client.webhook_endpoints.create(url=url, enabled_events=["*"])
+            client.patients.create(phone="+5491155550000")
+            server.advance(days=3)
+            (delivery,) = client.webhook_deliveries.list()
+        assert (delivery.status, delivery.attempts) == ("failed", 9)
+        assert [each.headers["x-service-delivery-attempt"] for each in inbox.requests] == list("123456789")
+
+    def test_an_answer_counts_by_its_status_and_its_body_is_not_waited_for(self, server: MockServer) -> None:
+        with ScriptedServer() as slow, server.client() as client:
+            slow.script = [drip(slow.released)]
+            client.webhook_endpoints.create(url=slow.url, enabled_events=["*"])
+            client.patients.create(phone="+5491155550000")
+            assert server.deliveries_of(status="succeeded", wait=5)
+
+    def test_reset_while_an_attempt_is_under_way_revives_nothing(self, server: MockServer) -> None:
+        release, arrived = threading.Event(), threading.Event()
+
+        def slow(_: httpx.Request) -> httpx.Response:
+            arrived.set()
+            release.wait(5)
+            return httpx.Response(500)
+
+        server.mount("https://clinic.example", slow)
+        with server.client() as client:
+            client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+            client.patients.create(phone="+5491155550000")
+            assert arrived.wait(5)
+            server.reset()
+            release.set()
+            assert server.advance(days=3).ran == 0
+            assert (server.deliveries, server.jobs) == ([], [])
+
+
+class TestOtherToolsInTheProcess:
+    def deliver(self, server: MockServer, client: FollowUp) -> list[httpx.Request]:
+        inbox = Inbox()
+        with listening(inbox) as url:
+            client.webhook_endpoints.create(url=url, enabled_events=["*"])
+            client.patients.create(phone="+5491155550000")
+            assert server.deliveries_of(status="succeeded", wait=5)
+        return inbox.requests
+
+    def deliver_and_wait(self) -> None:
+        """A webhook goes out, signed with the time that its receiver sees; and a timer runs."""
+        with MockServer(allow_http_webhooks=True) as server, server.client() as client:
+            (request,) = self.deliver(server, client)
+            assert int(request.headers["x-service-timestamp"]) == int(time.time())
+            server.update_organization(post_visit_hours=0.1 / 3600)
+            client.visits.create(patient={"phone": "+5491155550000"}, visited_at=datetime.now(UTC))
+            assert server.messages_to(wait=5)
+
+    def test_respx(self, server: MockServer) -> None:
+        with respx.mock(assert_all_called=False) as router, server.client() as client:
+            router.route(url__startswith=server.url).pass_through()
+            assert len(self.deliver(server, client)) == 1
+
+    def test_freezegun(self) -> None:
+        with freezegun.freeze_time("2026-09-28T12:00:00Z"):
+            self.deliver_and_wait()
+
+    def test_time_machine(self) -> None:
+        with time_machine.travel("2026-09-28T12:00:00Z", tick=False):
+            self.deliver_and_wait()
+
+    def test_proxy_variables(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, "http://127.0.0.1:9")
+        with MockServer(allow_http_webhooks=True) as server:
+            own = httpx.Client(trust_env=False)
+            with own, server.client(http_client=own) as client:
+                assert len(self.deliver(server, client)) == 1
+
+
+class TestStartAndStop:
+    def test_a_taken_port_is_an_error_at_once_and_leaves_no_thread(self, server: MockServer) -> None:
+        before = threading.active_count()
+        with pytest.raises(OSError, match="in use"):
+            MockServer(port=int(server.url.rsplit(":", 1)[1]))
+        assert threading.active_count() == before
+
+    @pytest.mark.parametrize(
+        ("options", "text"),
+        [
+            ({"rate_limit": -1}, "rate_limit"),
+            ({"start_time": "yesterday"}, "start_time"),
+            ({"start_time": datetime(2026, 1, 1)}, "start_time"),  # noqa: DTZ001
+            ({"forward_to": "http://clinic.example"}, "forward_to"),
+            ({"idempotency_hours": 0}, "idempotency_hours"),
+        ],
+    )
+    def test_a_bad_option_is_named(self, options: Any, text: str) -> None:
+        with pytest.raises(ValueError, match=text):
+            MockServer(**options)
+
+    def test_stopping_frees_the_port_and_the_threads(self) -> None:
+        before = threading.active_count()
+        with MockServer() as server, server.client() as client:
+            client.account.retrieve()
+            port = int(server.url.rsplit(":", 1)[1])
+        deadline = time.monotonic() + 2
+        while threading.active_count() > before and time.monotonic() < deadline:
+            threading.Event().wait(0.01)
+        assert threading.active_count() == before
+        with MockServer(port=port) as again:
+            assert httpx.get(f"{again.url}/_mock/health", trust_env=False).status_code == 200
+
+    def test_off_loopback_the_control_api_demands_a_token(self) -> None:
+        with MockServer(host="0.0.0.0") as server:
+            url = server.url.replace("0.0.0.0", "127.0.0.1")
+            assert httpx.get(f"{url}/_mock/clock", trust_env=False).status_code == 403
+            token = server.guard.token or ""
+            headers = {"Mock-Token": token}
+            assert httpx.get(f"{url}/_mock/clock", headers=headers, trust_env=False).status_code == 200

@@ -1,0 +1,178 @@
+"""What the service does later: reminders and messages, and the clock that is moved (specification, section 1)."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from followup import FollowUp
+from followup_mockserver import MockServer, MockService, ServiceError
+
+START = datetime(2026, 10, 1, 12, tzinfo=UTC)
+
+
+def book(client: FollowUp, **fields: Any) -> str:
+    patient = {"phone": "+5491155550000", "full_name": "Ana Pérez"}
+    return client.appointments.create(**{"patient": patient, "start_at": START, **fields}).id
+
+
+def waiting(service: MockService) -> list[timedelta]:
+    return [START - each.send_at for each in service.reminders]
+
+
+class TestReminders:
+    def test_section_1_scheduled_with_the_appointment_and_sent_in_time(
+        self, client: FollowUp, service: MockService
+    ) -> None:
+        appointment = book(client)
+        assert waiting(service) == [timedelta(hours=24), timedelta(hours=3)]
+        service.advance(to=START - timedelta(hours=24, seconds=1))
+        assert service.messages == []
+        service.advance(seconds=1)
+        (message,) = service.messages
+        assert (message.kind, message.about, message.phone) == ("reminder", appointment, "+5491155550000")
+        assert message.sent_at == START - timedelta(hours=24)
+        assert message.text == "Hola Ana. Le recordamos su turno del 01/10/2026 a las 09:00 en Clínica de prueba."
+        service.advance(to=START)
+        assert [each.kind for each in service.messages] == ["reminder", "reminder"]
+        assert service.reminders == []
+
+    def test_section_1_moved_with_it(self, client: FollowUp, service: MockService) -> None:
+        appointment = book(client)
+        client.appointments.update(appointment, start_at=START + timedelta(days=1))
+        assert waiting(service) == [timedelta(0), timedelta(hours=-21)]
+
+    @pytest.mark.parametrize("how", ["cancel", "visit"])
+    def test_section_1_removed_with_it(self, client: FollowUp, service: MockService, how: str) -> None:
+        appointment = book(client)
+        if how == "cancel":
+            client.appointments.cancel(appointment)
+        else:
+            client.visits.create(patient={"phone": "+5491155550000"}, visited_at=START, appointment=appointment)
+        assert service.reminders == []
+
+    def test_one_that_would_be_past_is_not_made(self, client: FollowUp, service: MockService) -> None:
+        book(client, start_at=service.clock.now + timedelta(hours=10))
+        assert [each.send_at - service.clock.now for each in service.reminders] == [timedelta(hours=7)]
+        book(client, start_at=service.clock.now + timedelta(hours=1))
+        assert len(service.reminders) == 1
+
+    def test_who_opted_out_meanwhile_gets_none(self, client: FollowUp, service: MockService) -> None:
+        book(client)
+        (patient,) = client.patients.list()
+        service.update_patient(patient.id, opted_out=True)
+        walked = service.advance(to=START)
+        assert {each.outcome for each in walked.jobs} == {"not sent: the patient asked for no messages"}
+        assert service.messages == []
+
+    def test_the_hours_are_the_organizations(self, client: FollowUp, service: MockService) -> None:
+        service.update_organization(
+            reminder_hours=[48, 2, 0.5], language="en", time_zone="Asia/Tokyo", name="Tokyo Clinic"
+        )
+        book(client)
+        assert waiting(service) == [timedelta(hours=48), timedelta(hours=2), timedelta(minutes=30)]
+        service.advance(to=START)
+        assert "01 October 2026 at 21:00 at Tokyo Clinic" in service.messages[0].text
+
+
+class TestPostVisit:
+    def test_section_1_some_hours_after_the_visit(self, client: FollowUp, service: MockService) -> None:
+        visit = client.visits.create(patient={"phone": "+5491155550000"}, visited_at=service.clock.now)
+        service.advance(hours=4)
+        (message,) = service.messages
+        assert (message.kind, message.about, message.sent_at) == ("post_visit", visit.id, service.clock.now)
+
+    def test_at_once_where_that_is_past(self, client: FollowUp, service: MockService) -> None:
+        client.visits.create(patient={"phone": "+5491155550000"}, visited_at="2026-09-01T12:00:00Z")
+        service.advance()
+        assert [each.kind for each in service.messages] == ["post_visit"]
+
+
+class TestClock:
+    def test_it_stands_where_it_was_started(self, service: MockService) -> None:
+        assert service.clock.now == datetime(2026, 9, 28, 12, tzinfo=UTC)
+        assert service.clock.frozen
+
+    def test_it_never_goes_back(self, service: MockService) -> None:
+        now = service.clock.now
+        with pytest.raises(ServiceError):
+            service.advance(seconds=-1)
+        assert service.advance(to=now - timedelta(days=1)).now == now
+
+    def test_a_running_clock_can_be_moved_forward_and_runs_on(self) -> None:
+        service = MockService()
+        assert not service.clock.frozen
+        before = datetime.now(UTC)
+        moved = service.advance(days=1)
+        assert timedelta(days=1) <= moved.now - before + timedelta(milliseconds=1) < timedelta(days=1, minutes=1)
+        assert service.clock.now >= moved.now
+
+    def test_jobs_run_in_time_order_each_at_its_own_time(self, client: FollowUp, service: MockService) -> None:
+        book(client)
+        client.visits.create(patient={"phone": "+5491155550000"}, visited_at=START - timedelta(hours=20))
+        walked = service.advance(days=10)
+        assert [each.kind for each in walked.jobs] == ["reminder", "post_visit", "reminder"]
+        assert [each.sent_at for each in service.messages] == [each.at for each in walked.jobs]
+        assert [each.at for each in walked.jobs] == sorted(each.at for each in walked.jobs)
+
+    @pytest.mark.parametrize("options", [{"seconds": float("inf")}, {"days": 10**9}, {"to": "x"}, {"to": "2026-01-01"}])
+    def test_nonsense_is_refused(self, service: MockService, options: Any) -> None:
+        with pytest.raises(ServiceError):
+            service.advance(**options)
+
+    def test_reset_begins_again(self, client: FollowUp, service: MockService) -> None:
+        book(client)
+        service.advance(days=1)
+        service.add_fault(operation="*", kind="status")
+        service.reset()
+        assert service.clock.now == datetime(2026, 9, 28, 12, tzinfo=UTC)
+        assert (service.faults, service.messages, service.reminders, service.requests) == ([], [], [], [])
+        assert [*client.patients.list()] == []
+        assert book(client).startswith("apt_")
+
+    def test_organizations_have_worlds_of_their_own(self, client: FollowUp, service: MockService) -> None:
+        other = service.create_organization(
+            name="Other", keys=[{"name": "a"}, {"name": "b", "scopes": ["patients:read"]}]
+        )
+        assert [key.name for key in other.keys] == ["a", "b"]
+        control = service.organization(other.keys[0].value)
+        control.advance(days=5)
+        assert control.clock.now - service.clock.now == timedelta(days=5)
+        book(service.client(api_key=other.keys[0].value))
+        assert (len(control.reminders), len(service.reminders)) == (0, 0)
+        control.reset()
+        assert control.clock.now == service.clock.now
+        assert [*service.client(api_key=other.keys[0].value).patients.list()] == []
+
+
+class TestServer:
+    def test_first_attempts_go_out_by_themselves_also_on_a_frozen_clock(self) -> None:
+        arrived = threading.Event()
+
+        def receive(_: httpx.Request) -> httpx.Response:
+            arrived.set()
+            return httpx.Response(204)
+
+        with MockServer(start_time="2026-09-28T12:00:00Z", allow_http_webhooks=True) as server:
+            server.mount("https://clinic.example", receive)
+            with server.client() as client:
+                client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+                client.patients.create(phone="+5491155550000")
+                assert arrived.wait(5)
+                server.advance()
+                (delivery,) = server.deliveries
+                assert (delivery.status, delivery.delivered_at) == ("succeeded", server.clock.now)
+
+    def test_a_running_clock_runs_what_falls_due(self) -> None:
+        with MockServer() as server, server.client() as client:
+            server.update_organization(post_visit_hours=0.2 / 3600)
+            client.visits.create(patient={"phone": "+5491155550000"}, visited_at=datetime.now(UTC))
+            assert [each.kind for each in server.messages_to(wait=5)] == ["post_visit"]
+
+    def test_wait_ends_when_something_comes(self) -> None:
+        with MockServer() as server, server.client() as client:
+            threading.Timer(0.1, lambda: client.account.retrieve()).start()
+            assert len(server.requests_of("account.retrieve", wait=10)) == 1
+            assert server.requests_of("account.retrieve", wait=0.01, seen=1)
