@@ -1,24 +1,33 @@
 """The clock of one world: real time, or a time that stands still and is moved by hand. It never goes back."""
 
+import importlib.util
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
+from types import ModuleType
+
+
+def _unpatched_time() -> ModuleType:
+    # freezegun replaces the functions of the one ``time`` that everybody imports, and may have done so before this
+    # module is imported. A second copy of the built-in module is out of its reach.
+    spec = importlib.util.find_spec(time.__name__)
+    assert spec is not None
+    assert spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    return copy
+
+
+_time = _unpatched_time()
 
 
 class RealTime:
-    """Elapsed real time, also while a test has frozen time in this process.
+    """Elapsed real time, also while a test has frozen time in this process."""
 
-    freezegun replaces the functions of ``time`` and every module's references to them. It does not look into
-    classes, so this one keeps the real function.
-    """
-
-    _monotonic: ClassVar[tuple[Callable[[], float]]] = (time.monotonic,)
-
-    @classmethod
-    def monotonic(cls) -> float:
+    @staticmethod
+    def monotonic() -> float:
         """Seconds from an arbitrary start, as ``time.monotonic`` gives them."""
-        return cls._monotonic[0]()
+        seconds: float = _time.monotonic()
+        return seconds
 
 
 class Clock:

@@ -22,6 +22,9 @@ Key = Hashable
 Numbers = Any
 """A SortedList of arrival numbers; a library without types."""
 
+_BLOCK = 1024
+"""Arrival numbers that share one record of the lowest and the highest value of a range."""
+
 
 class UnknownCursor(LookupError):
     """The object that a page should begin after, or end before, is not in the collection."""
@@ -62,16 +65,24 @@ class _Index(Generic[S]):
 
 
 class _Range(Generic[S]):
-    """Arrival numbers sorted by a value that has an order, such as a time."""
+    """Arrival numbers sorted by a value that has an order, such as a time.
 
-    __slots__ = ("_values", "value_of")
+    Times often rise with arrival, so whole blocks of neighbours lie outside of the bounds. The extremes of each block
+    let a walk pass over it in one step. They only widen: too wide costs a look, too narrow would lose objects.
+    """
+
+    __slots__ = ("_extremes", "_values", "value_of")
 
     def __init__(self, value_of: Callable[[S], Any]) -> None:
         self.value_of = value_of
         self._values: Any = SortedKeyList(key=lambda entry: entry[0])
+        self._extremes: dict[int, tuple[Any, Any]] = {}
 
     def add(self, value: Any, number: int) -> None:
         self._values.add((value, number))
+        block = number // _BLOCK
+        lowest, highest = self._extremes.get(block, (value, value))
+        self._extremes[block] = (min(lowest, value), max(highest, value))
 
     def remove(self, value: Any, number: int) -> None:
         self._values.remove((value, number))
@@ -79,6 +90,10 @@ class _Range(Generic[S]):
     def positions(self, low: Any, high: Any) -> tuple[int, int]:
         start = 0 if low is None else self._values.bisect_key_left(low)
         return start, max(start, len(self._values) if high is None else self._values.bisect_key_left(high))
+
+    def may_hold(self, block: int, low: Any, high: Any) -> bool:
+        lowest, highest = self._extremes[block]
+        return (low is None or highest >= low) and (high is None or lowest < high)
 
     def numbers_between(self, start: int, stop: int) -> Iterator[int]:
         return (number for _, number in self._values.islice(start, stop))
@@ -227,12 +242,34 @@ class Collection(Generic[S]):
         if narrow is not None:
             return self._from_range(narrow, cursor, backwards, where, between, wanted)
         found: list[int] = []
-        for number in _away_from(candidates, cursor, backwards):
+        for number in self._worth_a_look(candidates, cursor, backwards, between):
             if self._passes(self._objects[number], where, between):
                 found.append(number)
                 if len(found) == wanted:
                     break
         return found
+
+    def _worth_a_look(
+        self, numbers: Numbers, cursor: int | None, backwards: bool, between: Mapping[str, Bounds]
+    ) -> Iterator[int]:
+        """The numbers beyond the cursor, without the blocks in which nothing is within the bounds."""
+        if not between:
+            yield from _away_from(numbers, cursor, backwards)
+            return
+        looking_at: int | None = None
+        walk = _away_from(numbers, cursor, backwards)
+        while (number := next(walk, None)) is not None:
+            block = number // _BLOCK
+            if block != looking_at:
+                if not self._may_hold(block, between):
+                    far_end = (block + 1) * _BLOCK - 1 if backwards else block * _BLOCK
+                    walk = _away_from(numbers, far_end, backwards)
+                    continue
+                looking_at = block
+            yield number
+
+    def _may_hold(self, block: int, between: Mapping[str, Bounds]) -> bool:
+        return all(self._ranges[name].may_hold(block, low, high) for name, (low, high) in between.items())
 
     def _narrow_range(
         self, between: Mapping[str, Bounds], candidates: int, wanted: int
