@@ -30,6 +30,8 @@ class TestFrozen:
 
     def test_tells_utc_whatever_zone_it_was_given(self) -> None:
         clock = Clock(NOON.astimezone(timezone(timedelta(hours=-3))))
+        assert clock.now() == NOON
+        assert clock.now().tzinfo is UTC
         clock.move_to((NOON + HOUR).astimezone(timezone(timedelta(hours=5))))
         assert clock.now() == NOON + HOUR
         assert clock.now().tzinfo is UTC
@@ -110,6 +112,16 @@ class TestRunning:
         clock.release()
         assert target <= clock.now() < target + HOUR
         assert passes(clock.now)
+
+    def test_the_time_that_it_was_held_is_not_made_up_for(self) -> None:
+        clock = Clock()
+        clock.hold()
+        held_at = clock.now()
+        assert not passes(clock.now)
+        before = RealTime.monotonic()
+        clock.release()
+        ran = clock.now() - held_at
+        assert ran <= timedelta(seconds=RealTime.monotonic() - before)
 
 
 class TestUnderToolsThatStopTime:

@@ -316,6 +316,13 @@ def test_pages_of_a_large_collection(
     assert found == expected_page(model, limit, after, before, where, between)
 
 
+def test_a_range_loses_nothing_wherever_it_begins_and_ends() -> None:
+    collection = filled(*numbered(5_000))
+    for edge in range(2_000, 3_100):
+        assert ids(collection.page(limit=1, between={"at": (None, edge)})) == [f"vis_{edge - 1}"]
+        assert ids(collection.page(limit=1, between={"at": (edge, None)}, before="vis_0")) == [f"vis_{edge}"]
+
+
 class TestCost:
     """What a page costs is counted in objects looked at, so that it is the same on every machine."""
 
@@ -349,10 +356,12 @@ class TestCost:
         assert len(collection.page(limit=10, after="vis_9000")[0]) == 10
         assert looked_at == []
 
+    @pytest.mark.parametrize("names", [("patient", "status"), ("status", "patient")])
     def test_with_several_filters_the_smallest_is_walked(
-        self, collection: Collection[Visit], looked_at: list[str]
+        self, collection: Collection[Visit], looked_at: list[str], names: tuple[str, str]
     ) -> None:
-        assert collection.page(limit=10, where={"patient": "pat_1", "status": "rare"}) == ([], False)
+        wanted = {"patient": "pat_1", "status": "rare"}
+        assert collection.page(limit=10, where={name: wanted[name] for name in names}) == ([], False)
         assert len(set(looked_at)) <= 20
 
     def test_a_narrow_range_is_collected(self, collection: Collection[Visit], looked_at: list[str]) -> None:
