@@ -1,0 +1,110 @@
+"""``followup-mock``, as a person and as a CI job run it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from followup import FollowUp
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "followup_mockserver", *arguments]
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, check=False, timeout=30, env={**os.environ, **environment}
+    )
+
+
+def told(url: str, *arguments: str) -> Any:
+    result = run(*arguments, "--url", url)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    """A mock that runs as a process of its own, and what its env file says."""
+    env_file = tmp_path / "mock.env"
+    arguments = ("serve", "--port", "0", "--start-time", "2026-09-28T12:00:00Z", "--env-file", str(env_file))
+    with subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        lines = [process.stdout.readline() for _ in range(4)]
+        assert [line.split()[0] for line in lines] == ["base", "API", "dashboard", "contract"]
+        yield process, dict(line.split("=", 1) for line in env_file.read_text().splitlines())
+        process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_serve_from_start_to_stop(served: tuple[subprocess.Popen[str], dict[str, str]], number: signal.Signals) -> None:
+    process, env = served
+    url = env["FOLLOWUP_BASE_URL"]
+    assert run("wait", "--timeout", "5", "--url", url).returncode == 0
+    with FollowUp(base_url=url, api_key=env["FOLLOWUP_API_KEY"]) as client:
+        client.webhook_endpoints.create(url="https://127.0.0.1:9/hooks", enabled_events=["*"])
+        client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
+    started = time.monotonic()
+    process.send_signal(number)
+    assert process.wait(5) == 0
+    assert time.monotonic() - started < 1
+    assert process.stderr
+    assert "Traceback" not in process.stderr.read()
+
+
+def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
+    _, env = served
+    url = env["FOLLOWUP_BASE_URL"]
+    with FollowUp(base_url=url, api_key=env["FOLLOWUP_API_KEY"], max_retries=0) as client:
+        made = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
+        assert [each["appointment"] for each in told(url, "reminders")] == [made.id, made.id]
+        assert told(url, "clock")["now"] == "2026-09-28T12:00:00.000Z"
+        assert told(url, "advance", "1d12h")["now"] == "2026-09-30T00:00:00.000Z"
+        assert told(url, "advance", "2026-09-30T12:00:00Z")["ran"] == 1
+        assert [each["kind"] for each in told(url, "messages")] == ["reminder", "reminder"]
+        assert told(url, "requests")[0]["operation"] == "appointments.create"
+        client.webhook_endpoints.create(url="https://127.0.0.1:9/hooks", enabled_events=["*"])
+        assert told(url, "trigger", "order.issued", "--data", '{"x": 1}')[0]["eventType"] == "order.issued"
+        assert len(told(url, "trigger")) == 13
+        assert [each["eventType"] for each in told(url, "deliveries")] == ["order.issued"]
+        assert told(url, "fault", "patients.list", "--status", "503")[0]["status"] == 503
+        with pytest.raises(Exception, match="503"):
+            client.patients.list()
+        assert run("reset", "--url", url).returncode == 0
+        assert [*client.patients.list()] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("advance", "soon"), "give a distance such as"),
+        (("clock",), "no mock answers"),
+        (("trigger", "x", "--data", "{"), "--data is not JSON"),
+        (("wait", "--timeout", "0.1"), "no mock answered"),
+        (("serve", "--start-time", "yesterday"), "start-time must be"),
+        (("serve", "--forward-to", "http://clinic.example"), "forward-to must be"),
+        (("serve", "--host", "256.1.1.1"), "cannot listen"),
+        (("serve", "--port", "0", "--env-file", "/nowhere/mock.env"), "cannot write --env-file"),
+    ],
+)
+def test_what_goes_wrong_is_one_clear_line(arguments: tuple[str, ...], text: str) -> None:
+    result = run(*arguments, FOLLOWUP_BASE_URL="http://127.0.0.1:9")
+    assert result.returncode != 0
+    assert text in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_taken_port_is_one_clear_line(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
+    _, env = served
+    result = run("serve", "--port", env["FOLLOWUP_BASE_URL"].rsplit(":", 1)[1])
+    assert result.returncode != 0
+    assert "the port is taken" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1

@@ -1,0 +1,18 @@
+"""schemathesis plays every operation of the served contract, with valid and with wrong requests."""
+
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from followup_mockserver import MockService
+
+service = MockService(rate_limit=0, seed=1)
+schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", service.app)
+
+
+@schema.parametrize()
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+def test_no_request_breaks_the_contract(case: schemathesis.Case) -> None:
+    # What a schema cannot say, such as which phones can exist or which cursors do, may be refused.
+    headers = {"Authorization": f"Bearer {service.api_key}"}
+    case.call_and_validate(headers=headers, excluded_checks=[positive_data_acceptance])
