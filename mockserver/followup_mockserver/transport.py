@@ -22,7 +22,6 @@ class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._app = app
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        request.read()
         return call_wsgi(self._app, request)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -32,11 +31,12 @@ class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
 
 def call_wsgi(app: WSGIApp, request: httpx.Request) -> httpx.Response:
-    """What the application answers to a request whose body was read.
+    """What the application answers to a request.
 
     Raises:
         httpx.RemoteProtocolError: a fault dropped the connection.
     """
+    request.read()
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start_response(
