@@ -4,7 +4,7 @@ These are also the methods of ``MockService`` and ``MockServer``, where they act
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypedDict, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -40,6 +40,11 @@ from followup_mockserver.world import World
 from followup_mockserver.worlds import Worlds
 
 T = TypeVar("T")
+
+END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
+"""As far as the clock can be moved: it must be able to run on from there."""
+
+_TOO_FAR = "This is too far in the future."
 
 
 class KeyInput(TypedDict, total=False):
@@ -552,10 +557,9 @@ def _distance(seconds: float, minutes: float, hours: float, days: float) -> time
 
 
 def _later(now: datetime, distance: timedelta) -> datetime:
-    try:
-        return now + distance
-    except OverflowError:
-        raise invalid("parameter_invalid", "This is beyond the end of the calendar.", "seconds") from None
+    if distance > END_OF_TIME - now:
+        raise invalid("parameter_invalid", _TOO_FAR, "seconds")
+    return now + distance
 
 
 def checked_instant(value: datetime | str, param: str) -> datetime:
@@ -570,6 +574,8 @@ def checked_instant(value: datetime | str, param: str) -> datetime:
         instant = None
     if instant is None or instant.utcoffset() is None:
         raise invalid("parameter_invalid", "This must be a timestamp with an offset.", param)
+    if instant > END_OF_TIME:
+        raise invalid("parameter_invalid", _TOO_FAR, param)
     return instant
 
 

@@ -1,8 +1,6 @@
 """The machine-readable contract: OpenAPI 3.1, made from the table of operations (specification, section 9)."""
 
 import functools
-import inspect
-import re
 from typing import Any
 
 from followup.contract import SERVICE_VERSION
@@ -57,38 +55,27 @@ def document() -> Document:
 
 
 def _operation(operation: Operation, schemas: dict[str, Schema]) -> Document:
-    text = inspect.getdoc(operation.declaration.declared) or ""
+    description = operation.declaration.description
     described: Document = {
         "operationId": operation.name,
         "tags": [operation.group],
-        "summary": text.split("\n\n")[0].replace("\n", " "),
-        "description": _description(text),
-        "parameters": _parameters(operation, text),
+        "summary": description.split("\n\n")[0].replace("\n", " "),
+        "description": description,
+        "parameters": _parameters(operation),
         "responses": _responses(operation, schemas),
     }
     if operation.row.scope:
         described["x-scope"] = operation.row.scope
     if operation.row.line:
         described["x-service-line"] = "follow_up"
-    body = _request_body(operation, text)
+    body = _request_body(operation)
     if body is not None:
         described["requestBody"] = body
     return described
 
 
-def _description(text: str) -> str:
-    return re.split(r"\n(?:Args|Raises):\n", text)[0].strip()
-
-
-def _argument_texts(text: str) -> dict[str, str]:
-    """What the docstring says of each argument."""
-    section = re.search(r"Args:\n((?:    .*\n?)+)", text)
-    found = re.findall(r"    (\w+): ((?:.|\n        )*)", section[1]) if section else []
-    return {name: re.sub(r"\s+", " ", meaning).strip() for name, meaning in found}
-
-
-def _parameters(operation: Operation, text: str) -> list[Document]:
-    meanings = _argument_texts(text)
+def _parameters(operation: Operation) -> list[Document]:
+    meanings = operation.declaration.meanings
     parameters: list[Document] = []
     for parameter in operation.declaration.parameters:
         if parameter.place not in ("path", "query"):
@@ -115,13 +102,13 @@ def _header_parameter(name: str, description: str, schema: Schema) -> Document:
     return {"name": name, "in": "header", "required": False, "description": description, "schema": schema}
 
 
-def _request_body(operation: Operation, text: str) -> Document | None:
+def _request_body(operation: Operation) -> Document | None:
     if not operation.takes_body or (operation.body is not None and not operation.body.schema["properties"]):
         return None
     if operation.body is None:
         schema = _batch_schema(operation)
     else:
-        meanings = _argument_texts(text)
+        meanings = operation.declaration.meanings
         properties = {
             parameter.wire_name: {
                 **operation.body.schema["properties"][parameter.wire_name],

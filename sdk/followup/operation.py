@@ -111,6 +111,11 @@ class Parameter:
     encode: Encoder
 
 
+_SECTIONS = re.compile(r"\n(?:Args|Raises):\n")
+_ARGUMENTS = re.compile(r"Args:\n((?:    .*\n?)+)")
+_ARGUMENT = re.compile(r"    (\w+): ((?:.|\n        )*)")
+
+
 class Declaration:
     """What an operation's declaration says, read from its signature when it is first needed."""
 
@@ -134,6 +139,18 @@ class Declaration:
     def idempotent(self) -> bool:
         """Whether the operation takes an idempotency key."""
         return "idempotency_key" in self._signature
+
+    @functools.cached_property
+    def description(self) -> str:
+        """What the docstring says of the operation as a whole; its first paragraph is a summary."""
+        return _SECTIONS.split(inspect.getdoc(self.declared) or "")[0].strip()
+
+    @functools.cached_property
+    def meanings(self) -> dict[str, str]:
+        """What the docstring says of each parameter."""
+        section = _ARGUMENTS.search(inspect.getdoc(self.declared) or "")
+        found = _ARGUMENT.findall(section[1]) if section else []
+        return {name: " ".join(meaning.split()) for name, meaning in found}
 
     @functools.cached_property
     def returns(self) -> Any:

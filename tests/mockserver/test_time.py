@@ -117,7 +117,10 @@ class TestClock:
         assert [each.sent_at for each in service.messages] == [each.at for each in walked.jobs]
         assert [each.at for each in walked.jobs] == sorted(each.at for each in walked.jobs)
 
-    @pytest.mark.parametrize("options", [{"seconds": float("inf")}, {"days": 10**9}, {"to": "x"}, {"to": "2026-01-01"}])
+    @pytest.mark.parametrize(
+        "options",
+        [{"seconds": float("inf")}, {"days": 10**9}, {"to": "x"}, {"to": "2026-01-01"}, {"to": "9999-12-31T23:59:59Z"}],
+    )
     def test_nonsense_is_refused(self, service: MockService, options: Any) -> None:
         with pytest.raises(ServiceError):
             service.advance(**options)

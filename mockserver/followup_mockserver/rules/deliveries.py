@@ -209,9 +209,9 @@ def _after_failure(world: World, outgoing: Outgoing, now: datetime) -> dict[str,
 
 
 def _told(outcome: Outcome, changes: Mapping[str, Any]) -> str:
-    told = str(outcome.status_code) if outcome.error is None else outcome.error
+    told = outcome.error or str(outcome.status_code)
     next_at = changes.get("next_attempt_at")
-    return f"{told}, next attempt at {format_timestamp(next_at)}" if next_at else told
+    return f"{told} Next attempt at {format_timestamp(next_at)}." if next_at else told
 
 
 def data_of(fact: Fact) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from importlib.metadata import EntryPoint, entry_points
 import typer
 
 from followup import __version__
+from followup.cli.operations import add_operations
+from followup.cli.webhooks import webhooks
 
 app = typer.Typer(
     name="followup",
@@ -46,5 +48,7 @@ def _add(entry_point: EntryPoint) -> None:
 
 _HELP = {"demo": "See the whole thing work, on data of a file, without an account."}
 
+add_operations(app)
+app.add_typer(webhooks, name="webhooks")
 for each in entry_points(group=COMMANDS):
     _add(each)

@@ -1,0 +1,63 @@
+"""What the commands print: tables on a terminal, JSON Lines with ``--json`` or in a pipe."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from followup.models import Model
+from followup.wire import encode
+
+
+def fail(message: str) -> NoReturn:
+    """End the command with one clear line."""
+    sys.exit(f"followup: {message}")
+
+
+def show_one(result: Model, *, as_json: bool) -> None:
+    """Print an object."""
+    fields = encode(result)
+    if as_json or not sys.stdout.isatty():
+        _print_json(fields)
+        return
+    table = Table(show_header=False, show_edge=False)
+    for name, value in fields.items():
+        table.add_row(name, Text(_cell(value)))
+    Console().print(table)
+
+
+def show_many(results: Iterable[Model], *, as_json: bool) -> None:
+    """Print objects, each as it comes; a table waits for all of them."""
+    if as_json or not sys.stdout.isatty():
+        for result in results:
+            _print_json(encode(result))
+        return
+    rows = [encode(result) for result in results]
+    if not rows:
+        Console().print("Nothing.")
+        return
+    Console().print(table_of(rows, [name for name in rows[0] if name != "object"]))
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
+    """Rows as a table."""
+    table = Table(show_edge=False)
+    for column in columns:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
+    return table
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

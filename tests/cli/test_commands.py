@@ -1,0 +1,182 @@
+"""``followup``: every operation as a command, events from a file, and errors as one clear line."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from followup.client import GROUPS
+from followup_mockserver import MockServer
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(rate_limit=0) as running:
+        yield running
+
+
+class Shell:
+    """Runs the command against a server, in a directory of its own."""
+
+    def __init__(self, server: MockServer, directory: Path) -> None:
+        self.directory = directory
+        self.environment = {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key}
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", "from followup.cli import main; main()", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            cwd=self.directory,
+            env={**os.environ, **self.environment, "COLUMNS": "200", **environment},
+        )
+
+    def told(self, *arguments: str) -> list[Any]:
+        result = self.run(*arguments)
+        assert result.returncode == 0, result.stderr
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    def refused(self, *arguments: str, **environment: str) -> str:
+        result = self.run(*arguments, **environment)
+        assert result.returncode != 0
+        assert "Traceback" not in result.stderr
+        assert len(result.stderr.strip().splitlines()) == 1
+        return result.stderr
+
+
+@pytest.fixture
+def shell(server: MockServer, tmp_path: Path) -> Shell:
+    server.reset()
+    return Shell(server, tmp_path)
+
+
+def test_there_is_a_command_for_each_operation(shell: Shell) -> None:
+    listed = shell.run("--help").stdout
+    for group in GROUPS:
+        name = group.group.replace("_", "-")
+        assert name in listed
+        commands = shell.run(name, "--help").stdout
+        for operation in group.declarations():
+            assert operation.split(".")[1] in commands
+
+
+def test_objects_in_and_out(shell: Shell) -> None:
+    (patient,) = shell.told("patients", "create", "--phone", "+54 9 11 5555-0000", "--full-name", "Ana")
+    assert (patient["phone"], patient["fullName"]) == ("+5491155550000", "Ana")
+    assert shell.told("patients", "retrieve", patient["id"]) == [patient]
+    doctor = '{"external_id": "D-1"}'
+    (made,) = shell.told(
+        "appointments", "create", "--patient", patient["id"], "--start-at", "2030-01-01T10:00:00Z", "--doctor", doctor
+    )
+    assert made["doctor"]
+    assert shell.told("appointments", "cancel", made["id"], "--reason", "x")[0]["status"] == "cancelled"
+    (endpoint,) = shell.told(
+        "webhook-endpoints", "create", "--url", "https://x.example", "--enabled-events", "intake.ready",
+        "--enabled-events", "visit.completed",
+    )  # fmt: skip
+    assert endpoint["enabledEvents"] == ["intake.ready", "visit.completed"]
+    assert shell.told("webhook-endpoints", "update", endpoint["id"], "--disabled")[0]["status"] == "disabled"
+    assert shell.told("events", "create", '{"id": "1", "type": "order.issued", "data": {}}')[0]["status"] == "unhandled"
+
+
+def test_lists_and_their_pages(shell: Shell) -> None:
+    assert len(shell.told("doctors", "list", "--limit", "3")) == 3
+    assert len(shell.told("doctors", "list", "--limit", "3", "--all")) == 4
+    assert [each["active"] for each in shell.told("doctors", "list", "--no-active")] == [False]
+
+
+def test_the_set_up_is_checked(shell: Shell) -> None:
+    assert "In order: Clínica de prueba" in shell.run("account").stdout
+    assert "Check FOLLOWUP_API_KEY" in shell.refused("account", FOLLOWUP_API_KEY="wrong")
+    assert "set the environment variable FOLLOWUP_API_KEY" in shell.refused("account", FOLLOWUP_API_KEY="")
+    assert "Check FOLLOWUP_BASE_URL" in shell.refused("account", FOLLOWUP_BASE_URL="http://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("patients", "retrieve", "apt_1"), "begins with 'pat_'"),
+        (("patients", "retrieve", "pat_none"), "resource_missing"),
+        (("patients", "create", "--phone", "x"), "param phone"),
+        (("treatments", "create", "--name", "x", "--patient", "{"), "--patient is not JSON"),
+        (("events", "send", "nowhere.json"), "cannot read nowhere.json"),
+        (("webhooks", "verify", "body", "--headers", "headers"), "no secret"),
+    ],
+)
+def test_what_goes_wrong_is_one_clear_line(shell: Shell, arguments: tuple[str, ...], text: str) -> None:
+    assert text in shell.refused(*arguments)
+
+
+def event(number: int, **fields: Any) -> dict[str, Any]:
+    data = {"patient": {"phone": f"+54911555{number:05}"}, "visit": {"visitedAt": "2026-09-28T11:00:00Z"}}
+    return {"id": f"e-{number}", "type": "visit.completed", "data": data, **fields}
+
+
+class TestSend:
+    def test_json_lines_in_batches_and_again(self, shell: Shell, server: MockServer) -> None:
+        (shell.directory / "events.jsonl").write_text("\n".join(json.dumps(event(number)) for number in range(250)))
+        first = shell.run("events", "send", "events.jsonl")
+        assert first.returncode == 0, first.stderr
+        assert "processed" in first.stderr
+        assert "250" in first.stderr
+        assert len([each for each in server.requests if each.operation == "events.create"]) == 3
+        assert "duplicate" in shell.run("events", "send", "events.jsonl").stderr
+        with server.client() as client:
+            assert len([*client.visits.list(limit=100)]) == 250
+
+    def test_csv(self, shell: Shell, server: MockServer) -> None:
+        (shell.directory / "events.csv").write_text(
+            "id,type,occurredAt,data.patient.phone,data.visit.visitedAt\n"
+            "1,visit.completed,2026-09-28T12:00:00Z,+54 9 11 5555-0000,2026-09-28T11:00:00Z\n"
+        )
+        assert shell.run("events", "send", "events.csv").returncode == 0
+        with server.client() as client:
+            (visit,) = client.visits.list()
+            assert client.patients.retrieve(visit.patient).phone == "+5491155550000"
+
+    def test_what_is_refused_goes_to_a_file_with_the_reason(self, shell: Shell, server: MockServer) -> None:
+        cancel = {"id": "late", "type": "appointment.cancelled", "data": {"appointment": {"externalId": "A-1"}}}
+        events = [event(1), event(2, type="visit.done"), cancel]
+        (shell.directory / "events.json").write_text(json.dumps(events))
+        result = shell.run("events", "send", "events.json")
+        assert result.returncode != 0
+        assert "2 events were refused" in result.stderr
+        lines = (shell.directory / "events.json.refused.jsonl").read_text().splitlines()
+        refused = {json.loads(line)["event"]["id"]: json.loads(line)["error"] for line in lines}
+        assert set(refused) == {"e-2", "late"}
+        assert "type" in refused["e-2"]
+        attempts = [each for each in server.requests if each.operation == "events.create"]
+        assert len(attempts) > 1
+
+
+def test_a_stored_webhook_is_verified(shell: Shell, server: MockServer) -> None:
+    received: list[httpx.Request] = []
+
+    def receive(request: httpx.Request) -> httpx.Response:
+        received.append(request)
+        return httpx.Response(204)
+
+    server.mount("https://clinic.example", receive)
+    with server.client() as client:
+        endpoint = client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+        client.patients.create(phone="+5491155550000")
+        server.advance()
+    (request,) = received
+    (shell.directory / "body").write_bytes(request.content)
+    (shell.directory / "headers").write_text(json.dumps(dict(request.headers)))
+    (shell.directory / "lines").write_text("".join(f"{name}: {value}\n" for name, value in request.headers.items()))
+    secret = endpoint.secret or ""
+    for headers in ("headers", "lines"):
+        result = shell.run("webhooks", "verify", "body", "--headers", headers, FOLLOWUP_WEBHOOK_SECRET=secret)
+        assert "Genuine: patient.upserted" in result.stdout
+    told = shell.refused("webhooks", "verify", "body", "--headers", "headers", FOLLOWUP_WEBHOOK_SECRET="whsec_wrong")
+    assert "wrong signature" in told
+    assert secret not in told
