@@ -3,6 +3,7 @@
 These are also the methods of ``MockService`` and ``MockServer``, where they act on the default organization.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypedDict, TypeVar
@@ -20,12 +21,14 @@ from followup import (
     PatientInput,
     SenderInput,
     WebhookDelivery,
+    WebhookEndpoint,
 )
 from followup.resources.account import ServiceLine
 from followup.resources.patients import PatientStage
-from followup.resources.webhook_endpoints import OutboundEventType
+from followup.resources.webhook_endpoints import EnabledEvent, OutboundEventType
 from followup_mockserver.clock import RealTime
 from followup_mockserver.delivery.mounts import Mounts, Receiver
+from followup_mockserver.disturbances import Disturbance, DisturbanceKind
 from followup_mockserver.engine import Advanced, Engine
 from followup_mockserver.errors import ServiceError, invalid, missing
 from followup_mockserver.faults import EVERY_OPERATION, Fault, FaultKind, FaultMoment
@@ -34,12 +37,16 @@ from followup_mockserver.journal import JournalEntry
 from followup_mockserver.operations import OPERATIONS
 from followup_mockserver.organization import ALL_SCOPES, KeyRecord
 from followup_mockserver.records import Attempt, Message
-from followup_mockserver.rules import account, deliveries, doctors, examples, intake_requests
+from followup_mockserver.rules import account, deliveries, doctors, examples, intake_requests, webhook_endpoints
 from followup_mockserver.rules.messages import TEXTS
+from followup_mockserver.shapes import is_loopback_http_url
 from followup_mockserver.world import World
 from followup_mockserver.worlds import Worlds
 
 T = TypeVar("T")
+
+LONGEST_DISTURBANCE = 30 * 24 * 3600
+"""Seconds."""
 
 END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
 """As far as the clock can be moved: it must be able to run on from there."""
@@ -235,6 +242,20 @@ class Control:
                 for each in newest_first
                 if type in (None, each.event_type) and status in (None, each.status)
             ]
+
+        return self._when_more(matching, wait, seen)
+
+    def attempts_of(self, webhook_endpoint: str | None = None, *, wait: float = 0, seen: int = 0) -> list[Attempt]:
+        """Every attempt to deliver to one endpoint or to all, in order of time.
+
+        Args:
+            wait: seconds to wait, at most, until there are more than ``seen``.
+        """
+
+        def matching(world: World) -> list[Attempt]:
+            made = itertools.chain.from_iterable(world.attempts.values())
+            chosen = (each for each in made if webhook_endpoint in (None, each.webhook_endpoint))
+            return sorted(chosen, key=lambda each: each.at)
 
         return self._when_more(matching, wait, seen)
 
@@ -495,7 +516,49 @@ class Control:
         """Take all faults back."""
         self._do(lambda world: world.faults.clear())
 
+    def disturb(
+        self,
+        *,
+        kind: DisturbanceKind,
+        type: OutboundEventType | None = None,
+        times: int = 1,
+        seconds: float = 600,
+    ) -> Disturbance:
+        """Deliver the next webhooks badly.
+
+        Args:
+            kind: ``duplicate``, ``reorder``, ``late``, ``wrong_signature`` or ``old_signature``.
+            type: only webhooks of this type.
+            times: how many.
+            seconds: how late, or how old.
+        """
+        if times < 1:
+            raise invalid("parameter_invalid", "This must be 1 or more.", "times")
+        if not 0 <= seconds <= LONGEST_DISTURBANCE:
+            raise invalid("parameter_invalid", f"This must be from 0 to {LONGEST_DISTURBANCE}.", "seconds")
+        disturbance = Disturbance(kind=kind, type=type, times=times, seconds=seconds)
+
+        def add(world: World) -> Disturbance:
+            world.disturbances.add(disturbance)
+            return attrs.evolve(disturbance)
+
+        return self._do(add)
+
     # --- webhooks by hand ----------------------------------------------------------------------------------------
+
+    def add_webhook_endpoint(self, *, url: str, enabled_events: list[EnabledEvent] | None = None) -> WebhookEndpoint:
+        """An endpoint that may be http on this machine, whatever the mock was started with; has its secret.
+
+        Args:
+            enabled_events: all when left out.
+        """
+        if not is_loopback_http_url(url) and not url.startswith("https://"):
+            raise invalid("parameter_invalid", "This must be an https URL, or an http URL of this machine.", "url")
+        return self._do(
+            lambda world: webhook_endpoints.create(
+                world, url=url, enabled_events=enabled_events or [deliveries.EVERY_TYPE]
+            )
+        )
 
     def trigger(self, *, type: OutboundEventType, data: Mapping[str, Any] | None = None) -> list[WebhookDelivery]:
         """Send an outbound webhook of any type to the endpoints that are subscribed to it.

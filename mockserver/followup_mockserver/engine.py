@@ -19,7 +19,14 @@ import attrs
 from followup_mockserver.delivery.mounts import Mounts, deliver
 from followup_mockserver.delivery.sender import Sender
 from followup_mockserver.delivery.workers import Workers
-from followup_mockserver.jobs import AskForMissingData, AttemptDelivery, Job, SendPostVisitMessage, SendReminder
+from followup_mockserver.jobs import (
+    AskForMissingData,
+    AttemptDelivery,
+    Job,
+    RepeatDelivery,
+    SendPostVisitMessage,
+    SendReminder,
+)
 from followup_mockserver.rules import deliveries, messages, reminders
 from followup_mockserver.rules.deliveries import Outgoing
 from followup_mockserver.scheduler import Timer
@@ -187,10 +194,11 @@ class Engine:
 
     def _begin(self, world: World, walk: "_Walk", timer: Timer[Job]) -> None:
         """Run a job that stays in the house, or prepare an attempt to deliver. The lock is held."""
-        if not isinstance(timer.job, AttemptDelivery):
+        trigger = _TRIGGERS.get(type(timer.job))
+        if trigger is None:
             walk.tell(timer, self._run_local(world, timer.job))
             return
-        outgoing = deliveries.begin(world, timer.job.about)
+        outgoing = deliveries.begin(world, timer.job.about, trigger)
         if outgoing is None:
             walk.tell(timer, "nothing to send")
         else:
@@ -269,6 +277,9 @@ class Engine:
             world.notify()
         return told
 
+
+_TRIGGERS: dict[type, Trigger] = {AttemptDelivery: "schedule", RepeatDelivery: "disturbance"}
+"""Jobs that send something, and so never run under the lock."""
 
 _LOCAL_JOBS: dict[type, Callable[[World, Job], str]] = {
     SendReminder: reminders.send,  # type: ignore[dict-item]

@@ -42,4 +42,13 @@ class AttemptDelivery:
     """Id of the webhook delivery."""
 
 
-Job = SendReminder | SendPostVisitMessage | AskForMissingData | AttemptDelivery
+@attrs.frozen
+class RepeatDelivery:
+    """Send a webhook once more, also if it has succeeded: the same event twice."""
+
+    kind: ClassVar[str] = "repeated_delivery"
+    about: str
+    """Id of the webhook delivery."""
+
+
+Job = SendReminder | SendPostVisitMessage | AskForMissingData | AttemptDelivery | RepeatDelivery

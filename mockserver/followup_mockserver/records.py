@@ -28,14 +28,19 @@ class Attempt:
     """One attempt to deliver a webhook.
 
     Attributes:
+        delivery: id of the delivery.
+        webhook_endpoint: id of the endpoint.
         number: 1 for the first.
         at: the mock's time of it.
-        trigger: ``schedule``, or ``manual`` for one that was asked for.
+        trigger: ``schedule``, ``manual`` for one that was asked for, or ``disturbance`` for the same event twice.
         status_code: HTTP status of the answer; None if there was none.
         seconds: how long it took, in real time.
         error: what went wrong; None if it succeeded.
     """
 
+    delivery: str
+    webhook_endpoint: str
+    event_type: str
     number: int
     at: datetime
     trigger: str

@@ -20,6 +20,7 @@ from followup import (
     WebhookEndpoint,
 )
 from followup_mockserver.clock import Clock
+from followup_mockserver.disturbances import Disturbances
 from followup_mockserver.facts import Fact
 from followup_mockserver.faults import Faults
 from followup_mockserver.idempotency import IdempotencyRecords
@@ -45,6 +46,7 @@ class World:
         secrets: signing secrets, by webhook endpoint id; the endpoint objects themselves never hold theirs.
         attempts: every attempt of every delivery, by delivery id.
         messages: messages written to patients, oldest first.
+        held_back: a delivery that waits for the next one to pass it, by webhook endpoint id.
         cancellation_reasons: what was given for the record, by appointment id.
     """
 
@@ -125,6 +127,8 @@ class World:
 
         self.journal = Journal()
         self.faults = Faults(options.seed)
+        self.disturbances = Disturbances()
+        self.held_back: dict[str, str] = {}
         self.idempotency = IdempotencyRecords(options.idempotency_hours)
         self.rate_limiter = RateLimiter(options.rate_limit)
 

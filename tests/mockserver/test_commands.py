@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.receivers import Inbox, listening
 
-from followup import FollowUp
+from followup import FollowUp, construct_event
 
 
 def command(*arguments: str) -> list[str]:
@@ -108,3 +109,24 @@ def test_a_taken_port_is_one_clear_line(served: tuple[subprocess.Popen[str], dic
     assert result.returncode != 0
     assert "the port is taken" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_listen_prints_the_secret_and_a_line_for_each_delivery(
+    served: tuple[subprocess.Popen[str], dict[str, str]],
+) -> None:
+    _, env = served
+    inbox = Inbox()
+    with listening(inbox) as url:
+        arguments = command(
+            "listen", "--forward-to", url, "--events", "patient.upserted", "--url", env["FOLLOWUP_BASE_URL"]
+        )
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout
+            secret = process.stdout.readline().split()[-1]
+            with FollowUp(base_url=env["FOLLOWUP_BASE_URL"], api_key=env["FOLLOWUP_API_KEY"]) as client:
+                client.patients.create(phone="+5491155550000")
+            assert "patient.upserted" in process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(5) == 0
+    (request,) = inbox.requests
+    construct_event(request.content, request.headers, secret)

@@ -11,7 +11,7 @@ import pytest
 from support.http import Api, problem
 from support.receivers import Inbox, listening
 
-from followup import FollowUp, WebhookDelivery, WebhookEndpoint, construct_event
+from followup import FollowUp, WebhookDelivery, WebhookEndpoint, WebhookSignatureError, construct_event
 from followup_mockserver import MockService
 
 URL = "https://clinic.example/hooks"
@@ -356,3 +356,80 @@ class TestSubscriptions:
             )
         (delivery,) = service.trigger(type="appointment.cancelled")
         assert delivery.payload["ref"] == made.id
+
+
+class TestDisturbances:
+    """What the specification warns receivers of, and worse."""
+
+    def numbers(self, inbox: Inbox) -> list[str]:
+        phones = [json.loads(each.content)["data"]["patient"]["phone"] for each in inbox.requests]
+        return [phone[-1] for phone in phones]
+
+    def test_the_same_event_twice(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        service.disturb(kind="duplicate")
+        create_patient(client, 1)
+        create_patient(client, 2)
+        service.advance()
+        assert self.numbers(inbox) == ["1", "1", "2"]
+        first, second, _ = inbox.requests
+        assert first.content == second.content
+        delivery = [*client.webhook_deliveries.list()][1]
+        assert (delivery.status, delivery.attempts) == ("succeeded", 2)
+        assert [each.trigger for each in service.attempts(delivery.id)] == ["schedule", "disturbance"]
+
+    def test_in_the_wrong_order(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        service.disturb(kind="reorder")
+        for number in (1, 2, 3):
+            create_patient(client, number)
+        service.advance()
+        assert self.numbers(inbox) == ["2", "1", "3"]
+
+    def test_held_back_is_not_lost(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        service.disturb(kind="reorder", seconds=60)
+        create_patient(client)
+        service.advance()
+        assert inbox.requests == []
+        service.advance(minutes=1)
+        assert len(inbox.requests) == 1
+
+    def test_late(self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint) -> None:
+        service.disturb(kind="late", seconds=90, type="patient.upserted")
+        create_patient(client)
+        assert only_delivery(client).next_attempt_at == service.clock.now + timedelta(seconds=90)
+        service.advance(seconds=89)
+        assert inbox.requests == []
+        service.advance(seconds=1)
+        assert len(inbox.requests) == 1
+
+    @pytest.mark.parametrize(("kind", "reason"), [("wrong_signature", "wrong_signature"), ("old_signature", "too_old")])
+    def test_badly_signed_at_first(
+        self, client: FollowUp, service: MockService, endpoint: WebhookEndpoint, kind: Any, reason: str
+    ) -> None:
+        refused: list[str] = []
+
+        def receive(request: httpx.Request) -> httpx.Response:
+            try:
+                construct_event(request.content, request.headers, endpoint.secret or "")
+            except WebhookSignatureError as error:
+                refused.append(error.reason)
+                return httpx.Response(400)
+            return httpx.Response(204)
+
+        service.mount(URL, receive)
+        service.disturb(kind=kind)
+        create_patient(client)
+        service.advance(minutes=1)
+        assert refused == [reason]
+        assert (only_delivery(client).status, only_delivery(client).attempts) == ("succeeded", 2)
+
+    def test_over_http(self, api: Api) -> None:
+        answer = api.post("/_mock/deliveries/disturb", {"kind": "duplicate", "times": 2}).json()
+        assert answer == {"kind": "duplicate", "type": None, "times": 2, "seconds": 600.0}
+        assert problem(api.post("/_mock/deliveries/disturb", {"kind": "explode"})) == (400, "parameter_invalid", "kind")
+        assert problem(api.post("/_mock/deliveries/disturb", {"kind": "late", "times": 0}))[2] == "times"

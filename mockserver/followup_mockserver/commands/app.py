@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from followup_mockserver.commands.listening import follow
 from followup_mockserver.commands.remote import Remote, fail
 from followup_mockserver.commands.serve import serve_until_stopped, wait_for_health
 from followup_mockserver.commands.tables import show
@@ -215,6 +216,21 @@ def fault(
             },
         )
     show(remote.get("/faults")["data"], as_json)
+
+
+@app.command()
+def listen(
+    forward_to: Annotated[str, typer.Option(help="URL of the code that you are writing.")],
+    events: Annotated[str, typer.Option(help="Event types, with commas; * for all.")] = "*",
+    url: Url = HERE,
+    api_key: Key = None,
+    token: Token = None,
+) -> None:
+    """Register an endpoint, print its signing secret, and a line for each delivery as it happens."""
+    remote = Remote(url, api_key, token)
+    endpoint = remote.post("/webhook_endpoints", {"url": forward_to, "enabledEvents": events.split(",")})
+    typer.echo(f"signing secret  {endpoint['secret']}")
+    follow(remote, endpoint["id"], typer.echo)
 
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)([dhms])")

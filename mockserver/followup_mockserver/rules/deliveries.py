@@ -13,7 +13,7 @@ from followup.contract import SERVICE_VERSION
 from followup.webhooks import ATTEMPT_HEADER, EVENT_TYPE_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
 from followup.wire import encode, format_timestamp
 from followup_mockserver.facts import Fact
-from followup_mockserver.jobs import AttemptDelivery
+from followup_mockserver.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.records import Attempt
 from followup_mockserver.world import World
 
@@ -35,7 +35,7 @@ NOT_YET_SENT = frozenset({"order.issued", "conversation.handoff", "patient.silen
 USER_AGENT = "Service-Webhooks/1.0"
 EVERY_TYPE = "*"
 
-Trigger = Literal["schedule", "manual"]
+Trigger = Literal["schedule", "manual", "disturbance"]
 
 
 @attrs.frozen(kw_only=True)
@@ -110,8 +110,26 @@ def queue(world: World, endpoint: WebhookEndpoint, type: str, data: Mapping[str,
         created_at=now,
     )
     world.webhook_deliveries.add(delivery)
-    world.scheduler.schedule(now, AttemptDelivery(about=delivery_id))
+    _schedule_first(world, delivery)
     return delivery
+
+
+def _schedule_first(world: World, delivery: WebhookDelivery) -> None:
+    """Have the first attempt made at once, unless the delivery is to be disturbed."""
+    now, first = delivery.created_at, AttemptDelivery(about=delivery.id)
+    disturbance = world.disturbances.strike(delivery.id, delivery.event_type)
+    held_back = world.held_back.pop(delivery.webhook_endpoint, None)
+    at = now
+    if disturbance is not None and disturbance.kind in ("late", "reorder"):
+        at = now + timedelta(seconds=disturbance.seconds)
+        world.webhook_deliveries.update(delivery, next_attempt_at=at)
+    world.scheduler.schedule(at, first)
+    if disturbance is not None and disturbance.kind == "duplicate":
+        world.scheduler.schedule(now, RepeatDelivery(about=delivery.id))
+    if disturbance is not None and disturbance.kind == "reorder":
+        world.held_back[delivery.webhook_endpoint] = delivery.id
+    if held_back is not None and world.scheduler.cancel_about(held_back):
+        world.scheduler.schedule(now, AttemptDelivery(about=held_back))
 
 
 def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outgoing | None:
@@ -123,7 +141,14 @@ def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outg
     number = delivery.attempts + 1
     # Real time, because the receiver compares it with its own clock; everything else is told in the mock's.
     timestamp = int(time.time())
+    secret = world.secrets[endpoint.id]
     body = body_of(delivery)
+    disturbance = world.disturbances.of(delivery.id)
+    if disturbance is not None and number == 1:
+        if disturbance.kind == "old_signature":
+            timestamp -= int(disturbance.seconds)
+        elif disturbance.kind == "wrong_signature":
+            secret = f"not {secret}"
     return Outgoing(
         delivery=delivery,
         endpoint=endpoint,
@@ -133,7 +158,7 @@ def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outg
         headers={
             "content-type": "application/json",
             "user-agent": USER_AGENT,
-            SIGNATURE_HEADER: sign(body, world.secrets[endpoint.id], timestamp),
+            SIGNATURE_HEADER: sign(body, secret, timestamp),
             TIMESTAMP_HEADER: str(timestamp),
             EVENT_TYPE_HEADER: delivery.event_type,
             ATTEMPT_HEADER: str(number),
@@ -155,6 +180,9 @@ def finish(world: World, outgoing: Outgoing, outcome: Outcome) -> str:
     now = world.now()
     world.attempts.setdefault(delivery.id, []).append(
         Attempt(
+            delivery=delivery.id,
+            webhook_endpoint=endpoint.id,
+            event_type=delivery.event_type,
             number=outgoing.number,
             at=now,
             trigger=outgoing.trigger,
@@ -169,7 +197,7 @@ def finish(world: World, outgoing: Outgoing, outcome: Outcome) -> str:
         "last_error": outcome.error,
     }
     if outcome.succeeded:
-        world.scheduler.cancel_about(delivery.id)
+        world.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
         changes |= {"status": "succeeded", "delivered_at": now, "next_attempt_at": None}
         world.webhook_endpoints.update(endpoint, last_delivered_at=now)
     else:
@@ -200,7 +228,7 @@ def _after_failure(world: World, outgoing: Outgoing, now: datetime) -> dict[str,
     delivery = outgoing.delivery
     if delivery.status != "pending":
         return {"last_error": delivery.last_error} if delivery.status == "failed" else {}
-    world.scheduler.cancel_about(delivery.id)
+    world.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
     if outgoing.number > len(WAITS):
         return {"status": "failed", "next_attempt_at": None}
     at = now + WAITS[outgoing.number - 1]
