@@ -28,7 +28,7 @@ from followup_mockserver.jobs import (
     SendReminder,
 )
 from followup_mockserver.rules import deliveries, messages, reminders
-from followup_mockserver.rules.deliveries import Outgoing
+from followup_mockserver.rules.deliveries import Outgoing, Trigger
 from followup_mockserver.scheduler import Timer
 from followup_mockserver.world import World
 from followup_mockserver.worlds import Worlds
