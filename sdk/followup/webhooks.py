@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
@@ -30,6 +30,12 @@ TOLERANCE = 300
 _SCHEME = "sha256="
 _TIMESTAMP = re.compile(r"[0-9]{1,12}")
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
+
+
+class Headers(Protocol):
+    """The headers of a request, as any framework gives them: a dict, or what has ``items()`` as a dict has."""
+
+    def items(self) -> Iterable[tuple[Any, Any]]: ...
 
 
 @attrs.define(kw_only=True)
@@ -66,7 +72,7 @@ def sign(payload: bytes, secret: str, timestamp: int) -> str:
 
 def verify_signature(
     payload: bytes | str,
-    headers: Mapping[str, Any],
+    headers: Headers,
     secret: str | Iterable[str],
     *,
     tolerance: float | None = TOLERANCE,
@@ -76,7 +82,7 @@ def verify_signature(
 
     Args:
         payload: the raw body, exactly as it arrived; text is taken as UTF-8. Never parsed and written again.
-        headers: the request's headers; their case does not matter.
+        headers: the request's headers, as the framework gives them; their case does not matter.
         secret: the endpoint's ``whsec_…`` secret, or several while one replaces another.
         tolerance: seconds that the time of sending may differ from ``now``, either way; None checks no time, for a
             request that was stored.
@@ -106,7 +112,7 @@ def verify_signature(
 
 def construct_event(
     payload: bytes | str,
-    headers: Mapping[str, Any],
+    headers: Headers,
     secret: str | Iterable[str],
     *,
     tolerance: float | None = TOLERANCE,
@@ -171,9 +177,14 @@ def _seconds(now: object) -> float:
 
 
 def _signature_headers(headers: object) -> tuple[str, str]:
-    if not isinstance(headers, Mapping):
+    # Not only mappings: the headers of werkzeug and of the standard library are none.
+    items = getattr(headers, "items", None)
+    if not callable(items):
         raise WebhookSignatureError("malformed headers: pass a mapping of names to values", reason="malformed_header")
-    signature, sent = _header(headers, SIGNATURE_HEADER), _header(headers, TIMESTAMP_HEADER)
+    values: dict[str, Any] = {}
+    for name, value in items():
+        values.setdefault(_text(name).lower(), value)
+    signature, sent = _header(values, SIGNATURE_HEADER), _header(values, TIMESTAMP_HEADER)
     if not _SIGNATURE.fullmatch(signature):
         raise WebhookSignatureError(
             f"malformed header {SIGNATURE_HEADER}: expected {_SCHEME} and 64 lowercase hexadecimal digits",
@@ -186,10 +197,8 @@ def _signature_headers(headers: object) -> tuple[str, str]:
     return signature, sent
 
 
-def _header(headers: Mapping[Any, Any], name: str) -> str:
-    value = headers.get(name)
-    if value is None:
-        value = next((each for key, each in headers.items() if _text(key).lower() == name), None)
+def _header(values: Mapping[str, Any], name: str) -> str:
+    value = values.get(name)
     if isinstance(value, (list, tuple)) and len(value) == 1:
         value = value[0]
     if value is None or value in ("", b""):

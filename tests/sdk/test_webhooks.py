@@ -7,10 +7,12 @@ import pickle
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from email.message import Message
 from typing import Any
 
 import httpx
 import pytest
+import werkzeug.datastructures
 from hypothesis import given
 from hypothesis import strategies as st
 from support.answers import TIME
@@ -57,6 +59,14 @@ def refused(
     return text
 
 
+def message(values: dict[str, str]) -> Message:
+    """Headers as the standard library's servers give them."""
+    result = Message()
+    for name, value in values.items():
+        result[name.title()] = value
+    return result
+
+
 class Headers(Mapping[str, str]):
     """A mapping of a framework's own, that minds the case."""
 
@@ -82,6 +92,8 @@ class Headers(Mapping[str, str]):
         {name.encode(): value.encode() for name, value in headers().items()},
         {name: [value] for name, value in headers().items()},
         httpx.Headers(headers()),
+        werkzeug.datastructures.Headers(headers()),
+        message(headers()),
         Headers({name.title(): value for name, value in headers().items()}),
     ],
 )

@@ -1,0 +1,48 @@
+"""Push the nightly CSV export of a clinic: patients and appointments. It can be run again at any time.
+
+Columns: patient_id, name, phone, dni, appointment_id, start, kind. ``python sync_csv.py export.csv``
+"""
+
+import csv
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from followup import FollowUp, InvalidRequestError
+
+
+def sync(client: FollowUp, rows: Iterable[Mapping[str, str]]) -> tuple[int, list[str]]:
+    """Push the rows; how many went through, and what is wrong with the others."""
+    done, problems = 0, []
+    for number, row in enumerate(rows, start=2):
+        try:
+            push(client, row)
+        except InvalidRequestError as error:
+            # The service names the field; the row is named here, and nobody's data is printed.
+            problems.append(f"line {number}: {error.param}: {error.code}")
+        else:
+            done += 1
+    return done, problems
+
+
+def push(client: FollowUp, row: Mapping[str, str]) -> None:
+    # The external ids make a repeated run harmless: what exists is returned, and not created again.
+    patient = client.patients.create(
+        phone=row["phone"], full_name=row["name"], dni=row["dni"], external_id=row["patient_id"]
+    )
+    client.appointments.create(
+        patient=patient.id, start_at=row["start"], type=row["kind"], external_id=row["appointment_id"]
+    )
+
+
+def main(path: str) -> int:
+    with FollowUp() as client, Path(path).open(encoding="utf-8", newline="") as file:
+        done, problems = sync(client, csv.DictReader(file))
+    print(f"{done} rows pushed")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,64 @@
+"""The examples do what they say."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from followup_mockserver import MockServer
+
+pytest_plugins = ["pytester"]
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run(command: list[str | Path], server: MockServer) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key}
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=60, env=environment, cwd=EXAMPLES
+    )
+
+
+def test_the_clinics_own_tests_pass(pytester: pytest.Pytester) -> None:
+    for name in ("flask_receiver.py", "sync_csv.py", "test_clinic.py"):
+        shutil.copy(EXAMPLES / name, pytester.path)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=5)
+
+
+def test_the_csv_sync(followup_server: MockServer, tmp_path: Path) -> None:
+    export = tmp_path / "export.csv"
+    export.write_text(
+        "patient_id,name,phone,dni,appointment_id,start,kind\n"
+        "P-1,Ana,+54 9 11 5555-0000,30.123.456,T-1,2030-01-01T10:00:00Z,check-up\n"
+        "P-2,Eva,none,30.123.457,T-2,2030-01-01T10:00:00Z,check-up\n"
+    )
+    result = run([sys.executable, EXAMPLES / "sync_csv.py", export], followup_server)
+    assert result.returncode == 1
+    assert result.stdout == "1 rows pushed\n"
+    assert result.stderr == "line 3: phone: parameter_invalid\n"
+
+
+def test_the_asynchronous_import(followup_server: MockServer, tmp_path: Path) -> None:
+    visits = tmp_path / "visits.jsonl"
+    line = '{{"patient": {{"phone": "+5491155550000"}}, "visited_at": "2026-09-01T10:00:00Z", "external_id": "V-{}"}}\n'
+    visits.write_text("".join(line.format(number) for number in range(50)))
+    result = run([sys.executable, EXAMPLES / "async_import.py", visits], followup_server)
+    assert result.returncode == 0, result.stderr
+    assert len(result.stdout.splitlines()) == 50
+
+    async def count() -> int:
+        async with followup_server.async_client() as client:
+            return len([visit async for visit in client.visits.list(limit=100)])
+
+    assert asyncio.run(count()) == 50
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_from_javascript(followup_server: MockServer) -> None:
+    result = run(["node", EXAMPLES / "clinic.mjs"], followup_server)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "reminder reminder\n"
