@@ -101,9 +101,11 @@ def verify_signature(
     if tolerance is not None:
         _check_age(current - int(sent), tolerance)
     signed = sent.encode() + b"." + body
-    # Every secret is tried, so that the time it takes does not tell which one matched.
-    matches = [hmac.compare_digest(_SCHEME + hmac.digest(each, signed, "sha256").hex(), signature) for each in secrets]
-    if not any(matches):
+    genuine = False
+    for each in secrets:
+        # Every secret is tried, so that the time it takes does not tell which one matched.
+        genuine |= hmac.compare_digest(_SCHEME + hmac.digest(each, signed, "sha256").hex(), signature)
+    if not genuine:
         raise WebhookSignatureError(
             "wrong signature: signed with another secret, or the body is not the one that was sent",
             reason="wrong_signature",
@@ -153,6 +155,8 @@ def _raw(payload: object) -> bytes:
 
 
 def _secrets(secret: object) -> list[bytes]:
+    if isinstance(secret, str) and secret and secret.isascii():
+        return [secret.encode()]
     secrets = [secret] if isinstance(secret, str) else list(secret) if isinstance(secret, Iterable) else []
     if not secrets or isinstance(secret, (bytes, bytearray, Mapping)):
         raise TypeError("secret must be a string, or an iterable of strings with at least one")
@@ -178,13 +182,9 @@ def _seconds(now: object) -> float:
 
 def _signature_headers(headers: object) -> tuple[str, str]:
     # Not only mappings: the headers of werkzeug and of the standard library are none.
-    items = getattr(headers, "items", None)
-    if not callable(items):
+    if not callable(getattr(headers, "items", None)):
         raise WebhookSignatureError("malformed headers: pass a mapping of names to values", reason="malformed_header")
-    values: dict[str, Any] = {}
-    for name, value in items():
-        values.setdefault(_text(name).lower(), value)
-    signature, sent = _header(values, SIGNATURE_HEADER), _header(values, TIMESTAMP_HEADER)
+    signature, sent = _header(headers, SIGNATURE_HEADER), _header(headers, TIMESTAMP_HEADER)
     if not _SIGNATURE.fullmatch(signature):
         raise WebhookSignatureError(
             f"malformed header {SIGNATURE_HEADER}: expected {_SCHEME} and 64 lowercase hexadecimal digits",
@@ -197,8 +197,10 @@ def _signature_headers(headers: object) -> tuple[str, str]:
     return signature, sent
 
 
-def _header(values: Mapping[str, Any], name: str) -> str:
-    value = values.get(name)
+def _header(headers: Any, name: str) -> str:
+    value = headers.get(name) if isinstance(headers, dict) else None
+    if value is None:
+        value = next((each for key, each in headers.items() if _text(key).lower() == name), None)
     if isinstance(value, (list, tuple)) and len(value) == 1:
         value = value[0]
     if value is None or value in ("", b""):
