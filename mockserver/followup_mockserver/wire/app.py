@@ -10,7 +10,8 @@ from followup_mockserver.gateway.parsing import MAX_BODY_BYTES
 from followup_mockserver.gateway.pipeline import Gateway, answer_outside
 from followup_mockserver.openapi import document
 from followup_mockserver.wire.api import api_blueprint, to_response
-from followup_mockserver.wire.control import control_blueprint
+from followup_mockserver.wire.control import PREFIX, control_blueprint
+from followup_mockserver.wire.dashboard import dashboard_blueprint
 from followup_mockserver.wire.guard import Guard
 from followup_mockserver.worlds import Worlds
 
@@ -24,6 +25,7 @@ def create_app(worlds: Worlds, engine: Engine, mounts: Mounts, guard: Guard) -> 
     app.url_map.strict_slashes = True
     app.register_blueprint(api_blueprint(Gateway(worlds)))
     app.register_blueprint(control_blueprint(worlds, engine, mounts, guard))
+    app.register_blueprint(dashboard_blueprint(worlds, engine, mounts, guard, PREFIX))
 
     @app.get(CONTRACT_PATH)
     def contract() -> Response:
