@@ -1,6 +1,5 @@
 """The two clients: their options, and the drivers that carry calls over httpx."""
 
-import asyncio
 import contextvars
 import logging
 import math
@@ -290,6 +289,8 @@ class AsyncFollowUp(_Client[Async]):
         return {"_connections": self._connections, "_owns_connections": False}
 
     async def _take(self, step: Send | Wait) -> Outcome:
+        import asyncio  # costs as much as the rest of the package, and synchronous code does not need it
+
         if isinstance(step, Wait):
             await asyncio.sleep(step.seconds)
             return None

@@ -4,15 +4,17 @@ A pool of connections must not be shared across a fork, and an asynchronous one 
 it. So pools are opened when they are first needed, where they are needed.
 """
 
-import asyncio
 import os
 import threading
 import warnings
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import httpx
 
 from followup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import asyncio
 
 C = TypeVar("C", httpx.Client, httpx.AsyncClient)
 
@@ -89,7 +91,7 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
             raise ClosedError
         if self._own is not None:
             return self._own
-        loop = asyncio.get_running_loop()
+        loop = _running_loop()
         pool = self._pools.get(loop)
         if pool is None:
             with self._lock:
@@ -100,7 +102,7 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
 
     async def close(self) -> None:
         self._closed = True
-        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        pool = self._pools.pop(_running_loop(), None)
         if pool is not None:
             await pool.aclose()
 
@@ -109,3 +111,9 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
 
     def _has_open_pools(self) -> bool:
         return any(not loop.is_closed() for loop in self._pools)
+
+
+def _running_loop() -> "asyncio.AbstractEventLoop":
+    import asyncio  # costs as much as the rest of the package, and synchronous code does not need it
+
+    return asyncio.get_running_loop()
