@@ -128,7 +128,8 @@ def messages(
     as_json: AsJson = False,
 ) -> None:
     """Show the messages written to patients."""
-    show(Remote(url, api_key, token).get("/messages", patient=patient)["data"], as_json)
+    told = Remote(url, api_key, token).get("/messages", patient=patient)["data"]
+    show(told, as_json, columns=("sentAt", "kind", "phone", "text", "about"))
 
 
 @app.command()
@@ -140,7 +141,8 @@ def requests(
     as_json: AsJson = False,
 ) -> None:
     """Show the API calls, newest first."""
-    show(Remote(url, api_key, token).get("/requests", operation=operation)["data"], as_json)
+    told = Remote(url, api_key, token).get("/requests", operation=operation)["data"]
+    show(told, as_json, columns=("at", "operation", "status", "requestId"))
 
 
 @app.command()
@@ -191,6 +193,7 @@ def fault(
     when: Annotated[str, typer.Option(help="before or after the work is done.")] = "before",
     skip: Annotated[int, typer.Option(help="How many calls pass first.")] = 0,
     probability: Annotated[float, typer.Option(help="Of hitting a call, 0 to 1.")] = 1,
+    retry_after: Annotated[float | None, typer.Option(help="Seconds in a Retry-After header, for kind status.")] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Take all faults back.")] = False,
     url: Url = HERE,
     api_key: Key = None,
@@ -213,6 +216,7 @@ def fault(
                 "when": when,
                 "skip": skip,
                 "probability": probability,
+                "retryAfter": retry_after,
             },
         )
     show(remote.get("/faults")["data"], as_json)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+
+from followup.cli.output import table_of
 
 
 def show(
@@ -35,16 +35,4 @@ def show(
     if not rows:
         console.print("Nothing.")
         return
-    table = Table(show_edge=False)
-    shown = columns or list(rows[0])
-    for column in shown:
-        table.add_column(column)
-    for row in rows:
-        table.add_row(*(Text(_cell(row.get(column))) for column in shown))
-    console.print(table)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    console.print(table_of(rows, columns or list(rows[0])))

@@ -40,14 +40,19 @@ def show_many(results: Iterable[Model], *, as_json: bool) -> None:
     if not rows:
         Console().print("Nothing.")
         return
-    Console().print(table_of(rows, [name for name in rows[0] if name != "object"]))
+    Console().print(table_of(rows, _telling_columns(rows)))
+
+
+def _telling_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns in which something stands, without those that are the same for every object or of little use."""
+    return [name for name in rows[0] if name not in ("object", "updatedAt") and any(row.get(name) for row in rows)]
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
     """Rows as a table."""
     table = Table(show_edge=False)
     for column in columns:
-        table.add_column(column)
+        table.add_column(column, overflow="fold")  # an id that is cut short cannot be copied
     for row in rows:
         table.add_row(*(Text(_cell(row.get(column))) for column in columns))
     return table
