@@ -249,6 +249,8 @@ class Engine:
 
         def attempt() -> None:
             outcome = "failed inside the mock"
+            # This thread is the mock's own and serves one attempt after another: nothing has to be set back.
+            _inside.set((walk,))
             try:
                 outcome = self._attempt(world, outgoing)
             except Exception:

@@ -1,16 +1,19 @@
 """``MockServer``: the whole service on a socket, in threads of this process."""
 
 import ipaddress
+import json
 import secrets
 import socket
 import threading
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from waitress.channel import ClientDisconnected
+from waitress.channel import ClientDisconnected, HTTPChannel
 from waitress.server import create_server
+from waitress.task import ErrorTask
 
 from followup import AsyncFollowUp, FollowUp
+from followup_mockserver.errors import ServiceError
 from followup_mockserver.options import MockOptions
 from followup_mockserver.service import Mock, checked_options
 from followup_mockserver.wire.api import DROPPED
@@ -18,6 +21,27 @@ from followup_mockserver.wire.guard import Guard
 
 THREADS = 16
 """Requests that are answered at the same time; receivers that call the API from their handlers need some."""
+
+
+MOST_CONNECTIONS = 1000
+
+
+class _Refusal(ErrorTask):
+    """What is no HTTP request is refused in the service's error format too."""
+
+    def execute(self) -> None:
+        problem: Any = self.request.error
+        error = ServiceError(problem.code, "invalid_request_error", "request_malformed", "This is no HTTP request.")
+        body = json.dumps(error.as_json()).encode()
+        self.status = f"{problem.code} {problem.reason}"
+        self.content_length = len(body)
+        self.response_headers = [("Content-Type", "application/json"), ("Connection", "close")]
+        self.close_on_finish = True
+        self.write(body)
+
+
+class _Channel(HTTPChannel):
+    error_task_class = _Refusal
 
 
 class MockServer(Mock):
@@ -44,6 +68,7 @@ class MockServer(Mock):
         super().__init__(checked, threaded=True, guard=Guard(None if _is_loopback(host) else secrets.token_urlsafe(24)))
         self._server: Any = None
         self._thread: threading.Thread | None = None
+        self._stopping = False
 
     @property
     def url(self) -> str:
@@ -57,9 +82,11 @@ class MockServer(Mock):
             _droppable(self.app),
             sockets=[self._socket],
             threads=THREADS,
+            connection_limit=MOST_CONNECTIONS,
             ident=None,
             clear_untrusted_proxy_headers=True,
         )
+        self._server.channel_class = _Channel
         self._engine.start()
         self._thread = threading.Thread(target=self._serve, name="followup-mock-server", daemon=True)
         self._thread.start()
@@ -97,12 +124,10 @@ class MockServer(Mock):
     ) -> None:
         self.stop()
 
-    _stopping = False
-
     def _serve(self) -> None:
         server = self._server
         while not self._stopping:
-            server.asyncore.loop(timeout=1, map=server._map, count=1)
+            server.asyncore.loop(timeout=1, use_poll=True, map=server._map, count=1)
 
 
 def _is_loopback(host: str) -> bool:

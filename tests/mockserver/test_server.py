@@ -1,5 +1,6 @@
 """The mock on a socket: faults on the wire, other tools in the process, a server that starts and stops cleanly."""
 
+import json
 import socket
 import threading
 import time
@@ -60,7 +61,33 @@ class TestFaultsOnTheWire:
         assert caught.value.was_sent == "maybe"
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"nonsense\r\n\r\n",
+    ],
+)
+def test_what_is_no_request_is_refused_in_the_error_format(server: MockServer, data: bytes) -> None:
+    head, _, body = send_raw(server, data).partition(b"\r\n\r\n")
+    assert head.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4"))
+    assert json.loads(body)["error"]["code"] == "request_malformed"
+
+
 class TestDeliveries:
+    def test_a_mounted_handler_that_moves_the_clock_is_told_and_nothing_hangs(self, server: MockServer) -> None:
+        def handler(_: httpx.Request) -> httpx.Response:
+            server.advance()
+            return httpx.Response(204)
+
+        server.mount("https://clinic.example", handler)
+        with server.client() as client:
+            client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+            client.patients.create(phone="+5491155550000")
+            server.attempts_of(wait=5)
+            (delivery,) = server.deliveries
+        assert delivery.last_error == "The receiver raised RuntimeError."
+
     def test_a_hanging_endpoint_delays_no_other(self, server: MockServer) -> None:
         inbox = Inbox()
         with ScriptedServer() as hanging, listening(inbox) as url, server.client() as client:
