@@ -30,7 +30,8 @@ class _Refusal(ErrorTask):
     """What is no HTTP request is refused in the service's error format too."""
 
     def execute(self) -> None:
-        problem: Any = self.request.error
+        request: Any = self.request
+        problem = request.error
         error = ServiceError(problem.code, "invalid_request_error", "request_malformed", "This is no HTTP request.")
         body = json.dumps(error.as_json()).encode()
         self.status = f"{problem.code} {problem.reason}"
