@@ -1,11 +1,12 @@
 """The test suite of an imaginary clinic, on the pytest plugin of followup: ``pytest test_clinic.py``."""
 
-import sqlite3
+import importlib
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from flask_receiver import create_app
+from inbox import Inbox
 from sync_csv import sync
 
 from followup import FollowUp
@@ -49,17 +50,35 @@ def test_the_patient_is_reminded(followup_client: FollowUp, followup_service: Mo
     assert [message.kind for message in followup_service.messages] == ["reminder", "reminder"]
 
 
-def test_events_are_handled_once(
-    followup_client: FollowUp, followup_service: MockService, tmp_path: Path, start: str
-) -> None:
+@pytest.fixture(params=["flask", "fastapi", "django"])
+def receiver(
+    request: pytest.FixtureRequest, followup_client: FollowUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    """The clinic's receiver, in each of the frameworks, registered with the service."""
     endpoint = followup_client.webhook_endpoints.create(url="https://clinic.example/webhooks", enabled_events=["*"])
-    receiver = create_app(str(tmp_path / "clinic.sqlite"), endpoint.secret)
+    monkeypatch.setenv("FOLLOWUP_WEBHOOK_SECRET", endpoint.secret or "")
+    monkeypatch.setenv("CLINIC_INBOX", str(tmp_path / "inbox.sqlite"))
+    module = importlib.import_module(f"{request.param}_receiver")
+    return module.application if request.param == "django" else module.create_app()
+
+
+def test_events_are_handled_once(
+    followup_client: FollowUp, followup_service: MockService, tmp_path: Path, receiver: Any, start: str
+) -> None:
     followup_service.mount("https://clinic.example", receiver)
     followup_service.disturb(kind="duplicate", times=2)
     sync(followup_client, [{**ROW, "start": start}])
     followup_service.advance()
     assert {delivery.status for delivery in followup_service.deliveries} == {"succeeded"}
+    assert Inbox(tmp_path / "inbox.sqlite").types() == ["patient.upserted", "appointment.created"]
 
-    with sqlite3.connect(tmp_path / "clinic.sqlite") as connection:
-        types = [row[0] for row in connection.execute("SELECT type FROM event ORDER BY occurred_at, rowid")]
-    assert types == ["patient.upserted", "appointment.created"]
+
+def test_a_forged_event_is_refused(
+    followup_client: FollowUp, followup_service: MockService, tmp_path: Path, receiver: Any, start: str
+) -> None:
+    followup_service.mount("https://clinic.example", receiver)
+    followup_service.disturb(kind="wrong_signature", times=2)
+    sync(followup_client, [{**ROW, "start": start}])
+    followup_service.advance()
+    assert {delivery.last_status_code for delivery in followup_service.deliveries} == {400}
+    assert Inbox(tmp_path / "inbox.sqlite").types() == []
