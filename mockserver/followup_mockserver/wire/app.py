@@ -1,7 +1,10 @@
 """The Flask app of a mock."""
 
+from typing import Any, ClassVar
+
 from flask import Flask, Response, jsonify
 from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Map
 
 from followup_mockserver.delivery.mounts import Mounts
 from followup_mockserver.engine import Engine
@@ -18,16 +21,43 @@ from followup_mockserver.worlds import Worlds
 CONTRACT_PATH = "/api/v1/openapi.json"
 
 
+class _App(Flask):
+    """A Flask app that takes over the routes of the one before: they are the same in every mock.
+
+    Working them out is most of what making an app costs, and a test makes one each.
+    """
+
+    _worked_out: ClassVar[Map | None] = None
+
+    def __init__(self, import_name: str) -> None:
+        super().__init__(import_name, static_folder=None)
+        self._takes_over = self._worked_out is not None
+        if self._worked_out is not None:
+            self.url_map = self._worked_out
+
+    def add_url_rule(
+        self, rule: str, endpoint: str | None = None, view_func: Any = None, *more: Any, **options: Any
+    ) -> None:
+        if self._takes_over and endpoint is not None:
+            self.view_functions[endpoint] = view_func
+        else:
+            super().add_url_rule(rule, endpoint, view_func, *more, **options)
+
+    def finish(self) -> None:
+        """Its routes are complete, and those that come after it may take them over."""
+        type(self)._worked_out = self._worked_out or self.url_map
+        self._takes_over = False
+
+
 def create_app(worlds: Worlds, engine: Engine, mounts: Mounts, guard: Guard) -> Flask:
     """The service, its contract and the control API, as one WSGI application."""
-    app = Flask("followup_mockserver", static_folder=None)
+    app = _App("followup_mockserver")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    app.url_map.strict_slashes = True
     app.register_blueprint(api_blueprint(Gateway(worlds)))
     app.register_blueprint(control_blueprint(worlds, engine, mounts, guard))
     app.register_blueprint(dashboard_blueprint(worlds, engine, mounts, guard, PREFIX))
 
-    @app.get(CONTRACT_PATH)
+    @app.get(CONTRACT_PATH, endpoint="contract")
     def contract() -> Response:
         return jsonify(document())
 
@@ -43,6 +73,7 @@ def create_app(worlds: Worlds, engine: Engine, mounts: Mounts, guard: Guard) -> 
         headers = {name: value for name, value in error.get_headers() if name == "Allow"}
         return to_response(answer_outside(worlds, ServiceError(status, kind, code, message, headers=headers)))
 
+    app.finish()
     return app
 
 
