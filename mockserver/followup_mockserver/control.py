@@ -601,12 +601,16 @@ class Control:
             return result
 
     def _when_more(self, matching: Callable[[World], list[T]], wait: float, seen: int) -> list[T]:
-        world = self.world
         ends = RealTime.monotonic() + wait
-        with world.lock:
-            while len(found := matching(world)) <= seen and (left := ends - RealTime.monotonic()) > 0:
-                world.changed.wait(left)
-            return found
+        while True:
+            world = self.world  # anew each time, for a reset replaces it
+            with world.lock:
+                found = matching(world)
+                left = ends - RealTime.monotonic()
+                if len(found) > seen or left <= 0 or self._engine.stopped:
+                    return found
+                if world is self.world:
+                    world.changed.wait(left)
 
 
 def _distance(seconds: float, minutes: float, hours: float, days: float) -> timedelta:

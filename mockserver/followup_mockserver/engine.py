@@ -109,11 +109,19 @@ class Engine:
         with self._wake:
             self._stopped = True
             self._wake.notify()
+        for world in self._worlds.all():
+            with world.lock:
+                world.changed.notify_all()
         if self._runner is not None:
             self._runner.join()
         if self._workers is not None:
             self._workers.close()
         self._sender.close()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing is started any more, and nothing is worth waiting for."""
+        return self._stopped
 
     # --- moving the clock ----------------------------------------------------------------------------------------
 
@@ -198,7 +206,12 @@ class Engine:
         if trigger is None:
             walk.tell(timer, self._run_local(world, timer.job))
             return
-        outgoing = deliveries.begin(world, timer.job.about, trigger)
+        try:
+            outgoing = deliveries.begin(world, timer.job.about, trigger)
+        except Exception as error:
+            logger.exception("a delivery could not be prepared")
+            walk.tell(timer, f"failed inside the mock: {type(error).__name__}")
+            return
         if outgoing is None:
             walk.tell(timer, "nothing to send")
         else:

@@ -72,7 +72,7 @@ class Worlds:
     @property
     def default(self) -> World:
         """The world of the default organization."""
-        return self._worlds[self._default_id]
+        return self._default
 
     def by_key(self, value: str) -> World | None:
         """The world that this key opens, whether or not the key still works."""
@@ -87,7 +87,11 @@ class Worlds:
         with self._lock:
             organization = attrs.evolve(Organization(id=self._ids.new("org_")), **settings)
             records = [self._new_key(organization, name, scopes) for name, scopes in keys]
-            world = self._open(Beginning(organization, tuple(records)))
+            beginning = Beginning(organization, tuple(records))
+            world = self._made(beginning)
+            self._worlds[organization.id] = world
+            self._beginnings[organization.id] = beginning
+            self._by_key |= dict.fromkeys(world.keys, world)
         self.on_change()
         return world
 
@@ -102,32 +106,41 @@ class Worlds:
     def reset(self, world: World | None = None) -> None:
         """A world, or without one the whole mock, as it was at the start."""
         with self._lock:
+            ended = list(self._worlds.values()) if world is None else [world]
             if world is None:
                 self._start()
-            else:
-                for value in world.keys:
-                    self._by_key.pop(value, None)
-                self._open(self._beginnings[world.organization.id])
+            elif self._worlds.get(world.organization.id) is world:  # else somebody else has just reset it
+                self._start_again(world)
+        for each in ended:
+            with each.lock:
+                each.notify()  # who waits for something to happen in a world that is gone would wait in vain
         self.on_change()
 
     def _start(self) -> None:
-        self._worlds: dict[str, World] = {}
-        self._by_key: dict[str, World] = {}
-        self._beginnings: dict[str, Beginning] = {}
-        self._ids = IdFactory(self._options.seed, "")
-        self._default_id = self._ids.new("org_")
+        ids = IdFactory(self._options.seed, "")
         key = KeyRecord(name="default", value=DEFAULT_KEY, scopes=list(ALL_SCOPES))
-        self._open(Beginning(Organization(id=self._default_id), (key,)))
+        beginning = Beginning(Organization(id=ids.new("org_")), (key,))
+        world = self._made(beginning)
+        # Made whole, and only then put in place: a mock answers requests while it is reset.
+        self._ids = ids
+        self._default = world
+        self._worlds = {world.organization.id: world}
+        self._beginnings = {world.organization.id: beginning}
+        self._by_key = dict.fromkeys(world.keys, world)
 
-    def _open(self, beginning: Beginning) -> World:
+    def _start_again(self, old: World) -> None:
+        new = self._made(self._beginnings[old.organization.id])
+        others = {value: world for value, world in self._by_key.items() if world is not old}
+        self._by_key = others | dict.fromkeys(new.keys, new)
+        self._worlds[new.organization.id] = new
+        if old is self._default:
+            self._default = new
+
+    def _made(self, beginning: Beginning) -> World:
         organization, keys = copy.deepcopy((beginning.organization, beginning.keys))
         world = World(organization, keys, self._options, self._subscribers, lambda: self.on_change())
         for doctor in ROSTER:
             doctors.add(world, **doctor)
-        self._worlds[organization.id] = world
-        self._beginnings[organization.id] = beginning
-        for key in keys:
-            self._by_key[key.value] = world
         return world
 
     def _new_key(self, organization: Organization, name: str, scopes: Sequence[str]) -> KeyRecord:

@@ -151,6 +151,34 @@ class TestDeliveries:
             assert (server.deliveries, server.jobs) == ([], [])
 
 
+class TestReset:
+    def test_requests_are_answered_while_the_mock_is_reset(self, server: MockServer) -> None:
+        statuses: set[int] = set()
+
+        def ask() -> None:
+            with httpx.Client(base_url=server.url, trust_env=False) as http:
+                for _ in range(60):
+                    statuses.add(http.get("/v1/account", headers={"Authorization": "Bearer fu_test_mock"}).status_code)
+                    statuses.add(http.get("/_mock/clock").status_code)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        while asking.is_alive():
+            server.reset()
+            server.organization(server.api_key).reset()
+        assert statuses == {200}
+
+    def test_who_waits_sees_what_happens_after_a_reset(self, server: MockServer) -> None:
+        found: list[int] = []
+        waiting = threading.Thread(target=lambda: found.append(len(server.requests_of(wait=10))))
+        waiting.start()
+        server.reset()
+        with server.client() as client:
+            client.account.retrieve()
+        waiting.join(5)
+        assert found == [1]
+
+
 class TestOtherToolsInTheProcess:
     def deliver(self, server: MockServer, client: FollowUp) -> list[httpx.Request]:
         inbox = Inbox()
