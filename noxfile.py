@@ -70,3 +70,10 @@ def docs(session: nox.Session) -> None:
     install_groups(session, "docs")
     session.install("-e", ".[all]")
     session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build")
+
+
+@nox.session
+def benchmarks(session: nox.Session) -> None:
+    """How fast is it, against what a user would pick instead?"""
+    install_wheel(session)
+    session.run("python", "benchmarks", *session.posargs)

@@ -2,6 +2,7 @@
 
 import errno
 import signal
+import socket
 import sys
 import threading
 from pathlib import Path
@@ -19,9 +20,7 @@ from followup_mockserver.wire.control import PREFIX
 
 def serve_until_stopped(host: str, port: int, env_file: Path | None, **options: Unpack[MockOptions]) -> None:
     """Serve until SIGTERM or Ctrl-C, then end with what is being answered."""
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    signalled = _listen_for_signals()
     try:
         server = MockServer(host=host, port=port, **options)
     except ValueError as error:
@@ -31,7 +30,21 @@ def serve_until_stopped(host: str, port: int, env_file: Path | None, **options: 
         fail(f"cannot listen on {host}:{port}: {problem}")
     with server:
         _announce(server, env_file)
-        stop.wait()
+        signalled.recv(1)
+
+
+def _listen_for_signals() -> socket.socket:
+    """A socket from which something can be read once the process is told to stop.
+
+    Not an event that a handler sets: a signal may reach another thread than the one that waits, and a Python handler
+    runs only when the main thread does, which then nothing wakes.
+    """
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(writer.detach())
+    return reader
 
 
 def _announce(server: MockServer, env_file: Path | None) -> None:
