@@ -7,6 +7,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import Any, TypedDict, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -55,7 +56,7 @@ LONGEST_DISTURBANCE = 30 * 24 * 3600
 LONGEST_FAULT = 24 * 3600
 """Seconds that a fault may delay a call, or tell the caller to wait."""
 
-LONGEST_LEAD = 366 * 24
+LONGEST_LEAD = 180 * 24
 """Hours between an appointment or a visit and the message about it."""
 
 END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
@@ -508,7 +509,7 @@ class Control:
             when: ``before`` the work is done, or ``after``.
             skip: how many calls pass first.
             probability: of hitting a call, 0 to 1.
-            retry_after: seconds in a ``Retry-After`` header.
+            retry_after: seconds in a ``Retry-After`` header; with status 429, as in the service, 1 if left out.
         """
         if operation != EVERY_OPERATION and operation not in OPERATIONS:
             raise invalid("parameter_invalid", "This must be the name of an operation, or *.", "operation")
@@ -521,6 +522,8 @@ class Control:
             raise invalid("parameter_invalid", "This must be 0 or more.", "skip")
         for name, wait in {"seconds": seconds, "retryAfter": retry_after or 0}.items():
             _check_range(wait, LONGEST_FAULT, name)
+        if status == HTTPStatus.TOO_MANY_REQUESTS and retry_after is None:
+            retry_after = 1
         fault = Fault(
             operation=operation,
             kind=kind,
@@ -726,9 +729,9 @@ def _scopes(scopes: Iterable[str] | None) -> list[str]:
     return wanted
 
 
-def _check_range(value: float, most: float, param: str) -> None:
+def _check_range(value: float, most: int, param: str) -> None:
     if not 0 <= value <= most:
-        raise invalid("parameter_invalid", f"This must be from 0 to {most:g}.", param)
+        raise invalid("parameter_invalid", f"This must be from 0 to {most}.", param)
 
 
 def _check_reminder_hours(hours: Iterable[float]) -> None:

@@ -66,7 +66,8 @@ class MockServer(Mock):
         # Bound before anything else is made: a port that is taken is an error at once, and leaves no thread behind.
         self._socket = _bound(host, port)
         self._port = int(self._socket.getsockname()[1])
-        super().__init__(checked, threaded=True, guard=Guard(None if _is_loopback(host) else secrets.token_urlsafe(24)))
+        token = None if _is_loopback(host) else secrets.token_urlsafe(24)
+        super().__init__(checked, threaded=True, guard=Guard(host, token))
         self._server: Any = None
         self._thread: threading.Thread | None = None
         self._stopping = False

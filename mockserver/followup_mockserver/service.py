@@ -21,7 +21,8 @@ from followup_mockserver.worlds import DEFAULT_KEY, Worlds
 SUBSCRIBERS = (reminders.on_fact, messages.on_fact, deliveries.on_fact)
 """What reacts to what happens."""
 
-IN_PROCESS_URL = "http://followup.mock"
+IN_PROCESS_HOST = "followup.mock"
+IN_PROCESS_URL = f"http://{IN_PROCESS_HOST}"
 
 
 class Mock(Control):
@@ -53,7 +54,7 @@ class MockService(Mock):
     """
 
     def __init__(self, **options: Unpack[MockOptions]) -> None:
-        super().__init__(checked_options(options), threaded=False, guard=Guard())
+        super().__init__(checked_options(options), threaded=False, guard=Guard(IN_PROCESS_HOST))
         self.url = IN_PROCESS_URL
 
     def client(self, **options: Any) -> FollowUp:

@@ -1,5 +1,7 @@
 """The control API over HTTP."""
 
+import json
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -7,7 +9,8 @@ import pytest
 from support.http import Api, problem
 
 from followup import FollowUp
-from followup_mockserver import MockService
+from followup_mockserver import MockService, ServiceError
+from followup_mockserver.transport import InProcessTransport
 
 
 def test_health(api: Api) -> None:
@@ -23,6 +26,10 @@ def test_the_clock(api: Api) -> None:
     assert problem(api.post("/_mock/clock/advance", {"seconds": -1})) == (400, "parameter_invalid", "seconds")
     assert problem(api.post("/_mock/clock/advance", {"sec": 1})) == (400, "parameter_unknown", "sec")
     assert problem(api.post("/_mock/clock/advance", {"to": "x"})) == (400, "parameter_invalid", "to")
+    assert problem(api.post("/_mock/clock/advance", {"seconds": 1e300})) == (400, "parameter_invalid", "seconds")
+    both = {"seconds": 1, "to": "2026-09-29T13:00:00Z"}
+    assert problem(api.post("/_mock/clock/advance", both)) == (400, "parameter_invalid", "to")
+    assert api.get("/_mock/clock").json()["now"] == "2026-09-28T13:00:00.000Z"
 
 
 def test_jobs_reminders_and_messages(api: Api, client: FollowUp) -> None:
@@ -45,6 +52,10 @@ def test_doctors_and_patients(api: Api, client: FollowUp) -> None:
     assert client.doctors.retrieve(doctor["id"]).license_number == "1"
     assert api.patch(f"/_mock/doctors/{doctor['id']}", {"active": False}).json()["active"] is False
     assert problem(api.patch("/_mock/doctors/doc_none", {"active": False})) == (404, "resource_missing", "id")
+    cleared = api.patch(f"/_mock/doctors/{doctor['id']}", {"licenseNumber": None}).json()
+    assert (cleared["licenseNumber"], cleared["externalId"]) == (None, "D-9")
+    nobody = api.patch(f"/_mock/doctors/{doctor['id']}", {"fullName": None})
+    assert problem(nobody) == (400, "parameter_invalid", "fullName")
     assert problem(api.post("/_mock/doctors", {})) == (400, "parameter_missing", "fullName")
     patient = client.patients.create(phone="+5491155550000")
     changed = api.patch(f"/_mock/patients/{patient.id}", {"optedOut": True, "stage": "lost"}).json()
@@ -92,7 +103,46 @@ def test_organizations_and_keys(api: Api) -> None:
     changed = api.patch("/_mock/organization", {"name": "Lab 2", "reminderHours": [1]}, key=key["value"]).json()
     assert changed["name"] == "Lab 2"
     assert problem(api.post("/_mock/api_keys", {"scopes": ["x"]})) == (400, "parameter_invalid", "scopes[0]")
-    assert problem(api.patch("/_mock/organization", {"timeZone": "x"})) == (400, "parameter_invalid", "timeZone")
+
+
+def test_a_key_expires_and_is_taken_back(api: Api) -> None:
+    path = f"/_mock/api_keys/{api.post('/_mock/api_keys', {}).json()['value']}"
+    value = path.rsplit("/", 1)[1]
+    assert api.patch(path, {"expiresAt": "2026-09-28T11:00:00Z"}).json()["expiresAt"] == "2026-09-28T11:00:00.000Z"
+    assert problem(api.get("/v1/account", key=value))[0:2] == (401, "api_key_expired")
+    assert api.patch(path, {"expiresAt": None, "revoked": True}).json()["expiresAt"] is None
+    assert problem(api.get("/v1/account", key=value))[0:2] == (401, "api_key_revoked")
+    api.patch(path, {"revoked": False})
+    assert api.get("/v1/account", key=value).status_code == 200
+    assert problem(api.patch("/_mock/api_keys/nobody", {"revoked": True}))[0:2] == (404, "resource_missing")
+
+
+@pytest.mark.parametrize(
+    ("setting", "param"),
+    [
+        ({"timeZone": "x"}, "timeZone"),
+        ({"reminderHours": [24, 1e300]}, "reminderHours[1]"),
+        ({"reminderHours": [-1]}, "reminderHours[0]"),
+        ({"postVisitHours": 1e300}, "postVisitHours"),
+        ({"country": "XX"}, "country"),
+        ({"language": "fr"}, "language"),
+        ({"intakeRequired": ["dni", "patient.shoeSize"]}, "intakeRequired[1]"),
+        ({"serviceLines": ["x"]}, "serviceLines[0]"),
+        ({"name": None}, "name"),
+    ],
+)
+def test_a_wrong_setting_changes_nothing(api: Api, setting: Any, param: str) -> None:
+    refused = api.patch("/_mock/organization", {"name": "Changed", "livemode": None, **setting})
+    assert problem(refused)[0] == 400
+    refused = api.patch("/_mock/organization", {"name": "Changed", **setting})
+    assert problem(refused) == (400, "parameter_invalid", param)
+    assert api.get("/v1/account").json()["name"] == "Clínica de prueba"
+
+
+def test_what_an_intake_request_needs_is_configured(api: Api, client: FollowUp) -> None:
+    assert api.patch("/_mock/organization", {"intakeRequired": ["dni", "patient.email"]}).status_code == 200
+    assert client.intake_requests.create(patient={"dni": "1"}).missing == ["patient.email"]
+    assert client.intake_requests.create(patient={"dni": "2", "email": "a@clinic.example"}).status == "ready"
 
 
 def test_faults(api: Api) -> None:
@@ -112,7 +162,10 @@ def test_faults(api: Api) -> None:
         ({"operation": "patients.eat"}, "operation"),
         ({"kind": "explode"}, "kind"),
         ({"status": 200}, "status"),
-        ({"times": -1}, "times"),
+        ({"times": 0}, "times"),
+        ({"skip": -1}, "skip"),
+        ({"seconds": 1e300}, "seconds"),
+        ({"retryAfter": -1}, "retryAfter"),
         ({"probability": 2}, "probability"),
         ({"when": "never"}, "when"),
     ],
@@ -120,6 +173,12 @@ def test_faults(api: Api) -> None:
 def test_a_wrong_fault_is_named(api: Api, change: Any, param: str) -> None:
     fault = {"operation": "*", "kind": "status", **change}
     assert problem(api.post("/_mock/faults", fault)) == (400, "parameter_invalid", param)
+
+
+def test_a_fault_without_end_and_too_many_requests(api: Api) -> None:
+    api.post("/_mock/faults", {"operation": "*", "kind": "status", "status": 429, "times": None})
+    answers = [api.get("/v1/account") for _ in range(3)]
+    assert [(each.status_code, each.headers["retry-after"]) for each in answers] == [(429, "1")] * 3
 
 
 def test_a_fault_after_the_work_hides_that_it_was_done(api: Api, client: FollowUp) -> None:
@@ -162,6 +221,52 @@ def test_trigger_and_deliveries(api: Api, client: FollowUp) -> None:
     assert problem(api.post("/_mock/webhook_deliveries/whd_none/resend"))[0] == 404
 
 
+def test_triggered_data_is_sent_as_it_was(client: FollowUp, service: MockService) -> None:
+    sent: list[httpx.Request] = []
+
+    def receive(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        return httpx.Response(204)
+
+    service.mount("https://clinic.example", receive)
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    data = {"order": {"items": ["blood count"]}}
+    service.trigger(type="order.issued", data=data)
+    data["order"]["items"].clear()
+    service.advance()
+    assert json.loads(sent[0].content)["data"] == {"order": {"items": ["blood count"]}}
+
+
+@pytest.mark.parametrize("data", [{"at": datetime.now(UTC)}, {"x": float("nan")}, {"x": "\ud800"}])
+def test_triggered_data_must_be_json(service: MockService, data: Any) -> None:
+    with pytest.raises(ServiceError) as caught:
+        service.trigger(type="order.issued", data=data)
+    assert caught.value.param == "data"
+
+
+def test_what_is_returned_stays_as_it_was(client: FollowUp, service: MockService) -> None:
+    doctor = service.add_doctor(full_name="Dra. X")
+    fault = service.add_fault(operation="*", kind="delay", times=3)
+    service.update_doctor(doctor.id, full_name="Dra. Y")
+    doctor.active = False
+    client.account.retrieve()
+    assert (doctor.full_name, fault.times) == ("Dra. X", 3)
+    assert client.doctors.retrieve(doctor.id).active is True
+    assert [each.times for each in service.faults] == [1]
+
+
+def test_endpoints_by_hand_may_be_on_this_machine(api: Api, client: FollowUp) -> None:
+    made = api.post("/_mock/webhook_endpoints", {"url": "http://127.0.0.1:8000/hooks"}).json()
+    assert (made["enabledEvents"], made["secret"][:6]) == (["*"], "whsec_")
+    assert api.get(f"/_mock/attempts?webhookEndpoint={made['id']}").json() == {"data": []}
+    for url in ("http://clinic.example", "https://", "nonsense"):
+        assert problem(api.post("/_mock/webhook_endpoints", {"url": url})) == (400, "parameter_invalid", "url")
+    assert api.delete(f"/_mock/webhook_endpoints/{made['id']}").json()["deleted"] is True
+    assert [*client.webhook_endpoints.list()] == []
+    assert problem(api.delete(f"/_mock/webhook_endpoints/{made['id']}"))[0:2] == (404, "resource_missing")
+    assert problem(api.get(f"/_mock/attempts?webhookEndpoint={made['id']}"))[0:2] == (404, "resource_missing")
+
+
 def test_reset_of_an_organization_leaves_the_others(api: Api, client: FollowUp, service: MockService) -> None:
     key = service.create_organization().keys[0].value
     api.post("/v1/patients", {"phone": "+5491155550000"}, key=key)
@@ -202,10 +307,18 @@ def test_a_key_that_nobody_has_is_refused(api: Api) -> None:
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
         {"Host": "followup.mock", "Origin": "http://followup.mock:1"},
+        {"Host": "127.0.0.1.evil.example"},
+        {"Origin": "http://[::1"},
     ],
 )
 def test_a_web_page_cannot_drive_it(api: Api, headers: dict[str, str]) -> None:
-    assert problem(api.post("/_mock/reset", headers=headers))[0:2] == (403, "foreign_origin")
+    for method, path in (("POST", "/_mock/reset"), ("GET", "/_mock/requests"), ("GET", "/_mock/health")):
+        assert problem(api.request(method, path, headers=headers))[0:2] == (403, "foreign_origin")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:4210", "localhost:4210", "[::1]:4210", "mock:4210", "FOLLOWUP.mock"])
+def test_programs_on_this_machine_and_in_its_networks_may(api: Api, host: str) -> None:
+    assert api.get("/_mock/clock", headers={"Host": host, "Origin": f"http://{host}"}).status_code == 200
 
 
 def test_unknown_paths_and_methods(api: Api) -> None:
@@ -213,3 +326,18 @@ def test_unknown_paths_and_methods(api: Api) -> None:
     assert problem(api.delete("/_mock/clock"))[0] == 405
     assert problem(api.get("/_mock/messages?wait=1000")) == (400, "parameter_invalid", "wait")
     assert problem(api.get("/_mock/messages?paint=1")) == (400, "parameter_unknown", "paint")
+    assert problem(api.get("/_mock/clock?paint=1")) == (400, "parameter_unknown", "paint")
+    assert problem(api.post("/_mock/clock/advance?seconds=5")) == (400, "parameter_unknown", "seconds")
+    assert problem(api.post("/_mock/reset", {"x": 1})) == (400, "parameter_unknown", "x")
+    assert problem(api.post("/_mock/reset", [])) == (400, "parameter_invalid", None)
+
+
+def test_it_is_neither_counted_nor_in_the_journal() -> None:
+    service = MockService(rate_limit=1)
+    with httpx.Client(transport=InProcessTransport(service.app), base_url=service.url) as http:
+        api = Api(http, service.api_key)
+        assert [api.get("/_mock/clock").status_code for _ in range(3)] == [200] * 3
+        assert api.get("/_mock/nothing").status_code == 404
+        assert api.get("/v1/account").status_code == 200
+        assert api.get("/v1/account").status_code == 429
+    assert [each.operation for each in service.requests] == ["account.retrieve"] * 2

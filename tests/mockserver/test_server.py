@@ -256,6 +256,7 @@ class TestStartAndStop:
         with MockServer(host="0.0.0.0") as server:
             url = server.url.replace("0.0.0.0", "127.0.0.1")
             assert httpx.get(f"{url}/_mock/clock", trust_env=False).status_code == 403
+            assert httpx.get(f"{url}/_mock/health", trust_env=False).status_code == 200
             token = server.guard.token or ""
             headers = {"Mock-Token": token}
             assert httpx.get(f"{url}/_mock/clock", headers=headers, trust_env=False).status_code == 200

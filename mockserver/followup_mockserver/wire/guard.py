@@ -17,9 +17,11 @@ class Guard:
     """Refuses requests that a web page could have sent, and those without the token if one is demanded.
 
     Attributes:
+        name: the host name that the mock goes by, beside addresses and names without a dot.
         token: demanded of every request; None where only this machine can reach the server.
     """
 
+    name: str
     token: str | None = attrs.field(default=None, repr=False)
 
     def check(self, headers: Headers) -> None:
@@ -28,31 +30,33 @@ class Guard:
         Raises:
             ServiceError: 403.
         """
-        host = _host_of(f"//{headers.get('Host', '')}")
-        origin = headers.get("Origin")
-        # A page's own domain has a dot in it; its name in Host is how DNS rebinding shows, its Origin how a form does.
-        if not _is_own(host) or (origin is not None and _authority(origin) != headers.get("Host", "")):
-            raise _refused("foreign_origin", "The control API takes no requests from web pages of other hosts.")
+        self.check_origin(headers)
         if self.token is not None and not hmac.compare_digest(
             headers.get(TOKEN_HEADER, "").encode(), self.token.encode()
         ):
             raise _refused("control_token_missing", f"Send the token that serve printed as {TOKEN_HEADER}.")
 
+    def check_origin(self, headers: Headers) -> None:
+        """Return if the request comes from no web page.
 
-OWN_NAMES = frozenset({"followup.mock"})
-"""Names with a dot that are the mock's own: the one of the mock in process."""
+        Raises:
+            ServiceError: 403.
+        """
+        host = _host_of(f"//{headers.get('Host', '')}")
+        origin = headers.get("Origin")
+        # A page's own domain has a dot in it; its name in Host is how DNS rebinding shows, its Origin how a form does.
+        own = host is not None and (host == self.name.lower() or not _is_domain(host))
+        if not own or (origin is not None and _authority(origin) != headers.get("Host", "")):
+            raise _refused("foreign_origin", "The control API takes no requests from web pages of other hosts.")
 
 
-def _is_own(host: str | None) -> bool:
-    if host is None:
-        return False
-    if "." not in host or host in OWN_NAMES:
-        return True
+def _is_domain(host: str) -> bool:
+    """Whether a web page could have this name as its own: it has a dot, and is no address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        return False
-    return True
+        return "." in host
+    return False
 
 
 def _host_of(url: str) -> str | None:
