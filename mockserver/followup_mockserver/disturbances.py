@@ -12,9 +12,10 @@ class Disturbance:
     """How the next deliveries are disturbed.
 
     Attributes:
-        kind: ``duplicate``: sent twice, also if the first attempt succeeds; ``reorder``: held back until the next
-            delivery to the same endpoint is out; ``late``: first sent after ``seconds``; ``wrong_signature``,
-            ``old_signature``: so signed in the first attempt, and right in the later ones.
+        kind: ``duplicate``: the first attempt arrives twice, and the answer to the repetition counts for nothing;
+            ``reorder``: held back until the next delivery to the same endpoint is out; ``late``: first sent after
+            ``seconds``; ``wrong_signature``, ``old_signature``: so signed in the first attempt, and right in the
+            later ones.
         type: only deliveries of this event type; None for any.
         times: how many deliveries.
         seconds: how late; for ``reorder``, how long at most; for ``old_signature``, how old.

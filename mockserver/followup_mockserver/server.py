@@ -19,9 +19,12 @@ from followup_mockserver.service import Mock, checked_options
 from followup_mockserver.wire.api import DROPPED
 from followup_mockserver.wire.guard import Guard
 
-THREADS = 16
-"""Requests that are answered at the same time; receivers that call the API from their handlers need some."""
+THREADS = 64
+"""Requests that are answered at the same time. Many, for those that wait or move a clock keep a thread each, and the
+receivers that these wait for may call the API from their handlers."""
 
+_TIME_TO_FINISH = 0.5
+"""Seconds that requests have to be answered when the server stops."""
 
 MOST_CONNECTIONS = 1000
 
@@ -100,7 +103,7 @@ class MockServer(Mock):
             return
         server, self._server = self._server, None
         self._engine.stop()
-        server.task_dispatcher.shutdown(cancel_pending=True, timeout=1)
+        server.task_dispatcher.shutdown(cancel_pending=True, timeout=_TIME_TO_FINISH)
         self._stopping = True
         server.pull_trigger()
         if self._thread is not None:

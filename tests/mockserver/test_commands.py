@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from support.receivers import Inbox, listening
 
@@ -29,6 +30,10 @@ def told(url: str, *arguments: str) -> Any:
     result = run(*arguments, "--url", url)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
+
+
+def url_of(env: dict[str, str]) -> str:
+    return env["FOLLOWUP_BASE_URL"]
 
 
 @pytest.fixture
@@ -55,7 +60,38 @@ def test_serve_from_start_to_stop(served: tuple[subprocess.Popen[str], dict[str,
     process.send_signal(number)
     assert process.wait(10) == 0
     assert process.stderr
-    assert "Traceback" not in process.stderr.read()
+    assert process.stderr.read() == ""
+
+
+def test_serve_does_not_wait_for_who_waits(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
+    process, env = served
+    arguments = command("listen", "--forward-to", "https://127.0.0.1:9", "--url", env["FOLLOWUP_BASE_URL"])
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stdout
+        assert waiting.stderr
+        assert waiting.stdout.readline().startswith("signing secret")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert waiting.wait(10) == 1
+        assert "no mock answers" in waiting.stderr.read()
+    assert process.stderr
+    assert process.stderr.read() == ""
+
+
+def test_wait_needs_no_token_and_the_rest_does(tmp_path: Path) -> None:
+    env_file = tmp_path / "mock.env"
+    arguments = command("serve", "--host", "0.0.0.0", "--port", "0", "--env-file", str(env_file))
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        *_, token = [process.stdout.readline().split()[-1] for _ in range(5)]
+        port = env_file.read_text().split()[0].rsplit(":", 1)[1]
+        url = f"http://127.0.0.1:{port}"
+        assert run("wait", "--timeout", "5", "--url", url).returncode == 0
+        refused = run("clock", "--url", url)
+        assert (refused.returncode, len(refused.stderr.strip().splitlines())) == (1, 1)
+        assert run("clock", "--url", url, FOLLOWUP_MOCK_TOKEN=token).returncode == 0
+        process.terminate()
+        assert process.wait(10) == 0
 
 
 def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
@@ -108,22 +144,42 @@ def test_a_taken_port_is_one_clear_line(served: tuple[subprocess.Popen[str], dic
     assert len(result.stderr.strip().splitlines()) == 1
 
 
-def test_listen_prints_the_secret_and_a_line_for_each_delivery(
-    served: tuple[subprocess.Popen[str], dict[str, str]],
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_listen_prints_the_secret_and_a_line_for_each_attempt(
+    served: tuple[subprocess.Popen[str], dict[str, str]], number: signal.Signals
 ) -> None:
     _, env = served
     inbox = Inbox()
     with listening(inbox) as url:
         arguments = command(
-            "listen", "--forward-to", url, "--events", "patient.upserted", "--url", env["FOLLOWUP_BASE_URL"]
+            "listen", "--forward-to", url, "--events", "visit.completed, patient.upserted", "--url", url_of(env)
         )
+        disturbance = {"kind": "duplicate"}
+        httpx.post(f"{url_of(env)}/_mock/deliveries/disturb", json=disturbance, trust_env=False).raise_for_status()
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout
             secret = process.stdout.readline().split()[-1]
-            with FollowUp(base_url=env["FOLLOWUP_BASE_URL"], api_key=env["FOLLOWUP_API_KEY"]) as client:
-                client.patients.create(phone="+5491155550000")
-            assert "patient.upserted" in process.stdout.readline()
-            process.send_signal(signal.SIGINT)
-            assert process.wait(5) == 0
-    (request,) = inbox.requests
-    construct_event(request.content, request.headers, secret)
+            with FollowUp(base_url=url_of(env), api_key=env["FOLLOWUP_API_KEY"]) as client:
+                for phone in ("+5491155550000", "+5491155550001"):
+                    client.patients.create(phone=phone)
+                lines = [process.stdout.readline() for _ in range(3)]
+                assert all("patient.upserted" in line and "attempt 1" in line and "204" in line for line in lines)
+                assert len(set(lines)) == 3
+                process.send_signal(number)
+                assert process.wait(5) == 0
+                assert [*client.webhook_endpoints.list()] == []
+    assert len(inbox.requests) == 3
+    for request in inbox.requests:
+        construct_event(request.content, request.headers, secret)
+
+
+def test_listen_ends_when_its_endpoint_is_gone(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
+    _, env = served
+    arguments = command("listen", "--forward-to", "https://127.0.0.1:9", "--url", url_of(env))
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.readline()
+        assert run("reset", "--url", url_of(env)).returncode == 0
+        assert process.wait(5) == 1
+        assert "There is no such webhook endpoint." in process.stderr.read()

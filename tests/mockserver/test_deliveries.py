@@ -375,9 +375,23 @@ class TestDisturbances:
         assert self.numbers(inbox) == ["1", "1", "2"]
         first, second, _ = inbox.requests
         assert first.content == second.content
+        assert first.headers["x-service-delivery-attempt"] == second.headers["x-service-delivery-attempt"] == "1"
         delivery = [*client.webhook_deliveries.list()][1]
-        assert (delivery.status, delivery.attempts) == ("succeeded", 2)
+        assert (delivery.status, delivery.attempts) == ("succeeded", 1)
         assert [each.trigger for each in service.attempts(delivery.id)] == ["schedule", "disturbance"]
+
+    def test_a_repetition_is_none_of_the_nine_attempts(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        inbox.answer = lambda number: 409 if number == 2 else 500
+        service.disturb(kind="duplicate")
+        create_patient(client)
+        service.advance()
+        assert only_delivery(client).last_status_code == 500
+        assert only_delivery(client).next_attempt_at == service.clock.now + timedelta(minutes=1)
+        service.advance(days=3)
+        assert [each.headers["x-service-delivery-attempt"] for each in inbox.requests] == list("1123456789")
+        assert (only_delivery(client).status, only_delivery(client).attempts) == ("failed", 9)
 
     def test_in_the_wrong_order(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint

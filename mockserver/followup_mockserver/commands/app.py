@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from followup_mockserver.commands.listening import follow
+from followup_mockserver.commands.listening import listen_until_stopped
 from followup_mockserver.commands.remote import Remote, fail
 from followup_mockserver.commands.serve import serve_until_stopped, wait_for_health
 from followup_mockserver.commands.tables import show
@@ -91,6 +91,10 @@ def advance(
     show(told["jobs"], as_json, whole=told, title=f"It is {told['now']}; {told['ran']} jobs ran.")
 
 
+_JOBS_SHOWN = 25
+"""Rows of the table of what falls due: there may be a million."""
+
+
 @app.command()
 def clock(url: Url = HERE, api_key: Key = None, token: Token = None, as_json: AsJson = False) -> None:
     """Show the time, and what falls due next."""
@@ -98,7 +102,8 @@ def clock(url: Url = HERE, api_key: Key = None, token: Token = None, as_json: As
     told = remote.get("/clock")
     jobs = remote.get("/clock/jobs")["data"]
     state = "frozen" if told["frozen"] else "running"
-    show(jobs, as_json, whole={**told, "jobs": jobs}, title=f"It is {told['now']} ({state}); {len(jobs)} jobs wait.")
+    title = f"It is {told['now']} ({state}); {len(jobs)} jobs wait."
+    show(jobs[:_JOBS_SHOWN], as_json, whole={**told, "jobs": jobs}, title=title)
 
 
 @app.command()
@@ -178,7 +183,8 @@ def trigger(
     if data is not None:
         body["data"] = _json(data, "--data")
     columns = ("id", "eventType", "status", "webhookEndpoint")
-    show(remote.post("/trigger", body)["data"], as_json, columns=columns)
+    sent = remote.post("/trigger", body)["data"]
+    show(sent, as_json, columns=columns, title=f"{len(sent)} endpoints are subscribed to it.")
 
 
 @app.command()
@@ -230,11 +236,12 @@ def listen(
     api_key: Key = None,
     token: Token = None,
 ) -> None:
-    """Register an endpoint, print its signing secret, and a line for each delivery as it happens."""
-    remote = Remote(url, api_key, token)
-    endpoint = remote.post("/webhook_endpoints", {"url": forward_to, "enabledEvents": events.split(",")})
-    typer.echo(f"signing secret  {endpoint['secret']}")
-    follow(remote, endpoint["id"], typer.echo)
+    """Register an endpoint, print its signing secret, and a line for each delivery as it happens.
+
+    The endpoint is removed when the command ends.
+    """
+    types = [event.strip() for event in events.split(",")]
+    listen_until_stopped(Remote(url, api_key, token), forward_to, types, typer.echo)
 
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)([dhms])")

@@ -1,6 +1,7 @@
 """Run a mock until it is told to stop, and wait for one that somebody else runs."""
 
 import errno
+import logging
 import signal
 import socket
 import sys
@@ -20,6 +21,8 @@ from followup_mockserver.wire.control import PREFIX
 
 def serve_until_stopped(host: str, port: int, env_file: Path | None, **options: Unpack[MockOptions]) -> None:
     """Serve until SIGTERM or Ctrl-C, then end with what is being answered."""
+    # It warns of requests that wait for a thread, or are cut off at the end, in words that tell a user nothing.
+    logging.getLogger("waitress").setLevel(logging.ERROR)
     signalled = _listen_for_signals()
     try:
         server = MockServer(host=host, port=port, **options)
@@ -66,22 +69,24 @@ def _announce(server: MockServer, env_file: Path | None) -> None:
 
 
 _BETWEEN_TRIES = 0.05
+_SHORTEST_TRY = 0.5
+"""Seconds."""
 
 
 def wait_for_health(url: str, timeout: float) -> None:
     """Return when a mock answers at this URL; end the command if none does in time."""
     ends = RealTime.monotonic() + timeout
     pause = threading.Event()
-    with httpx.Client(trust_env=False, timeout=max(timeout, 1.0)) as client:
-        while not _is_healthy(client, url):
+    with httpx.Client(trust_env=False) as client:
+        while not _is_healthy(client, url, max(ends - RealTime.monotonic(), _SHORTEST_TRY)):
             if RealTime.monotonic() >= ends:
                 fail(f"no mock answered at {url} within {timeout:g} s")
             pause.wait(_BETWEEN_TRIES)
 
 
-def _is_healthy(client: httpx.Client, url: str) -> bool:
+def _is_healthy(client: httpx.Client, url: str, timeout: float) -> bool:
     try:
-        return client.get(f"{url.rstrip('/')}{PREFIX}/health").status_code == httpx.codes.OK
+        return client.get(f"{url.rstrip('/')}{PREFIX}/health", timeout=timeout).status_code == httpx.codes.OK
     except httpx.HTTPError:
         return False
     except httpx.InvalidURL:

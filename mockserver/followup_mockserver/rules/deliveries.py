@@ -138,7 +138,8 @@ def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outg
     endpoint = world.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
     if delivery is None or endpoint is None or (trigger == "schedule" and delivery.status != "pending"):
         return None
-    number = delivery.attempts + 1
+    # A repetition is the same attempt arriving again: it has that one's number, and uses up none of the nine.
+    number = max(delivery.attempts, 1) if trigger == "disturbance" else delivery.attempts + 1
     # Real time, because the receiver compares it with its own clock; everything else is told in the mock's.
     timestamp = int(time.time())
     secret = world.secrets[endpoint.id]
@@ -191,6 +192,8 @@ def finish(world: World, outgoing: Outgoing, outcome: Outcome) -> str:
             error=outcome.error,
         )
     )
+    if outgoing.trigger == "disturbance":
+        return outcome.error or str(outcome.status_code)
     changes: dict[str, Any] = {
         "attempts": outgoing.number,
         "last_status_code": outcome.status_code,
