@@ -177,12 +177,16 @@ class Control:
     @property
     def jobs(self) -> list[PendingJob]:
         """What falls due later, in order."""
+        return self.next_jobs()
+
+    def next_jobs(self, limit: int | NotGiven = NOT_GIVEN) -> list[PendingJob]:
+        """What falls due next, in order; so many at most, or all."""
+        if isinstance(limit, int) and limit < 1:
+            raise invalid("parameter_invalid", "This must be 1 or more.", "limit")
         world = self.world
         with world.lock:
-            return [
-                PendingJob(at=timer.at, kind=timer.job.kind, about=timer.job.about)
-                for timer in world.scheduler.pending()
-            ]
+            timers = world.scheduler.earliest(limit) if isinstance(limit, int) else world.scheduler.pending()
+            return [PendingJob(at=timer.at, kind=timer.job.kind, about=timer.job.about) for timer in timers]
 
     # --- what happened -------------------------------------------------------------------------------------------
 
@@ -603,6 +607,8 @@ class Control:
         Args:
             data: of the event, as JSON has it; left out, about the newest object that fits, or an example.
         """
+        if type not in examples.EXAMPLES:
+            raise invalid("parameter_invalid", f"This must be one of {', '.join(examples.EXAMPLES)}.", "type")
         given = None if data is None else _json_copy(data)
 
         def send(world: World) -> list[WebhookDelivery]:

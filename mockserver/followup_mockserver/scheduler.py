@@ -93,6 +93,10 @@ class Scheduler(Generic[J]):
         self._forget(timer)
         return timer
 
+    def earliest(self, count: int) -> list[Timer[J]]:
+        """The timers that are due first, in order; does not sort all of them."""
+        return heapq.nsmallest(count, self._waiting())
+
     def pending(self, about: str | None = None, kind: str | None = None) -> Iterator[Timer[J]]:
         """The timers that wait, in the order in which they are due."""
         if about is not None:

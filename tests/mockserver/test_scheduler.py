@@ -193,6 +193,7 @@ class AgainstAList(RuleBasedStateMachine):
         in_order = sorted(self.waiting, key=lambda each: each.at)
         assert len(self.scheduler) == len(in_order)
         assert list(self.scheduler.pending()) == in_order
+        assert self.scheduler.earliest(3) == in_order[:3]
         assert self.scheduler.next() is (in_order[0] if in_order else None)
         for about in "abcd":
             about_it = [each for each in in_order if each.job.about == about]

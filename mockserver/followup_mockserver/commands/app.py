@@ -91,19 +91,20 @@ def advance(
     show(told["jobs"], as_json, whole=told, title=f"It is {told['now']}; {told['ran']} jobs ran.")
 
 
-_JOBS_SHOWN = 25
-"""Rows of the table of what falls due: there may be a million."""
-
-
 @app.command()
-def clock(url: Url = HERE, api_key: Key = None, token: Token = None, as_json: AsJson = False) -> None:
+def clock(
+    url: Url = HERE,
+    api_key: Key = None,
+    token: Token = None,
+    limit: Annotated[int, typer.Option(help="How many of the jobs that fall due next to show, at most.", min=1)] = 25,
+    as_json: AsJson = False,
+) -> None:
     """Show the time, and what falls due next."""
     remote = Remote(url, api_key, token)
     told = remote.get("/clock")
-    jobs = remote.get("/clock/jobs")["data"]
+    jobs = remote.get("/clock/jobs", limit=limit)["data"]
     state = "frozen" if told["frozen"] else "running"
-    title = f"It is {told['now']} ({state}); {len(jobs)} jobs wait."
-    show(jobs[:_JOBS_SHOWN], as_json, whole={**told, "jobs": jobs}, title=title)
+    show(jobs, as_json, whole={**told, "jobs": jobs}, title=f"It is {told['now']} ({state}). What falls due next:")
 
 
 @app.command()
@@ -177,14 +178,15 @@ def trigger(
     remote = Remote(url, api_key, token)
     if event_type is None:
         examples = remote.get("/trigger")
-        show([{"type": name, "example": json.dumps(each)} for name, each in examples.items()], as_json, whole=examples)
+        rows = [{"type": name, "example": json.dumps(each, ensure_ascii=False)} for name, each in examples.items()]
+        show(rows, as_json, whole=examples)
         return
     body: dict[str, Any] = {"type": event_type}
     if data is not None:
         body["data"] = _json(data, "--data")
     columns = ("id", "eventType", "status", "webhookEndpoint")
     sent = remote.post("/trigger", body)["data"]
-    show(sent, as_json, columns=columns, title=f"{len(sent)} endpoints are subscribed to it.")
+    show(sent, as_json, columns=columns, title=f"Endpoints that are subscribed to it: {len(sent)}.")
 
 
 @app.command()

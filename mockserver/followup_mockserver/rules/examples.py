@@ -53,10 +53,19 @@ _COLLECTIONS = {
 }
 
 
+_STATUSES = {
+    "appointment.rescheduled": "rescheduled",
+    "appointment.cancelled": "cancelled",
+    "intake.ready": "ready",
+}
+"""The status of what an event of these types is about; others fit whatever their status is."""
+
+
 def about_newest(world: World, event_type: str) -> tuple[Mapping[str, Any], str]:
-    """The data of an event about the newest fitting object, and that object's id."""
+    """The data of an event about the newest fitting object, and that object's id; an example where nothing fits."""
     collection, name = _COLLECTIONS.get(event_type.split(".")[0], ("", ""))
-    newest, _ = getattr(world, collection).page(limit=1) if collection else ([], False)
+    where = {"status": _STATUSES[event_type]} if event_type in _STATUSES else {}
+    newest, _ = getattr(world, collection).page(limit=1, where=where) if collection else ([], False)
     if not newest:
         return EXAMPLES[event_type], "trigger"
     about = newest[0]

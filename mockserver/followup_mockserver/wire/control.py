@@ -31,7 +31,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any] | property], ...] = (
     ("GET", "/clock", Control.clock),
     ("POST", "/clock/advance", Control.advance),
     ("POST", "/clock/step", Control.step),
-    ("GET", "/clock/jobs", Control.jobs),
+    ("GET", "/clock/jobs", Control.next_jobs),
     ("GET", "/reminders", Control.reminders_of),
     ("GET", "/messages", Control.messages_to),
     ("GET", "/requests", Control.requests_of),

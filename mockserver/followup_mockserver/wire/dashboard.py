@@ -43,7 +43,7 @@ def _facts(control: Control) -> dict[str, object]:
         return {
             "organization": world.organization,
             "clock": control.clock,
-            "jobs": control.jobs[:SHOWN],
+            "jobs": control.next_jobs(SHOWN),
             "requests": list(itertools.islice(world.journal.newest_first(), SHOWN)),
             "deliveries": [(each, world.attempts.get(each.id, [])) for each in deliveries],
             "messages": world.messages[: -SHOWN - 1 : -1],
