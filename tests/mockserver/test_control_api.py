@@ -39,6 +39,8 @@ def test_jobs_reminders_and_messages(api: Api, client: FollowUp) -> None:
     assert api.get("/_mock/reminders?appointment=apt_none").json() == {"data": []}
     job = {"at": "2026-09-28T12:00:00.000Z", "kind": "reminder", "about": made.id}
     assert api.get("/_mock/clock/jobs").json()["data"][0] == job
+    assert api.get("/_mock/clock/jobs?limit=1").json()["data"] == [job]
+    assert problem(api.get("/_mock/clock/jobs?limit=0")) == (400, "parameter_invalid", "limit")
     stepped = api.post("/_mock/clock/step").json()
     assert (stepped["ran"], stepped["jobs"]) == (1, [{**job, "outcome": "sent"}])
     (message,) = api.get(f"/_mock/messages?patient={made.patient}").json()["data"]
@@ -219,6 +221,42 @@ def test_trigger_and_deliveries(api: Api, client: FollowUp) -> None:
     (attempt,) = api.get(f"/_mock/webhook_deliveries/{sent['id']}/attempts").json()["data"]
     assert (attempt["number"], attempt["trigger"]) == (1, "manual")
     assert problem(api.post("/_mock/webhook_deliveries/whd_none/resend"))[0] == 404
+
+
+def test_a_trigger_prefers_an_object_whose_status_fits(client: FollowUp, service: MockService) -> None:
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["appointment.cancelled"])
+    made = [
+        client.appointments.create(patient={"phone": "+5491155550000"}, start_at=f"2026-09-{day}T12:00:00Z").id
+        for day in (28, 29, 30)
+    ]
+    client.appointments.cancel(made[1])
+    (about,) = service.trigger(type="appointment.cancelled")
+    assert (about.payload["ref"], about.payload["data"]["appointment"]["status"]) == (made[1], "cancelled")
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        "intake.requested",
+        "patient.upserted",
+        "appointment.created",
+        "appointment.rescheduled",
+        "appointment.cancelled",
+        "visit.completed",
+        "treatment.prescribed",
+        "order.issued",
+        "intake.created",
+        "intake.ready",
+        "conversation.handoff",
+        "patient.silent",
+        "webhook.ping",
+    ],
+)
+def test_every_type_can_be_triggered(client: FollowUp, service: MockService, type: Any) -> None:
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    (delivery,) = service.trigger(type=type)
+    assert (delivery.event_type, delivery.payload["type"]) == (type, type)
+    assert service.trigger_types[type]
 
 
 def test_triggered_data_is_sent_as_it_was(client: FollowUp, service: MockService) -> None:

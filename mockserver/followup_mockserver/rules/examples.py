@@ -5,6 +5,7 @@ from typing import Any
 
 from followup_mockserver.facts import Fact
 from followup_mockserver.rules.deliveries import data_of
+from followup_mockserver.store import Collection
 from followup_mockserver.world import World
 
 _PATIENT = {"id": "pat_example", "object": "patient", "fullName": "Ana Pérez", "dni": "30123456"}
@@ -58,16 +59,23 @@ _STATUSES = {
     "appointment.cancelled": "cancelled",
     "intake.ready": "ready",
 }
-"""The status of what an event of these types is about; others fit whatever their status is."""
+"""The status of what an event of these types is about, if there is such an object."""
 
 
 def about_newest(world: World, event_type: str) -> tuple[Mapping[str, Any], str]:
     """The data of an event about the newest fitting object, and that object's id; an example where nothing fits."""
     collection, name = _COLLECTIONS.get(event_type.split(".")[0], ("", ""))
-    where = {"status": _STATUSES[event_type]} if event_type in _STATUSES else {}
-    newest, _ = getattr(world, collection).page(limit=1, where=where) if collection else ([], False)
-    if not newest:
+    about = _newest(getattr(world, collection), _STATUSES.get(event_type)) if collection else None
+    if about is None:
         return EXAMPLES[event_type], "trigger"
-    about = newest[0]
     patient = about if collection == "patients" else world.patients.get(getattr(about, "patient", None) or "")
     return data_of(Fact(type=event_type, name=name, about=about, patient=patient)), about.id
+
+
+def _newest(objects: Collection[Any], status: str | None) -> Any:
+    """The newest object with this status, else the newest one; None if there is none."""
+    for where in ({"status": status}, {}) if status else ({},):
+        found, _ = objects.page(limit=1, where=where)
+        if found:
+            return found[0]
+    return None
