@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -239,6 +240,16 @@ class TestStartAndStop:
     def test_a_bad_option_is_named(self, options: Any, text: str) -> None:
         with pytest.raises(ValueError, match=text):
             MockServer(**options)
+
+    def test_stopping_answers_what_is_being_worked_on(self) -> None:
+        with ThreadPoolExecutor(1) as pool:
+            with MockServer() as server:
+                server.add_fault(operation="*", kind="delay", seconds=0.3)
+                headers = {"Authorization": f"Bearer {server.api_key}"}
+                answer = pool.submit(httpx.get, f"{server.url}/v1/account", headers=headers, trust_env=False)
+                while server.faults:
+                    assert not answer.done()
+            assert answer.result().status_code == 200
 
     def test_stopping_frees_the_port_and_the_threads(self) -> None:
         before = threading.active_count()
