@@ -13,6 +13,6 @@ def main() -> None:
     if missing:
         extras = ",".join(sorted(missing))
         sys.exit(f"followup-mock needs more than is installed: python -m pip install 'followup[{extras}]'")
-    from followup_mockserver.commands import app
+    from followup_mockserver.commands import run
 
-    app()
+    run()

@@ -126,6 +126,11 @@ def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[
         (("serve", "--start-time", "yesterday"), "start-time must be"),
         (("serve", "--forward-to", "http://clinic.example"), "forward-to must be"),
         (("serve", "--host", "256.1.1.1"), "cannot listen"),
+        (("serve", "--port", "http"), "'--port'"),
+        (("serve", "--rate-limit", "-1"), "'--rate-limit'"),
+        (("serve", "--frozen"), "No such option: --frozen"),
+        (("fault", "patients.eat"), "no mock answers"),
+        (("jump",), "No such command 'jump'"),
         (("serve", "--port", "0", "--env-file", "/nowhere/mock.env"), "cannot write --env-file"),
     ],
 )

@@ -1,5 +1,5 @@
 """The commands of ``followup-mock``."""
 
-from followup_mockserver.commands.app import app
+from followup_mockserver.commands.entry import run
 
-__all__ = ["app"]
+__all__ = ["run"]
