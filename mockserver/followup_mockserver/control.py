@@ -29,6 +29,7 @@ from followup import (
 from followup.operation import NOT_GIVEN, NotGiven
 from followup.resources.account import ServiceLine
 from followup.resources.patients import PatientStage
+from followup.resources.webhook_deliveries import WebhookDeliveryStatus
 from followup.resources.webhook_endpoints import EnabledEvent, OutboundEventType
 from followup_mockserver.clock import RealTime
 from followup_mockserver.delivery.mounts import Mounts, Receiver
@@ -63,6 +64,7 @@ END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
 """As far as the clock can be moved: it must be able to run on from there."""
 
 _TOO_FAR = "This is too far in the future."
+_NO_OPERATION = "This must be the name of an operation, such as patients.create."
 
 
 class KeyInput(TypedDict, total=False):
@@ -231,7 +233,12 @@ class Control:
 
         Args:
             wait: seconds to wait, at most, until there are more than ``seen``.
+
+        Raises:
+            ServiceError: there is no such operation.
         """
+        if operation is not None and operation not in OPERATIONS:
+            raise invalid("parameter_invalid", _NO_OPERATION, "operation")
         return self._when_more(
             lambda world: [each for each in world.journal.newest_first() if operation in (None, each.operation)],
             wait,
@@ -244,7 +251,12 @@ class Control:
         return self.deliveries_of()
 
     def deliveries_of(
-        self, type: str | None = None, status: str | None = None, *, wait: float = 0, seen: int = 0
+        self,
+        type: OutboundEventType | None = None,
+        status: WebhookDeliveryStatus | None = None,
+        *,
+        wait: float = 0,
+        seen: int = 0,
     ) -> list[WebhookDelivery]:
         """The webhook deliveries of one event type, with one status, or all; newest first.
 
@@ -516,7 +528,7 @@ class Control:
             retry_after: seconds in a ``Retry-After`` header; with status 429, as in the service, 1 if left out.
         """
         if operation != EVERY_OPERATION and operation not in OPERATIONS:
-            raise invalid("parameter_invalid", "This must be the name of an operation, or *.", "operation")
+            raise invalid("parameter_invalid", _NO_OPERATION, "operation")
         if not 400 <= status <= 599:
             raise invalid("parameter_invalid", "This must be an HTTP status from 400 to 599.", "status")
         _check_range(probability, 1, "probability")

@@ -214,6 +214,8 @@ def test_trigger_and_deliveries(api: Api, client: FollowUp) -> None:
     client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
     assert len(api.get("/_mock/trigger").json()) == 13
     (sent,) = api.post("/_mock/trigger", {"type": "order.issued"}).json()["data"]
+    assert api.get("/_mock/webhook_deliveries?status=pending&type=order.issued").json()["data"] == [sent]
+    assert api.get("/_mock/webhook_deliveries?status=succeeded").json()["data"] == []
     assert sent["eventType"] == "order.issued"
     assert problem(api.post("/_mock/trigger", {"type": "x"})) == (400, "parameter_invalid", "type")
     again = api.post(f"/_mock/webhook_deliveries/{sent['id']}/resend").json()
@@ -364,6 +366,9 @@ def test_unknown_paths_and_methods(api: Api) -> None:
     assert problem(api.delete("/_mock/clock"))[0] == 405
     assert problem(api.get("/_mock/messages?wait=1000")) == (400, "parameter_invalid", "wait")
     assert problem(api.get("/_mock/messages?paint=1")) == (400, "parameter_unknown", "paint")
+    assert problem(api.get("/_mock/requests?operation=patients.eat")) == (400, "parameter_invalid", "operation")
+    assert problem(api.get("/_mock/webhook_deliveries?status=lost")) == (400, "parameter_invalid", "status")
+    assert problem(api.get("/_mock/webhook_deliveries?type=patient.eaten")) == (400, "parameter_invalid", "type")
     assert problem(api.get("/_mock/clock?paint=1")) == (400, "parameter_unknown", "paint")
     assert problem(api.post("/_mock/clock/advance?seconds=5")) == (400, "parameter_unknown", "seconds")
     assert problem(api.post("/_mock/reset", {"x": 1})) == (400, "parameter_unknown", "x")
@@ -379,3 +384,26 @@ def test_it_is_neither_counted_nor_in_the_journal() -> None:
         assert api.get("/v1/account").status_code == 200
         assert api.get("/v1/account").status_code == 429
     assert [each.operation for each in service.requests] == ["account.retrieve"] * 2
+
+
+def test_what_is_printed_tells_neither_patients_nor_secrets(client: FollowUp, service: MockService) -> None:
+    endpoint = service.add_webhook_endpoint(url="https://clinic.example")
+    patient: Any = {"phone": "+5491155550000", "full_name": "Ana Pérez", "dni": "30123456"}
+    client.appointments.create(patient=patient, start_at="2026-09-30T12:00:00Z")
+    intake = client.intake_requests.create(patient=patient)
+    service.mount("https://clinic.example", lambda _: httpx.Response(500))
+    made = service.create_organization(keys=[{"name": "ci"}])
+    moved = service.advance(days=2)
+    shown = repr(
+        [
+            service.answer_intake_request(intake.id, address="Calle Falsa 123"),
+            service.discard_intake_request(intake.id, reason="Ana Pérez called"),
+            *(service.messages, service.reminders, service.jobs, service.requests, service.deliveries),
+            *(service.attempts_of(), service.trigger(type="patient.upserted"), service.clock),
+            *(endpoint, made, moved, service.update_patient(service.messages[0].patient or "", stage="lost")),
+            *(service.add_api_key(), service.update_organization(name="Lab"), service),
+        ]
+    )
+    assert {each.kind for each in service.messages} == {"intake", "reminder"}
+    for hidden in ("5555", "Ana", "30123456", "Falsa", endpoint.secret or "", made.keys[0].value, service.api_key):
+        assert hidden not in shown
