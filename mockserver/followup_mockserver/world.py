@@ -46,7 +46,7 @@ class World:
         secrets: signing secrets, by webhook endpoint id; the endpoint objects themselves never hold theirs.
         attempts: every attempt of every delivery, by delivery id.
         messages: messages written to patients, oldest first.
-        held_back: a delivery that waits for the next one to pass it, by webhook endpoint id.
+        held_back: a delivery that the next one is to pass, by webhook endpoint id; once that one is queued, by its id.
         cancellation_reasons: what was given for the record, by appointment id.
     """
 

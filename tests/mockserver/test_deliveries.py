@@ -397,8 +397,10 @@ class TestDisturbances:
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
     ) -> None:
         service.disturb(kind="reorder")
-        for number in (1, 2, 3):
-            create_patient(client, number)
+        create_patient(client, 1)
+        create_patient(client, 2)
+        service.advance()
+        create_patient(client, 3)
         service.advance()
         assert self.numbers(inbox) == ["2", "1", "3"]
 

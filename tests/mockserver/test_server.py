@@ -103,6 +103,19 @@ class TestDeliveries:
             assert len(inbox.requests) == 40
             assert {each.status for each in server.deliveries} == {"succeeded", "pending"}
 
+    def test_on_request_the_second_of_two_always_arrives_first(self, server: MockServer) -> None:
+        inbox = Inbox()
+        with listening(inbox) as url, server.client() as client:
+            client.webhook_endpoints.create(url=url, enabled_events=["*"])
+            made = [f"+549115550{number:04}" for number in range(40)]
+            for number in range(0, 40, 2):
+                server.disturb(kind="reorder")
+                for phone in made[number : number + 2]:
+                    client.patients.create(phone=phone)
+                assert len(server.deliveries_of(status="succeeded", wait=5, seen=number + 1)) == number + 2
+        arrived = [json.loads(each.content)["data"]["patient"]["phone"] for each in inbox.requests]
+        assert arrived == [phone for number in range(0, 40, 2) for phone in (made[number + 1], made[number])]
+
     def test_a_handler_may_call_the_api_over_http(self, server: MockServer) -> None:
         inbox = Inbox()
         with listening(inbox) as url, server.client() as client:

@@ -119,6 +119,8 @@ def _schedule_first(world: World, delivery: WebhookDelivery) -> None:
     now, first = delivery.created_at, AttemptDelivery(about=delivery.id)
     disturbance = world.disturbances.strike(delivery.id, delivery.event_type)
     held_back = world.held_back.pop(delivery.webhook_endpoint, None)
+    if held_back is not None:
+        world.held_back[delivery.id] = held_back
     at = now
     if disturbance is not None and disturbance.kind in ("late", "reorder"):
         at = now + timedelta(seconds=disturbance.seconds)
@@ -128,8 +130,15 @@ def _schedule_first(world: World, delivery: WebhookDelivery) -> None:
         world.scheduler.schedule(now, RepeatDelivery(about=delivery.id))
     if disturbance is not None and disturbance.kind == "reorder":
         world.held_back[delivery.webhook_endpoint] = delivery.id
-    if held_back is not None and world.scheduler.cancel_about(held_back):
-        world.scheduler.schedule(now, AttemptDelivery(about=held_back))
+
+
+def _let_go(world: World, passed_by: WebhookDelivery) -> None:
+    """Send what was held back for this delivery to pass. Not before it has arrived: attempts overtake each other."""
+    held_back = world.webhook_deliveries.get(world.held_back.pop(passed_by.id, ""))
+    if held_back is not None and world.scheduler.cancel_about(held_back.id):
+        now = world.now()
+        world.webhook_deliveries.update(held_back, next_attempt_at=now)
+        world.scheduler.schedule(now, AttemptDelivery(about=held_back.id))
 
 
 def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outgoing | None:
@@ -179,6 +188,7 @@ def finish(world: World, outgoing: Outgoing, outcome: Outcome) -> str:
     if delivery.id not in world.webhook_deliveries:
         return "deleted meanwhile"
     now = world.now()
+    _let_go(world, delivery)
     world.attempts.setdefault(delivery.id, []).append(
         Attempt(
             delivery=delivery.id,
