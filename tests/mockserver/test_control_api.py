@@ -98,7 +98,9 @@ def test_organizations_and_keys(api: Api) -> None:
     account = api.get("/v1/account", key=key["value"]).json()
     assert (account["name"], account["livemode"]) == ("Lab", True)
     assert len(api.get("/v1/doctors", key=api.key).json()["data"]) == 4
-    more = api.post("/_mock/api_keys", {"name": "more"}, key=key["value"]).json()
+    answer = api.post("/_mock/api_keys", {"name": "more"}, key=key["value"]).json()
+    assert answer["organization"]["id"] == account["id"]
+    (more,) = answer["keys"]
     assert api.get("/v1/account", key=more["value"]).json()["id"] == account["id"]
     api.patch(f"/_mock/api_keys/{more['value']}", {"revoked": True}, key=key["value"])
     assert api.get("/v1/account", key=more["value"]).status_code == 401
@@ -108,7 +110,7 @@ def test_organizations_and_keys(api: Api) -> None:
 
 
 def test_a_key_expires_and_is_taken_back(api: Api) -> None:
-    path = f"/_mock/api_keys/{api.post('/_mock/api_keys', {}).json()['value']}"
+    path = f"/_mock/api_keys/{api.post('/_mock/api_keys', {}).json()['keys'][0]['value']}"
     value = path.rsplit("/", 1)[1]
     assert api.patch(path, {"expiresAt": "2026-09-28T11:00:00Z"}).json()["expiresAt"] == "2026-09-28T11:00:00.000Z"
     assert problem(api.get("/v1/account", key=value))[0:2] == (401, "api_key_expired")

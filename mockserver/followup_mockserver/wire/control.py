@@ -50,7 +50,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any] | property], ...] = (
     ("POST", "/intake_requests/<path_id>/discard", Control.discard_intake_request),
     ("POST", "/organizations", Control.create_organization),
     ("PATCH", "/organization", Control.update_organization),
-    ("POST", "/api_keys", Control.add_api_key),
+    ("POST", "/api_keys", Control.organization_with_new_key),
     ("PATCH", "/api_keys/<path_id>", Control.update_api_key),
     ("GET", "/faults", Control.faults),
     ("POST", "/faults", Control.add_fault),
