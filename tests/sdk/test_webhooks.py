@@ -121,10 +121,15 @@ def test_within_the_tolerance(now: Any) -> None:
 def test_too_old_and_too_new_say_by_how_much() -> None:
     assert "too old by 12 s" in refused(reason="too_old", now=SENT + 312)
     assert "too new by 12 s" in refused(reason="too_new", now=SENT - 312)
+    assert "too old by 1 s" in refused(reason="too_old", now=SENT + 300.25)
 
 
 def test_no_tolerance_checks_no_time() -> None:
     verify_signature(BODY, headers(), SECRET, tolerance=None, now=0)
+
+
+def test_a_tolerance_may_be_of_any_length() -> None:
+    verify_signature(BODY, headers(), SECRET, tolerance=10**400, now=0)
 
 
 def test_several_secrets_while_one_replaces_another() -> None:
@@ -141,15 +146,21 @@ def test_any_changed_byte_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["x-service-signature", "x-service-timestamp"])
-@pytest.mark.parametrize("value", [None, "", b""])
+@pytest.mark.parametrize("value", [None, "", b"", [], [""]])
 def test_a_missing_header_is_named(name: str, value: Any) -> None:
     assert name in refused(reason="missing_header", given_headers=headers(**{name: value}))
+
+
+def test_the_keys_of_a_wsgi_environ_are_no_header_names() -> None:
+    environ = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers().items()}
+    refused(reason="missing_header", given_headers=environ)
 
 
 @pytest.mark.parametrize(
     "value",
     ["sha256=", "sha1=abc", "x", "sha256=" + "g" * 64, "sha256=" + "A" * 64, "sha256=ñ", signature() + "0", 5, b"\xff",
-     signature() + "\n", " " + signature(), ["a", "b"], {}, float("nan")],
+     signature() + "\n", " " + signature(), signature()[:-1] + "ñ", "sha256=" + "A" + signature()[8:], ["a", "b"], {},
+     float("nan")],
 )  # fmt: skip
 def test_a_malformed_signature_is_refused(value: Any) -> None:
     refused(reason="malformed_header", given_headers=headers(**{"x-service-signature": value}))
@@ -181,15 +192,17 @@ def test_a_secret_that_cannot_be_one_is_a_programming_error(secret: Any) -> None
 @pytest.mark.parametrize(
     "options",
     [{"tolerance": -1}, {"tolerance": True}, {"tolerance": float("nan")}, {"now": float("inf")}, {"now": "x"},
-     {"now": datetime(2026, 1, 1)}, {"now": True}],  # noqa: DTZ001
+     {"now": datetime(2026, 1, 1)}, {"now": True}, {"now": SENT * 1000}, {"now": 10**400},  # noqa: DTZ001
+     {"now": float("nan")}, {"tolerance": float("inf")}],
 )  # fmt: skip
 def test_times_that_cannot_be_used_are_programming_errors(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"tolerance|now"):
         verify_signature(BODY, headers(), SECRET, **options)
 
 
-def test_construct_event_says_what_it_says() -> None:
-    event = construct_event(BODY, headers(), SECRET, now=SENT)
+@pytest.mark.parametrize("payload", [BODY, BODY.decode(), bytearray(BODY), memoryview(BODY)])
+def test_construct_event_says_what_it_says(payload: Any) -> None:
+    event = construct_event(payload, headers(), SECRET, now=SENT)
     assert event == WebhookEvent(
         id="whd_1",
         type="visit.completed",
@@ -227,3 +240,26 @@ ANYTHING = st.one_of(st.none(), st.integers(), st.floats(), st.text(), st.binary
 def test_whatever_arrives_only_the_documented_error_is_raised(payload: Any, sign: Any, sent: Any, name: str) -> None:
     with pytest.raises(WebhookSignatureError):
         construct_event(payload, {name: sign, "x-service-timestamp": sent}, SECRET, now=SENT)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(
+    st.binary()
+    | JSON.map(lambda value: json.dumps(value).encode())
+    | st.dictionaries(st.sampled_from(sorted(json.loads(BODY))), JSON).map(
+        lambda changes: json.dumps({**json.loads(BODY), **changes}).encode()
+    )
+)
+def test_whatever_was_signed_is_an_event_or_a_malformed_payload(body: bytes) -> None:
+    outcome: Any
+    try:
+        outcome = construct_event(body, headers(**{"x-service-signature": signature(body)}), SECRET, now=SENT)
+    except WebhookSignatureError as error:
+        outcome = error.reason
+    assert outcome == "malformed_payload" or outcome.occurred_at.utcoffset() is not None
