@@ -5,6 +5,9 @@ from datetime import datetime, timedelta
 
 import attrs
 
+KEY_PATTERN = "^[ -~]{1,255}$"
+"""What a key looks like: 1 to 255 printable ASCII characters."""
+
 MOST_RECORDS = 100_000
 """The oldest are forgotten beyond this many, so that a long run of the mock stays bounded."""
 
@@ -42,11 +45,13 @@ class IdempotencyRecords:
         """The record of a key that is not too old."""
         while self._records and self._is_over(next(iter(self._records.values())), now):
             self._records.popitem(last=False)
-        return self._records.get(key)
+        record = self._records.get(key)
+        return None if record is None or self._is_over(record, now) else record
 
     def begin(self, key: str, fingerprint: bytes, now: datetime) -> None:
         """The key is in use from now on."""
         self._records[key] = IdempotencyRecord(fingerprint, now)
+        self._records.move_to_end(key)
         if len(self._records) > MOST_RECORDS:
             self._records.popitem(last=False)
 
@@ -61,4 +66,5 @@ class IdempotencyRecords:
         self._records.pop(key, None)
 
     def _is_over(self, record: IdempotencyRecord, now: datetime) -> bool:
-        return now - record.at >= self._kept_for
+        # A request in progress keeps its key however far the clock is moved meanwhile: else it would be done twice.
+        return record.answer is not None and now - record.at >= self._kept_for

@@ -7,7 +7,8 @@ from followup.contract import SERVICE_VERSION
 from followup.models import Model
 from followup.resources.events import EventBatch
 from followup.webhooks import WebhookEvent
-from followup_mockserver.operations import OPERATIONS, Operation
+from followup_mockserver.idempotency import KEY_PATTERN
+from followup_mockserver.operations import FOLLOW_UP, OPERATIONS, Operation
 from followup_mockserver.rules.events import ENVELOPE
 from followup_mockserver.shapes import Schema, shape_of
 
@@ -67,7 +68,7 @@ def _operation(operation: Operation, schemas: dict[str, Schema]) -> Document:
     if operation.row.scope:
         described["x-scope"] = operation.row.scope
     if operation.row.line:
-        described["x-service-line"] = "follow_up"
+        described["x-service-line"] = FOLLOW_UP
     body = _request_body(operation)
     if body is not None:
         described["requestBody"] = body
@@ -93,7 +94,7 @@ def _parameters(operation: Operation) -> list[Document]:
         _header_parameter("Service-Version", "Dated version.", {"type": "string", "enum": [SERVICE_VERSION]})
     )
     if operation.declaration.idempotent:
-        schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
+        schema = {"type": "string", "pattern": KEY_PATTERN}
         parameters.append(_header_parameter("Idempotency-Key", "The same key does nothing twice.", schema))
     return parameters
 

@@ -24,9 +24,11 @@ Schema = dict[str, Any]
 Convert = Callable[[Any], Any]
 
 MAX_STRING_LENGTH = 5_000
+DATE = "date"
 TIMESTAMP = "date-time"
 HTTPS_URL = "https-url"
 
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)")
 
 
@@ -50,6 +52,14 @@ def _is_timestamp(text: str) -> bool:
         return False
 
 
+def _is_date(text: str) -> bool:
+    try:
+        # Also refuses the year 0, which ISO 8601 has and Python's calendar has not.
+        return _DATE.fullmatch(text) is not None and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
 def is_loopback_http_url(text: str) -> bool:
     """Whether it is an http URL of this machine."""
     host = urlsplit(text).hostname if _is_url(text, "http") else None
@@ -64,13 +74,18 @@ def is_webhook_target(text: str) -> bool:
 def _is_url(text: str, scheme: str) -> bool:
     try:
         parts = urlsplit(text)
-        return parts.scheme == scheme and bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", text)
+        return (
+            parts.scheme == scheme
+            and bool(parts.hostname)
+            and parts.port != 0
+            and not re.search(r"[\s\x00-\x1f\x7f]", text)
+        )
     except ValueError:
         return False
 
 
 _EXPECTED_FORMAT = {
-    "date": "a date, YYYY-MM-DD",
+    DATE: "a date, YYYY-MM-DD",
     TIMESTAMP: "an ISO 8601 timestamp with an offset, such as 2026-09-28T12:00:00Z",
     "email": "an e-mail address",
     HTTPS_URL: "an https URL",
@@ -140,7 +155,7 @@ _SCALARS: dict[Any, tuple[Schema, Convert]] = {
     int: ({"type": "integer"}, _same),
     float: ({"type": "number"}, float),
     datetime: ({"type": "string", "format": TIMESTAMP}, parse_timestamp),
-    date: ({"type": "string", "format": "date"}, date.fromisoformat),
+    date: ({"type": "string", "format": DATE}, date.fromisoformat),
     Any: ({}, _same),
 }
 
@@ -272,7 +287,7 @@ class Validator:
             schema if refuse_unknown else _open(schema),
             validate_formats=True,
             ignore_unknown_formats=False,
-            formats={TIMESTAMP: _is_timestamp, HTTPS_URL: is_webhook_url},
+            formats={DATE: _is_date, TIMESTAMP: _is_timestamp, HTTPS_URL: is_webhook_url},
         )
 
     def check(self, value: Any) -> None:
@@ -339,6 +354,8 @@ def _expected(kind: Any) -> str:
             return str(kind.expected_value)
         case "pattern":
             return f"an id that begins with {kind.pattern.removeprefix('^')}"
+        case "minLength":
+            return f"at least {kind.limit} characters long"
         case "maxLength":
             return f"at most {kind.limit} characters long"
         case "minimum":

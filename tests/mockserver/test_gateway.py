@@ -169,6 +169,9 @@ class TestIdempotency:
                 assert not first.done()
             second = http.post("/v1/patients", json=PATIENT)
             assert problem(second) == (409, "idempotency_key_in_use", "Idempotency-Key")
+            server.advance(days=2)
+            third = http.post("/v1/patients", json=PATIENT)
+            assert problem(third) == (409, "idempotency_key_in_use", "Idempotency-Key")
             assert second.json()["error"]["type"] == "idempotency_error"
             assert first.result().status_code == 200
 
@@ -243,6 +246,26 @@ class TestParsing:
         headers = {"Content-Type": "application/json; charset=utf-8"}
         answer = api.request("POST", "/v1/patients", content=json.dumps(PATIENT).encode(), headers=headers)
         assert answer.status_code == 200
+
+    @pytest.mark.parametrize("number", [b"1e999", b"-1e999", b"NaN", b"Infinity"])
+    def test_a_number_that_json_cannot_say_back_is_a_400(self, api: Api, number: bytes) -> None:
+        body = b'{"id": "e1", "type": "order.issued", "data": {"x": %s}}' % number
+        answer = api.request("POST", "/v1/events", content=body, headers={"Content-Type": "application/json"})
+        assert problem(answer)[0:2] == (400, "json_invalid")
+
+    @pytest.mark.parametrize("day", ["0000-01-01", "2026-02-30", "20260228", "2026-W09-6"])
+    def test_a_date_that_the_calendar_has_not_is_a_400(self, api: Api, day: str) -> None:
+        answer = api.post("/v1/patients", {**PATIENT, "dateOfBirth": day})
+        assert problem(answer) == (400, "parameter_invalid", "dateOfBirth")
+
+    @pytest.mark.parametrize("url", ["https://clinic.example/a\x00b", "https://clinic.example/a b", "https://"])
+    def test_a_url_that_nothing_can_be_sent_to_is_a_400(self, api: Api, url: str) -> None:
+        answer = api.post("/v1/webhook_endpoints", {"url": url, "enabledEvents": ["*"]})
+        assert problem(answer) == (400, "parameter_invalid", "url")
+
+    def test_a_body_over_the_limit_is_not_looked_at_without_a_key(self, api: Api) -> None:
+        answer = api.request("POST", "/v1/patients", key=None, content=b"x" * 1_048_577)
+        assert problem(answer)[0:2] == (401, "api_key_missing")
 
     def test_a_body_over_the_limit_is_a_413(self, api: Api) -> None:
         answer = api.post("/v1/patients", {"phone": "1", "fullName": "x" * 1_048_576})

@@ -15,6 +15,7 @@ class RawRequest:
         headers: names in lower case.
         query: pairs of name and value, in their order.
         path_id: the id in the path; None where the path has none.
+        body: None where it is larger than the service takes, and was not read.
     """
 
     operation: Operation
@@ -22,7 +23,7 @@ class RawRequest:
     path_id: str | None = attrs.field(repr=False)
     headers: Mapping[str, str] = attrs.field(repr=False)
     query: Sequence[tuple[str, str]] = attrs.field(repr=False)
-    body: bytes = attrs.field(repr=False)
+    body: bytes | None = attrs.field(repr=False)
 
 
 @attrs.define(kw_only=True)

@@ -1,6 +1,7 @@
 """From bytes and query strings to the arguments of a rule (specification, section 4, Conventions)."""
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -29,7 +30,7 @@ class Parser:
         }
 
     def arguments(
-        self, operation: Operation, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: bytes
+        self, operation: Operation, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: bytes | None
     ) -> dict[str, Any]:
         """The arguments of the operation's rule.
 
@@ -56,7 +57,9 @@ class Parser:
         arguments: dict[str, Any] = operation.query.convert(values)
         return arguments
 
-    def _body_arguments(self, operation: Operation, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+    def _body_arguments(self, operation: Operation, headers: Mapping[str, str], body: bytes | None) -> dict[str, Any]:
+        if body is None:
+            raise _too_large()
         if not body:
             if operation.body_required:
                 raise invalid("body_missing", "This operation needs a JSON body.")
@@ -91,17 +94,15 @@ def parse_json(headers: Mapping[str, str], body: bytes) -> Any:
     """The JSON of a body.
 
     Raises:
-        ServiceError: it is too large (413), of another type (415), or not JSON (400).
+        ServiceError: it is of another type (415), or not JSON (400).
     """
-    if len(body) > MAX_BODY_BYTES:
-        raise too_large()
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise ServiceError(
             415, "invalid_request_error", "content_type_unsupported", "The Content-Type must be application/json."
         )
     try:
         text = body.decode()
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
         if "\\u" in text:
             # A lone surrogate is valid in JSON and cannot be written as UTF-8.
             json.dumps(value, ensure_ascii=False).encode()
@@ -116,13 +117,20 @@ def parse_json(headers: Mapping[str, str], body: bytes) -> Any:
     return value
 
 
-def too_large() -> ServiceError:
-    """413, for a body over the limit."""
+def _too_large() -> ServiceError:
     return ServiceError(413, "invalid_request_error", "body_too_large", f"A body has at most {MAX_BODY_BYTES} bytes.")
 
 
 def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        # It could not be written back as JSON.
+        raise ValueError("a number out of range")
+    return number
 
 
 def _deeper_than(value: Any, depth: int) -> bool:

@@ -18,6 +18,7 @@ from followup_mockserver.faults import Fault
 from followup_mockserver.gateway import auth
 from followup_mockserver.gateway.exchange import Answer, RawRequest
 from followup_mockserver.gateway.parsing import Parser
+from followup_mockserver.idempotency import KEY_PATTERN
 from followup_mockserver.journal import JournalEntry
 from followup_mockserver.organization import KeyRecord
 from followup_mockserver.world import World
@@ -28,7 +29,7 @@ logger = logging.getLogger("followup_mockserver")
 VERSIONS = (SERVICE_VERSION,)
 """The dated versions that a request may ask for (specification, section 9)."""
 
-_IDEMPOTENCY_KEY = re.compile(r"[\x20-\x7e]{1,255}")
+_IDEMPOTENCY_KEY = re.compile(KEY_PATTERN)
 
 
 @attrs.define(kw_only=True)
@@ -275,7 +276,7 @@ def _fault_error(fault: Fault) -> ServiceError:
 
 
 def _fingerprint(request: RawRequest) -> bytes:
-    source = b"\0".join((request.operation.method.encode(), request.path.encode(), request.body))
+    source = b"\0".join((request.operation.method.encode(), request.path.encode(), request.body or b""))
     return hashlib.sha256(source).digest()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from flask import Blueprint, Request, Response, request
 
 from followup_mockserver.gateway.exchange import Answer, RawRequest
-from followup_mockserver.gateway.parsing import MAX_BODY_BYTES, too_large
+from followup_mockserver.gateway.parsing import MAX_BODY_BYTES
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.operations import OPERATIONS, Operation
 
@@ -71,8 +71,6 @@ def _view(gateway: Gateway, operation: Operation) -> Callable[..., Response]:
         # Through the proxy once: this runs for every call, and most of what a request can tell is not asked for.
         current: Request = request._get_current_object()  # type: ignore[attr-defined]
         environ = current.environ
-        if (current.content_length or 0) > MAX_BODY_BYTES:
-            raise too_large()
         answer = gateway.handle(
             RawRequest(
                 operation=operation,
@@ -80,12 +78,16 @@ def _view(gateway: Gateway, operation: Operation) -> Callable[..., Response]:
                 path_id=path_id,
                 headers={name: environ[key] for name, key in _HEADERS if key in environ},
                 query=list(current.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
-                body=current.get_data(cache=False) if operation.takes_body else b"",
+                body=_body(current) if operation.takes_body else b"",
             )
         )
         return to_response(answer)
 
     return view
+
+
+def _body(current: Request) -> bytes | None:
+    return None if (current.content_length or 0) > MAX_BODY_BYTES else current.get_data(cache=False)
 
 
 def to_response(answer: Answer) -> Response:
