@@ -251,7 +251,7 @@ class TestParsing:
     def test_a_number_that_json_cannot_say_back_is_a_400(self, api: Api, number: bytes) -> None:
         body = b'{"id": "e1", "type": "order.issued", "data": {"x": %s}}' % number
         answer = api.request("POST", "/v1/events", content=body, headers={"Content-Type": "application/json"})
-        assert problem(answer)[0:2] == (400, "json_invalid")
+        assert problem(answer)[0:2] == (400, "body_invalid")
 
     @pytest.mark.parametrize("day", ["0000-01-01", "2026-02-30", "20260228", "2026-W09-6"])
     def test_a_date_that_the_calendar_has_not_is_a_400(self, api: Api, day: str) -> None:
