@@ -73,6 +73,14 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def screenshots(session: nox.Session) -> None:
+    """What does the dashboard look like? The pictures of the documents, made anew."""
+    install_groups(session, "tests")
+    session.install("-e", ".[all]")
+    session.run("python", "docs/screenshots.py")
+
+
+@nox.session
 def benchmarks(session: nox.Session) -> None:
     """How fast is it, against what a user would pick instead?"""
     install_wheel(session)

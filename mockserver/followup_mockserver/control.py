@@ -108,6 +108,13 @@ class NewOrganization:
     keys: list[KeyRecord]
 
 
+@attrs.frozen(kw_only=True)
+class Changes:
+    """Whether something happened: a version that is another one after every change."""
+
+    version: int
+
+
 class Control:
     """The control of one organization.
 
@@ -191,6 +198,15 @@ class Control:
             return [PendingJob(at=timer.at, kind=timer.job.kind, about=timer.job.about) for timer in timers]
 
     # --- what happened -------------------------------------------------------------------------------------------
+
+    def changes(self, since: int = 0, *, wait: float = 0) -> Changes:
+        """The version of what there is now.
+
+        Args:
+            since: a version.
+            wait: seconds to wait, at most, until there is another one.
+        """
+        return self._when(lambda world: (world.version != since, Changes(version=world.version)), wait)
 
     @property
     def reminders(self) -> list[PendingReminder]:
@@ -664,13 +680,21 @@ class Control:
             return _as_it_is(result)
 
     def _when_more(self, matching: Callable[[World], list[T]], wait: float, seen: int) -> list[T]:
+        def look(world: World) -> tuple[bool, list[T]]:
+            found = matching(world)
+            return len(found) > seen, found
+
+        return self._when(look, wait)
+
+    def _when(self, look: Callable[[World], tuple[bool, T]], wait: float) -> T:
+        """What a look at the world finds, once it is what was waited for or the time is up."""
         ends = RealTime.monotonic() + wait
         while True:
             world = self.world  # anew each time, for a reset replaces it
             with world.lock:
-                found = matching(world)
+                satisfied, found = look(world)
                 left = ends - RealTime.monotonic()
-                if len(found) > seen or left <= 0 or self._engine.stopped:
+                if satisfied or left <= 0 or self._engine.stopped:
                     return found
                 if world is self.world:
                     world.changed.wait(left)

@@ -36,6 +36,8 @@ class Attempt:
         status_code: HTTP status of the answer; None if there was none.
         seconds: how long it took, in real time.
         error: what went wrong; None if it succeeded.
+        timestamp: the real time of sending that the webhook carried, in seconds since the epoch.
+        signature: of the webhook.
     """
 
     delivery: str
@@ -47,3 +49,5 @@ class Attempt:
     status_code: int | None
     seconds: float
     error: str | None
+    timestamp: int
+    signature: str

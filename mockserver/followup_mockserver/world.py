@@ -4,9 +4,11 @@ Reset makes a new world and drops the old one whole, so nothing that belonged to
 waits or knows HTTP; whoever reads or changes a world holds its lock.
 """
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import ClassVar
 
 from followup import (
     Appointment,
@@ -41,6 +43,7 @@ class World:
     """One organization's state.
 
     Attributes:
+        version: another one after every change, and never again the same one, in this or another world.
         lock: held while anything below is read or changed; re-entrant.
         changed: notified after every change that somebody may wait for (``?wait=``, the engine).
         secrets: signing secrets, by webhook endpoint id; the endpoint objects themselves never hold theirs.
@@ -49,6 +52,8 @@ class World:
         held_back: a delivery that the next one is to pass, by webhook endpoint id; once that one is queued, by its id.
         cancellation_reasons: what was given for the record, by appointment id.
     """
+
+    _versions: ClassVar["itertools.count[int]"] = itertools.count(1)
 
     def __init__(
         self,
@@ -64,6 +69,7 @@ class World:
         self._subscribers = subscribers
         self._wake = wake
         self._timers_known = 0
+        self.version = next(self._versions)
 
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
@@ -144,6 +150,7 @@ class World:
 
     def notify(self) -> None:
         """Wake whoever waits for a change, and whoever runs timers if there are new ones. The lock is held."""
+        self.version = next(self._versions)
         self.changed.notify_all()
         if self._timers_known != self.scheduler.scheduled:
             self._timers_known = self.scheduler.scheduled

@@ -51,14 +51,15 @@ def _listen_for_signals() -> socket.socket:
 
 
 def _announce(server: MockServer, env_file: Path | None) -> None:
+    token = server.guard.token
     lines = [
         f"base URL   {server.url}",
         f"API key    {server.api_key}",
-        f"dashboard  {server.url}{PREFIX}/",
+        f"dashboard  {server.url}{PREFIX}/{'' if token is None else f'#token={token}'}",
         f"contract   {server.url}{CONTRACT_PATH}",
     ]
-    if server.guard.token is not None:
-        lines.append(f"token      {server.guard.token}")
+    if token is not None:
+        lines.append(f"token      {token}")
     if env_file is not None:
         try:
             env_file.write_text(f"FOLLOWUP_BASE_URL={server.url}\nFOLLOWUP_API_KEY={server.api_key}\n")

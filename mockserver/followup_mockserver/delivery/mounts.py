@@ -45,7 +45,7 @@ class Mounts:
 def deliver(receiver: Receiver, outgoing: Outgoing) -> Outcome:
     """Hand an attempt to a mounted receiver; what it raises is a failed attempt."""
     started = RealTime.monotonic()
-    request = httpx.Request("POST", outgoing.url, headers=dict(outgoing.headers), content=outgoing.body)
+    request = httpx.Request("POST", outgoing.url, headers=outgoing.headers, content=outgoing.body)
     status: int | None = None
     try:
         status = _answer(receiver, request).status_code

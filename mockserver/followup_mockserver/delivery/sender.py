@@ -46,7 +46,7 @@ class Sender:
                 "POST",
                 outgoing.url,
                 body=outgoing.body,
-                headers=dict(outgoing.headers),
+                headers=outgoing.headers,
                 timeout=urllib3.Timeout(total=ATTEMPT_TIMEOUT),
                 retries=False,
                 redirect=False,

@@ -13,13 +13,14 @@ import attrs
 
 from followup.contract import SERVICE_VERSION
 from followup.wire import encode
+from followup_mockserver.clock import RealTime
 from followup_mockserver.errors import ServiceError, invalid, missing
 from followup_mockserver.faults import Fault
 from followup_mockserver.gateway import auth
 from followup_mockserver.gateway.exchange import Answer, RawRequest
 from followup_mockserver.gateway.parsing import Parser
 from followup_mockserver.idempotency import KEY_PATTERN
-from followup_mockserver.journal import JournalEntry
+from followup_mockserver.journal import LONGEST_BODY, REQUEST_ID_PREFIX, CallDetails, JournalEntry
 from followup_mockserver.organization import KeyRecord
 from followup_mockserver.world import World
 from followup_mockserver.worlds import Worlds
@@ -38,6 +39,8 @@ class Exchange:
 
     request: RawRequest
     parser: Parser
+    began: float
+    """When it arrived, in real time."""
     known_world: World | None
     """The world of the key; None for a key that nobody has."""
     world: World
@@ -59,11 +62,13 @@ class Gateway:
 
     def handle(self, request: RawRequest) -> Answer:
         """The answer to a request; whatever happens, there is one, and it is in the journal."""
+        began = RealTime.monotonic()
         value = auth.bearer_token(request.headers)
         known = self._worlds.by_key(value) if value else None
         exchange = Exchange(
             request=request,
             parser=self._parser,
+            began=began,
             known_world=known,
             world=known or self._worlds.default,
             key_value=value,
@@ -98,7 +103,7 @@ def answer_outside(worlds: Worlds, error: ServiceError) -> Answer:
     answer = error_answer(error)
     world = worlds.default
     with world.lock:
-        answer.headers |= {"Request-Id": world.ids.new("req_"), "Service-Version": SERVICE_VERSION}
+        answer.headers |= {"Request-Id": world.ids.new(REQUEST_ID_PREFIX), "Service-Version": SERVICE_VERSION}
     return answer
 
 
@@ -229,7 +234,7 @@ def _sign_off(exchange: Exchange, answer: Answer) -> None:
         answer.broken = fault.kind
     request, world = exchange.request, exchange.world
     with world.lock:
-        request_id = world.ids.new("req_")
+        request_id = world.ids.new(REQUEST_ID_PREFIX)
         world.journal.record(
             JournalEntry(
                 operation=request.operation.name,
@@ -239,7 +244,15 @@ def _sign_off(exchange: Exchange, answer: Answer) -> None:
                 request_id=request_id,
                 idempotency_key=request.headers.get("idempotency-key"),
                 at=world.now(),
-            )
+            ),
+            CallDetails(
+                query=request.query,
+                request_headers=request.headers,
+                request_body=None if request.body is None else request.body[:LONGEST_BODY],
+                response_headers=answer.headers,
+                response_body=answer.body[:LONGEST_BODY],
+                seconds=RealTime.monotonic() - exchange.began,
+            ),
         )
         world.notify()
     answer.headers["Request-Id"] = request_id

@@ -47,8 +47,18 @@ class Outgoing:
     number: int
     trigger: Trigger
     url: str = attrs.field(repr=False)
-    headers: Mapping[str, str] = attrs.field(repr=False)
+    timestamp: int
+    signature: str
     body: bytes = attrs.field(repr=False)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return headers_of(
+            event_type=self.delivery.event_type,
+            number=self.number,
+            timestamp=self.timestamp,
+            signature=self.signature,
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -165,16 +175,22 @@ def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outg
         number=number,
         trigger=trigger,
         url=world.options.forward_to or endpoint.url,
-        headers={
-            "content-type": "application/json",
-            "user-agent": USER_AGENT,
-            SIGNATURE_HEADER: sign(body, secret, timestamp),
-            TIMESTAMP_HEADER: str(timestamp),
-            EVENT_TYPE_HEADER: delivery.event_type,
-            ATTEMPT_HEADER: str(number),
-        },
+        timestamp=timestamp,
+        signature=sign(body, secret, timestamp),
         body=body,
     )
+
+
+def headers_of(*, event_type: str, number: int, timestamp: int, signature: str) -> dict[str, str]:
+    """The headers of an attempt."""
+    return {
+        "content-type": "application/json",
+        "user-agent": USER_AGENT,
+        SIGNATURE_HEADER: signature,
+        TIMESTAMP_HEADER: str(timestamp),
+        EVENT_TYPE_HEADER: event_type,
+        ATTEMPT_HEADER: str(number),
+    }
 
 
 def body_of(delivery: WebhookDelivery) -> bytes:
@@ -200,6 +216,8 @@ def finish(world: World, outgoing: Outgoing, outcome: Outcome) -> str:
             status_code=outcome.status_code,
             seconds=outcome.seconds,
             error=outcome.error,
+            timestamp=outgoing.timestamp,
+            signature=outgoing.signature,
         )
     )
     if outgoing.trigger == "disturbance":

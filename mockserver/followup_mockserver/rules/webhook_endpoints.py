@@ -12,6 +12,8 @@ from followup_mockserver.rules import deliveries
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.world import World
 
+SECRET_PREFIX = "whsec_"  # noqa: S105 - what secrets begin with
+
 
 def create(world: World, *, url: str, enabled_events: Sequence[str], description: str | None = None) -> WebhookEndpoint:
     """Create an endpoint; this answer, and no other, carries its secret."""
@@ -25,7 +27,7 @@ def create(world: World, *, url: str, enabled_events: Sequence[str], description
         created_at=world.now(),
     )
     world.webhook_endpoints.add(endpoint)
-    world.secrets[endpoint.id] = secret = world.ids.new("whsec_")
+    world.secrets[endpoint.id] = secret = world.ids.new(SECRET_PREFIX)
     return attrs.evolve(endpoint, secret=secret)
 
 

@@ -1,6 +1,6 @@
 """The 32 operations as Flask routes, under ``/v1`` and under ``/api/v1``."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from flask import Blueprint, Request, Response, request
@@ -42,15 +42,6 @@ class BrokenResponse(Response):
         raise dropped
 
 
-_HEADERS = (
-    ("authorization", "HTTP_AUTHORIZATION"),
-    ("content-type", "CONTENT_TYPE"),
-    ("idempotency-key", "HTTP_IDEMPOTENCY_KEY"),
-    ("service-version", "HTTP_SERVICE_VERSION"),
-)
-"""The headers that mean something to the service, and where WSGI has them."""
-
-
 def api_blueprint(gateway: Gateway) -> Blueprint:
     """The routes of every operation of the table."""
     blueprint = Blueprint("api", __name__)
@@ -68,7 +59,7 @@ def api_blueprint(gateway: Gateway) -> Blueprint:
 
 def _view(gateway: Gateway, operation: Operation) -> Callable[..., Response]:
     def view(path_id: str | None = None) -> Response:
-        # Through the proxy once: this runs for every call, and most of what a request can tell is not asked for.
+        # Through the proxy once: this runs for every call.
         current: Request = request._get_current_object()  # type: ignore[attr-defined]
         environ = current.environ
         answer = gateway.handle(
@@ -76,7 +67,7 @@ def _view(gateway: Gateway, operation: Operation) -> Callable[..., Response]:
                 operation=operation,
                 path=current.path.removeprefix("/api"),
                 path_id=path_id,
-                headers={name: environ[key] for name, key in _HEADERS if key in environ},
+                headers=_headers(environ),
                 query=list(current.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
                 body=_body(current) if operation.takes_body else b"",
             )
@@ -84,6 +75,14 @@ def _view(gateway: Gateway, operation: Operation) -> Callable[..., Response]:
         return to_response(answer)
 
     return view
+
+
+def _headers(environ: Mapping[str, Any]) -> dict[str, str]:
+    """Names in lower case, and values. Straight from WSGI, for this runs for every call."""
+    headers = {key[5:].replace("_", "-").lower(): value for key, value in environ.items() if key.startswith("HTTP_")}
+    if "CONTENT_TYPE" in environ:
+        headers["content-type"] = environ["CONTENT_TYPE"]
+    return headers
 
 
 def _body(current: Request) -> bytes | None:

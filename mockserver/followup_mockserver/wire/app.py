@@ -12,9 +12,10 @@ from followup_mockserver.errors import ServiceError
 from followup_mockserver.gateway.parsing import MAX_BODY_BYTES
 from followup_mockserver.gateway.pipeline import Gateway, answer_outside
 from followup_mockserver.openapi import document
+from followup_mockserver.wire.acting import acting_control
 from followup_mockserver.wire.api import api_blueprint, to_response
 from followup_mockserver.wire.control import PREFIX, control_blueprint
-from followup_mockserver.wire.dashboard import dashboard_blueprint
+from followup_mockserver.wire.dashboard.routes import dashboard_blueprint
 from followup_mockserver.wire.guard import Guard
 from followup_mockserver.worlds import Worlds
 
@@ -54,8 +55,9 @@ def create_app(worlds: Worlds, engine: Engine, mounts: Mounts, guard: Guard) -> 
     app = _App("followup_mockserver")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.register_blueprint(api_blueprint(Gateway(worlds)))
-    app.register_blueprint(control_blueprint(worlds, engine, mounts, guard))
-    app.register_blueprint(dashboard_blueprint(worlds, engine, mounts, guard, PREFIX))
+    control = acting_control(worlds, engine, mounts)
+    app.register_blueprint(control_blueprint(control, guard))
+    app.register_blueprint(dashboard_blueprint(control, guard, PREFIX))
 
     @app.get(CONTRACT_PATH, endpoint="contract")
     def contract() -> Response:

@@ -13,14 +13,10 @@ from flask import Blueprint, Response, request
 from followup.models import Model
 from followup.wire import annotations_of, camel, encode, format_timestamp
 from followup_mockserver.control import Control
-from followup_mockserver.delivery.mounts import Mounts
-from followup_mockserver.engine import Engine
-from followup_mockserver.errors import ServiceError, invalid
-from followup_mockserver.gateway.auth import bearer_token
+from followup_mockserver.errors import invalid
 from followup_mockserver.gateway.parsing import parse_json, query_values
 from followup_mockserver.shapes import Shape, Validator, object_shape
 from followup_mockserver.wire.guard import Guard
-from followup_mockserver.worlds import Worlds
 
 PREFIX = "/_mock"
 
@@ -32,6 +28,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any] | property], ...] = (
     ("POST", "/clock/advance", Control.advance),
     ("POST", "/clock/step", Control.step),
     ("GET", "/clock/jobs", Control.next_jobs),
+    ("GET", "/changes", Control.changes),
     ("GET", "/reminders", Control.reminders_of),
     ("GET", "/messages", Control.messages_to),
     ("GET", "/requests", Control.requests_of),
@@ -61,7 +58,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any] | property], ...] = (
 )
 
 
-def control_blueprint(worlds: Worlds, engine: Engine, mounts: Mounts, guard: Guard) -> Blueprint:
+def control_blueprint(control: Callable[[], Control], guard: Guard) -> Blueprint:
     """The routes under ``/_mock``."""
     blueprint = Blueprint("control", __name__, url_prefix=PREFIX)
 
@@ -75,12 +72,6 @@ def control_blueprint(worlds: Worlds, engine: Engine, mounts: Mounts, guard: Gua
     @blueprint.get("/health", provide_automatic_options=False)
     def health() -> Response:
         return _answer({"status": "ok"})
-
-    def control() -> Control:
-        key = bearer_token({"authorization": request.headers.get("Authorization", "")})
-        if key is not None and worlds.by_key(key) is None:
-            raise ServiceError(401, "authentication_error", "api_key_invalid", "There is no such API key.")
-        return Control(worlds, engine, mounts, key)
 
     for method, path, call in ROUTES:
         blueprint.add_url_rule(

@@ -1,0 +1,59 @@
+"""A real browser, and a clinic to look at. Without Chromium the tests of the browser are skipped, and say so."""
+
+import shutil
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from followup import FollowUp
+from followup_mockserver import MockServer
+
+NOON = "2026-09-28T12:00:00Z"
+HOOKS = "https://clinic.example/hooks"
+ANA = {"phone": "+54 9 11 5555-0001", "full_name": "Ana <b>Pérez</b>", "external_id": "P-1"}
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    # Not for the whole session: while it is open an event loop runs in this thread, which other tests need.
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def mock() -> Iterator[MockServer]:
+    """A clinic whose webhooks fail."""
+    with MockServer(start_time=NOON, rate_limit=0, seed=1) as server:
+        server.mount(HOOKS, lambda _: httpx.Response(500))
+        yield server
+
+
+@pytest.fixture
+def client(mock: MockServer) -> Iterator[FollowUp]:
+    with mock.client(max_retries=0) as client:
+        yield client
+
+
+@pytest.fixture
+def tab(browser: Browser, mock: MockServer) -> Iterator[Page]:
+    """An empty tab, which must be without a word in its console at the end."""
+    context = browser.new_context(base_url=f"{mock.url}/_mock/", viewport={"width": 1280, "height": 900})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: said.append(request.url) if not request.url.startswith(mock.url) else None)
+    yield page
+    context.close()
+    assert said == []

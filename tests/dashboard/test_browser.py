@@ -1,0 +1,345 @@
+"""The dashboard in a real browser: everything that can be clicked, at both widths, with keyboard and screen reader."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from followup import FollowUp
+from followup_mockserver import MockServer
+
+from .conftest import ANA, HOOKS
+
+Open = Callable[[str], None]
+
+
+@pytest.fixture
+def go(tab: Page) -> Open:
+    """Opens a view and waits until it is there."""
+
+    def open_view(view: str) -> None:
+        tab.goto(f"./#/{view}")
+        expect(tab.locator("#live")).to_be_visible()
+
+    return open_view
+
+
+def told(tab: Page, text: str) -> None:
+    expect(tab.get_by_role("status")).to_have_text(text)
+
+
+class TestLive:
+    def test_calls_and_deliveries_show_as_they_come(self, tab: Page, go: Open, client: FollowUp) -> None:
+        go("calls")
+        expect(tab.get_by_text("No calls yet")).to_be_visible()
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        made = client.patients.create(phone=ANA["phone"])
+        expect(tab.get_by_role("link", name=made.last_response.request_id or "")).to_be_visible()
+        go("webhook_deliveries")
+        expect(tab.get_by_role("cell", name="patient.upserted")).to_have_count(1)
+        client.patients.create(phone="+5491155550009")
+        expect(tab.get_by_role("cell", name="patient.upserted")).to_have_count(2)
+
+    def test_what_is_being_done_is_left_alone(self, tab: Page, go: Open, client: FollowUp) -> None:
+        """What is typed, opened and has the focus stays so while the page renews itself."""
+        go("outside")
+        tab.get_by_label("Data, as JSON").fill('{"a": 1}')
+        before = tab.locator("#page").get_attribute("data-version") or ""
+        client.patients.create(phone=ANA["phone"])
+        expect(tab.locator("#page")).not_to_have_attribute("data-version", before)
+        expect(tab.get_by_label("Data, as JSON")).to_have_value('{"a": 1}')
+        expect(tab.get_by_label("Data, as JSON")).to_be_focused()
+
+    def test_a_mock_that_is_gone_shows(self, browser: Browser) -> None:
+        page = browser.new_page()
+        with MockServer() as server:
+            page.goto(f"{server.url}/_mock/")
+            expect(page.locator("#live")).to_have_text("live")
+        expect(page.locator("#live")).to_have_text("no answer")
+        page.close()
+
+    def test_a_running_clock_runs(self, browser: Browser) -> None:
+        with MockServer() as server:
+            page = browser.new_page()
+            page.goto(f"{server.url}/_mock/")
+            time = page.locator("#now time")
+            before = time.inner_text()
+            expect(time).not_to_have_text(before)
+            page.close()
+
+
+class TestCalls:
+    def test_one_is_opened_and_copied(self, tab: Page, go: Open, client: FollowUp) -> None:
+        made = client.patients.create(phone=ANA["phone"], full_name=ANA["full_name"])
+        go("calls")
+        tab.get_by_role("link", name=made.last_response.request_id or "").click()
+        expect(tab.get_by_role("heading", level=1)).to_contain_text("patients.create")
+        expect(tab.get_by_text("Bearer fu_test_…")).to_be_visible()
+        for name, begins in (("curl", "curl -sS"), ("the SDK", "from followup import FollowUp")):
+            tab.get_by_role("button", name=f"Copy for {name}").click()
+            told(tab, "Copied.")
+            assert tab.evaluate("navigator.clipboard.readText()").startswith(begins)
+        tab.get_by_role("button", name="Copy link").click()
+        link = tab.evaluate("navigator.clipboard.readText()")
+        tab.goto("about:blank")
+        tab.goto(link)
+        expect(tab.get_by_role("heading", level=1)).to_contain_text("patients.create")
+
+    def test_filters(self, tab: Page, go: Open, client: FollowUp) -> None:
+        client.doctors.list()
+        client.account.retrieve()
+        go("calls")
+        tab.get_by_label("Operation").select_option("account.retrieve")
+        tab.get_by_role("button", name="Show").click()
+        expect(tab.get_by_role("row")).to_have_count(2)
+        tab.go_back()
+        expect(tab.get_by_role("row")).to_have_count(3)
+
+
+class TestDeliveries:
+    def test_the_time_line_and_sending_again(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.patients.create(phone=ANA["phone"])
+        mock.advance(minutes=6)
+        go(f"webhook_deliveries/{mock.deliveries[0].id}")
+        lines = tab.locator(".timeline li")
+        expect(lines).to_have_count(4)
+        expect(lines.last).to_contain_text("Attempt 4 of 9 at most")
+        tab.locator("summary", has_text="Headers of attempt 2").click()
+        expect(tab.get_by_role("cell", name=mock.attempts(mock.deliveries[0].id)[1].signature)).to_be_visible()
+        mock.mount(HOOKS, lambda _: httpx.Response(204))
+        tab.get_by_role("button", name="Send again").click()
+        told(tab, "Sent again: it is succeeded.")
+        expect(lines).to_have_count(4)
+        expect(lines.last).to_contain_text("manual: 204")
+        expect(tab.get_by_role("cell", name=mock.attempts(mock.deliveries[0].id)[1].signature)).to_be_visible()
+
+
+class TestClock:
+    def test_it_is_moved(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
+        go("clock")
+        now = tab.locator("#now")
+        expect(tab.locator(".timeline li")).to_have_count(2)
+        tab.get_by_role("button", name="+1 h").click()
+        expect(now).to_have_text("2026-09-28 13:00:00")
+        tab.get_by_role("button", name="+1 d").click()
+        expect(now).to_have_text("2026-09-29 13:00:00")
+        told(tab, "0 jobs ran.")
+        tab.get_by_role("button", name="To the next timer").click()
+        expect(now).to_have_text("2026-09-30 12:00:00")
+        told(tab, "1 jobs ran.")
+        tab.get_by_label("Move to, UTC").fill("2026-10-02T08:30:15")
+        tab.get_by_role("button", name="Move", exact=True).click()
+        expect(now).to_have_text("2026-10-02 08:30:15")
+        expect(tab.get_by_role("button", name="To the next timer")).to_be_disabled()
+        assert len(mock.messages) == 2
+
+
+class TestOutsideWorld:
+    def test_the_patient_answers_and_the_organization_loads(
+        self, tab: Page, go: Open, client: FollowUp, mock: MockServer
+    ) -> None:
+        made = client.intake_requests.create(patient={"phone": ANA["phone"], "full_name": "Ana"})
+        go("intake_requests")
+        tab.get_by_role("link", name=made.id).click()
+        for label, value in {
+            "dni": "30123456", "coverage.insurer": "OSDE", "address": "Mitre 1", "requestedService": "home nursing"
+        }.items():  # fmt: skip
+            tab.get_by_label(label).fill(value)
+        tab.get_by_role("button", name="Answer").click()
+        told(tab, "Answered: it is ready.")
+        tab.get_by_role("button", name="Load").click()
+        told(tab, "It is loaded.")
+        after = client.intake_requests.retrieve(made.id)
+        assert (after.status, after.data["coverage"]) == ("loaded", {"insurer": "OSDE"})
+
+    def test_discard(self, tab: Page, go: Open, client: FollowUp) -> None:
+        made = client.intake_requests.create(patient={"phone": ANA["phone"]})
+        go(f"intake_requests/{made.id}")
+        tab.get_by_label("Reason").fill("twice")
+        tab.get_by_role("button", name="Discard").click()
+        told(tab, "It is discarded.")
+        assert client.intake_requests.retrieve(made.id).discard_reason == "twice"
+
+    def test_a_patient_opts_out_and_in_and_changes_stage(self, tab: Page, go: Open, client: FollowUp) -> None:
+        made = client.patients.create(phone=ANA["phone"])
+        go(f"patients/{made.id}")
+        tab.get_by_role("button", name="Opt the patient out").click()
+        told(tab, "No more messages are sent.")
+        assert client.patients.retrieve(made.id).opted_out is True
+        tab.get_by_role("button", name="Wants messages again").click()
+        told(tab, "Messages are sent again.")
+        tab.get_by_label("Stage").select_option("lost")
+        tab.get_by_role("button", name="Set").click()
+        told(tab, "The stage is lost.")
+        after = client.patients.retrieve(made.id)
+        assert (after.opted_out, after.stage) == (False, "lost")
+
+    def test_the_roster(self, tab: Page, go: Open, client: FollowUp) -> None:
+        go("doctors")
+        tab.get_by_label("Full name").fill("Dra. Nueva")
+        tab.get_by_role("button", name="Add").click()
+        expect(tab.get_by_role("status")).to_contain_text("Added doc_")
+        expect(tab.get_by_label("Full name")).to_have_value("")
+        doctor = next(each for each in client.doctors.list() if each.full_name == "Dra. Nueva")
+        tab.get_by_role("link", name=doctor.id).click()
+        expect(tab.get_by_role("heading", level=1)).to_contain_text(doctor.id)
+        tab.get_by_label("Specialty").fill("oncology")
+        tab.get_by_role("button", name="Save").click()
+        told(tab, "Saved.")
+        tab.get_by_role("button", name="Does not attend any more").click()
+        expect(tab.get_by_role("button", name="Attends again")).to_be_visible()
+        after = client.doctors.retrieve(doctor.id)
+        assert (after.specialty, after.license_number, after.active) == ("oncology", None, False)
+
+    def test_trigger(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        go("outside")
+        tab.get_by_label("Event").first.select_option("patient.silent")
+        tab.get_by_role("button", name="Send").click()
+        told(tab, "0 deliveries queued.")
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        tab.get_by_label("Data, as JSON").fill("{")
+        tab.get_by_role("button", name="Send").click()
+        told(tab, "data: This must be JSON.")
+        tab.get_by_label("Data, as JSON").fill('{"since": "yesterday"}')
+        tab.get_by_role("button", name="Send").click()
+        told(tab, "1 deliveries queued.")
+        assert mock.deliveries[0].payload["data"] == {"since": "yesterday"}
+
+    def test_faults(self, tab: Page, go: Open, mock: MockServer) -> None:
+        go("outside")
+        tab.get_by_label("Operation").select_option("patients.create")
+        tab.get_by_label("Status, for kind status").fill("503")
+        tab.get_by_label("For how many calls").fill("2")
+        tab.get_by_role("button", name="Add").click()
+        told(tab, "The fault waits for its calls.")
+        (fault,) = mock.faults
+        assert (fault.operation, fault.status, fault.times) == ("patients.create", 503, 2)
+        tab.get_by_role("button", name="Take all back").click()
+        told(tab, "No faults wait any more.")
+        assert mock.faults == []
+
+    def test_disturbances(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        go("outside")
+        tab.get_by_label("How", exact=True).select_option("duplicate")
+        tab.get_by_role("button", name="Disturb").click()
+        told(tab, "The next webhooks are disturbed.")
+        client.patients.create(phone=ANA["phone"])
+        mock.advance()
+        assert len(mock.attempts_of()) == 2
+
+    def test_reset_asks_first(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.patients.create(phone=ANA["phone"])
+        go("outside")
+        tab.get_by_role("button", name="Reset").click()
+        tab.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        assert len([*client.patients.list()]) == 1
+        tab.get_by_role("button", name="Reset").click()
+        tab.get_by_role("dialog").get_by_role("button", name="Yes").click()
+        told(tab, "Everything is as at the start.")
+        assert [*client.patients.list()] == []
+
+
+class TestFinding:
+    def test_search(self, tab: Page, go: Open, client: FollowUp) -> None:
+        made = client.patients.create(**ANA)  # type: ignore[arg-type]
+        go("calls")
+        tab.get_by_role("searchbox").fill("pérez")
+        tab.get_by_role("searchbox").press("Enter")
+        tab.get_by_role("link", name="Ana <b>Pérez</b>").click()
+        expect(tab.get_by_role("heading", level=1)).to_contain_text(made.id)
+
+    def test_what_is_gone_is_said(self, browser: Browser, mock: MockServer) -> None:
+        page = browser.new_page()
+        page.goto(f"{mock.url}/_mock/#/patients/pat_gone")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Nothing here")
+        page.get_by_role("link", name="To the API calls").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("API calls")
+        page.close()
+
+
+class TestWhoLooks:
+    def test_another_organization(self, tab: Page, go: Open, mock: MockServer) -> None:
+        key = mock.create_organization(name="Laboratorio Sur").keys[0].value
+        go("patients")
+        tab.get_by_role("button", name="Change").click()
+        tab.get_by_label("API key of an organization").fill(key)
+        tab.get_by_role("button", name="Use").click()
+        expect(tab.get_by_text("Laboratorio Sur")).to_be_visible()
+        assert key not in tab.url
+
+    def test_off_loopback_the_token_comes_with_the_address_or_is_asked_for(self, browser: Browser) -> None:
+        with MockServer(host="0.0.0.0") as server:
+            url = server.url.replace("0.0.0.0", "127.0.0.1")
+            first, second = browser.new_page(), browser.new_page()
+            first.goto(f"{url}/_mock/#token={server.guard.token}")
+            expect(first.get_by_role("heading", level=1)).to_contain_text("API calls")
+            assert (server.guard.token or "") not in first.url
+            second.goto(f"{url}/_mock/")
+            second.get_by_label("Token").fill(server.guard.token or "")
+            second.get_by_role("button", name="Use").click()
+            expect(second.get_by_role("heading", level=1)).to_contain_text("API calls")
+            first.close()
+            second.close()
+
+
+def a_full_clinic(client: FollowUp, mock: MockServer) -> list[str]:
+    """Something of everything; the views that show it."""
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    booked = client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
+    visit = client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z")
+    treatment = client.treatments.create(patient=booked.patient, name="ibuprofen")
+    intake = client.intake_requests.create(patient={"phone": ANA["phone"]})
+    event = client.events.create({"id": "e1", "type": "order.issued", "data": {}}).results[0].event
+    mock.add_fault(operation="*", kind="delay", seconds=0.001, times=None)
+    mock.advance(hours=50)
+    doctor = next(iter(client.doctors.list()))
+    return [
+        "calls", f"calls/{intake.last_response.request_id}", "webhook_deliveries",
+        f"webhook_deliveries/{mock.deliveries[0].id}", "webhook_endpoints",
+        f"webhook_endpoints/{mock.deliveries[0].webhook_endpoint}", "patients", f"patients/{booked.patient}",
+        "appointments", f"appointments/{booked.id}", "visits", f"visits/{visit.id}", "treatments",
+        f"treatments/{treatment.id}", "intake_requests", f"intake_requests/{intake.id}", "events", f"events/{event}",
+        "doctors", f"doctors/{doctor.id}", "clock", "outside", "search?q=5555",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_view_is_accessible_and_fits(
+    tab: Page, go: Open, client: FollowUp, mock: MockServer, width: int, scheme: Any
+) -> None:
+    tab.set_viewport_size({"width": width, "height": 844})
+    tab.emulate_media(color_scheme=scheme)
+    axe = Axe()
+    for view in a_full_clinic(client, mock):
+        go(view)
+        expect(tab.locator("#live")).to_have_text("live")
+        found = [
+            (each["id"], each["impact"], [node["html"] for node in each["nodes"]])
+            for each in axe.run(tab).response["violations"]
+        ]
+        assert found == [], (view, json.dumps(found, indent=2))
+        too_wide = tab.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+        assert not too_wide, view
+
+
+def test_everything_is_reached_with_the_keyboard(tab: Page, go: Open, client: FollowUp) -> None:
+    made = client.patients.create(phone=ANA["phone"])
+    go("patients")
+    tab.keyboard.press("Tab")
+    expect(tab.get_by_role("heading", level=1)).not_to_be_focused()
+    for _ in range(40):
+        if tab.evaluate("document.activeElement.textContent") == made.id:
+            break
+        tab.keyboard.press("Tab")
+    tab.keyboard.press("Enter")
+    expect(tab).to_have_url(re.compile(f"#/patients/{made.id}$"))
+    expect(tab.get_by_role("heading", level=1)).to_be_focused()

@@ -1,0 +1,296 @@
+"""The views of the dashboard as HTML: what they show, what they hide, and who may see them."""
+
+import re
+import subprocess
+from html import unescape
+
+import httpx
+import pytest
+from support.http import Api, problem
+
+from followup import FollowUp
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.transport import InProcessTransport
+
+from .conftest import ANA, HOOKS, NOON
+
+
+@pytest.fixture
+def service() -> MockService:
+    return MockService(start_time=NOON, rate_limit=0, seed=1)
+
+
+@pytest.fixture
+def api(service: MockService) -> Api:
+    return Api(httpx.Client(transport=InProcessTransport(service.app), base_url=service.url), service.api_key)
+
+
+@pytest.fixture
+def client(service: MockService) -> FollowUp:
+    return service.client(max_retries=0)
+
+
+def shown(api: Api, path: str, key: str | None = None) -> str:
+    answer = api.get(f"/_mock/views/{path}", key=key)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+def snippet(html: str, id: str) -> str:
+    found = re.search(f'<pre tabindex="0" id="{id}">(.*?)</pre>', html, re.DOTALL)
+    assert found is not None
+    return unescape(found[1])
+
+
+class TestProtection:
+    def test_the_page_has_no_data_and_a_strict_policy(self, api: Api, client: FollowUp) -> None:
+        client.patients.create(phone=ANA["phone"])
+        page = api.get("/_mock/", key=None)
+        assert page.status_code == 200
+        assert "+54" not in page.text
+        policy = page.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "http" not in page.text.replace("http://followup.mock/_mock/", "")
+
+    @pytest.mark.parametrize("path", ["/_mock/", "/_mock/static/dashboard.js", "/_mock/views/patients"])
+    def test_foreign_pages_get_nothing(self, api: Api, path: str) -> None:
+        assert problem(api.get(path, headers={"Host": "evil.example"}))[0:2] == (403, "foreign_origin")
+
+    def test_off_loopback_the_views_demand_the_token(self) -> None:
+        with MockServer(host="0.0.0.0") as server:
+            url = server.url.replace("0.0.0.0", "127.0.0.1")
+            with httpx.Client(base_url=f"{url}/_mock", trust_env=False) as http:
+                assert [http.get(path).status_code for path in ("/", "/static/mock.js")] == [200, 200]
+                assert problem(http.get("/views/patients"))[0:2] == (403, "control_token_missing")
+                assert http.get("/views/patients", headers={"Mock-Token": server.guard.token or ""}).status_code == 200
+
+    def test_each_organization_sees_its_own(self, api: Api, service: MockService, client: FollowUp) -> None:
+        key = service.create_organization(name="Other").keys[0].value
+        patient = client.patients.create(phone=ANA["phone"], full_name="Ana")
+        assert "Ana" in shown(api, "patients")
+        assert "Ana" not in shown(api, "patients", key=key)
+        assert problem(api.get(f"/_mock/views/patients/{patient.id}", key=key))[0] == 404
+        assert problem(api.get("/_mock/views/patients", key="fu_test_nobody"))[0:2] == (401, "api_key_invalid")
+
+    def test_what_comes_from_data_is_escaped(self, api: Api, client: FollowUp, service: MockService) -> None:
+        evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+        patient = client.patients.create(phone=ANA["phone"], full_name=evil, external_id=evil)
+        client.webhook_endpoints.create(url="https://clinic.example/<script>", enabled_events=["*"], description=evil)
+        intake = client.intake_requests.create(patient={"phone": ANA["phone"]}, summary=evil, address=evil)
+        event = client.events.create({"id": evil, "type": "order.issued", "data": {evil: evil}}).results[0].event
+        client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z", type=evil)
+        service.advance(days=5)
+        call = service.requests[0].request_id
+        delivery = service.deliveries[0].id
+        for path in (
+            "calls", f"calls/{call}", "patients", f"patients/{patient.id}", "intake_requests",
+            f"intake_requests/{intake.id}", "events", f"events/{event}", "webhook_endpoints", "webhook_deliveries",
+            f"webhook_deliveries/{delivery}", "appointments", "search?q=<script>", "clock", "outside",
+        ):  # fmt: skip
+            html = shown(api, path)
+            assert "<script" not in html, path
+            assert "<img" not in html, path
+
+    def test_unknown_views_and_objects_are_404(self, api: Api) -> None:
+        for path in ("nonsense", "search/x", "patients/pat_x", "calls/req_x", "webhook_deliveries/whd_x"):
+            assert problem(api.get(f"/_mock/views/{path}"))[0] == 404
+
+
+class TestCalls:
+    def test_a_call_is_shown_whole_and_its_key_and_secrets_are_not(self, api: Api, client: FollowUp) -> None:
+        made = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        assert made.secret is not None
+        html = shown(api, f"calls/{made.last_response.request_id}")
+        assert "Bearer fu_test_…" in html
+        assert "whsec_…" in html
+        assert made.secret not in html
+        assert "fu_test_mock" not in html
+        for said in ("POST /v1/webhook_endpoints", "followup-python", HOOKS, "idempotency-key", "Service-Version"):
+            assert said in unescape(html)
+
+    def test_the_snippets_do_the_same_call_again(self, api: Api, client: FollowUp, service: MockService) -> None:
+        patient = client.patients.create(phone=ANA["phone"], full_name="Ana 'Pérez'", date_of_birth="1990-05-17")
+        calls = [
+            patient,
+            client.patients.update(patient.id, email=None),
+            client.treatments.create(patient={"phone": ANA["phone"], "full_name": "Ana"}, name="ibuprofen"),
+            client.treatments.list(active=True, limit=5),
+            client.events.create([{"id": "e1", "type": "order.issued", "data": {"fullName": {"aB": 1}}}]),
+            client.webhook_endpoints.list(),
+        ]
+        for result in calls:
+            request_id = result.last_response.request_id
+            original = next(each for each in service.requests if each.request_id == request_id)
+            before = len(service.requests)
+            replay(snippet(shown(api, f"calls/{request_id}"), "sdk"), client)
+            assert len(service.requests) == before + 1
+            again = service.requests[0]
+            assert (again.operation, again.path, again.status) == (original.operation, original.path, 200)
+            assert again.idempotency_key == original.idempotency_key
+
+    def test_curl_does_the_same_call_again(self) -> None:
+        with MockServer(rate_limit=0, seed=1) as server, server.client() as client:
+            made = client.patients.create(phone=ANA["phone"], full_name="It's Ana")
+            html = httpx.get(f"{server.url}/_mock/views/calls/{made.last_response.request_id}").text
+            environment = {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key, "PATH": "/usr/bin:/bin"}
+            command = snippet(html, "curl")
+            assert server.api_key not in command
+            told = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, timeout=30, check=True)
+            assert f'"id":"{made.id}"' in told.stdout.decode()
+            assert len(server.requests) == 2
+
+    def test_a_call_that_the_sdk_would_not_send_has_no_code(self, api: Api, service: MockService) -> None:
+        for body in ({"paint": "red"}, [1]):
+            api.post("/v1/patients", body)
+            html = shown(api, f"calls/{service.requests[0].request_id}")
+            assert "The SDK would not send it so." in html
+            assert "--data-raw" in html
+
+    def test_the_list_pages_and_filters(self, api: Api, client: FollowUp) -> None:
+        for _ in range(60):
+            client.doctors.list()
+        client.account.retrieve()
+        api.get("/v1/patients/pat_x")
+        html = shown(api, "calls")
+        assert html.count("doctors.list</td>") == 48
+        after = re.search(r"after=(req_\w+)", html)
+        assert after is not None
+        assert shown(api, f"calls?after={after[1]}").count("doctors.list</td>") == 12
+        assert shown(api, "calls?operation=account.retrieve").count('<tr role="row" data-key') == 1
+        assert shown(api, "calls?problems=1").count('<tr role="row" data-key') == 1
+        assert shown(api, "calls?after=req_gone").count("doctors.list</td>") == 48
+
+    def test_only_the_last_thousand_are_kept_whole(self, api: Api, client: FollowUp) -> None:
+        first = client.account.retrieve().last_response.request_id
+        for _ in range(1_000):
+            client.account.retrieve()
+        assert "no longer kept" in shown(api, f"calls/{first}")
+
+    def test_a_body_that_is_too_long_is_cut(self, api: Api, service: MockService) -> None:
+        api.post("/v1/events", [{"id": f"e{n}", "type": "order.issued", "data": {"x": "y" * 4_000}} for n in range(30)])
+        html = shown(api, f"calls/{service.requests[0].request_id}")
+        assert "Its body was too long to be kept." in html
+        assert len(html) < 200_000
+
+
+class TestLists:
+    def test_pages_go_both_ways(self, api: Api, client: FollowUp) -> None:
+        for number in range(120):
+            client.patients.create(phone=f"+5491155{number:06}", external_id=f"X{number:03}")
+
+        def rows(query: str) -> tuple[list[str], str]:
+            html = shown(api, f"patients{query}")
+            return re.findall(r"X\d{3}", html), html
+
+        def link(html: str, word: str) -> str:
+            found = re.search(rf'href="#/patients(\?(?:after|before)=\w+)">{word}<', html)
+            assert found is not None
+            return found[1]
+
+        first, html = rows("")
+        assert (first[0], first[-1]) == ("X119", "X070")
+        second, html = rows(link(html, "Older"))
+        third, html = rows(link(html, "Older"))
+        assert (second[0], third[-1]) == ("X069", "X000")
+        assert ">Older<" not in html
+        assert rows(link(html, "Newer"))[0] == second
+        assert rows("?after=pat_gone")[0] == first
+
+    def test_filters_and_their_counts(self, api: Api, client: FollowUp) -> None:
+        patient = client.patients.create(phone=ANA["phone"])
+        for day in (1, 2, 3):
+            client.appointments.create(patient=patient.id, start_at=f"2026-10-0{day}T12:00:00Z")
+        newest = next(iter(client.appointments.list())).id
+        client.appointments.cancel(newest)
+        html = shown(api, "appointments?status=cancelled")
+        assert html.count('<tr role="row" data-key') == 1
+        assert "confirmed (2)" in html
+        assert "cancelled (1)" in html
+        assert shown(api, f"appointments?patient={patient.id}").count('<tr role="row" data-key') == 3
+
+    @pytest.mark.parametrize("view", ["webhook_endpoints", "visits", "treatments", "events", "doctors", "clock"])
+    def test_every_view_shows_also_with_nothing_in_it(self, api: Api, view: str) -> None:
+        assert '<main id="content"' in shown(api, view)
+
+
+class TestObjects:
+    def test_a_patient_with_the_conversation(self, api: Api, client: FollowUp, service: MockService) -> None:
+        patient = client.patients.create(phone=ANA["phone"], full_name="Ana")
+        booked = client.appointments.create(patient=patient.id, start_at="2026-09-30T12:00:00Z")
+        service.advance(hours=24)
+        html = shown(api, f"patients/{patient.id}")
+        assert html.index("Le recordamos") < html.index("will be sent about")
+        assert html.count(f"#/appointments/{booked.id}") >= 4
+
+    def test_a_delivery_with_its_attempts_and_exact_body(
+        self, api: Api, client: FollowUp, service: MockService
+    ) -> None:
+        got: list[httpx.Request] = []
+
+        def receive(request: httpx.Request) -> httpx.Response:
+            got.append(request)
+            return httpx.Response(500 if len(got) == 1 else 204)
+
+        service.mount(HOOKS, receive)
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.patients.create(phone=ANA["phone"], full_name="Ana")
+        service.advance(minutes=1)
+        html = unescape(shown(api, f"webhook_deliveries/{service.deliveries[0].id}"))
+        assert got[0].content.decode() in html
+        for request in got:
+            assert request.headers["x-service-signature"] in html
+        assert "HTTP status 500." in html
+
+    def test_an_intake_request_asks_for_what_is_missing(self, api: Api, client: FollowUp) -> None:
+        intake = client.intake_requests.create(patient={"phone": ANA["phone"], "full_name": "Ana"})
+        html = shown(api, f"intake_requests/{intake.id}")
+        fields = re.findall(r'<input id="answer-\d" name="([^"]+)"', html)
+        assert fields == ["patient.dni", "coverage.insurer", "address", "requestedService"]
+
+
+class TestSearch:
+    @pytest.mark.parametrize("text", ["Ana", "pérez", "5555-0001", "+54 9 11 5555 0001", "P-1", "30.123.456"])
+    def test_finds_a_patient(self, api: Api, client: FollowUp, text: str) -> None:
+        client.patients.create(phone="+5491144440000", full_name="Eva")
+        patient = client.patients.create(phone=ANA["phone"], full_name="Ana Pérez", external_id="P-1", dni="30123456")
+        for wanted in (text, patient.id):
+            html = shown(api, f"search?{httpx.QueryParams({'q': wanted})}")
+            assert re.findall(r'data-key="(\w+)"', html) == [patient.id]
+
+    def test_finds_other_things(self, api: Api, client: FollowUp) -> None:
+        patient = client.patients.create(phone=ANA["phone"])
+        booked = client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z", external_id="T-1")
+        event = client.events.create({"id": "e-77", "type": "order.issued", "data": {}}).results[0].event
+        doctor = next(iter(client.doctors.list()))
+        for text, found in (
+            ("T-1", booked.id), (booked.id, booked.id), ("e-77", event), (doctor.full_name, doctor.id),
+            (patient.last_response.request_id, patient.last_response.request_id),
+        ):  # fmt: skip
+            assert f'data-key="{found}"' in shown(api, f"search?q={text}")
+
+    def test_finds_nothing(self, api: Api) -> None:
+        for text in ("", "%20", "nobody", "pat_x", "req_x", "org_x"):
+            assert "Nothing has this" in shown(api, f"search?q={text}")
+
+
+def replay(code: str, client: FollowUp) -> None:
+    """Run a snippet, with this client instead of one that the environment configures."""
+    exec(code.replace("client = FollowUp()", "client = given"), {"given": client})
+
+
+def test_who_waits_for_a_change_hears_of_it(api: Api, client: FollowUp) -> None:
+    version = api.get("/_mock/changes").json()["version"]
+    assert api.get(f"/_mock/changes?since={version}&wait=0").json() == {"version": version}
+    client.patients.create(phone=ANA["phone"])
+    changed = api.get(f"/_mock/changes?since={version}&wait=20").json()["version"]
+    assert changed != version
+    api.post("/_mock/reset")
+    assert api.get(f"/_mock/changes?since={changed}&wait=20").json()["version"] not in (version, changed)
+
+
+def test_a_view_shows_a_page_however_much_there_is(api: Api, client: FollowUp) -> None:
+    for number in range(400):
+        client.patients.create(phone=f"+5491155{number:06}", full_name=f"Patient {number}")
+    assert shown(api, "patients").count('<tr role="row" data-key') == 50
+    assert "These are the first 50" in shown(api, "search?q=Patient")
