@@ -312,7 +312,7 @@ def a_full_clinic(client: FollowUp, mock: MockServer) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, 950, 390])
 def test_every_view_is_accessible_and_fits(
     tab: Page, go: Open, client: FollowUp, mock: MockServer, width: int, scheme: Any
 ) -> None:

@@ -52,7 +52,6 @@ TABLES: Mapping[str, Table] = {
             "event": "event_type",
             "status": "status",
             "attempts": "attempts",
-            "last answer": "last_status_code",
             "last error": "last_error",
             "next attempt": "next_attempt_at",
             **_CREATED,
