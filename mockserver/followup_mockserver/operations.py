@@ -9,8 +9,8 @@ from typing import Any
 
 import attrs
 
-from followup.client import GROUPS
 from followup.operation import Declaration, Parameter
+from followup.resources import all_groups
 from followup_mockserver.rules import (
     account,
     appointments,
@@ -149,6 +149,8 @@ def _shape(parameters: list[Parameter]) -> Shape:
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    name: _operation(group.group, declaration) for group in GROUPS for name, declaration in group.declarations().items()
+    name: _operation(group.group, declaration)
+    for group in all_groups()
+    for name, declaration in group.declarations().items()
 }
 """The 32 operations, by name."""

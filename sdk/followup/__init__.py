@@ -1,5 +1,8 @@
 """Python SDK of the patient follow-up service: typed, synchronous and asynchronous."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from followup._version import __version__
 from followup.client import AsyncFollowUp, FollowUp
 from followup.errors import (
@@ -23,25 +26,29 @@ from followup.errors import (
 from followup.models import ResponseInfo
 from followup.operation import NOT_GIVEN, NotGiven
 from followup.pagination import AsyncPage, Page
-from followup.resources.account import Account, ApiKey
-from followup.resources.appointments import Appointment
-from followup.resources.doctors import Doctor, DoctorInput
-from followup.resources.events import (
-    Event,
-    EventBatch,
-    EventBatchError,
-    EventInput,
-    EventOutcome,
-    EventResult,
-    EventSourceInput,
-)
-from followup.resources.intake_requests import ContactInput, CoverageInput, IntakeRequest, SenderInput
-from followup.resources.patients import Patient, PatientInput
-from followup.resources.treatments import Treatment
-from followup.resources.visits import Visit
-from followup.resources.webhook_deliveries import WebhookDelivery
-from followup.resources.webhook_endpoints import DeletedObject, DeliveryFailure, WebhookEndpoint
-from followup.webhooks import WebhookEvent, construct_event, verify_signature
+from followup.resources import GROUP_NAMES
+
+if TYPE_CHECKING:
+    from followup.resources.account import Account, ApiKey
+    from followup.resources.appointments import Appointment
+    from followup.resources.doctors import Doctor, DoctorInput
+    from followup.resources.events import (
+        Event,
+        EventBatch,
+        EventBatchError,
+        EventInput,
+        EventOutcome,
+        EventResult,
+        EventSourceInput,
+    )
+    from followup.resources.intake_requests import ContactInput, CoverageInput, IntakeRequest, SenderInput
+    from followup.resources.patients import Patient, PatientInput
+    from followup.resources.treatments import Treatment
+    from followup.resources.visits import Visit
+    from followup.resources.webhook_deliveries import WebhookDelivery
+    from followup.resources.webhook_endpoints import DeletedObject, DeliveryFailure, WebhookEndpoint
+    from followup.webhooks import WebhookEvent, construct_event, verify_signature
+
 
 __all__ = [
     "NOT_GIVEN",
@@ -96,3 +103,21 @@ __all__ = [
     "construct_event",
     "verify_signature",
 ]
+
+
+_LATER = ("webhooks", *(f"resources.{group}" for group in GROUP_NAMES))
+"""The modules that are imported when something of them is first asked for."""
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        for module in _LATER:
+            found = getattr(import_module(f"{__name__}.{module}"), name, None)
+            if found is not None:
+                globals()[name] = found
+                return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

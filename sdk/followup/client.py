@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from urllib.parse import urlsplit
 
 import attrs
@@ -22,18 +22,21 @@ from followup.contract import SERVICE_VERSION
 from followup.errors import ConfigurationError
 from followup.exchange import Call, DeadlineReached, Options, Outcome, Send, Wait, exchange
 from followup.models import Result
-from followup.operation import NOT_GIVEN, Async, Mode, NotGiven, Resource, Sync
+from followup.operation import NOT_GIVEN, Async, Mode, NotGiven, Sync
 from followup.pagination import AsyncListing, Listing, Page
-from followup.resources.account import AccountGroup
-from followup.resources.appointments import Appointments
-from followup.resources.doctors import Doctors
-from followup.resources.events import Events
-from followup.resources.intake_requests import IntakeRequests
-from followup.resources.patients import Patients
-from followup.resources.treatments import Treatments
-from followup.resources.visits import Visits
-from followup.resources.webhook_deliveries import WebhookDeliveries
-from followup.resources.webhook_endpoints import WebhookEndpoints
+from followup.resources import GROUP_NAMES, group_class
+
+if TYPE_CHECKING:
+    from followup.resources.account import AccountGroup
+    from followup.resources.appointments import Appointments
+    from followup.resources.doctors import Doctors
+    from followup.resources.events import Events
+    from followup.resources.intake_requests import IntakeRequests
+    from followup.resources.patients import Patients
+    from followup.resources.treatments import Treatments
+    from followup.resources.visits import Visits
+    from followup.resources.webhook_deliveries import WebhookDeliveries
+    from followup.resources.webhook_endpoints import WebhookEndpoints
 
 R = TypeVar("R", bound=Result)
 T = TypeVar("T")
@@ -61,40 +64,31 @@ def _unlogged_by_httpx() -> Iterator[None]:
         _ours.reset(token)
 
 
-GROUPS: tuple[type[Resource[Any]], ...] = (
-    AccountGroup,
-    Patients,
-    Doctors,
-    Appointments,
-    Visits,
-    IntakeRequests,
-    Treatments,
-    Events,
-    WebhookEndpoints,
-    WebhookDeliveries,
-)
-"""The groups of operations, in the order of the specification."""
-
-
 class _Client(Generic[Mode]):
     """What both clients are: options, and the ten groups of operations."""
 
     _options: Options
 
-    account: AccountGroup[Mode]
-    patients: Patients[Mode]
-    doctors: Doctors[Mode]
-    appointments: Appointments[Mode]
-    visits: Visits[Mode]
-    intake_requests: IntakeRequests[Mode]
-    treatments: Treatments[Mode]
-    events: Events[Mode]
-    webhook_endpoints: WebhookEndpoints[Mode]
-    webhook_deliveries: WebhookDeliveries[Mode]
+    account: "AccountGroup[Mode]"
+    patients: "Patients[Mode]"
+    doctors: "Doctors[Mode]"
+    appointments: "Appointments[Mode]"
+    visits: "Visits[Mode]"
+    intake_requests: "IntakeRequests[Mode]"
+    treatments: "Treatments[Mode]"
+    events: "Events[Mode]"
+    webhook_endpoints: "WebhookEndpoints[Mode]"
+    webhook_deliveries: "WebhookDeliveries[Mode]"
 
-    def _add_groups(self: Any) -> None:
-        for group in GROUPS:
-            setattr(self, group.group, group(self))
+    def __getattr__(self: Any, name: str) -> Any:
+        # Asked only for what is not there yet: a group is made when it is first used, and kept.
+        if name not in GROUP_NAMES:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        group = self.__dict__[name] = group_class(name)(self)
+        return group
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *GROUP_NAMES]
 
     def __repr__(self) -> str:
         options = self._options
@@ -127,7 +121,6 @@ class _Client(Generic[Mode]):
         derived = object.__new__(type(self))
         derived.__dict__.update(self._shared())
         derived._options = attrs.evolve(self._options, **changes)
-        derived._add_groups()
         return derived
 
     def _shared(self) -> dict[str, Any]:
@@ -173,7 +166,6 @@ class FollowUp(_Client[Sync]):
         )
         self._connections = Connections(http_client)
         self._owns_connections = True
-        self._add_groups()
 
     def close(self) -> None:
         """Close the connections, unless they belong to another client."""
@@ -255,7 +247,6 @@ class AsyncFollowUp(_Client[Async]):
         )
         self._connections = AsyncConnections(http_client)
         self._owns_connections = True
-        self._add_groups()
 
     async def close(self) -> None:
         """Close the connections of the running event loop, unless they belong to another client."""

@@ -1,7 +1,7 @@
 """The base of every result class: unknown fields, and the response that a result came from."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
 
 import attrs
 import httpx
@@ -26,6 +26,30 @@ NO_RESPONSE = ResponseInfo(status_code=0, headers=httpx.Headers(), request_id=No
 """Stands where a result was not made by a call."""
 
 
+class _NoExtra(Mapping[str, Any]):
+    """An empty mapping that cannot be changed, and so can be that of every result that has no unknown fields."""
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> NoReturn:
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
+
+    def __reduce__(self) -> str:
+        return "NO_EXTRA"
+
+
+NO_EXTRA = _NoExtra()
+
+
 @attrs.define(kw_only=True)
 class Model:
     """Base of what the service answers with.
@@ -34,7 +58,7 @@ class Model:
         extra: fields that this version of the package does not know, by their names on the wire.
     """
 
-    extra: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+    extra: Mapping[str, Any] = attrs.field(default=NO_EXTRA, repr=False)
 
 
 @attrs.define(kw_only=True)

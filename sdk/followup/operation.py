@@ -111,9 +111,9 @@ class Parameter:
     encode: Encoder
 
 
-_SECTIONS = re.compile(r"\n(?:Args|Raises):\n")
-_ARGUMENTS = re.compile(r"Args:\n((?:    .*\n?)+)")
-_ARGUMENT = re.compile(r"    (\w+): ((?:.|\n        )*)")
+_SECTIONS = r"\n(?:Args|Raises):\n"
+_ARGUMENTS = r"Args:\n((?:    .*\n?)+)"
+_ARGUMENT = r"    (\w+): ((?:.|\n        )*)"
 
 
 class Declaration:
@@ -143,13 +143,13 @@ class Declaration:
     @functools.cached_property
     def description(self) -> str:
         """What the docstring says of the operation as a whole; its first paragraph is a summary."""
-        return _SECTIONS.split(inspect.getdoc(self.declared) or "")[0].strip()
+        return re.split(_SECTIONS, inspect.getdoc(self.declared) or "")[0].strip()
 
     @functools.cached_property
     def meanings(self) -> dict[str, str]:
         """What the docstring says of each parameter."""
-        section = _ARGUMENTS.search(inspect.getdoc(self.declared) or "")
-        found = _ARGUMENT.findall(section[1]) if section else []
+        section = re.search(_ARGUMENTS, inspect.getdoc(self.declared) or "")
+        found = re.findall(_ARGUMENT, section[1]) if section else []
         return {name: " ".join(meaning.split()) for name, meaning in found}
 
     @functools.cached_property

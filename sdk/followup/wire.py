@@ -7,13 +7,27 @@ import functools
 import types
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
-from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NoReturn,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import attrs
-from cattrs import Converter
-from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from followup.models import ABSENT_IF_NONE, Model
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+    from followup.compiled import Decoder, FieldPlan, Kind
 
 T = TypeVar("T")
 
@@ -130,13 +144,13 @@ def _optional_hook(annotation: Any) -> Callable[[Any, Any], Any]:
     inner = without_none(annotation)
     if _is_text(inner):
         return _optional_text
-    hook = _converter.get_structure_hook(inner)
+    hook = _converter().get_structure_hook(inner)
     return lambda value, _: None if value is None else hook(value, inner)
 
 
 def _list_hook(annotation: Any) -> Callable[[Any, Any], Any]:
     (item_type,) = get_args(annotation)
-    hook = _converter.get_structure_hook(item_type)
+    hook = _converter().get_structure_hook(item_type)
 
     def decode_list(value: Any, _: Any) -> list[Any]:
         if type(value) is not list:
@@ -159,15 +173,61 @@ def _explain(path: str, hook: Callable[[Any, Any], Any], value: Any) -> None:
 
 
 def _field_override(cls: type[Any], field: "attrs.Attribute[Any]") -> Any:
+    from cattrs.gen import override
+
     if field.name in NOT_ON_THE_WIRE:
         return override(omit=True)
-    hook = _converter.get_structure_hook(annotations_of(cls)[field.name])
+    hook = _converter().get_structure_hook(annotations_of(cls)[field.name])
     return override(rename=camel(field.name), struct_hook=hook)
 
 
 def _class_hook(cls: type[Any]) -> Callable[[Any, Any], Any]:
+    """Decodes as compiled what is as expected, and everything else with care."""
+    from followup.compiled import GIVES_UP, compile_decoder
+
+    decode_with_care = _careful_hook(cls)
+    if any(field.metadata.get(ABSENT_IF_NONE) for field in attrs.fields(cls)):
+        return decode_with_care
+    decode_expected = compile_decoder(cls, _field_plans(cls))
+
+    def decode(raw: Any, _: Any) -> Any:
+        try:
+            return decode_expected(raw)
+        except GIVES_UP:
+            return decode_with_care(raw, cls)
+
+    return decode
+
+
+def _field_plans(cls: type[Any]) -> "list[FieldPlan]":
+    from followup.compiled import FieldPlan
+
+    annotations = annotations_of(cls)
+    return [FieldPlan(name, wire_name, *_kind(annotations[name])) for name, wire_name in wire_fields(cls).items()]
+
+
+def _kind(annotation: Any) -> "tuple[Kind | Decoder, bool]":
+    optional = _is_optional(annotation)
+    inner = bare(without_none(annotation) if optional else annotation)
+    if _is_text(inner):
+        return "text", optional
+    if _origin(inner) is Mapping:
+        return "object", optional
+    if inner in _KINDS:
+        return _KINDS[inner], optional
+    hook = _converter().get_structure_hook(inner)
+    return lambda value: hook(value, inner), optional
+
+
+_KINDS: "dict[Any, Kind]" = {bool: "boolean", int: "integer", datetime: "timestamp", date: "date"}
+
+
+def _careful_hook(cls: type[Any]) -> Callable[[Any, Any], Any]:
+    """Decodes field by field, and names the one that is wrong."""
+    from cattrs.gen import make_dict_structure_fn
+
     overrides: dict[str, Any] = {field.name: _field_override(cls, field) for field in attrs.fields(cls)}
-    decode_known = make_dict_structure_fn(cls, _converter, _cattrs_detailed_validation=False, **overrides)
+    decode_known = make_dict_structure_fn(cls, _converter(), _cattrs_detailed_validation=False, **overrides)
     known = frozenset(wire_fields(cls).values())
 
     def decode(raw: Any, _: Any) -> Any:
@@ -199,7 +259,11 @@ def _is_model(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, Model)
 
 
-def _build_converter() -> Converter:
+@functools.cache
+def _converter() -> "Converter":
+    """Made when the first answer is decoded, for importing cattrs takes a while."""
+    from cattrs import Converter
+
     converter = Converter(detailed_validation=False)
     for kind, hook in {str: _text, bool: _boolean, int: _integer, datetime: _timestamp, date: _date}.items():
         converter.register_structure_hook(kind, hook)
@@ -220,17 +284,19 @@ def decode(cls: type[T], raw: Any) -> T:
     Raises:
         WireError: the JSON does not have the shape of the contract; its path names the field.
     """
-    return _converter.structure(raw, cls)
+    return _converter().structure(raw, cls)
 
 
 def _encode_class_hook(cls: type[Any]) -> Callable[[Any], Any]:
+    from cattrs.gen import make_dict_unstructure_fn, override
+
     overrides: dict[str, Any] = {
         field.name: override(omit=True)
         if field.name in NOT_ON_THE_WIRE
         else override(rename=camel(field.name), omit_if_default=field.metadata.get(ABSENT_IF_NONE, False))
         for field in attrs.fields(cls)
     }
-    encode_known = make_dict_unstructure_fn(cls, _converter, **overrides)
+    encode_known = make_dict_unstructure_fn(cls, _converter(), **overrides)
 
     def encode(value: Any) -> dict[str, Any]:
         return {**encode_known(value), **value.extra} if value.extra else encode_known(value)
@@ -240,7 +306,4 @@ def _encode_class_hook(cls: type[Any]) -> Callable[[Any], Any]:
 
 def encode(value: Any) -> Any:
     """A result object as the JSON that the service would answer with (camelCase names, times as strings)."""
-    return _converter.unstructure(value)
-
-
-_converter = _build_converter()
+    return _converter().unstructure(value)

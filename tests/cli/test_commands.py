@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from followup.client import GROUPS
+from followup.resources import all_groups
 from followup_mockserver import MockServer
 
 
@@ -60,7 +60,7 @@ def shell(server: MockServer, tmp_path: Path) -> Shell:
 
 def test_there_is_a_command_for_each_operation(shell: Shell) -> None:
     listed = shell.run("--help").stdout
-    for group in GROUPS:
+    for group in all_groups():
         name = group.group.replace("_", "-")
         assert name in listed
         commands = shell.run(name, "--help").stdout

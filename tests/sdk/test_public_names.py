@@ -1,5 +1,6 @@
 """What users type: the names of the package, and the operations of both clients."""
 
+import ast
 import inspect
 import subprocess
 import sys
@@ -24,7 +25,7 @@ OPERATIONS = {
 
 
 def operations(client: object) -> dict[str, dict[str, inspect.Signature]]:
-    groups = {name: value for name, value in vars(client).items() if not name.startswith("_")}
+    groups = {name: getattr(client, name) for name in dir(client) if name in OPERATIONS}
     return {
         name: {
             method: inspect.signature(getattr(group, method)) for method in dir(group) if not method.startswith("_")
@@ -51,13 +52,31 @@ def test_every_operation_is_documented() -> None:
             assert "specification, section" in text.lower(), f"{group}.{method}"
 
 
-def test_all_is_complete() -> None:
-    public = {
-        name
-        for name, value in vars(followup).items()
-        if not name.startswith("_") and not inspect.ismodule(value)
-    } | {"__version__"}  # fmt: skip
-    assert public == set(followup.__all__)
+def test_all_is_complete_and_what_type_checkers_see_is_there() -> None:
+    source = ast.parse(inspect.getsource(followup))
+    imported = {
+        alias.name
+        for node in ast.walk(source)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("followup")
+        for alias in node.names
+    }
+    assert imported - {"GROUP_NAMES"} == set(followup.__all__) == set(dir(followup))
+    assert all(getattr(followup, name) is not None for name in followup.__all__)
+
+
+def test_a_name_that_there_is_not() -> None:
+    client = FollowUp(api_key="k", base_url="https://api.example.com")
+    for owner in (client, followup):
+        with pytest.raises(AttributeError, match="'pharmacies'"):
+            _ = owner.pharmacies
+        assert not hasattr(owner, "__deepcopy__")
+
+
+def test_a_client_has_its_groups_from_the_start() -> None:
+    client = FollowUp(api_key="k", base_url="https://api.example.com")
+    assert set(OPERATIONS) <= set(dir(client))
+    assert client.patients is client.patients
+    assert client.with_options(timeout=1).patients is not client.patients
 
 
 def test_every_class_is_documented_and_errors_print_under_their_public_name() -> None:

@@ -14,8 +14,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from followup.cli.output import fail, show_many, show_one
 from followup.cli.sending import send
 from followup.cli.session import check_set_up, connected
-from followup.client import GROUPS
 from followup.operation import Declaration, NotGiven, Parameter
+from followup.resources import all_groups
 from followup.resources.account import AccountGroup
 from followup.resources.events import EventBatch, Events
 from followup.wire import bare, is_union
@@ -26,7 +26,7 @@ CONTROL = ("idempotency_key", "as_json", "all_pages")
 
 def add_operations(app: typer.Typer) -> None:
     """Add a group of commands for each group of operations, and what else belongs to one."""
-    for group in GROUPS:
+    for group in all_groups():
         commands = typer.Typer(help=inspect.getdoc(group), no_args_is_help=group is not AccountGroup)
         for declaration in group.declarations().values():
             commands.command(_kebab(declaration.method_name), help=declaration.description)(_command(declaration))
