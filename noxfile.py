@@ -83,5 +83,6 @@ def screenshots(session: nox.Session) -> None:
 @nox.session
 def benchmarks(session: nox.Session) -> None:
     """How fast is it, against what a user would pick instead?"""
+    install_groups(session, "benchmarks")
     install_wheel(session)
     session.run("python", "benchmarks", *session.posargs)

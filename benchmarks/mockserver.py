@@ -1,90 +1,143 @@
-"""The mock against a bare Flask view on the same server, and its deliveries against bare posts."""
+"""The mock against a bare Flask view on the same server, other mocks, and its deliveries against bare posts."""
 
 import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from statistics import median
 from typing import Any
 
 import httpx
-from flask import Flask, request
+from flask import Flask
+from load import hammer, request_bytes, until_answered
 from measure import Figure, side_by_side
+from servers import BARE, LOCALSTRIPE, MOCK, MOTO, running, seconds_to_first_answer
 from waitress.server import create_server
 
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.rules import deliveries
 
-ANSWER = {"id": "pat_abcdefghijklmnopqrstuvwx", "object": "patient", "fullName": "Ana", "phone": "+5491155550000"}
-
-
-def figures() -> Iterator[Figure]:
-    yield from requests()
-    yield walk()
-    with receiver() as url:
-        yield attempts(url)
-
-
-@contextmanager
-def bare_flask() -> Iterator[str]:
-    app = Flask("bare")
-
-    @app.get("/v1/patients/<path_id>")
-    def retrieve(path_id: str) -> Any:
-        return {**ANSWER, "id": path_id}
-
-    @app.post("/v1/patients")
-    def create() -> Any:
-        request.get_json()
-        return ANSWER
-
-    server: Any = create_server(app, host="127.0.0.1", port=0, threads=16)
-    threading.Thread(target=server.run, daemon=True).start()
-    yield f"http://127.0.0.1:{server.effective_port}"
+KEY = {"Authorization": "Bearer fu_test_mock", "Content-Type": "application/json"}
+BODY = json.dumps({"phone": "+5491155550000", "fullName": "Ana"}).encode()
+FLASK = "a bare Flask view on the same server"
+REQUESTS = 400
 
 
 def requests() -> Iterator[Figure]:
-    body = {"phone": "+5491155550000", "fullName": "Ana"}
-    with bare_flask() as bare, MockServer(rate_limit=0) as server, httpx.Client() as http:
-        headers = {"Authorization": f"Bearer {server.api_key}"}
-        made = http.post(f"{server.url}/v1/patients", json=body, headers=headers).json()["id"]
+    with running(BARE) as bare, running(MOCK, "/_mock/health") as mock:
+        made = httpx.post(f"{mock}/v1/patients", content=BODY, headers=KEY).json()["id"]
+        for connections in (1, 8):
+            for method, path, body, target in (
+                ("GET", f"/v1/patients/{made}", b"", 1.25),
+                ("POST", "/v1/patients", BODY, 1.54),
+            ):
+                yield per_request(
+                    f"mock, {method}, {connections} connection{'s' if connections > 1 else ''}",
+                    hammer(mock, request_bytes(method, mock + path, KEY, body), **both(connections)),
+                    FLASK,
+                    hammer(bare, request_bytes(method, bare + path, KEY, body), **both(connections)),
+                    target,
+                )
+
+
+def other_mocks() -> Iterator[Figure]:
+    sts = {"Authorization": "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/sts/aws4_request, SignedHeaders=host"}
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    action = "Action=GetCallerIdentity&Version=2011-06-15"
+    stripe = {"Authorization": "Bearer sk_test_1", **form}
+    with running(MOCK, "/_mock/health") as mock:
+        made = httpx.post(f"{mock}/v1/patients", content=BODY, headers=KEY).json()["id"]
+        get = hammer(mock, request_bytes("GET", f"{mock}/v1/patients/{made}", KEY), **both(1))
+        post = hammer(mock, request_bytes("POST", f"{mock}/v1/patients", KEY, BODY), **both(1))
+        with running(MOTO, "/moto-api/data.json") as moto:
+            for method, request, ours in (
+                ("GET", request_bytes("GET", f"{moto}/?{action}", sts), get),
+                ("POST", request_bytes("POST", f"{moto}/", sts | form, action.encode()), post),
+            ):
+                their = hammer(moto, request, **both(1))
+                yield per_request(f"mock, {method}", ours, "moto server, sts get-caller-identity", their, 0.25)
+        with running(LOCALSTRIPE) as local:
+            customer = httpx.post(f"{local}/v1/customers", data={"email": "a@b.example"}, headers=stripe).json()["id"]
+            for method, request, ours, target in (
+                ("GET", request_bytes("GET", f"{local}/v1/customers/{customer}", stripe), get, 1.0),
+                ("POST", request_bytes("POST", f"{local}/v1/customers", stripe, b"email=a%40b.example"), post, 0.05),
+            ):
+                their = hammer(local, request, **both(1))
+                yield per_request(f"mock, {method}", ours, "localstripe, a customer", their, target)
+
+
+def both(connections: int) -> dict[str, int]:
+    return {"connections": connections, "requests": REQUESTS}
+
+
+def per_request(what: str, ours: Callable[[], None], against: str, theirs: Callable[[], None], target: float) -> Figure:
+    figure = side_by_side(what, ours, against, theirs, calls=1, target=target)
+    return Figure(what, against, figure.ours / REQUESTS, figure.theirs / REQUESTS, target)
+
+
+def in_process() -> Iterator[Figure]:
+    service = MockService(rate_limit=0)
+    bare = Flask("bare")
+    answer = {"id": "pat_abcdefghijklmnopqrstuvwx", "object": "patient", "fullName": "Ana", "phone": "+5491155550000"}
+
+    @bare.get("/v1/patients/<path_id>")
+    def retrieve(path_id: str) -> Any:
+        return {**answer, "id": path_id}
+
+    with service.client() as client:
+        made = client.patients.create(phone="+5491155550000").id
+        transport = client._connections.client()._transport  # type: ignore[attr-defined]
+    with (
+        httpx.Client(transport=transport, base_url=service.url, headers=KEY) as ours,
+        httpx.Client(transport=httpx.WSGITransport(bare), base_url=service.url, headers=KEY) as theirs,
+    ):
         yield side_by_side(
-            "mock, GET, one connection",
-            lambda: http.get(f"{server.url}/v1/patients/{made}", headers=headers),
-            "a bare Flask view on the same server",
-            lambda: http.get(f"{bare}/v1/patients/{made}", headers=headers),
-            calls=200,
-            target=1.25,
-        )
-        yield side_by_side(
-            "mock, POST, one connection",
-            lambda: http.post(f"{server.url}/v1/patients", json=body, headers=headers),
-            "a bare Flask view on the same server",
-            lambda: http.post(f"{bare}/v1/patients", json=body, headers=headers),
-            calls=200,
-            target=1.54,
+            "mock in process, GET",
+            lambda: ours.get(f"/v1/patients/{made}"),
+            "a bare Flask view through httpx.WSGITransport",
+            lambda: theirs.get(f"/v1/patients/{made}"),
+            calls=300,
+            target=1.5,
         )
 
 
-def walk() -> Figure:
-    """Nine attempts of one delivery over days, in process, against nine calls of the function that receives them."""
+def starting() -> Iterator[Figure]:
+    times: dict[str, list[float]] = {"ours": [], "theirs": []}
+    for _ in range(7):
+        times["theirs"].append(seconds_to_first_answer(BARE) * 1e6)
+        times["ours"].append(seconds_to_first_answer(MOCK) * 1e6)
+    yield Figure("a process, to its first answer", FLASK, median(times["ours"]), median(times["theirs"]), 1.5)
+    yield side_by_side("in a thread, to its first answer", _start_ours, FLASK, _start_bare, calls=1, target=1.5)
+    stops = []
+    for _ in range(15):
+        server = MockServer(rate_limit=0)
+        server.start()
+        until_answered(f"{server.url}/_mock/health")
+        started = time.perf_counter()
+        server.stop()
+        stops.append((time.perf_counter() - started) * 1e6)
+    yield Figure("stop in a thread", "20 ms", median(stops), 20_000, 1.0)
 
-    def receive(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(500)
 
-    def days() -> None:
-        service = MockService(rate_limit=0, start_time="2026-09-28T12:00:00Z")
-        service.mount("https://clinic.example", receive)
-        with service.client() as client:
-            client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
-            client.patients.create(phone="+5491155550000")
-        service.advance(days=3)
+def _start_ours() -> None:
+    with MockServer(rate_limit=0) as server:
+        until_answered(f"{server.url}/_mock/health")
 
-    def bare() -> None:
-        for _ in range(9):
-            receive(httpx.Request("POST", "https://clinic.example", content=json.dumps(ANSWER).encode()))
 
-    return side_by_side("a service, and a walk through nine attempts", days, "nine calls", bare, calls=5, target=100)
+def _start_bare() -> None:
+    app = Flask("bare")
+
+    @app.get("/")
+    def root() -> str:
+        return "ok"
+
+    server: Any = create_server(app, host="127.0.0.1", port=0, threads=64)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until_answered(f"http://127.0.0.1:{server.effective_port}/")
+    server.task_dispatcher.shutdown()
 
 
 @contextmanager
@@ -108,9 +161,10 @@ def receiver() -> Iterator[str]:
     server.shutdown()
 
 
-def attempts(url: str) -> Figure:
+def sending() -> Iterator[Figure]:
     count = 300
     with (
+        receiver() as url,
         MockServer(rate_limit=0, allow_http_webhooks=True, start_time="2026-09-28T12:00:00Z") as server,
         httpx.Client() as http,
     ):
@@ -127,6 +181,16 @@ def attempts(url: str) -> Figure:
 
         def theirs() -> None:
             for _ in range(count):
-                http.post(url, content=json.dumps(ANSWER).encode())
+                http.post(url, content=BODY)
 
-        return side_by_side(f"{count} deliveries", ours, "posts with one httpx.Client", theirs, calls=1, target=1.33)
+        figure = side_by_side("a delivery", ours, "a post with httpx.Client", theirs, calls=1, target=1.33)
+        yield Figure(figure.what, figure.against, figure.ours / count, figure.theirs / count, figure.target)
+
+
+ROWS: dict[str, Callable[[], Iterator[Figure]]] = {
+    "requests": requests,
+    "other-mocks": other_mocks,
+    "in-process": in_process,
+    "starting": starting,
+    "deliveries": sending,
+}

@@ -1,21 +1,23 @@
 """The SDK against raw httpx and the standard library."""
 
+import asyncio
 import hashlib
 import hmac
 import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import httpx
 from measure import Figure, side_by_side
 
-from followup import verify_signature
+from followup import AsyncFollowUp, FollowUp, verify_signature
 from followup.resources.patients import Patients
 from followup.webhooks import sign
 from followup_mockserver import MockServer
 
+RAW = "httpx.Client.get and json.loads"
 PATIENT = {
     "id": "pat_abcdefghijklmnopqrstuvwx",
     "object": "patient",
@@ -30,29 +32,22 @@ PATIENT = {
     "createdAt": "2026-09-28T12:00:00.000Z",
     "updatedAt": "2026-09-28T12:00:00.000Z",
 }
+PAGE = json.dumps({"object": "list", "data": [PATIENT] * 100, "hasMore": True, "url": "/v1/patients"})
 
 
-def figures() -> Iterator[Figure]:
-    yield decoding()
-    yield signature()
-    yield importing()
-    yield from calls()
-
-
-def decoding() -> Figure:
-    page = json.dumps({"object": "list", "data": [PATIENT] * 100, "hasMore": True, "url": "/v1/patients"})
+def decoding() -> Iterator[Figure]:
     declared = Patients.list
-    return side_by_side(
+    yield side_by_side(
         "decode a page of 100 patients",
-        lambda: declared.decode(json.loads(page)),
+        lambda: declared.decode(json.loads(PAGE)),
         "json.loads",
-        lambda: json.loads(page),
+        lambda: json.loads(PAGE),
         calls=200,
         target=2.0,
     )
 
 
-def signature() -> Figure:
+def signature() -> Iterator[Figure]:
     body, secret = b"x" * 1024, "whsec_" + "a" * 24
     headers = {"x-service-signature": sign(body, secret, 1000), "x-service-timestamp": "1000"}
 
@@ -60,7 +55,7 @@ def signature() -> Figure:
         expected = hmac.new(secret.encode(), b"1000." + body, hashlib.sha256).hexdigest()
         hmac.compare_digest(f"sha256={expected}", headers["x-service-signature"])
 
-    return side_by_side(
+    yield side_by_side(
         "verify_signature, 1 KiB",
         lambda: verify_signature(body, headers, secret, now=1000),
         "hmac.new and compare_digest",
@@ -70,23 +65,24 @@ def signature() -> Figure:
     )
 
 
-def importing() -> Figure:
+def importing() -> Iterator[Figure]:
     def start(code: str) -> None:
         subprocess.run([sys.executable, "-c", code], check=True)
 
     started = time.perf_counter()
-    for _ in range(5):
+    for _ in range(7):
         start("pass")
-    interpreter = (time.perf_counter() - started) / 5 * 1e6
+    interpreter = (time.perf_counter() - started) / 7 * 1e6
     figure = side_by_side(
         "import followup, net of the interpreter",
         lambda: start("import followup"),
         "import httpx",
         lambda: start("import httpx"),
         calls=1,
+        rounds=15,
         target=1.45,
     )
-    return Figure(figure.what, figure.against, figure.ours - interpreter, figure.theirs - interpreter, figure.target)
+    yield Figure(figure.what, figure.against, figure.ours - interpreter, figure.theirs - interpreter, figure.target)
 
 
 def calls() -> Iterator[Figure]:
@@ -97,20 +93,85 @@ def calls() -> Iterator[Figure]:
         headers = {"Authorization": f"Bearer {server.api_key}"}
         with httpx.Client(base_url=server.url, headers=headers) as raw:
             yield side_by_side(
-                "patients.retrieve, CPU of the caller",
+                "patients.retrieve over loopback, CPU of the caller",
                 lambda: client.patients.retrieve(made.id),
-                "httpx.Client.get and json.loads",
+                RAW,
                 lambda: json.loads(raw.get(f"/v1/patients/{made.id}").content),
                 calls=150,
                 target=1.15,
                 clock=time.thread_time,
             )
             yield side_by_side(
-                "patients.list(limit=100), CPU of the caller",
+                "patients.list(limit=100) over loopback, CPU of the caller",
                 lambda: client.patients.list(limit=100),
-                "httpx.Client.get and json.loads",
+                RAW,
                 lambda: json.loads(raw.get("/v1/patients", params={"limit": 100}).content),
                 calls=50,
                 target=1.25,
                 clock=time.thread_time,
             )
+
+
+def in_memory() -> Iterator[Figure]:
+    """Through a transport that answers from memory: what is left is the SDK's and httpx's own work."""
+    content = json.dumps(PATIENT).encode()
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"Content-Type": "application/json"}, content=content)
+
+    base = "https://api.example"
+    raw = httpx.Client(transport=httpx.MockTransport(answer), base_url=base, headers={"Authorization": "Bearer k"})
+    client = FollowUp(api_key="k", base_url=base, http_client=httpx.Client(transport=httpx.MockTransport(answer)))
+    yield side_by_side(
+        "patients.retrieve through a transport in memory",
+        lambda: client.patients.retrieve("pat_abcdefghijklmnopqrstuvwx"),
+        RAW,
+        lambda: json.loads(raw.get("/v1/patients/pat_abcdefghijklmnopqrstuvwx").content),
+        calls=500,
+        target=1.35,
+    )
+
+
+def concurrent() -> Iterator[Figure]:
+    """Fifty calls at once in one event loop, the server in another process."""
+    from servers import MOCK, running
+
+    with running(MOCK, "/_mock/health") as url:
+        key = "fu_test_mock"
+        with FollowUp(api_key=key, base_url=url) as client:
+            made = client.patients.create(phone="+5491155550000").id
+
+        async def ours(rounds: int) -> None:
+            async with AsyncFollowUp(api_key=key, base_url=url) as client:
+                for _ in range(rounds):
+                    await asyncio.gather(*(client.patients.retrieve(made) for _ in range(50)))
+
+        async def theirs(rounds: int) -> None:
+            limits = httpx.Limits(max_connections=100, max_keepalive_connections=100)
+            headers = {"Authorization": f"Bearer {key}"}
+            async with httpx.AsyncClient(base_url=url, headers=headers, limits=limits) as client:
+
+                async def get() -> object:
+                    return json.loads((await client.get(f"/v1/patients/{made}")).content)
+
+                for _ in range(rounds):
+                    await asyncio.gather(*(get() for _ in range(50)))
+
+        yield side_by_side(
+            "10 times 50 concurrent async calls",
+            lambda: asyncio.run(ours(10)),
+            "httpx.AsyncClient.get and json.loads",
+            lambda: asyncio.run(theirs(10)),
+            calls=1,
+            target=1.10,
+        )
+
+
+ROWS: dict[str, Callable[[], Iterator[Figure]]] = {
+    "decoding": decoding,
+    "signature": signature,
+    "import": importing,
+    "calls": calls,
+    "in-memory": in_memory,
+    "concurrent": concurrent,
+}

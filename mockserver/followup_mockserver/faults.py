@@ -46,6 +46,9 @@ class Faults:
         self._random = random.Random(seed)  # noqa: S311 - chance for tests, not for secrets
         self._faults: list[Fault] = []
 
+    def __len__(self) -> int:
+        return len(self._faults)
+
     def add(self, fault: Fault) -> None:
         self._faults.append(fault)
 

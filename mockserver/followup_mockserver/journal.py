@@ -38,7 +38,7 @@ class JournalEntry:
     at: datetime
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True)
 class CallDetails:
     """What was said in a call, for the eyes of the person who makes it work. ``repr`` shows nothing of it.
 

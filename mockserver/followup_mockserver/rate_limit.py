@@ -12,22 +12,20 @@ class RateLimiter:
     """A sliding minute of real time; time that the mock's clock was moved by hand counts as passed.
 
     Args:
-        limit: requests per minute; 0 for no limit.
+        limit: requests per minute; 0 for no limit, and nothing is to be counted.
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._taken: dict[str, deque[float]] = {}
 
     def take(self, key: str, moved: timedelta) -> float | None:
         """Count a request; the seconds to wait if it is one too many, else None."""
-        if not self._limit:
-            return None
         now = RealTime.monotonic() + moved.total_seconds()
         taken = self._taken.setdefault(key, deque())
         while taken and taken[0] <= now - WINDOW:
             taken.popleft()
-        if len(taken) >= self._limit:
+        if len(taken) >= self.limit:
             return taken[0] + WINDOW - now
         taken.append(now)
         return None

@@ -59,6 +59,10 @@ class _Index(Generic[S]):
         else:
             present.remove(number)
 
+    def newest(self, key: Key) -> int | None:
+        present = self._numbers.get(key)
+        return present if present is None or isinstance(present, int) else present[-1]
+
     def numbers(self, key: Key) -> Numbers:
         present = self._numbers.get(key, ())
         return SortedList((present,)) if isinstance(present, int) else present
@@ -177,8 +181,8 @@ class Collection(Generic[S]):
 
     def find(self, index: str, key: Key) -> S | None:
         """The newest object with this key."""
-        numbers = self._indexes[index].numbers(key)
-        return self._objects[numbers[-1]] if numbers else None
+        number = self._indexes[index].newest(key)
+        return None if number is None else self._objects[number]
 
     def find_all(self, index: str, key: Key) -> list[S]:
         """Every object with this key, oldest first."""

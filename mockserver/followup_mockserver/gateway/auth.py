@@ -27,7 +27,7 @@ def authenticate(world: World | None, value: str | None) -> KeyRecord:
         raise _unauthorized("api_key_invalid", "There is no such API key.")
     if key.revoked:
         raise _unauthorized("api_key_revoked", "The API key was revoked.")
-    if not key.works_at(world.now()):
+    if key.expires_at is not None and not key.works_at(world.now()):
         raise _unauthorized("api_key_expired", "The API key has expired.")
     return key
 

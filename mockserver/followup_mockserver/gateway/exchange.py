@@ -7,7 +7,7 @@ import attrs
 from followup_mockserver.operations import Operation
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True)
 class RawRequest:
     """A request as it arrived. ``repr`` shows nothing of what it says.
 

@@ -102,7 +102,7 @@ def parse_json(headers: Mapping[str, str], body: bytes) -> Any:
         )
     try:
         text = body.decode()
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        value = _DECODER.decode(text)
         if "\\u" in text:
             # A lone surrogate is valid in JSON and cannot be written as UTF-8.
             json.dumps(value, ensure_ascii=False).encode()
@@ -131,6 +131,9 @@ def _finite(text: str) -> float:
         # It could not be written back as JSON.
         raise ValueError("a number out of range")
     return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 
 
 def _deeper_than(value: Any, depth: int) -> bool:

@@ -111,8 +111,11 @@ def answer_outside(worlds: Worlds, error: ServiceError) -> Answer:
 
 
 def meet_fault(exchange: Exchange) -> None:
-    with exchange.world.lock:
-        exchange.fault = exchange.world.faults.strike(exchange.request.operation.name)
+    world = exchange.world
+    if not world.faults:
+        return
+    with world.lock:
+        exchange.fault = world.faults.strike(exchange.request.operation.name)
     fault = exchange.fault
     if fault is not None and fault.when == "before" and fault.kind != "delay":
         _suffer(fault)
@@ -130,6 +133,8 @@ def authorize(exchange: Exchange) -> None:
 def limit_rate(exchange: Exchange) -> None:
     assert exchange.key is not None
     world = exchange.world
+    if not world.rate_limiter.limit:
+        return
     with world.lock:
         wait = world.rate_limiter.take(exchange.key.value, world.clock.moved)
     if wait is not None:
@@ -319,4 +324,7 @@ def _encoded(exchange: Exchange, result: Any) -> Any:
 
 
 def _json_bytes(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return _ENCODER.encode(value).encode()
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))

@@ -1,5 +1,6 @@
 """The 32 operations as Flask routes, under ``/v1`` and under ``/api/v1``."""
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -79,10 +80,14 @@ def _view(gateway: Gateway, operation: Operation) -> Callable[..., Response]:
 
 def _headers(environ: Mapping[str, Any]) -> dict[str, str]:
     """Names in lower case, and values. Straight from WSGI, for this runs for every call."""
-    headers = {key[5:].replace("_", "-").lower(): value for key, value in environ.items() if key.startswith("HTTP_")}
-    if "CONTENT_TYPE" in environ:
-        headers["content-type"] = environ["CONTENT_TYPE"]
-    return headers
+    return {name: value for key, value in environ.items() if (name := _header_name(key)) is not None}
+
+
+@functools.lru_cache(1024)
+def _header_name(key: str) -> str | None:
+    if key.startswith("HTTP_"):
+        return key.removeprefix("HTTP_").replace("_", "-").lower()
+    return "content-type" if key == "CONTENT_TYPE" else None
 
 
 def _body(current: Request) -> bytes | None:

@@ -1,0 +1,143 @@
+"""A thousand objects against a million: what a call costs, what an object weighs, and what timers take."""
+
+import gc
+import heapq
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+from measure import Figure, side_by_side
+
+from followup_mockserver import MockService
+from followup_mockserver.jobs import SendReminder
+from followup_mockserver.rules import patients
+from followup_mockserver.scheduler import Scheduler
+from followup_mockserver.transport import InProcessTransport
+
+FEW, MANY = 1_000, 1_000_000
+NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
+
+
+def filled(number: int) -> MockService:
+    service = MockService(rate_limit=0, start_time=NOON)
+    for each in range(number):
+        patients.save(
+            service.world,
+            {"phone": f"+54911{each:08}", "full_name": f"Patient {each}", "external_id": f"P-{each}"},
+        )
+    return service
+
+
+def calls() -> Iterator[Figure]:
+    import httpx
+
+    few, many = filled(FEW), filled(MANY)
+    gc.collect()
+    numbers = count(50_000_000)
+
+    def http(service: MockService) -> httpx.Client:
+        headers = {"Authorization": f"Bearer {service.api_key}"}
+        return httpx.Client(transport=InProcessTransport(service.app), base_url=service.url, headers=headers)
+
+    small, large = http(few), http(many)
+
+    def create(client: httpx.Client) -> Callable[[], Any]:
+        return lambda: client.post("/v1/patients", json={"phone": f"+54911{next(numbers):08}"}).raise_for_status()
+
+    def get(client: httpx.Client, path: str) -> Callable[[], Any]:
+        return lambda: client.get(path).raise_for_status()
+
+    yield side_by_side(
+        "POST, at a million objects", create(large), "at a thousand", create(small), calls=500, target=1.3
+    )
+    middle = {each: [*each.world.patients][FEW // 2].id for each in (few, many)}
+    for what, path in (
+        ("the newest page", "/v1/patients?limit=10"),
+        ("a page after a cursor", "/v1/patients?limit=10&startingAfter={cursor}"),
+        ("a filter", "/v1/patients?externalId=P-500"),
+    ):
+        yield side_by_side(
+            f"GET {what}, at a million objects",
+            get(large, path.format(cursor=middle[many])),
+            "at a thousand",
+            get(small, path.format(cursor=middle[few])),
+            calls=500,
+            target=1.3,
+        )
+
+
+_WEIGH = """
+import resource, sys
+sys.path.insert(0, {folder!r})
+import scale
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+kept = scale.{what}({many})
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / {many})
+"""
+
+
+def plain_dicts(number: int) -> dict[str, dict[str, Any]]:
+    """The same patients as a simple mock would keep them: by id, and found by nothing else."""
+    kept = {}
+    for each in range(number):
+        now = NOON + timedelta(seconds=each)
+        path_id = f"pat_{each:024}"
+        kept[path_id] = {
+            "id": path_id,
+            "object": "patient",
+            "fullName": f"Patient {each}",
+            "phone": f"+54911{each:08}",
+            "email": None,
+            "dni": None,
+            "externalId": f"P-{each}",
+            "dateOfBirth": None,
+            "stage": "pending_follow_up",
+            "optedOut": False,
+            "createdAt": now,
+            "updatedAt": now,
+        }
+    return kept
+
+
+def memory() -> Iterator[Figure]:
+    def weighed(what: str) -> float:
+        from pathlib import Path
+
+        code = _WEIGH.format(folder=str(Path(__file__).parent), what=what, many=MANY)
+        return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+
+    yield Figure(
+        "bytes for a patient of a million, with indexes",
+        "a dict by its id",
+        weighed("filled"),
+        weighed("plain_dicts"),
+        0.9,
+    )
+
+
+def timers() -> Iterator[Figure]:
+    """Plan a million reminders and take them all."""
+    times = [NOON + timedelta(seconds=(each * 7_919) % MANY) for each in range(MANY)]
+
+    def ours() -> None:
+        scheduler: Scheduler[SendReminder] = Scheduler()
+        for number, at in enumerate(times):
+            scheduler.schedule(at, SendReminder(f"apt_{number}", 24))
+        while scheduler.pop_due(times[-1] + timedelta(days=400)) is not None:
+            pass
+
+    def theirs() -> None:
+        heap: list[tuple[datetime, int, SendReminder]] = []
+        for number, at in enumerate(times):
+            heapq.heappush(heap, (at, number, SendReminder(f"apt_{number}", 24)))
+        while heap:
+            heapq.heappop(heap)
+
+    figure = side_by_side("a timer of a million", ours, "heapq", theirs, calls=1, rounds=3, target=2.0)
+    yield Figure(figure.what, figure.against, figure.ours / MANY, figure.theirs / MANY, figure.target)
+
+
+ROWS: dict[str, Callable[[], Iterator[Figure]]] = {"scale": calls, "memory": memory, "timers": timers}
