@@ -73,6 +73,32 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def reliability(session: nox.Session) -> None:
+    """Is nothing lost and nothing done twice? The tests of reliability at full scale, with their figures."""
+    install_groups(session, "tests")
+    install_wheel(session)
+    session.run("python", "-m", "pytest", "tests/reliability", *session.posargs, env={"FOLLOWUP_TEST_SCALE": "25"})
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Does any input break it? A hundred thousand for the SDK, a long walk for the mock."""
+    install_groups(session, "tests")
+    install_wheel(session)
+    files = ["tests/sdk/test_fuzz.py", "tests/mockserver/test_contract_fuzz.py", "tests/mockserver/test_model.py"]
+    arguments = session.posargs or ["-n", "auto"]
+    session.run("python", "-m", "pytest", *files, "--hypothesis-profile", "fuzz", *arguments)
+
+
+@nox.session
+def audit(session: nox.Session) -> None:
+    """Is anything known to be unsafe, in what it depends on or in our own code?"""
+    session.install("bandit", "pip-audit", ".[all]")
+    session.run("pip-audit", "--skip-editable")
+    session.run("bandit", "-q", "-r", "sdk", "mockserver", "--severity-level", "medium")
+
+
+@nox.session
 def screenshots(session: nox.Session) -> None:
     """What does the dashboard look like? The pictures of the documents, made anew."""
     install_groups(session, "tests")

@@ -67,7 +67,7 @@ def compile_decoder(cls: type[Any], fields: Sequence[FieldPlan]) -> Decoder:
         "NO_RESPONSE": NO_RESPONSE,
         **{f"decode_{names[field]}": field.kind for field in fields},
     }
-    exec(compile(source, f"<decoder of {cls.__name__}>", "exec"), scope)  # noqa: S102 - made of our own declarations
+    exec(compile(source, f"<decoder of {cls.__name__}>", "exec"), scope)  # noqa: S102 # nosec B102 - our own declarations
     decoder: Decoder = scope["decode"]
     return decoder
 

@@ -1,0 +1,57 @@
+"""A clinic's receiver of webhooks, in a process of its own: it verifies, deduplicates on disk, and misbehaves.
+
+Arguments: port, SQLite file, file that holds the secret, how many requests it never answers in all.
+"""
+
+import random
+import sqlite3
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from followup import construct_event
+
+PORT, DATABASE, SECRET, HANGS = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
+
+chance = random.Random()
+lock = threading.Lock()
+connection = sqlite3.connect(DATABASE, check_same_thread=False, isolation_level=None)
+connection.execute("CREATE TABLE IF NOT EXISTS arrived (id TEXT PRIMARY KEY, times INTEGER)")
+connection.execute("CREATE TABLE IF NOT EXISTS hung (n INTEGER)")
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        event = construct_event(body, self.headers, SECRET.read_text())
+        with lock:
+            connection.execute(
+                "INSERT INTO arrived VALUES (?, 1) ON CONFLICT (id) DO UPDATE SET times = times + 1", (event.id,)
+            )
+            hung = connection.execute("SELECT count(*) FROM hung").fetchone()[0]
+            hangs = hung < HANGS and chance.random() < 0.02
+            if hangs:
+                connection.execute("INSERT INTO hung VALUES (1)")
+        if hangs:
+            threading.Event().wait(60)
+        self.send_response(500 if chance.random() < 1 / 3 else 204)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Quiet."""
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, *_: Any) -> None:
+        """A sender that gave up is no news."""
+
+
+Server(("127.0.0.1", PORT), Handler).serve_forever()

@@ -1,0 +1,63 @@
+"""A long life, compressed: hours of the mock's clock full of traffic, again and again; what is reset is gone."""
+
+import gc
+import time
+import tracemalloc
+
+import httpx
+
+from followup_mockserver import MockService, idempotency, journal
+
+from .conftest import SCALE, Tell
+
+LIVES = 3 + SCALE // 5
+PATIENTS = 50 * SCALE
+
+
+def test_memory_is_flat_after_resets(tell: Tell) -> None:
+    began = time.perf_counter()
+    service = MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0)
+    calls = 0
+
+    def live() -> None:
+        nonlocal calls
+        service.mount("https://clinic.example", lambda _: httpx.Response(500))
+        with service.client() as client:
+            client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+            for number in range(PATIENTS):
+                patient = client.patients.create(phone=f"+54911{number:08}").id
+                client.appointments.create(patient=patient, start_at="2026-10-01T10:00:00Z")
+                client.visits.create(patient=patient, visited_at="2026-09-28T10:00:00Z")
+                client.intake_requests.create(patient={"phone": f"+54911{number:08}"})
+                client.events.create({"id": f"e{number}", "type": "order.issued", "data": {}})
+                service.advance(minutes=1)
+                calls += 5
+        service.advance(days=3)
+        assert service.messages
+        service.reset()
+
+    weights = []
+    tracemalloc.start()
+    for _ in range(LIVES):
+        live()
+        gc.collect()
+        weights.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    # The first life fills caches of libraries; after that nothing may stay.
+    assert max(weights[1:]) - weights[1] < 100_000, weights
+    told = ", ".join(f"{weight / 1e6:.2f}" for weight in weights)
+    tell(f"{LIVES} lives, {calls:,} calls, {time.perf_counter() - began:.1f} s; MB after each reset: {told}")
+
+
+def test_the_journal_and_the_idempotency_records_are_bounded(tell: Tell) -> None:
+    service = MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0)
+    many = journal.LENGTH + 500 if SCALE > 1 else journal.DETAILED + 500
+    with service.client() as client:
+        for number in range(many):
+            client.patients.create(phone="+5491155550000", idempotency_key=f"k{number}")
+            if number % 100 == 0:
+                service.advance(hours=1)
+    assert len(service.requests) == min(many, journal.LENGTH)
+    kept = len(service.world.idempotency)
+    assert kept <= 25 * 100 < idempotency.MOST_RECORDS
+    tell(f"{many:,} creates with a key each: {len(service.requests):,} in the journal, {kept:,} keys of a day kept")

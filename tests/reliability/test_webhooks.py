@@ -1,0 +1,85 @@
+"""Every event arrives at a receiver that fails, hangs, and is killed and started again; deduplicated, once."""
+
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.ports import free_port
+
+from followup_mockserver import MockServer
+
+from .conftest import SCALE, Tell
+
+EVENTS = 200 * SCALE
+HANGS = SCALE // 5
+RECEIVER = Path(__file__).with_name("receiver.py")
+
+Start = Callable[[], subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts the receiver, on the same port with the same memory each time."""
+    (tmp_path / "port").write_text(str(free_port()))
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def start_one() -> subprocess.Popen[bytes]:
+        port = (tmp_path / "port").read_text()
+        arguments = [port, str(tmp_path / "arrived.db"), str(tmp_path / "secret"), str(HANGS)]
+        processes.append(subprocess.Popen([sys.executable, str(RECEIVER), *arguments]))
+        return processes[-1]
+
+    yield start_one
+    for process in processes:
+        process.kill()
+        process.wait(10)
+
+
+def arrived(folder: Path) -> dict[str, int]:
+    """How often each event has arrived, by its id."""
+    with closing(sqlite3.connect(folder / "arrived.db")) as connection:
+        try:
+            return dict(connection.execute("SELECT id, times FROM arrived").fetchall())
+        except sqlite3.OperationalError:  # the receiver has not started yet
+            return {}
+
+
+def test_every_webhook_arrives_and_once_after_deduplication(start: Start, tmp_path: Path, tell: Tell) -> None:
+    began = time.perf_counter()
+    with MockServer(start_time="2026-09-28T12:00:00Z", rate_limit=0) as server, server.client() as client:
+        first = start()
+        endpoint = server.add_webhook_endpoint(
+            url=f"http://127.0.0.1:{(tmp_path / 'port').read_text()}/", enabled_events=["patient.upserted"]
+        )
+        (tmp_path / "secret").write_text(endpoint.secret or "")
+
+        def restart_once() -> None:
+            while len(arrived(tmp_path)) < EVENTS / 3:
+                time.sleep(0.05)
+            first.kill()
+            first.wait(10)
+            start()
+
+        restarting = threading.Thread(target=restart_once)
+        restarting.start()
+        for number in range(EVENTS):
+            client.patients.create(phone=f"+54911{number:08}")
+        server.advance(days=3)
+        restarting.join(30)
+        assert not restarting.is_alive()
+        deliveries = [*client.webhook_deliveries.list(limit=100)]
+    times = arrived(tmp_path)
+    assert len(deliveries) == EVENTS
+    assert {each.status for each in deliveries} == {"succeeded"}
+    assert set(times) == {each.id for each in deliveries}
+    assert sum(times.values()) > EVENTS
+    tell(
+        f"{EVENTS:,} events, {sum(each.attempts for each in deliveries):,} attempts, {sum(times.values()):,} arrivals, "
+        f"{len(times):,} after deduplication, {HANGS} hung, one restart; {time.perf_counter() - began:.1f} s"
+    )
