@@ -1,4 +1,4 @@
-"""The scale, and figures that are told also when a test passes."""
+"""The scale, and a summary with the figures of the tests."""
 
 import os
 from collections.abc import Callable
@@ -10,14 +10,19 @@ SCALE = int(os.environ.get("FOLLOWUP_TEST_SCALE", "1"))
 
 Tell = Callable[[str], None]
 
+_figures = pytest.StashKey[list[str]]()
+
 
 @pytest.fixture
 def tell(request: pytest.FixtureRequest) -> Tell:
-    """Says a figure on the terminal, if the whole scale is run."""
-    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    """Keeps a figure for the summary."""
+    figures = request.config.stash.setdefault(_figures, [])
+    return lambda text: figures.append(f"{request.node.name}: {text}")
 
-    def say(text: str) -> None:
-        if SCALE > 1 and reporter is not None:
-            reporter.write_line(f"\n  {request.node.name}: {text}")
 
-    return say
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    figures = config.stash.get(_figures, [])
+    if figures and SCALE > 1:
+        terminalreporter.section("figures")
+        for figure in figures:
+            terminalreporter.write_line(figure)

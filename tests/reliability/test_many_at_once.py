@@ -82,7 +82,7 @@ def a_round(client: FollowUp, doctor: str, name: str, phone: str) -> None:
     (result,) = client.events.create({"id": f"e{name}", "type": "visit.completed", "data": data}).results
     assert client.events.retrieve(result.event or "").source_ref == f"e{name}"
     client.events.list(limit=5)
-    endpoint = client.webhook_endpoints.create(url=ENDPOINT, enabled_events=["treatment.prescribed"])
+    endpoint = client.webhook_endpoints.create(url=ENDPOINT, enabled_events=["patient.silent"])
     assert client.webhook_endpoints.update(endpoint.id, description=name).description == name
     ping = client.webhook_endpoints.ping(endpoint.id)
     assert client.webhook_deliveries.retrieve(ping.id).webhook_endpoint == endpoint.id

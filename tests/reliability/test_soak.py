@@ -10,8 +10,8 @@ from followup_mockserver import MockService, idempotency, journal
 
 from .conftest import SCALE, Tell
 
-LIVES = 3 + SCALE // 5
-PATIENTS = 50 * SCALE
+LIVES = 3 + SCALE // 10
+PATIENTS = 40 + 6 * SCALE
 
 
 def test_memory_is_flat_after_resets(tell: Tell) -> None:
