@@ -2,8 +2,11 @@
 
 import json
 import os
+import pty
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,12 +32,18 @@ class Shell:
         self.environment = {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key}
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        process = self.start(*arguments, **environment)
+        with process:
+            output, errors = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
             [sys.executable, "-c", "from followup.cli import main; main()", *arguments],
-            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
-            timeout=60,
             cwd=self.directory,
             env={**os.environ, **self.environment, "COLUMNS": "200", **environment},
         )
@@ -85,6 +94,21 @@ def test_objects_in_and_out(shell: Shell) -> None:
     assert endpoint["enabledEvents"] == ["intake.ready", "visit.completed"]
     assert shell.told("webhook-endpoints", "update", endpoint["id"], "--disabled")[0]["status"] == "disabled"
     assert shell.told("events", "create", '{"id": "1", "type": "order.issued", "data": {}}')[0]["status"] == "unhandled"
+
+
+def test_a_pipe_gets_everything_while_the_terminal_shows_the_count(shell: Shell, server: MockServer) -> None:
+    with server.client() as client:
+        for number in range(120):
+            client.patients.create(phone=f"+5491155{number:06}")
+    terminal, slave = pty.openpty()
+    command = [sys.executable, "-c", "from followup.cli import main; main()", "patients", "list", "--all"]
+    environment = {**os.environ, **shell.environment, "TERM": "xterm"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, env=environment, text=True) as process:
+        output, _ = process.communicate(timeout=60)
+    os.close(slave)
+    assert len([json.loads(line) for line in output.splitlines()]) == 120
+    assert b"objects" in os.read(terminal, 100_000)
+    os.close(terminal)
 
 
 def test_lists_and_their_pages(shell: Shell) -> None:
@@ -155,6 +179,74 @@ class TestSend:
         assert "type" in refused["e-2"]
         attempts = [each for each in server.requests if each.operation == "events.create"]
         assert len(attempts) > 1
+
+    def test_one_bad_event_does_not_hold_up_the_others(self, shell: Shell, server: MockServer) -> None:
+        events = [event(1), event(2, ocurredAt="2026-09-28T11:00:00Z"), 7, event(3)]
+        (shell.directory / "events.json").write_text(json.dumps(events))
+        assert "2 events were refused" in shell.run("events", "send", "events.json").stderr
+        lines = (shell.directory / "events.json.refused.jsonl").read_text().splitlines()
+        assert ["'ocurredAt'" in lines[0], "must be an object" in lines[1]] == [True, True]
+        with server.client() as client:
+            assert {each.source_ref for each in client.events.list()} == {"e-1", "e-3"}
+
+    def test_what_is_too_large_for_one_body_goes_in_several(self, shell: Shell, server: MockServer) -> None:
+        large = [event(number) for number in range(30)]
+        for each in large:
+            each["data"]["notes"] = "x" * 50_000
+        large[7]["data"]["notes"] = "x" * 1_100_000
+        (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, large)))
+        assert "1 events were refused" in shell.run("events", "send", "events.jsonl").stderr
+        assert "1048576" in (shell.directory / "events.jsonl.refused.jsonl").read_text()
+        with server.client() as client:
+            assert len([*client.visits.list(limit=100)]) == 29
+
+    def test_it_waits_when_the_service_says_so(self, shell: Shell, server: MockServer) -> None:
+        server.add_fault(operation="events.create", kind="status", status=429, retry_after=0.01, times=6)
+        (shell.directory / "events.jsonl").write_text(json.dumps(event(1)))
+        result = shell.run("events", "send", "events.jsonl")
+        assert result.returncode == 0, result.stderr
+
+    @pytest.mark.parametrize(
+        ("name", "text", "told"),
+        [
+            ("events.json", "[{}, {", "is not JSON"),
+            ("events.json", "", "is not JSON"),
+            ("events.jsonl", "{", "is not JSONL"),
+            ("events.jsonl", "\udcff", "is not UTF-8"),
+            ("events.txt", "", "must end in .json, .jsonl or .csv"),
+        ],
+    )
+    def test_a_file_that_cannot_be_read_is_one_clear_line(self, shell: Shell, name: str, text: str, told: str) -> None:
+        (shell.directory / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+        assert told in shell.run("events", "send", name).stderr
+
+    @pytest.mark.parametrize("wrapped", [{"events": [event(1), event(2)]}, event(1)])
+    def test_json_as_the_operation_takes_it(self, shell: Shell, server: MockServer, wrapped: Any) -> None:
+        (shell.directory / "events.json").write_text(f"\n {json.dumps(wrapped)}")
+        assert shell.run("events", "send", "events.json").returncode == 0
+        with server.client() as client:
+            assert len([*client.events.list()]) == len(wrapped.get("events", [1]))
+
+    def test_an_interrupted_run_says_what_it_did_and_goes_on_when_run_again(
+        self, shell: Shell, server: MockServer
+    ) -> None:
+        events = [event(number, **({"type": "visit.done"} if number == 3 else {})) for number in range(250)]
+        (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
+        server.add_fault(operation="events.create", kind="delay", seconds=20, skip=1)
+        process = shell.start("events", "send", "events.jsonl")
+        assert server.requests_of("events.create", wait=20)
+        while server.faults:  # until the second batch has met its fault
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=20)
+        assert process.returncode != 0
+        assert "Traceback" not in told
+        assert "interrupted; run it again" in told
+        assert "e-3" in (shell.directory / "events.jsonl.refused.jsonl").read_text()
+        again = shell.run("events", "send", "events.jsonl").stderr
+        assert "duplicate" in again
+        with server.client() as client:
+            assert len([*client.visits.list(limit=100)]) == 249
 
 
 def test_a_stored_webhook_is_verified(shell: Shell, server: MockServer) -> None:

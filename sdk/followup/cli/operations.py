@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.progress import SpinnerColumn, TextColumn
 
-from followup.cli.output import fail, show_many, show_one
+from followup.cli.output import fail, progress, show_many, show_one
 from followup.cli.sending import send
 from followup.cli.session import check_set_up, connected
 from followup.operation import Declaration, NotGiven, Parameter
@@ -68,11 +67,10 @@ def _show(result: Any, declaration: Declaration, *, as_json: bool, all_pages: bo
 
 def _counted(items: Iterable[Any]) -> Iterable[Any]:
     """The items, with a count on standard error while they come."""
-    console = Console(stderr=True)
-    with Progress(SpinnerColumn(), TextColumn("{task.completed} objects"), console=console, transient=True) as progress:
-        task = progress.add_task("", total=None)
+    with progress(SpinnerColumn(), TextColumn("{task.completed} objects")) as counting:
+        task = counting.add_task("", total=None)
         for item in items:
-            progress.advance(task)
+            counting.advance(task)
             yield item
 
 

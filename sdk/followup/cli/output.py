@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from rich.console import Console
+from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -41,6 +42,15 @@ def show_many(results: Iterable[Model], *, as_json: bool) -> None:
         Console().print("Nothing.")
         return
     Console().print(table_of(rows, _telling_columns(rows)))
+
+
+def progress(*columns: ProgressColumn | str) -> Progress:
+    """A display on standard error that goes when it is done, and leaves standard output alone.
+
+    Unless told so, rich takes what is printed meanwhile to its own console: out of the pipe that it was meant for.
+    """
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
 
 
 def _telling_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -1,29 +1,42 @@
-"""``followup events send``: events of a file, of any length, in batches."""
+"""``followup events send``: the events of a file, of any length, in batches."""
 
-import csv
+import contextlib
 import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-from followup import EventBatchError, EventResult, FollowUp
-from followup.cli.output import fail, table_of
+from followup import (
+    APIStatusError,
+    EventBatch,
+    EventBatchError,
+    EventInput,
+    EventResult,
+    FollowUp,
+    RateLimitError,
+)
+from followup.cli.event_files import UnreadableFile, read_events
+from followup.cli.output import fail, progress, table_of
 from followup.cli.session import connected
 from followup.contract import MAX_EVENTS_PER_BATCH
+from followup.inputs import encoder_for
 
 ROUNDS = 3
 """How often an event that failed is sent again, under its id."""
 
-DATA = "data."
-"""Columns of a CSV file that begin with this make up the data of its events, a dot for each level."""
+PATIENCE = 10
+"""How many calls are made for a batch that is over the rate limit; each waits as long as the service says, twice."""
 
 Event = dict[str, Any]
+
+_check = encoder_for(EventInput)
 
 
 def send(
@@ -39,18 +52,81 @@ def send(
     data.patient.phone (and so on) make one event of each row. Run it again after an interruption: the service knows the
     ids that it has accepted, and repeats nothing.
     """
-    refused = refused or file.with_name(f"{file.name}.refused.jsonl")
-    told: Counter[str] = Counter()
-    not_accepted: list[tuple[Event, str]] = []
-    with connected() as client, Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(file.name, total=None)
-        for batch in _batches(_events(file)):
-            for event, result in _send_batch(client, batch):
-                told[result.status] += 1
-                if not result.accepted:
-                    not_accepted.append((event, result.error or result.status))
-            progress.advance(task, len(batch))
-    _finish(refused, told, not_accepted)
+    report = Report(refused or file.with_name(f"{file.name}.refused.jsonl"))
+    interrupted = False
+    with connected() as client:
+        try:
+            for events in _batches(_events(file, report)):
+                for event, result in _send_batch(client, events):
+                    report.add(event, result.status, None if result.accepted else result.error or result.status)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            report.show()
+    if interrupted:
+        fail("interrupted; run it again, and what was accepted is not repeated")
+    if report.refused:
+        fail(f"{report.refused} events were refused; they and the reasons are in {report.file}")
+
+
+class Report:
+    """What became of the events: counts, and a file of those that were refused, written as they come."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.refused = 0
+        self._told: Counter[str] = Counter()
+        self._lines: TextIO | None = None
+
+    def add(self, event: object, status: str, error: str | None) -> None:
+        self._told[status] += 1
+        if error is None:
+            return
+        self.refused += 1
+        try:
+            if self._lines is None:
+                self._lines = self.file.open("w", encoding="utf-8")
+            self._lines.write(json.dumps({"event": event, "error": error}, ensure_ascii=False) + "\n")
+        except OSError as problem:
+            fail(f"cannot write {self.file}: {problem.strerror}")
+
+    def show(self) -> None:
+        if self._lines is not None:
+            self._lines.close()
+        if not self._told:
+            return
+        rows = [{"status": name, "events": count} for name, count in self._told.items()]
+        Console(stderr=True).print(table_of(rows, ["status", "events"]))
+
+
+def _events(file: Path, report: Report) -> Iterator[Event]:
+    """The events of the file, with a bar that tells how far it has been read; what can be none is refused at once."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[events]} events"))
+    with progress(*columns, TimeRemainingColumn()) as bar:
+        task = bar.add_task(file.name, total=None, events=0)
+        try:
+            with bar.open(file, "rb", task_id=task) as opened:
+                for number, event in enumerate(read_events(file, opened), start=1):
+                    bar.update(task, events=number)
+                    if (problem := _problem(event)) is None:
+                        yield event
+                    else:
+                        report.add(event, "invalid", problem)
+        except OSError as error:
+            fail(f"cannot read {file}: {error.strerror}")
+        except UnreadableFile as error:
+            fail(str(error))
+
+
+def _problem(event: Any) -> str | None:
+    """Why this cannot be sent as an event; the rest is for the service to say."""
+    if not isinstance(event, dict):
+        return "an event must be an object"
+    try:
+        _check(_as_input(event), "event")
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return None
 
 
 def _send_batch(client: FollowUp, batch: list[Event]) -> Iterator[tuple[Event, EventResult]]:
@@ -67,82 +143,36 @@ def _send_batch(client: FollowUp, batch: list[Event]) -> Iterator[tuple[Event, E
 
 def _results(client: FollowUp, events: list[Event]) -> list[EventResult]:
     try:
-        return client.events.create(_as_inputs(events)).results
+        return _create(client, events).results
     except EventBatchError as error:
         if len(error.results) != len(events):
             raise
         return error.results
+    except APIStatusError as error:
+        if error.status_code != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            raise
+        if len(events) == 1:
+            return [EventResult(id=str(events[0].get("id")), accepted=False, status="invalid", error=error.message)]
+        half = len(events) // 2
+        return _results(client, events[:half]) + _results(client, events[half:])
+
+
+def _create(client: FollowUp, events: list[Event]) -> EventBatch:
+    inputs = [_as_input(event) for event in events]
+    for _ in range(PATIENCE - 1):
+        with contextlib.suppress(RateLimitError):
+            return client.events.create(inputs)
+    return client.events.create(inputs)
 
 
 _KEYS = {"schemaVersion": "schema_version", "occurredAt": "occurred_at"}
 
 
-def _as_inputs(events: list[Event]) -> Any:
-    return [{_KEYS.get(key, key): value for key, value in event.items()} for event in events]
-
-
-def _finish(refused: Path, told: Counter[str], not_accepted: list[tuple[Event, str]]) -> None:
-    Console(stderr=True).print(
-        table_of([{"status": name, "events": told[name]} for name in told], ["status", "events"])
-    )
-    if not not_accepted:
-        return
-    lines = (json.dumps({"event": event, "error": error}, ensure_ascii=False) for event, error in not_accepted)
-    try:
-        refused.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    except OSError as error:
-        fail(f"cannot write {refused}: {error.strerror}")
-    fail(f"{len(not_accepted)} events were refused; they and the reasons are in {refused}")
+def _as_input(event: Event) -> Any:
+    return {_KEYS.get(key, key): value for key, value in event.items()}
 
 
 def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
     walk = iter(events)
     while batch := list(itertools.islice(walk, MAX_EVENTS_PER_BATCH)):
         yield batch
-
-
-def _events(file: Path) -> Iterator[Event]:
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as lines:
-            readers = {".csv": _from_csv, ".jsonl": _from_json_lines, ".ndjson": _from_json_lines, ".json": _from_json}
-            reader = readers.get(file.suffix.lower())
-            if reader is None:
-                fail(f"{file} must end in .json, .jsonl or .csv")
-            for number, event in enumerate(reader(lines), start=1):
-                if not isinstance(event, dict):
-                    fail(f"{file}, event {number}: this must be an object")
-                yield event
-    except OSError as error:
-        fail(f"cannot read {file}: {error.strerror}")
-    except UnicodeDecodeError:
-        fail(f"{file} is not UTF-8")
-    except json.JSONDecodeError as error:
-        fail(f"{file} is not JSON: {error}")
-
-
-def _from_json(lines: Iterable[str]) -> Iterable[Any]:
-    events = json.loads("".join(lines))
-    return events if isinstance(events, list) else [events]
-
-
-def _from_json_lines(lines: Iterable[str]) -> Iterator[Any]:
-    return (json.loads(line) for line in lines if line.strip())
-
-
-def _from_csv(lines: Iterable[str]) -> Iterator[Event]:
-    for row in csv.DictReader(lines):
-        event: Event = {"data": {}}
-        for name, value in row.items():
-            if not name or not value:
-                continue
-            if name.startswith(DATA):
-                _put(event["data"], name.removeprefix(DATA).split("."), value)
-            else:
-                event[name] = value
-        yield event
-
-
-def _put(data: Event, path: list[str], value: str) -> None:
-    for step in path[:-1]:
-        data = data.setdefault(step, {})
-    data[path[-1]] = value
