@@ -28,7 +28,7 @@ from followup_mockserver.jobs import (
     SendReminder,
 )
 from followup_mockserver.rules import deliveries, messages, reminders
-from followup_mockserver.rules.deliveries import Outgoing, Trigger
+from followup_mockserver.rules.deliveries import Trigger
 from followup_mockserver.scheduler import Timer
 from followup_mockserver.world import World
 from followup_mockserver.worlds import Worlds
@@ -112,6 +112,10 @@ class Engine:
         for world in self._worlds.all():
             with world.lock:
                 world.changed.notify_all()
+        with self._lock:
+            walks = list(self._walks.values())
+        for walk in walks:
+            walk.look_again()
         if self._runner is not None:
             self._runner.join()
         if self._workers is not None:
@@ -144,7 +148,7 @@ class Engine:
             walk.wait_until_idle()
             with world.lock:
                 timer = world.scheduler.next()
-                if timer is not None:
+                if timer is not None and not self._stopped:
                     world.clock.move_to(timer.at)
                     world.scheduler.pop_due(timer.at)
                     self._begin(world, walk, timer)
@@ -154,11 +158,7 @@ class Engine:
 
     def resend(self, world: World, delivery_id: str) -> str:
         """One more attempt of a delivery, now; says what came of it."""
-        with world.lock:
-            outgoing = deliveries.begin(world, delivery_id, "manual")
-        if outgoing is None:
-            return "gone"
-        return self._attempt(world, outgoing)
+        return self._attempt(world, delivery_id, "manual")
 
     @contextmanager
     def _walk(self, world: World) -> Iterator["_Walk"]:
@@ -182,14 +182,14 @@ class Engine:
 
     def _walk_of(self, world: World) -> "_Walk":
         with self._lock:
-            return self._walks.setdefault(world, _Walk())
+            return self._walks.setdefault(world, _Walk(lambda: self._stopped))
 
     def _next_instant(self, world: World, walk: "_Walk", to: datetime) -> bool:
         """Run all that is due at the next instant; False when nothing is due any more up to the end."""
         walk.wait_until_idle()
         with world.lock:
             first = world.scheduler.next()
-            if first is None or first.at > to:
+            if first is None or first.at > to or world.ended or self._stopped:
                 return False
             world.clock.move_to(first.at)
             now = world.clock.now()
@@ -201,30 +201,22 @@ class Engine:
         return True
 
     def _begin(self, world: World, walk: "_Walk", timer: Timer[Job]) -> None:
-        """Run a job that stays in the house, or prepare an attempt to deliver. The lock is held."""
-        trigger = _TRIGGERS.get(type(timer.job))
-        if trigger is None:
+        """Run a job that stays in the house, or put down an attempt to deliver. The lock is held."""
+        if type(timer.job) not in _TRIGGERS:
             walk.tell(timer, self._run_local(world, timer.job))
-            return
-        try:
-            outgoing = deliveries.begin(world, timer.job.about, trigger)
-        except Exception as error:
-            logger.exception("a delivery could not be prepared")
-            walk.tell(timer, f"failed inside the mock: {type(error).__name__}")
-            return
-        if outgoing is None:
-            walk.tell(timer, "nothing to send")
+        elif (url := deliveries.url_of(world, timer.job.about)) is None:
+            walk.tell(timer, _NOTHING_TO_SEND)
         else:
-            walk.outgoing.append((timer, outgoing))
+            walk.outgoing.append((timer, url))
 
     def _carry_out(self, world: World, walk: "_Walk") -> None:
-        """Make the attempts that were prepared, and wait for them."""
+        """Make the attempts that were put down, and wait for them."""
         outgoing, walk.outgoing = walk.outgoing, []
-        for timer, each in outgoing:
+        for timer, url in outgoing:
             if self._workers is None:
-                walk.tell(timer, self._attempt(world, each))
+                walk.tell(timer, self._attempt_due(world, timer))
             else:
-                self._submit(world, walk, each, timer)
+                self._submit(world, walk, timer, url)
         walk.wait_until_idle()
 
     # --- by itself -----------------------------------------------------------------------------------------------
@@ -249,29 +241,23 @@ class Engine:
                 outgoing, walk.outgoing = walk.outgoing, []
                 following = world.scheduler.next()
                 sleep = _LONGEST_SLEEP if following is None else world.clock.seconds_until(following.at)
-            for timer, each in outgoing:
-                self._submit(world, walk, each, timer)
+            for timer, url in outgoing:
+                self._submit(world, walk, timer, url)
             return sleep
         finally:
             walk.turn.release()
 
-    def _submit(self, world: World, walk: "_Walk", outgoing: Outgoing, timer: Timer[Job]) -> None:
+    def _submit(self, world: World, walk: "_Walk", timer: Timer[Job], url: str) -> None:
         workers = self._workers
         assert workers is not None
         walk.begin_attempt()
 
         def attempt() -> None:
-            outcome = "failed inside the mock"
             # This thread is the mock's own and serves one attempt after another: nothing has to be set back.
             _inside.set((walk,))
-            try:
-                outcome = self._attempt(world, outgoing)
-            except Exception:
-                logger.exception("an attempt to deliver failed inside the mock")
-            finally:
-                walk.end_attempt(timer, outcome)
+            walk.end_attempt(timer, self._attempt_due(world, timer))
 
-        workers.submit(outgoing.url, attempt)
+        workers.submit(url, attempt)
 
     # --- jobs ----------------------------------------------------------------------------------------------------
 
@@ -284,7 +270,19 @@ class Engine:
         world.notify()
         return outcome
 
-    def _attempt(self, world: World, outgoing: Outgoing) -> str:
+    def _attempt_due(self, world: World, timer: Timer[Job]) -> str:
+        try:
+            return self._attempt(world, timer.job.about, _TRIGGERS[type(timer.job)])
+        except Exception as error:
+            logger.exception("an attempt to deliver failed inside the mock")
+            return f"failed inside the mock: {type(error).__name__}"
+
+    def _attempt(self, world: World, delivery_id: str, trigger: Trigger) -> str:
+        # Prepared only now: while it waited for its turn its endpoint may have been paused, and its time has passed.
+        with world.lock:
+            outgoing = None if world.ended else deliveries.begin(world, delivery_id, trigger)
+        if outgoing is None:
+            return _NOTHING_TO_SEND
         receiver = self._mounts.receiver_for(outgoing.url)
         outcome = self._sender.send(outgoing) if receiver is None else deliver(receiver, outgoing)
         with world.lock:
@@ -292,6 +290,8 @@ class Engine:
             world.notify()
         return told
 
+
+_NOTHING_TO_SEND = "nothing to send"
 
 _TRIGGERS: dict[type, Trigger] = {AttemptDelivery: "schedule", RepeatDelivery: "disturbance"}
 """Jobs that send something, and so never run under the lock."""
@@ -306,11 +306,13 @@ _LOCAL_JOBS: dict[type, Callable[[World, Job], str]] = {
 class _Walk:
     """The running of one world's jobs: whose turn it is, and what is under way."""
 
-    def __init__(self) -> None:
+    def __init__(self, stopped: Callable[[], bool]) -> None:
         self.turn = threading.Lock()
         self.ran = 0
         self.told: deque[JobRun] = deque(maxlen=JOBS_TOLD)
-        self.outgoing: list[tuple[Timer[Job], Outgoing]] = []
+        self.outgoing: list[tuple[Timer[Job], str]] = []
+        """Attempts that are due, and the URLs that they go to."""
+        self._stopped = stopped
         self._under_way = 0
         self._idle = threading.Condition()
 
@@ -334,9 +336,15 @@ class _Walk:
             self._idle.notify_all()
 
     def wait_until_idle(self) -> None:
+        """Return when nothing is under way, or nothing is worth waiting for any more."""
         with self._idle:
-            while self._under_way:
+            while self._under_way and not self._stopped():
                 self._idle.wait()
+
+    def look_again(self) -> None:
+        """Have those who wait see that everything stops."""
+        with self._idle:
+            self._idle.notify_all()
 
 
 _inside: contextvars.ContextVar[tuple[_Walk, ...]] = contextvars.ContextVar("followup_mock_walks", default=())

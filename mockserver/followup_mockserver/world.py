@@ -44,6 +44,7 @@ class World:
 
     Attributes:
         version: another one after every change, and never again the same one, in this or another world.
+        ended: whether a reset has put another world in its place; nothing is sent for this one any more.
         lock: held while anything below is read or changed; re-entrant.
         changed: notified after every change that somebody may wait for (``?wait=``, the engine).
         secrets: signing secrets, by webhook endpoint id; the endpoint objects themselves never hold theirs.
@@ -70,6 +71,7 @@ class World:
         self._wake = wake
         self._timers_known = 0
         self.version = next(self._versions)
+        self.ended = False
 
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)

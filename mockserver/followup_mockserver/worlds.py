@@ -113,6 +113,7 @@ class Worlds:
                 self._start_again(world)
         for each in ended:
             with each.lock:
+                each.ended = True
                 each.notify()  # who waits for something to happen in a world that is gone would wait in vain
         self.on_change()
 

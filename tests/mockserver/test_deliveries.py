@@ -268,6 +268,22 @@ class TestAttempts:
         assert only_delivery(client).last_error == "The receiver raised RuntimeError."
 
 
+def test_a_reset_ends_the_move_of_the_clock_that_it_meets(client: FollowUp, service: MockService) -> None:
+    attempts = []
+
+    def receive(request: httpx.Request) -> httpx.Response:
+        attempts.append(request)
+        service.reset()
+        return httpx.Response(500)
+
+    service.mount("https://clinic.example", receive)
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    client.patients.create(phone="+5491155550000")
+    client.patients.create(phone="+5491155550001")
+    service.advance(days=3)
+    assert len(attempts) == 1
+
+
 class TestSockets:
     @pytest.mark.parametrize(
         ("status", "outcome"), [(200, "succeeded"), (299, "succeeded"), (307, "pending"), (400, "pending")]
@@ -379,6 +395,16 @@ class TestDisturbances:
         delivery = [*client.webhook_deliveries.list()][1]
         assert (delivery.status, delivery.attempts) == ("succeeded", 1)
         assert [each.trigger for each in service.attempts(delivery.id)] == ["schedule", "disturbance"]
+
+    def test_a_paused_endpoint_gets_no_repetition(
+        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+    ) -> None:
+        service.disturb(kind="duplicate")
+        client.patients.create(phone="+5491155550000")
+        service.step()
+        client.webhook_endpoints.update(endpoint.id, disabled=True)
+        service.advance(days=1)
+        assert len(inbox.requests) == 1
 
     def test_a_repetition_is_none_of_the_nine_attempts(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint

@@ -16,7 +16,7 @@ import time_machine
 from support.receivers import Inbox, listening
 from support.server import ScriptedServer, drip, hang
 
-from followup import APIConnectionError, FollowUp
+from followup import APIConnectionError, FollowUp, WebhookEndpoint
 from followup_mockserver import MockServer
 
 
@@ -163,6 +163,81 @@ class TestDeliveries:
             release.set()
             assert server.advance(days=3).ran == 0
             assert (server.deliveries, server.jobs) == ([], [])
+
+
+URL = "https://clinic.example"
+AT_ONCE = 4
+"""Attempts that one endpoint gets at the same time."""
+
+
+class Blocked:
+    """A receiver that answers nothing until it is released, so that further attempts queue up before it."""
+
+    def __init__(self, server: MockServer) -> None:
+        self.requests: list[httpx.Request] = []
+        self._arrived = threading.Semaphore(0)
+        self._released = threading.Event()
+        server.mount(URL, self._receive)
+
+    def fill(self, client: FollowUp, deliveries: int = 12) -> WebhookEndpoint:
+        """An endpoint with more deliveries than it takes at a time; returns once it is busy."""
+        endpoint = client.webhook_endpoints.create(url=URL, enabled_events=["patient.upserted"])
+        for number in range(deliveries):
+            client.patients.create(phone=f"+54911555500{number:02}")
+        assert all(self._arrived.acquire(timeout=5) for _ in range(AT_ONCE))
+        return endpoint
+
+    def release(self) -> None:
+        self._released.set()
+
+    def _receive(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        self._arrived.release()
+        self._released.wait(5)
+        return httpx.Response(204)
+
+
+class TestQueuedAttempts:
+    @pytest.mark.parametrize(
+        "end",
+        [
+            lambda server, client, endpoint: client.webhook_endpoints.delete(endpoint.id),
+            lambda server, client, endpoint: client.webhook_endpoints.update(endpoint.id, disabled=True),
+            lambda server, client, endpoint: server.reset(),
+        ],
+        ids=["delete", "disable", "reset"],
+    )
+    def test_section_3_what_still_waits_its_turn_is_cut(self, server: MockServer, end: Any) -> None:
+        with server.client() as client:
+            blocked = Blocked(server)
+            endpoint = blocked.fill(client)
+            end(server, client, endpoint)
+            client.webhook_endpoints.create(url=URL, enabled_events=["webhook.ping"])
+            last = client.webhook_endpoints.ping(client.webhook_endpoints.list().data[0].id)
+            blocked.release()
+            server.advance()  # the ping queued up behind all the others
+        assert [json.loads(each.content)["id"] for each in blocked.requests[AT_ONCE:]] == [last.id]
+
+    def test_section_6_2_the_time_of_sending_is_not_that_of_queueing(self, server: MockServer) -> None:
+        with time_machine.travel("2026-09-28T12:00:00Z", tick=False) as real_time, server.client() as client:
+            blocked = Blocked(server)
+            blocked.fill(client)
+            real_time.shift(600)
+            blocked.release()
+            server.advance()
+            sent = [int(each.headers["x-service-timestamp"]) for each in blocked.requests]
+        assert {each - sent[0] for each in sent[AT_ONCE:]} == {600}
+
+    def test_who_moves_the_clock_does_not_wait_for_a_server_that_stops(self, server: MockServer) -> None:
+        with server.client() as client:
+            blocked = Blocked(server)
+            blocked.fill(client)
+            moving = threading.Thread(target=server.advance, daemon=True)
+            moving.start()
+            server.stop()
+            blocked.release()
+            moving.join(5)
+            assert not moving.is_alive()
 
 
 class TestReset:

@@ -151,11 +151,24 @@ def _let_go(world: World, passed_by: WebhookDelivery) -> None:
         world.scheduler.schedule(now, AttemptDelivery(about=held_back.id))
 
 
+def url_of(world: World, delivery_id: str) -> str | None:
+    """Where a delivery goes; None if it is gone."""
+    delivery = world.webhook_deliveries.get(delivery_id)
+    endpoint = world.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
+    return None if endpoint is None else _target(world, endpoint)
+
+
+def _target(world: World, endpoint: WebhookEndpoint) -> str:
+    return world.options.forward_to or endpoint.url
+
+
 def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outgoing | None:
     """Prepare the next attempt; None if the delivery is gone or over, or its endpoint paused."""
     delivery = world.webhook_deliveries.get(delivery_id)
     endpoint = world.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
     if delivery is None or endpoint is None or (trigger == "schedule" and delivery.status != "pending"):
+        return None
+    if trigger == "disturbance" and endpoint.status == "disabled":
         return None
     # A repetition is the same attempt arriving again: it has that one's number, and uses up none of the nine.
     number = max(delivery.attempts, 1) if trigger == "disturbance" else delivery.attempts + 1
@@ -174,7 +187,7 @@ def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outg
         endpoint=endpoint,
         number=number,
         trigger=trigger,
-        url=world.options.forward_to or endpoint.url,
+        url=_target(world, endpoint),
         timestamp=timestamp,
         signature=sign(body, secret, timestamp),
         body=body,
