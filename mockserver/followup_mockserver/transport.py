@@ -80,7 +80,10 @@ def _environ(request: httpx.Request) -> dict[str, Any]:
         "SERVER_PROTOCOL": "HTTP/1.1",
         "REMOTE_ADDR": "127.0.0.1",
     }
-    for name, value in request.headers.multi_items():
+    for name, value in request.headers.items():
         key = name.upper().replace("-", "_")
         environ[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = value
+    if environ.pop("HTTP_TRANSFER_ENCODING", None) is not None:
+        # A body that was streamed is whole by now, and WSGI applications read as much as they are told there is.
+        environ["CONTENT_LENGTH"] = str(len(request.content))
     return environ

@@ -1,0 +1,129 @@
+"""The transport without a socket: what an application sees of a request, and what both clients see of its answer."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from followup_mockserver import MockService
+from followup_mockserver.transport import InProcessTransport
+
+BASE = "http://followup.mock"
+Send = Callable[..., httpx.Response]
+
+
+def echo(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    """Answers with what arrived."""
+    seen = {name: value for name, value in environ.items() if isinstance(value, str)}
+    seen["body"] = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)).decode()
+    start_response("200 OK", [("Content-Type", "application/json"), ("X-Two", "a"), ("X-Two", "b")])
+    return [json.dumps(seen).encode()]
+
+
+def send_sync(app: Any, method: str, path: str, **request: Any) -> httpx.Response:
+    with httpx.Client(transport=InProcessTransport(app), base_url=BASE, follow_redirects=True) as client:
+        return client.request(method, path, **request)
+
+
+def send_async(app: Any, method: str, path: str, **request: Any) -> httpx.Response:
+    async def run() -> httpx.Response:
+        transport = InProcessTransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url=BASE, follow_redirects=True) as client:
+            return await client.request(method, path, **request)
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(params=[send_sync, send_async], ids=["sync", "async"])
+def send(request: pytest.FixtureRequest) -> Send:
+    chosen: Send = request.param
+    return chosen
+
+
+def test_the_application_sees_the_request(send: Send) -> None:
+    response = send(echo, "PATCH", "/a%20ñ/%2Fb?q=1&q=%C3%B1", content=b"body", headers={"X-Own": "yes"})
+    seen = response.json()
+    assert (seen["REQUEST_METHOD"], seen["QUERY_STRING"], seen["HTTP_X_OWN"]) == ("PATCH", "q=1&q=%C3%B1", "yes")
+    assert seen["PATH_INFO"].encode("latin-1").decode() == "/a ñ//b"
+    assert (seen["body"], seen["SERVER_NAME"], seen["SERVER_PORT"]) == ("body", "followup.mock", "80")
+    assert response.headers.get_list("x-two") == ["a", "b"]
+
+
+def test_a_header_that_is_sent_twice_arrives_whole(send: Send) -> None:
+    response = send(echo, "GET", "/", headers=[("X-Own", "a"), ("X-Own", "b")])
+    assert response.json()["HTTP_X_OWN"] == "a, b"
+
+
+def test_a_streamed_body_arrives(send: Send) -> None:
+    def chunks() -> Iterator[bytes]:
+        yield b"in two "
+        yield b"parts"
+
+    async def async_chunks() -> AsyncIterator[bytes]:
+        for chunk in chunks():
+            yield chunk
+
+    response = send(echo, "POST", "/", content=chunks() if send is send_sync else async_chunks())
+    assert response.json()["body"] == "in two parts"
+
+
+def test_a_redirect_is_followed_where_the_client_follows(send: Send) -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        if environ["PATH_INFO"] == "/old":
+            start_response("307 Temporary Redirect", [("Location", "/new")])
+            return []
+        return echo(environ, start_response)
+
+    assert send(app, "POST", "/old", content=b"kept").json()["body"] == "kept"
+
+
+@pytest.mark.parametrize("kind", ["disconnect", "truncate"])
+def test_a_connection_that_a_fault_drops_is_a_protocol_error(send: Send, kind: Any) -> None:
+    service = MockService(rate_limit=0)
+    service.add_fault(operation="account.retrieve", kind=kind)
+    headers = {"Authorization": f"Bearer {service.api_key}"}
+    with pytest.raises(httpx.RemoteProtocolError) as caught:
+        send(service.app, "GET", "/v1/account", headers=headers)
+    assert caught.value.request.url.path == "/v1/account"
+    assert send(service.app, "GET", "/v1/account", headers=headers).status_code == 200
+
+
+def test_an_error_of_the_application_comes_out_and_its_answer_is_closed(send: Send) -> None:
+    closed = []
+
+    class Answer:
+        def __iter__(self) -> Iterator[bytes]:
+            yield b"half"
+            raise ZeroDivisionError
+
+        def close(self) -> None:
+            closed.append(True)
+
+    def app(_: dict[str, Any], start_response: Any) -> Any:
+        start_response("200 OK", [])
+        return Answer()
+
+    with pytest.raises(ZeroDivisionError):
+        send(app, "GET", "/")
+    assert closed == [True]
+
+
+def test_an_event_loop_is_not_held_up_by_a_slow_answer() -> None:
+    other_call = threading.Event()
+
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        if environ["PATH_INFO"] == "/slow":
+            assert other_call.wait(5)
+        else:
+            other_call.set()
+        return echo(environ, start_response)
+
+    async def run() -> list[int]:
+        async with httpx.AsyncClient(transport=InProcessTransport(app), base_url=BASE) as client:
+            return [each.status_code for each in await asyncio.gather(client.get("/slow"), client.get("/quick"))]
+
+    assert asyncio.run(run()) == [200, 200]
