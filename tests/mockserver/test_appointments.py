@@ -137,6 +137,11 @@ class TestVisits:
         assert (first.source, first.notes) == ("manual", "well")
         assert {each.status for each in client.appointments.list()} == {"completed"}
 
+    def test_the_patient_of_the_appointment_has_it_no_longer_ahead(self, client: FollowUp, patient: str) -> None:
+        booked = client.appointments.create(patient=patient, start_at=START)
+        client.visits.create(patient={"phone": "+5491155550009"}, visited_at=START, appointment=booked.id)
+        assert client.patients.retrieve(patient).stage == "pending_follow_up"
+
     def test_a_cancelled_appointment_stays_cancelled(self, client: FollowUp, patient: str) -> None:
         made = client.appointments.create(patient=patient, start_at=START)
         client.appointments.cancel(made.id)

@@ -287,8 +287,10 @@ class TestParsing:
         lax = MockService(refuse_unknown_fields=False)
         with httpx.Client(transport=InProcessTransport(lax.app)) as http:
             headers = {"Authorization": f"Bearer {lax.api_key}"}
-            body = {"phone": "+5491155550000", "nickname": "x"}
+            body: Any = {"phone": "+5491155550000", "nickname": "x"}
             assert http.post(f"{lax.url}/v1/patients", json=body, headers=headers).status_code == 200
+            body = {"events": [{"id": "e1", "type": "order.issued", "data": {}}], "nickname": "x"}
+            assert http.post(f"{lax.url}/v1/events", json=body, headers=headers).status_code == 200
 
 
 def test_section_4_every_answer_has_a_request_id_of_its_own(api: Api) -> None:

@@ -146,3 +146,54 @@ def test_load_and_discard(client: FollowUp, service: MockService) -> None:
             service.answer_intake_request(closed, address="x")
     assert [each.id for each in client.intake_requests.list(status="loaded")] == [ready.id]
     assert [each.id for each in client.intake_requests.list(patient=open_one.patient or "")] == [open_one.id]
+
+
+@pytest.mark.parametrize(
+    "fill_in",
+    [
+        lambda client, id: client.patients.update(id, full_name="Ana Pérez", dni="30123456"),
+        lambda client, id: client.patients.create(phone="+5491155550000", full_name="Ana Pérez", dni="30123456"),
+        lambda client, id: client.events.create(
+            {
+                "id": "e1",
+                "type": "patient.upserted",
+                "data": {"patient": {"phone": "+5491155550000", "fullName": "Ana Pérez", "dni": "30123456"}},
+            }
+        ),
+        lambda client, id: client.intake_requests.create(**COMPLETE),
+    ],
+    ids=["updated", "completed", "upserted", "by another request"],
+)
+def test_section_3_data_that_completes_the_patients_record_makes_it_ready(client: FollowUp, fill_in: Any) -> None:
+    known = {**COMPLETE, "patient": {"phone": "+5491155550000"}}
+    waiting = client.intake_requests.create(**known)
+    closed = client.intake_requests.create(**known)
+    assert waiting.missing == ["fullName", "dni"]
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["intake.ready"])
+    fill_in(client, waiting.patient)
+    ready = client.intake_requests.retrieve(waiting.id)
+    assert (ready.status, ready.missing, ready.ready_at) == ("ready", [], ready.updated_at)
+    told = [each.payload["ref"] for each in client.webhook_deliveries.list()]
+    assert told.count(waiting.id) == told.count(closed.id) == 1
+
+
+def test_a_request_that_is_over_is_not_revived_by_its_patients_record(client: FollowUp, service: MockService) -> None:
+    made = client.intake_requests.create(**{**COMPLETE, "patient": {"phone": "+5491155550000"}})
+    service.discard_intake_request(made.id)
+    client.patients.update(made.patient or "", full_name="Ana Pérez", dni="30123456")
+    assert client.intake_requests.retrieve(made.id).status == "discarded"
+
+
+def test_a_request_that_is_ready_misses_nothing_any_more(client: FollowUp, service: MockService) -> None:
+    made = client.intake_requests.create(**COMPLETE)
+    answered = service.answer_intake_request(made.id, address="")
+    assert (answered.status, answered.missing) == ("ready", [])
+
+
+def test_a_contact_who_opted_out_as_a_patient_is_not_written_to(client: FollowUp, service: MockService) -> None:
+    patient = client.patients.create(phone="+5491155550000")
+    service.update_patient(patient.id, opted_out=True)
+    made = client.intake_requests.create(contacts=[{"name": "Luis", "phone": "+5491155550000"}])
+    (job,) = service.advance().jobs
+    assert job.outcome == "not sent: the patient asked for no messages"
+    assert (service.messages, client.intake_requests.retrieve(made.id).status) == ([], "new")

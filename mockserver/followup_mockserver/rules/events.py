@@ -136,7 +136,8 @@ def create(world: World, *, body: Any) -> EventBatch:
     Raises:
         ServiceError: none was accepted: 400 if all were invalid, else 500; its body carries the results.
     """
-    results = [_process(world, raw, path) for path, raw in _events_in(body)]
+    sent = _events_in(body, refuse_unknown=world.options.refuse_unknown_fields)
+    results = [_process(world, raw, path) for path, raw in sent]
     if any(result.accepted for result in results):
         return EventBatch(object="event_batch", results=results)
     detail = {"object": "event_batch", "results": encode(results)}
@@ -150,10 +151,11 @@ def list_(world: World, **query: Any) -> Listed[Event]:
     return page(world.events, query, where=("type", "status", "source"))
 
 
-def _events_in(body: Any) -> list[tuple[str, Any]]:
+def _events_in(body: Any, *, refuse_unknown: bool) -> list[tuple[str, Any]]:
     """The events of a request, each with the path where it stands."""
     if isinstance(body, dict) and "events" in body:
-        if beside := [key for key in body if key != "events"]:
+        beside = [key for key in body if key != "events"]
+        if beside and refuse_unknown:
             raise invalid("parameter_unknown", "There is no such field beside events.", beside[0])
         events = body["events"]
     elif isinstance(body, dict):

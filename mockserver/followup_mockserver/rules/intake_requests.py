@@ -46,6 +46,13 @@ def create(world: World, **fields: Any) -> IntakeRequest:
     return intake
 
 
+def on_fact(world: World, fact: Fact) -> None:
+    """What becomes known of a patient may be what an open request of theirs was missing."""
+    if fact.type == "patient.upserted":
+        for intake in world.intake_requests.find_all("patient", fact.about.id):
+            _assess(world, intake)
+
+
 def list_(world: World, **query: Any) -> Listed[IntakeRequest]:
     """A page of intake requests."""
     return page(world.intake_requests, query, where=("status", "patient"))
@@ -152,11 +159,14 @@ def _phones(world: World, intake: IntakeRequest) -> Iterator[str]:
 
 
 def _assess(world: World, intake: IntakeRequest) -> None:
-    """See what is missing; a request that lacks nothing is ready."""
+    """See what an open request is missing; one that lacks nothing is ready."""
+    if intake.status not in ("new", "validating"):
+        return
     missing = [name for name in world.organization.intake_required if not _has(world, intake, name)]
-    world.intake_requests.update(intake, missing=missing)
-    if not missing and intake.status in ("new", "validating"):
-        now = world.now()
+    now = world.now()
+    if missing != intake.missing:
+        world.intake_requests.update(intake, missing=missing, updated_at=now)
+    if not missing:
         world.intake_requests.update(intake, status="ready", ready_at=now, updated_at=now)
         world.scheduler.cancel_about(intake.id)
         _publish(world, "intake.ready", intake)

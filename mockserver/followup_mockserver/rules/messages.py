@@ -106,6 +106,9 @@ def ask_for_missing(world: World, job: AskForMissingData) -> str:
     phone = phone_to_ask(world, intake)
     if phone is None:
         return NO_PHONE
+    owner = world.patients.find("phone", phone)
+    if owner is not None and owner.opted_out:
+        return OPTED_OUT
     texts = _texts(world)
     missing = ", ".join(texts.get(name, name) for name in intake.missing)
     text = _text(world, patient, "intake", missing=missing)
