@@ -34,6 +34,17 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def lowest(session: nox.Session) -> None:
+    """Do the lowest versions that we allow do? The test suite with them."""
+    session.install("uv")
+    groups = nox.project.dependency_groups(PYPROJECT, "tests")
+    session.run("uv", "pip", "install", "--resolution", "lowest-direct", "-e", ".[all]")
+    session.run("uv", "pip", "install", *groups)
+    arguments = session.posargs or ["-n", "auto", "--ignore", "tests/packaging"]
+    session.run("python", "-m", "pytest", *arguments)
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """What do the tests not reach?"""
     install_groups(session, "tests")
