@@ -151,16 +151,16 @@ def test_load_and_discard(client: FollowUp, service: MockService) -> None:
 @pytest.mark.parametrize(
     "fill_in",
     [
-        lambda client, id: client.patients.update(id, full_name="Ana Pérez", dni="30123456"),
-        lambda client, id: client.patients.create(phone="+5491155550000", full_name="Ana Pérez", dni="30123456"),
-        lambda client, id: client.events.create(
+        lambda client, patient: client.patients.update(patient, full_name="Ana Pérez", dni="30123456"),
+        lambda client, _: client.patients.create(phone="+5491155550000", full_name="Ana Pérez", dni="30123456"),
+        lambda client, _: client.events.create(
             {
                 "id": "e1",
                 "type": "patient.upserted",
                 "data": {"patient": {"phone": "+5491155550000", "fullName": "Ana Pérez", "dni": "30123456"}},
             }
         ),
-        lambda client, id: client.intake_requests.create(**COMPLETE),
+        lambda client, _: client.intake_requests.create(**COMPLETE),
     ],
     ids=["updated", "completed", "upserted", "by another request"],
 )
