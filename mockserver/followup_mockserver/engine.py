@@ -22,12 +22,13 @@ from followup_mockserver.delivery.workers import Workers
 from followup_mockserver.jobs import (
     AskForMissingData,
     AttemptDelivery,
+    EndTreatment,
     Job,
     RepeatDelivery,
     SendPostVisitMessage,
     SendReminder,
 )
-from followup_mockserver.rules import deliveries, messages, reminders
+from followup_mockserver.rules import deliveries, messages, reminders, treatments
 from followup_mockserver.rules.deliveries import Trigger
 from followup_mockserver.scheduler import Timer
 from followup_mockserver.world import World
@@ -47,7 +48,7 @@ class JobRun:
 
     Attributes:
         at: when it was due, on the mock's clock.
-        kind: ``reminder``, ``post_visit``, ``intake`` or ``delivery``.
+        kind: ``reminder``, ``post_visit``, ``intake``, ``treatment_end``, ``delivery`` or ``repeated_delivery``.
         about: id of the object that it concerned.
         outcome: what came of it, in a few words.
     """
@@ -300,6 +301,7 @@ _LOCAL_JOBS: dict[type, Callable[[World, Job], str]] = {
     SendReminder: reminders.send,  # type: ignore[dict-item]
     SendPostVisitMessage: messages.send_post_visit,  # type: ignore[dict-item]
     AskForMissingData: messages.ask_for_missing,  # type: ignore[dict-item]
+    EndTreatment: treatments.end,  # type: ignore[dict-item]
 }
 
 

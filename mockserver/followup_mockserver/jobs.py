@@ -34,6 +34,15 @@ class AskForMissingData:
 
 
 @attrs.frozen
+class EndTreatment:
+    """Have a treatment no longer be active."""
+
+    kind: ClassVar[str] = "treatment_end"
+    about: str
+    """Id of the treatment."""
+
+
+@attrs.frozen
 class AttemptDelivery:
     """Try to send a webhook."""
 
@@ -51,4 +60,4 @@ class RepeatDelivery:
     """Id of the webhook delivery."""
 
 
-Job = SendReminder | SendPostVisitMessage | AskForMissingData | AttemptDelivery | RepeatDelivery
+Job = SendReminder | SendPostVisitMessage | AskForMissingData | EndTreatment | AttemptDelivery | RepeatDelivery

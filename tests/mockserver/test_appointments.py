@@ -171,6 +171,16 @@ class TestTreatments:
         assert [each.id for each in client.treatments.list(active=False, patient=patient)] == [ended.id]
         assert client.treatments.retrieve(made.id) == made
 
+    def test_a_treatment_is_active_until_its_end(self, client: FollowUp, service: MockService, patient: str) -> None:
+        made = client.treatments.create(patient=patient, name="ibuprofen", end_date=START)
+        service.advance(to=START - timedelta(milliseconds=1))
+        assert client.treatments.retrieve(made.id).active is True
+        (job,) = service.advance(to=START).jobs
+        assert (job.kind, job.about) == ("treatment_end", made.id)
+        ended = client.treatments.retrieve(made.id)
+        assert (ended.active, ended.updated_at) == (False, START)
+        assert client.treatments.list(active=True).data == []
+
     def test_section_1_no_reminders_follow_from_a_treatment(
         self, client: FollowUp, service: MockService, patient: str
     ) -> None:

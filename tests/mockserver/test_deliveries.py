@@ -211,6 +211,24 @@ class TestAttempts:
         assert (again.status, again.attempts) == ("succeeded", 10)
         assert [each.trigger for each in service.attempts(again.id)][-1] == "manual"
 
+    def test_an_attempt_by_hand_during_another_is_counted_as_one_more(
+        self, client: FollowUp, service: MockService, endpoint: WebhookEndpoint
+    ) -> None:
+        numbers: list[str] = []
+
+        def receive(request: httpx.Request) -> httpx.Response:
+            numbers.append(request.headers["x-service-delivery-attempt"])
+            if len(numbers) == 1:
+                service.resend(json.loads(request.content)["id"])
+            return httpx.Response(500)
+
+        service.mount(endpoint.url, receive)
+        client.patients.create(phone="+5491155550000")
+        service.advance(days=4)
+        (delivery,) = service.deliveries
+        assert numbers == list("123456789")
+        assert (delivery.status, delivery.attempts, delivery.next_attempt_at) == ("failed", 9, None)
+
     @pytest.mark.parametrize("kind", ["raises", "wsgi", "asgi"])
     def test_receivers_in_process(
         self, client: FollowUp, service: MockService, endpoint: WebhookEndpoint, kind: str

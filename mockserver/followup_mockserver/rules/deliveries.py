@@ -163,7 +163,7 @@ def _target(world: World, endpoint: WebhookEndpoint) -> str:
 
 
 def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outgoing | None:
-    """Prepare the next attempt; None if the delivery is gone or over, or its endpoint paused."""
+    """Prepare the next attempt, and count it; None if the delivery is gone or over, or its endpoint paused."""
     delivery = world.webhook_deliveries.get(delivery_id)
     endpoint = world.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
     if delivery is None or endpoint is None or (trigger == "schedule" and delivery.status != "pending"):
@@ -172,6 +172,9 @@ def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outg
         return None
     # A repetition is the same attempt arriving again: it has that one's number, and uses up none of the nine.
     number = max(delivery.attempts, 1) if trigger == "disturbance" else delivery.attempts + 1
+    if trigger != "disturbance":
+        # Now and not when it ends: one more by hand may begin meanwhile, and is the next one.
+        world.webhook_deliveries.update(delivery, attempts=number)
     # Real time, because the receiver compares it with its own clock; everything else is told in the mock's.
     timestamp = int(time.time())
     secret = world.secrets[endpoint.id]
@@ -236,7 +239,6 @@ def finish(world: World, outgoing: Outgoing, outcome: Outcome) -> str:
     if outgoing.trigger == "disturbance":
         return outcome.error or str(outcome.status_code)
     changes: dict[str, Any] = {
-        "attempts": outgoing.number,
         "last_status_code": outcome.status_code,
         "last_error": outcome.error,
     }
@@ -245,7 +247,7 @@ def finish(world: World, outgoing: Outgoing, outcome: Outcome) -> str:
         changes |= {"status": "succeeded", "delivered_at": now, "next_attempt_at": None}
         world.webhook_endpoints.update(endpoint, last_delivered_at=now)
     else:
-        changes |= _after_failure(world, outgoing, now)
+        changes |= _after_failure(world, delivery, now)
         failure = DeliveryFailure(at=now, message=outcome.error or f"HTTP status {outcome.status_code}")
         world.webhook_endpoints.update(endpoint, last_error=failure)
     world.webhook_deliveries.update(delivery, **changes)
@@ -268,14 +270,13 @@ def forget(world: World, endpoint: WebhookEndpoint) -> None:
         world.attempts.pop(delivery.id, None)
 
 
-def _after_failure(world: World, outgoing: Outgoing, now: datetime) -> dict[str, Any]:
-    delivery = outgoing.delivery
+def _after_failure(world: World, delivery: WebhookDelivery, now: datetime) -> dict[str, Any]:
     if delivery.status != "pending":
         return {"last_error": delivery.last_error} if delivery.status == "failed" else {}
     world.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
-    if outgoing.number > len(WAITS):
+    if delivery.attempts > len(WAITS):
         return {"status": "failed", "next_attempt_at": None}
-    at = now + WAITS[outgoing.number - 1]
+    at = now + WAITS[delivery.attempts - 1]
     world.scheduler.schedule(at, AttemptDelivery(about=delivery.id))
     return {"next_attempt_at": at}
 

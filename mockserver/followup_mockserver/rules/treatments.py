@@ -6,6 +6,7 @@ from typing import Any
 from followup import Treatment
 from followup.resources.patients import PatientInput
 from followup_mockserver.facts import Fact
+from followup_mockserver.jobs import EndTreatment
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.rules.references import PatientReference
 from followup_mockserver.world import World
@@ -23,7 +24,7 @@ def create(
     start_date: datetime | None = None,
     end_date: datetime | None = None,
 ) -> Treatment:
-    """Store a treatment; it is active until its end date, if that has not passed."""
+    """Store a treatment; it is active until its end date."""
     treated = PatientReference(world, patient).resolve()
     now = world.now()
     treatment = Treatment(
@@ -42,8 +43,18 @@ def create(
         updated_at=now,
     )
     world.treatments.add(treatment)
+    if end_date is not None and treatment.active:
+        world.scheduler.schedule(end_date, EndTreatment(about=treatment.id))
     world.publish(Fact(type="treatment.prescribed", name="treatment", about=treatment, patient=treated))
     return treatment
+
+
+def end(world: World, job: EndTreatment) -> str:
+    """The end date has come; says what came of it."""
+    treatment = world.treatments.get(job.about)
+    assert treatment is not None  # treatments are never removed
+    world.treatments.update(treatment, active=False, updated_at=world.now())
+    return "ended"
 
 
 def list_(world: World, **query: Any) -> Listed[Treatment]:
