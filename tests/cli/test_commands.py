@@ -180,6 +180,12 @@ class TestSend:
         attempts = [each for each in server.requests if each.operation == "events.create"]
         assert len(attempts) > 1
 
+    @pytest.mark.skipif(os.name != "posix", reason="permissions of this kind are POSIX")
+    def test_what_is_refused_is_for_nobody_elses_eyes(self, shell: Shell) -> None:
+        (shell.directory / "events.json").write_text(json.dumps({"id": "e-1", "type": "no.such", "data": {}}))
+        assert shell.run("events", "send", "events.json").returncode != 0
+        assert (shell.directory / "events.json.refused.jsonl").stat().st_mode & 0o077 == 0
+
     def test_one_bad_event_does_not_hold_up_the_others(self, shell: Shell, server: MockServer) -> None:
         events = [event(1), event(2, ocurredAt="2026-09-28T11:00:00Z"), 7, event(3)]
         (shell.directory / "events.json").write_text(json.dumps(events))

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
@@ -69,6 +70,11 @@ def send(
         fail(f"{report.refused} events were refused; they and the reasons are in {report.file}")
 
 
+def _private(file: Path) -> TextIO:
+    """A new file that others on this machine cannot read: events are about patients."""
+    return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8")
+
+
 class Report:
     """What became of the events: counts, and a file of those that were refused, written as they come."""
 
@@ -85,7 +91,7 @@ class Report:
         self.refused += 1
         try:
             if self._lines is None:
-                self._lines = self.file.open("w", encoding="utf-8")
+                self._lines = _private(self.file)
             self._lines.write(json.dumps({"event": event, "error": error}, ensure_ascii=False) + "\n")
         except OSError as problem:
             fail(f"cannot write {self.file}: {problem.strerror}")
