@@ -96,9 +96,10 @@ def fuzz(session: nox.Session) -> None:
     """Does any input break it? A hundred thousand for the SDK, a long walk for the mock."""
     install_groups(session, "tests")
     install_wheel(session)
-    files = ["tests/sdk/test_fuzz.py", "tests/mockserver/test_contract_fuzz.py", "tests/mockserver/test_model.py"]
+    sdk = ["tests/sdk/test_fuzz.py", "tests/sdk/test_fuzz_operations.py"]
+    mock = ["tests/mockserver/test_contract_fuzz.py", "tests/mockserver/test_model.py"]
     arguments = session.posargs or ["-n", "auto"]
-    session.run("python", "-m", "pytest", *files, "--hypothesis-profile", "fuzz", *arguments)
+    session.run("python", "-m", "pytest", *sdk, *mock, "--hypothesis-profile", "fuzz", *arguments)
 
 
 @nox.session

@@ -22,7 +22,7 @@ PORT, DATABASE, SECRET, HANGS = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 chance = random.Random()
 lock = threading.Lock()
 connection = sqlite3.connect(DATABASE, check_same_thread=False, isolation_level=None)
-connection.execute("CREATE TABLE IF NOT EXISTS arrived (id TEXT PRIMARY KEY, times INTEGER)")
+connection.execute("CREATE TABLE IF NOT EXISTS arrived (id TEXT, body BLOB, times INTEGER, PRIMARY KEY (id, body))")
 connection.execute("CREATE TABLE IF NOT EXISTS hung (n INTEGER)")
 
 
@@ -34,7 +34,8 @@ class Handler(BaseHTTPRequestHandler):
         event = construct_event(body, self.headers, SECRET.read_text())
         with lock:
             connection.execute(
-                "INSERT INTO arrived VALUES (?, 1) ON CONFLICT (id) DO UPDATE SET times = times + 1", (event.id,)
+                "INSERT INTO arrived VALUES (?, ?, 1) ON CONFLICT (id, body) DO UPDATE SET times = times + 1",
+                (event.id, body),
             )
             hung = connection.execute("SELECT count(*) FROM hung").fetchone()[0]
             hangs = hung < HANGS and chance.random() < 0.02
