@@ -27,9 +27,15 @@ def main(wanted: list[str]) -> None:
         with console.status(name):
             figures += ROWS[name]()
     console.print(table_of(figures))
-    picture = Path(__file__).parent / "results.png"
-    plot.draw(figures, picture)
-    console.print(f"drawn in {picture.name}")
+    folder = Path(__file__).parent
+    plot.draw(figures, folder / "results.png")
+    (folder / "results.md").write_text("".join(map(markdown_row, figures)))
+    console.print("drawn in results.png; the rows of docs/benchmarks.md are in results.md")
+
+
+def markdown_row(figure: Figure) -> str:
+    told = f"{figure.ours:,.1f} | {figure.against} | {figure.theirs:,.1f} | {figure.ratio:.2f}"
+    return f"| {figure.what} | {told} | {figure.target:g} |\n"
 
 
 def table_of(figures: list[Figure]) -> Table:
