@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import mockserver
+import other_sdks
 import plot
 import scale
 import sdk
@@ -14,7 +15,7 @@ from measure import Figure
 from rich.console import Console
 from rich.table import Table
 
-ROWS = sdk.ROWS | mockserver.ROWS | scale.ROWS
+ROWS = sdk.ROWS | other_sdks.ROWS | mockserver.ROWS | scale.ROWS
 
 
 def main(wanted: list[str]) -> None:
