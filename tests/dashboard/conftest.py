@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from followup import FollowUp
 from followup_mockserver import MockServer
@@ -13,6 +13,11 @@ from followup_mockserver import MockServer
 NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"
 ANA = {"phone": "+54 9 11 5555-0001", "full_name": "Ana <b>Pérez</b>", "external_id": "P-1"}
+
+PATIENCE = 20_000
+"""Milliseconds that a loaded machine may take to show something."""
+
+expect.set_options(timeout=PATIENCE)
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -49,7 +54,7 @@ def tab(browser: Browser, mock: MockServer) -> Iterator[Page]:
     context = browser.new_context(base_url=f"{mock.url}/_mock/", viewport={"width": 1280, "height": 900})
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE)
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
