@@ -28,6 +28,8 @@ def main(wanted: list[str]) -> None:
         with console.status(name):
             figures += ROWS[name]()
     console.print(table_of(figures))
+    if wanted:
+        return  # the files hold a whole run, and some rows would take its place
     folder = Path(__file__).parent
     plot.draw(figures, folder / "results.png")
     (folder / "results.md").write_text("".join(map(markdown_row, figures)))
@@ -35,7 +37,7 @@ def main(wanted: list[str]) -> None:
 
 
 def markdown_row(figure: Figure) -> str:
-    told = f"{figure.ours:,.1f} | {figure.against} | {figure.theirs:,.1f} | {figure.ratio:.2f}"
+    told = f"{_number(figure.ours)} | {figure.against} | {_number(figure.theirs)} | {figure.ratio:.2f}"
     return f"| {figure.what} | {told} | {figure.target:g} |\n"
 
 
@@ -46,14 +48,18 @@ def table_of(figures: list[Figure]) -> Table:
     for figure in figures:
         table.add_row(
             figure.what,
-            f"{figure.ours:,.1f}",
+            _number(figure.ours),
             figure.against,
-            f"{figure.theirs:,.1f}",
+            _number(figure.theirs),
             f"{figure.ratio:.2f}",
             f"≤ {figure.target:g}",
             style=None if figure.ratio <= figure.target else "bold red",
         )
     return table
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:,.1f}"
 
 
 if __name__ == "__main__":
