@@ -1,8 +1,10 @@
 """``followup``: every operation as a command, events from a file, and errors as one clear line."""
 
+import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -109,6 +111,37 @@ def test_a_pipe_gets_everything_while_the_terminal_shows_the_count(shell: Shell,
     assert len([json.loads(line) for line in output.splitlines()]) == 120
     assert b"objects" in os.read(terminal, 100_000)
     os.close(terminal)
+
+
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def on_a_terminal(shell: Shell, width: int, *arguments: str) -> str:
+    """What the command writes on a terminal that is so wide."""
+    terminal, slave = pty.openpty()
+    command = [sys.executable, "-c", "from followup.cli import main; main()", *arguments]
+    environment = {**os.environ, **shell.environment, "TERM": "xterm", "COLUMNS": str(width)}
+    written = []
+    with subprocess.Popen(command, stdout=slave, stderr=slave, env=environment) as process:
+        os.close(slave)
+        with contextlib.suppress(OSError):  # how a terminal tells that nobody writes any more
+            while part := os.read(terminal, 65_536):
+                written.append(part)
+        assert process.wait(60) == 0
+    os.close(terminal)
+    return STYLE.sub("", b"".join(written).decode())
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_table_shows_the_columns_for_which_there_is_room(shell: Shell, server: MockServer, width: int) -> None:
+    with server.client() as client:
+        client.events.create({"id": "e-1", "type": "order.issued", "data": {"text": "a long text " * 20}})
+        (stored,) = client.events.list().data
+    lines = on_a_terminal(shell, width, "events", "list").splitlines()
+    assert [line for line in lines if stored.id in line]
+    assert all(len(line) <= width for line in lines[:3])
+    assert "--json shows everything" in " ".join(lines)
+    assert "a long text" not in "".join(lines)
 
 
 def test_lists_and_their_pages(shell: Shell) -> None:

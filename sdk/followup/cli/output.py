@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn
 from rich.table import Table
@@ -12,6 +13,9 @@ from rich.text import Text
 
 from followup.models import Model
 from followup.wire import encode
+
+_BETWEEN_COLUMNS = 3
+"""Characters: a space on both sides, and a line."""
 
 
 def fail(message: str) -> NoReturn:
@@ -41,7 +45,11 @@ def show_many(results: Iterable[Model], *, as_json: bool) -> None:
     if not rows:
         Console().print("Nothing.")
         return
-    Console().print(table_of(rows, _telling_columns(rows)))
+    columns = _telling_columns(rows)
+    shown = _fitting(rows, columns, Console().width)
+    Console().print(table_of(rows, shown))
+    if left_out := [name for name in columns if name not in shown]:
+        Console().print(f"No room for {', '.join(left_out)}; --json shows everything.", style="dim", highlight=False)
 
 
 def progress(*columns: ProgressColumn | str) -> Progress:
@@ -50,12 +58,30 @@ def progress(*columns: ProgressColumn | str) -> Progress:
     Unless told so, rich takes what is printed meanwhile to its own console: out of the pipe that it was meant for.
     """
     console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+    return Progress(
+        *columns,
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
 
 
 def _telling_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns in which something stands, without those that are the same for every object or of little use."""
     return [name for name in rows[0] if name not in ("object", "updatedAt") and any(row.get(name) for row in rows)]
+
+
+def _fitting(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], width: int) -> list[str]:
+    """As many of the columns, in their order, as stand side by side without a cell in two lines; at least the first."""
+    fitting: list[str] = []
+    for column in columns:
+        wide = max(cell_len(text) for text in (column, *(_cell(row.get(column)) for row in rows)))
+        if not fitting or wide + _BETWEEN_COLUMNS <= width:
+            fitting.append(column)
+            width -= wide + _BETWEEN_COLUMNS
+    return fitting
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
