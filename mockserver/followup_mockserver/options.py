@@ -5,6 +5,8 @@ from typing import TypedDict
 
 import attrs
 
+from followup.contract import REQUESTS_PER_MINUTE
+
 
 class MockOptions(TypedDict, total=False):
     """The keyword arguments of ``MockService`` and ``MockServer``; each may be left out.
@@ -35,7 +37,7 @@ class Options:
     What each means is told at ``MockOptions``.
     """
 
-    rate_limit: int = 600
+    rate_limit: int = REQUESTS_PER_MINUTE
     start_time: datetime | None = None
     allow_http_webhooks: bool = False
     forward_to: str | None = None

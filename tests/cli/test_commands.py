@@ -234,7 +234,7 @@ class TestSend:
             each["data"]["notes"] = "x" * 50_000
         large[7]["data"]["notes"] = "x" * 1_100_000
         (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, large)))
-        assert "1 events were refused" in shell.run("events", "send", "events.jsonl").stderr
+        assert "1 event was refused" in shell.run("events", "send", "events.jsonl").stderr
         assert "1048576" in (shell.directory / "events.jsonl.refused.jsonl").read_text()
         with server.client() as client:
             assert len([*client.visits.list(limit=100)]) == 29
@@ -250,7 +250,11 @@ class TestSend:
         [
             ("events.json", "[{}, {", "is not JSON"),
             ("events.json", "", "is not JSON"),
-            ("events.jsonl", "{", "is not JSONL"),
+            ("events.jsonl", "[]\n\n{", "is not JSON Lines: line 3, column 2"),
+            ("events.csv", "1;2\n", "there must be a column id and a column type"),
+            ("events.csv", "id,type,id\n", "two columns id"),
+            ("events.csv", "id,type,data.a.b,data.a\n", "data.a has both a value and levels below it"),
+            ("events.csv", "id,type\n1,order.issued\n2,order.issued,3\n", "line 3: there are more values"),
             ("events.jsonl", "\udcff", "is not UTF-8"),
             ("events.txt", "", "must end in .json, .jsonl or .csv"),
         ],
@@ -258,6 +262,38 @@ class TestSend:
     def test_a_file_that_cannot_be_read_is_one_clear_line(self, shell: Shell, name: str, text: str, told: str) -> None:
         (shell.directory / name).write_bytes(text.encode("utf-8", "surrogateescape"))
         assert told in shell.run("events", "send", name).stderr
+
+    def test_a_folder_is_no_file(self, shell: Shell) -> None:
+        assert "cannot read .: Is a directory" in shell.run("events", "send", ".").stderr
+
+    def test_a_file_without_events_is_told(self, shell: Shell) -> None:
+        (shell.directory / "events.csv").write_text("id,type\n")
+        assert "No events were sent" in shell.run("events", "send", "events.csv").stderr
+
+    def test_reasons_are_in_the_words_of_the_file(self, shell: Shell) -> None:
+        events = [{"id": "e-1", "type": "visit.completed", "data": {}}, event(2, ocurredAt="x")]
+        (shell.directory / "events.json").write_text(json.dumps(events))
+        shell.run("events", "send", "events.json")
+        reasons = (shell.directory / "events.json.refused.jsonl").read_text()
+        assert "events[" not in reasons
+        assert '"data.patient: ' in reasons
+        assert "occurredAt" in reasons
+        assert "occurred_at" not in reasons
+
+    def test_what_was_refused_is_mended_and_sent(self, shell: Shell, server: MockServer) -> None:
+        (shell.directory / "events.json").write_text(json.dumps([event(1), event(2, type="visit.done")]))
+        shell.run("events", "send", "events.json")
+        refused = shell.directory / "events.json.refused.jsonl"
+        refused.write_text(refused.read_text().replace("visit.done", "visit.completed"))
+        assert shell.run("events", "send", refused.name).returncode == 0
+        with server.client() as client:
+            assert {each.source_ref for each in client.events.list()} == {"e-1", "e-2"}
+
+    def test_the_events_are_not_overwritten_by_the_refused(self, shell: Shell) -> None:
+        file = shell.directory / "events.json"
+        file.write_text(json.dumps([event(1, type="visit.done")]))
+        assert "cannot hold" in shell.refused("events", "send", "events.json", "--refused", "./events.json")
+        assert json.loads(file.read_text())
 
     @pytest.mark.parametrize("wrapped", [{"events": [event(1), event(2)]}, event(1)])
     def test_json_as_the_operation_takes_it(self, shell: Shell, server: MockServer, wrapped: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from followup.contract import REQUESTS_PER_MINUTE
 from followup_mockserver.commands.listening import listen_until_stopped
 from followup_mockserver.commands.remote import Remote, fail
 from followup_mockserver.commands.serve import serve_until_stopped, wait_for_health
@@ -41,7 +42,9 @@ HERE = f"http://127.0.0.1:{DEFAULT_PORT}"
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = DEFAULT_PORT,
-    rate_limit: Annotated[int, typer.Option(help="Requests per minute and key; 0 for no limit.", min=0)] = 600,
+    rate_limit: Annotated[
+        int, typer.Option(help="Requests per minute and key; 0 for no limit.", min=0)
+    ] = REQUESTS_PER_MINUTE,
     start_time: Annotated[
         str | None, typer.Option(help="Start the clock at this time and freeze it, such as 2026-09-28T12:00:00Z.")
     ] = None,

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
@@ -25,8 +26,9 @@ from followup import (
 )
 from followup.cli.event_files import UnreadableFile, read_events
 from followup.cli.output import fail, progress, table_of
+from followup.cli.pace import Pace
 from followup.cli.session import connected
-from followup.contract import MAX_EVENTS_PER_BATCH
+from followup.contract import MAX_EVENTS_PER_BATCH, REQUESTS_PER_MINUTE
 from followup.inputs import encoder_for
 
 ROUNDS = 3
@@ -51,14 +53,17 @@ def send(
 
     Every event needs id, type and data, in the wire's own names. In a CSV file the columns id, type, occurredAt and
     data.patient.phone (and so on) make one event of each row. Run it again after an interruption: the service knows the
-    ids that it has accepted, and repeats nothing.
+    ids that it has accepted, and repeats nothing. The file of those that were refused can be mended and sent too.
     """
-    report = Report(refused or file.with_name(f"{file.name}.refused.jsonl"))
+    report = Report(refused or file.parent / f"{file.name}.refused.jsonl")
+    if report.file.exists() and file.exists() and report.file.samefile(file):
+        fail(f"{file} cannot hold the events and those that are refused")
+    pace = Pace(REQUESTS_PER_MINUTE)
     interrupted = False
     with connected() as client:
         try:
             for events in _batches(_events(file, report)):
-                for event, result in _send_batch(client, events):
+                for event, result in _send_batch(client, events, pace):
                     report.add(event, result.status, None if result.accepted else result.error or result.status)
         except KeyboardInterrupt:
             interrupted = True
@@ -67,7 +72,10 @@ def send(
     if interrupted:
         fail("interrupted; run it again, and what was accepted is not repeated")
     if report.refused:
-        fail(f"{report.refused} events were refused; they and the reasons are in {report.file}")
+        told = "1 event was" if report.refused == 1 else f"{report.refused} events were"
+        fail(f"{told} refused, with the reasons, in {report.file}; mend and send that file")
+    if report.is_empty:
+        Console(stderr=True).print("No events were sent: the file has none.")
 
 
 def _private(file: Path) -> TextIO:
@@ -92,14 +100,19 @@ class Report:
         try:
             if self._lines is None:
                 self._lines = _private(self.file)
-            self._lines.write(json.dumps({"event": event, "error": error}, ensure_ascii=False) + "\n")
+            told = {"event": event, "error": _PLACE.sub("", error)}
+            self._lines.write(json.dumps(told, ensure_ascii=False) + "\n")
         except OSError as problem:
             fail(f"cannot write {self.file}: {problem.strerror}")
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._told
 
     def show(self) -> None:
         if self._lines is not None:
             self._lines.close()
-        if not self._told:
+        if self.is_empty:
             return
         rows = [{"status": name, "events": count} for name, count in self._told.items()]
         Console(stderr=True).print(table_of(rows, ["status", "events"]))
@@ -131,15 +144,15 @@ def _problem(event: Any) -> str | None:
     try:
         _check(_as_input(event), "event")
     except (TypeError, ValueError) as error:
-        return str(error)
+        return _WORD.sub(lambda found: _WIRE_NAMES.get(found[0], found[0]), str(error))
     return None
 
 
-def _send_batch(client: FollowUp, batch: list[Event]) -> Iterator[tuple[Event, EventResult]]:
+def _send_batch(client: FollowUp, batch: list[Event], pace: Pace) -> Iterator[tuple[Event, EventResult]]:
     """The final result of each event of a batch; those that fail are sent again."""
     waiting = batch
     for last in (False,) * (ROUNDS - 1) + (True,):
-        results = list(zip(waiting, _results(client, waiting), strict=True))
+        results = list(zip(waiting, _results(client, waiting, pace), strict=True))
         again = [] if last else [event for event, result in results if result.status == "failed"]
         yield from ((event, result) for event, result in results if last or result.status != "failed")
         waiting = again
@@ -147,9 +160,9 @@ def _send_batch(client: FollowUp, batch: list[Event]) -> Iterator[tuple[Event, E
             return
 
 
-def _results(client: FollowUp, events: list[Event]) -> list[EventResult]:
+def _results(client: FollowUp, events: list[Event], pace: Pace) -> list[EventResult]:
     try:
-        return _create(client, events).results
+        return _create(client, events, pace).results
     except EventBatchError as error:
         if len(error.results) != len(events):
             raise
@@ -160,11 +173,12 @@ def _results(client: FollowUp, events: list[Event]) -> list[EventResult]:
         if len(events) == 1:
             return [EventResult(id=str(events[0].get("id")), accepted=False, status="invalid", error=error.message)]
         half = len(events) // 2
-        return _results(client, events[:half]) + _results(client, events[half:])
+        return _results(client, events[:half], pace) + _results(client, events[half:], pace)
 
 
-def _create(client: FollowUp, events: list[Event]) -> EventBatch:
+def _create(client: FollowUp, events: list[Event], pace: Pace) -> EventBatch:
     inputs = [_as_input(event) for event in events]
+    pace.wait()
     for _ in range(PATIENCE - 1):
         with contextlib.suppress(RateLimitError):
             return client.events.create(inputs)
@@ -172,6 +186,11 @@ def _create(client: FollowUp, events: list[Event]) -> EventBatch:
 
 
 _KEYS = {"schemaVersion": "schema_version", "occurredAt": "occurred_at"}
+_WIRE_NAMES = {value: key for key, value in _KEYS.items()}
+_WORD = re.compile(r"\w+")
+
+_PLACE = re.compile(r"^events\[\d+\]\.?")
+"""The place in the batch, which tells nothing to who has the file."""
 
 
 def _as_input(event: Event) -> Any:
