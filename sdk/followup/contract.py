@@ -4,6 +4,7 @@ The resource declarations are annotated with these; the SDK reads them to check 
 server to validate what comes in and to write its OpenAPI document.
 """
 
+from datetime import timedelta
 from typing import Annotated
 
 import attrs
@@ -11,10 +12,28 @@ import attrs
 SERVICE_VERSION = "2026-09-28"
 """The current dated version (specification, section 9)."""
 
+# Limits of section 8 of the specification. Each stands here alone; SDK and mock server import it.
+REQUESTS_PER_MINUTE = 600
+MIN_PAGE_SIZE = 1
 MAX_PAGE_SIZE = 100
 DEFAULT_PAGE_SIZE = 10
 MAX_EVENTS_PER_BATCH = 100
-REQUESTS_PER_MINUTE = 600
+WEBHOOK_ATTEMPT_TIMEOUT = 10.0
+"""Seconds within which an endpoint has to respond to an attempt."""
+WEBHOOK_RETRY_WAITS = (
+    timedelta(minutes=1),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(days=1),
+    timedelta(days=1),
+)
+"""The wait after each failed attempt until the next one (section 6.2, Delivery and retries)."""
+MAX_WEBHOOK_ATTEMPTS = 1 + len(WEBHOOK_RETRY_WAITS)
+WEBHOOK_TOLERANCE = 300
+"""Seconds that the time of sending may differ from the receiver's clock, either way."""
 
 
 @attrs.frozen
@@ -53,4 +72,4 @@ WebhookDeliveryId = Annotated[str, IdPrefix("whd_", "webhook_delivery")]
 
 Email = Annotated[str, Format("email")]
 HttpsUrl = Annotated[str, Format("https-url")]
-PageLimit = Annotated[int, Limits(1, MAX_PAGE_SIZE)]
+PageLimit = Annotated[int, Limits(MIN_PAGE_SIZE, MAX_PAGE_SIZE)]

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import attrs
 
+from followup.contract import WEBHOOK_TOLERANCE
 from followup.errors import WebhookSignatureError
 from followup.models import Model, personal
 from followup.wire import WireError, decode
@@ -23,9 +24,6 @@ SIGNATURE_HEADER = "x-service-signature"
 TIMESTAMP_HEADER = "x-service-timestamp"
 EVENT_TYPE_HEADER = "x-service-event-type"
 ATTEMPT_HEADER = "x-service-delivery-attempt"
-
-TOLERANCE = 300
-"""Seconds that the time of sending may differ from the receiver's clock, either way."""
 
 _SCHEME = "sha256="
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
@@ -76,7 +74,7 @@ def verify_signature(
     headers: Headers,
     secret: str | Iterable[str],
     *,
-    tolerance: float | None = TOLERANCE,
+    tolerance: float | None = WEBHOOK_TOLERANCE,
     now: float | datetime | None = None,
 ) -> None:
     """Return if the request was signed with the secret, and not long ago (specification, section 6.2, Signature).
@@ -118,7 +116,7 @@ def construct_event(
     headers: Headers,
     secret: str | Iterable[str],
     *,
-    tolerance: float | None = TOLERANCE,
+    tolerance: float | None = WEBHOOK_TOLERANCE,
     now: float | datetime | None = None,
 ) -> WebhookEvent:
     """Verify a webhook request and return what it says; the arguments are those of ``verify_signature``.

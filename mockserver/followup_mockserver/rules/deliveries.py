@@ -9,25 +9,13 @@ from typing import Any, Literal
 import attrs
 
 from followup import DeliveryFailure, WebhookDelivery, WebhookEndpoint
-from followup.contract import SERVICE_VERSION
+from followup.contract import MAX_WEBHOOK_ATTEMPTS, SERVICE_VERSION, WEBHOOK_RETRY_WAITS
 from followup.webhooks import ATTEMPT_HEADER, EVENT_TYPE_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
 from followup.wire import encode, format_timestamp
 from followup_mockserver.facts import Fact
 from followup_mockserver.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.records import Attempt
 from followup_mockserver.world import World
-
-WAITS = (
-    timedelta(minutes=1),
-    timedelta(minutes=5),
-    timedelta(minutes=30),
-    timedelta(hours=2),
-    timedelta(hours=5),
-    timedelta(hours=10),
-    timedelta(days=1),
-    timedelta(days=1),
-)
-"""How long after each failed attempt the next one is made; after the attempt that follows the last, none is."""
 
 NOT_YET_SENT = frozenset({"order.issued", "conversation.handoff", "patient.silent"})
 """Types that can be subscribed to and are not sent by anything that happens, for now."""
@@ -274,9 +262,9 @@ def _after_failure(world: World, delivery: WebhookDelivery, now: datetime) -> di
     if delivery.status != "pending":
         return {"last_error": delivery.last_error} if delivery.status == "failed" else {}
     world.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
-    if delivery.attempts > len(WAITS):
+    if delivery.attempts >= MAX_WEBHOOK_ATTEMPTS:
         return {"status": "failed", "next_attempt_at": None}
-    at = now + WAITS[delivery.attempts - 1]
+    at = now + WEBHOOK_RETRY_WAITS[delivery.attempts - 1]
     world.scheduler.schedule(at, AttemptDelivery(about=delivery.id))
     return {"next_attempt_at": at}
 

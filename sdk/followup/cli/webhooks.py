@@ -9,7 +9,7 @@ import typer
 
 from followup import WebhookSignatureError, construct_event
 from followup.cli.output import fail
-from followup.webhooks import TOLERANCE
+from followup.contract import WEBHOOK_TOLERANCE
 
 webhooks = typer.Typer(help="Webhooks that were received.", no_args_is_help=True)
 
@@ -34,7 +34,7 @@ def verify(
         fail(f"no secret: put the endpoint's whsec_… secret into the environment variable {secret_env}")
     try:
         event = construct_event(
-            _read(body), _headers(_read(headers).decode()), secrets, tolerance=TOLERANCE if check_time else None
+            _read(body), _headers(_read(headers).decode()), secrets, tolerance=WEBHOOK_TOLERANCE if check_time else None
         )
     except WebhookSignatureError as error:
         fail(f"not to be trusted: {error}")

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import attrs
 
 from followup import IntakeRequest, Patient, WebhookDelivery, WebhookEndpoint
+from followup.contract import MAX_WEBHOOK_ATTEMPTS
 from followup.resources.patients import PatientStage
 from followup.wire import encode, wire_fields
 from followup_mockserver.records import Attempt
@@ -93,7 +94,7 @@ def _of_delivery(world: World, delivery: WebhookDelivery) -> dict[str, Any]:
             )
             for attempt in world.attempts.get(delivery.id, ())
         ],
-        "most_attempts": len(deliveries.WAITS) + 1,
+        "most_attempts": MAX_WEBHOOK_ATTEMPTS,
         "body": deliveries.body_of(delivery).decode(),
     }
 
