@@ -347,3 +347,10 @@ def test_a_stored_webhook_is_verified(shell: Shell, server: MockServer) -> None:
     told = shell.refused("webhooks", "verify", "body", "--headers", "headers", FOLLOWUP_WEBHOOK_SECRET="whsec_wrong")
     assert "wrong signature" in told
     assert secret not in told
+
+
+@pytest.mark.parametrize("command", [(), ("patients", "list"), ("webhook-endpoints", "update"), ("events", "send")])
+def test_help_shows_no_value_after_a_flag(shell: Shell, command: tuple[str, ...]) -> None:
+    told = shell.run(*command, "--help").stdout
+    assert "--help" in told
+    assert "bool" not in told.lower()

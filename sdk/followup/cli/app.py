@@ -6,16 +6,11 @@ from importlib.metadata import EntryPoint, entry_points
 import typer
 
 from followup import __version__
+from followup.cli.application import Application
 from followup.cli.operations import add_operations
 from followup.cli.webhooks import webhooks
 
-app = typer.Typer(
-    name="followup",
-    help="The patient follow-up service, from the command line.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = Application(name="followup", help="The patient follow-up service, from the command line.", no_args_is_help=True)
 
 COMMANDS = "followup.commands"
 """Entry point group of commands that other packages of the distribution bring."""

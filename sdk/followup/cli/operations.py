@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from rich.progress import SpinnerColumn, TextColumn
 
+from followup.cli.application import Application
 from followup.cli.output import fail, progress, show_many, show_one
 from followup.cli.sending import send
 from followup.cli.session import check_set_up, connected
@@ -23,10 +24,10 @@ CONTROL = ("idempotency_key", "as_json", "all_pages")
 """Arguments of a command that are no parameters of its operation."""
 
 
-def add_operations(app: typer.Typer) -> None:
+def add_operations(app: Application) -> None:
     """Add a group of commands for each group of operations, and what else belongs to one."""
     for group in all_groups():
-        commands = typer.Typer(help=inspect.getdoc(group), no_args_is_help=group is not AccountGroup)
+        commands = Application(help=inspect.getdoc(group), no_args_is_help=group is not AccountGroup)
         for declaration in group.declarations().values():
             commands.command(_kebab(declaration.method_name), help=declaration.description)(_command(declaration))
         if group is Events:

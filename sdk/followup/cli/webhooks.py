@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from followup import WebhookSignatureError, construct_event
+from followup.cli.application import Application
 from followup.cli.output import fail
 from followup.contract import WEBHOOK_TOLERANCE
 
-webhooks = typer.Typer(help="Webhooks that were received.", no_args_is_help=True)
+webhooks = Application(help="Webhooks that were received.", no_args_is_help=True)
 
 
 @webhooks.callback()
