@@ -44,10 +44,12 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    # Imported when they are used: the command must start, and say which extra is missing, without Flask; and a test
-    # run that has the pytest plugin installed must not pay for a mock that it does not use.
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker would take every misspelt name for one that is found here
+
+    def __getattr__(name: str) -> Any:
+        # Imported when they are used: the command must start, and say which extra is missing, without Flask; and a test
+        # run that has the pytest plugin installed must not pay for a mock that it does not use.
+        for module, names in _MODULES.items():
+            if name in names:
+                return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -109,14 +109,16 @@ _LATER = ("webhooks", *(f"resources.{group}" for group in GROUP_NAMES))
 """The modules that are imported when something of them is first asked for."""
 
 
-def __getattr__(name: str) -> object:
-    if name in __all__:
-        for module in _LATER:
-            found = getattr(import_module(f"{__name__}.{module}"), name, None)
-            if found is not None:
-                globals()[name] = found
-                return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker would take every misspelt name for one that is found here
+
+    def __getattr__(name: str) -> object:
+        if name in __all__:
+            for module in _LATER:
+                found = getattr(import_module(f"{__name__}.{module}"), name, None)
+                if found is not None:
+                    globals()[name] = found
+                    return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

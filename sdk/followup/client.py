@@ -80,12 +80,14 @@ class _Client(Generic[Mode]):
     webhook_endpoints: "WebhookEndpoints[Mode]"
     webhook_deliveries: "WebhookDeliveries[Mode]"
 
-    def __getattr__(self: Any, name: str) -> Any:
-        # Asked only for what is not there yet: a group is made when it is first used, and kept.
-        if name not in GROUP_NAMES:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        group = self.__dict__[name] = group_class(name)(self)
-        return group
+    if not TYPE_CHECKING:  # a type checker would take every misspelt name for one that is found here
+
+        def __getattr__(self: Any, name: str) -> Any:
+            # Asked only for what is not there yet: a group is made when it is first used, and kept.
+            if name not in GROUP_NAMES:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            group = self.__dict__[name] = group_class(name)(self)
+            return group
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *GROUP_NAMES]

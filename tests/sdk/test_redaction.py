@@ -1,0 +1,128 @@
+"""Foreign text that is shown: without personal data, bounded, and with nothing that a terminal obeys."""
+
+import faulthandler
+from collections.abc import Iterator
+
+import pytest
+
+from followup.redaction import redacted, visible
+
+HANG = 60.0
+"""Seconds after which a test has hung: its inputs take milliseconds, or minutes where the work is not bounded."""
+
+
+@pytest.fixture
+def hang_guard() -> Iterator[None]:
+    faulthandler.dump_traceback_later(HANG, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ana wrote from ana.perez+x@clinic.example twice",
+        "GET /v1/patients?email=ana%40clinic.example failed",
+        "<ana@x>",
+        "+54 9 11 5555-0000",
+        "phone +5491155550000 is taken",
+        "tel:5491155550000",
+        "(011) 5555-0000",
+        "11\u20115555\u20110000",
+        "DNI 30.123.456",
+        "DNI30123456",
+        "30 123 456",
+        "٣٠١٢٣٤٥٦",
+        "born on 1980-05-17",
+    ],
+)
+def test_addresses_and_long_numbers_are_not_shown(text: str) -> None:
+    shown = redacted(text)
+    assert "…" in shown
+    assert "@" not in shown
+    assert "%40" not in shown
+    assert sum(character.isdigit() for character in shown) <= 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This must be an ISO 8601 timestamp with an offset, such as 2026-09-28T12:00:00Z.",
+        "2026-09-28T12:00:00.000Z is before 2026-09-28T09:00:00-03:00 and after 2026-09-28 12:00",
+        "There is no such version; there is 2026-09-28.",
+        "There is no patient pat_00000000123456789012.",
+        "Request 0b9ad6a4-1234-5678-9012-123456789012 failed.",
+        "This must be from 1 to 100, not 12345.",
+        "at least 5,000 characters; 1, 2, 3, 4, 5, 6, 7",
+        "events[12].data.visit.visitedAt: This field is required.",
+    ],
+)
+def test_timestamps_ids_of_the_service_and_short_numbers_are_shown(text: str) -> None:
+    assert redacted(text) == text
+
+
+@pytest.mark.parametrize(
+    ("sent", "text", "shown"),
+    [
+        ("Ana Pérez", "Ana Pérez is unknown; ask Ana Pérez.", "… is unknown; ask …."),
+        ("2026-09-28T12:00:00Z", "not 2026-09-28T12:00:00Z", "not …"),
+        ("0b9ad6a4-1234-5678-9012-123456789012", "no 0b9ad6a4-1234-5678-9012-123456789012", "no …"),
+        ("AA", "AARDVARK", "AARDVARK"),
+        ("Pérez 30123456", "Pérez 30123456", "…"),
+        ("x" * 200, f"<{'x' * 200}> is too long", "<…> is too long"),
+        ("long " * 2_000, f"cannot use: {'long ' * 50}… (cut)", "cannot use: …"),
+    ],
+)
+def test_what_was_sent_is_not_shown(sent: str, text: str, shown: str) -> None:
+    assert redacted(text, [sent]) == shown
+
+
+def test_a_long_text_is_cut_and_nothing_personal_is_left_at_the_cut() -> None:
+    assert redacted("a" * 2_000) == "a" * 1_000 + "…"
+    assert redacted("ab" * 500) == "ab" * 500
+    assert redacted("abcdef", max_length=3) == "abc…"
+    for position in range(940, 1_000):
+        text = "x" * position + " ana@clinic.example +5491155550000 Luisa Pérez " + "y" * 1_000
+        shown = redacted(text, ["Luisa Pérez"]).removeprefix("x" * position)
+        assert not any(part in shown for part in ("ana", "549", "Lui")), position
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x07", "\x1b", "\r", "\n", "\t", "\x7f", "\x85", "\x9b", "\xad"])
+def test_control_characters_are_spelled_out(character: str) -> None:
+    assert visible(f"a{character}b") == f"a{character.encode('unicode_escape').decode()}b"
+    assert visible(f"a{character}b").isprintable()
+    assert redacted(f"a{character}b") == visible(f"a{character}b")
+
+
+@pytest.mark.parametrize("code", [0x061C, 0x200B, 0x200E, 0x2028, 0x202E, 0x2066, 0xFEFF, 0xD800, 0xE0041])
+def test_characters_that_reorder_or_hide_text_are_spelled_out(code: int) -> None:
+    assert visible(f"a{chr(code)}b") == f"a{chr(code).encode('unicode_escape').decode()}b"
+
+
+def test_names_in_any_script_stay_as_they_are() -> None:
+    for name in ("Núñez", "محمد", "می\u200cخواهم", "क्\u200dष", "李 小龍", "👩\u200d⚕️"):
+        assert visible(name) == name
+
+
+@pytest.mark.usefixtures("hang_guard")
+@pytest.mark.parametrize(
+    "pattern", ["a", "1", "1-(", "a@", "@", "%40", ".a", "1 ", "2026-09-28T12:00:00", "pat_", "\x1b"]
+)
+@pytest.mark.parametrize("length", [3_000, 300_000, 3_000_000])
+def test_the_work_does_not_grow_with_the_text(pattern: str, length: int) -> None:
+    assert len(redacted(pattern * (length // len(pattern)))) <= 4_001
+
+
+@pytest.mark.usefixtures("hang_guard")
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"value {number}" for number in range(100_000)],
+        ["x" * 64 + str(number) for number in range(100_000)],
+        ["x" * length for length in range(3, 20_000)],
+    ],
+    ids=["many", "alike", "long"],
+)
+def test_the_work_grows_no_faster_than_the_values(values: list[str]) -> None:
+    shown = redacted("x" * 3_000_000 + " value 77777", values)
+    assert len(shown) <= 1_001
