@@ -9,7 +9,7 @@ from followup.resources.patients import PatientInput
 from followup_mockserver.errors import invalid
 from followup_mockserver.facts import Fact
 from followup_mockserver.rules.paging import Listed, page
-from followup_mockserver.rules.patients import refresh_stage
+from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, refresh_stage
 from followup_mockserver.rules.references import PatientReference, doctor_id
 from followup_mockserver.world import World
 
@@ -22,11 +22,12 @@ def create(
     doctor: str | DoctorInput | None = None,
     type: str | None = None,
     external_id: str | None = None,
+    found_by: FoundBy = BY_PHONE_OR_DNI,
 ) -> Appointment:
     """Book an appointment; one with an external id that exists is returned as it is."""
     if external_id is not None and (existing := world.appointments.find("external_id", external_id)):
         return existing
-    reference = PatientReference(world, patient)
+    reference = PatientReference(world, patient, found_by)
     doctor = doctor_id(world, doctor)
     now = world.now()
     booked_for = reference.resolve()

@@ -1,128 +1,17 @@
 """Inbound events (specification, sections 4 and 6.1): each is processed on its own, through the resources' rules."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
-from followup import Appointment, Event, EventBatch, EventOutcome, EventResult
-from followup.contract import MAX_EVENTS_PER_BATCH, PatientId
-from followup.operation import Declaration
-from followup.resources.appointments import Appointments
+from followup import Event, EventBatch, EventOutcome, EventResult
+from followup.contract import MAX_EVENTS_PER_BATCH
 from followup.resources.events import EventInput
-from followup.resources.intake_requests import IntakeRequests
-from followup.resources.patients import PatientInput
-from followup.resources.treatments import Treatments
-from followup.resources.visits import Visits
 from followup.wire import encode
-from followup_mockserver.errors import ServiceError, invalid, missing
-from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits
+from followup_mockserver.errors import ServiceError, invalid
+from followup_mockserver.rules.event_kinds import KINDS, Kind
 from followup_mockserver.rules.paging import Listed, page
-from followup_mockserver.shapes import Shape, Validator, object_shape, shape_of
+from followup_mockserver.shapes import Validator, shape_of
 from followup_mockserver.world import World
-
-PatientReference = PatientId | PatientInput
-
-
-def _fields_of(declaration: Declaration, *, without: Sequence[str] = ()) -> Shape:
-    """The shape of an object with the parameters of an operation."""
-    parameters = [each for each in declaration.parameters if each.place == "body" and each.name not in without]
-    return object_shape(
-        {each.name: each.annotation for each in parameters}, [each.name for each in parameters if each.required]
-    )
-
-
-def _data(**fields: Any) -> Shape:
-    return object_shape(fields, list(fields))
-
-
-class _Kind:
-    """How the data of one event type is checked, and what it does.
-
-    Args:
-        shape: of the data; keys that it does not know are kept, and mean nothing.
-        apply: does it, from the checked data; returns the object that it produced, if any.
-    """
-
-    def __init__(self, shape: Shape, apply: Callable[[World, Any], Any]) -> None:
-        self._validator = Validator(shape.schema, refuse_unknown=False)
-        self._convert = shape.convert
-        self.apply = apply
-
-    def checked(self, data: Mapping[str, Any]) -> Any:
-        try:
-            self._validator.check(data)
-        except ServiceError as error:
-            raise error.under("data") from None
-        return self._convert(data)
-
-
-def _merge_shapes(**parts: Shape) -> Shape:
-    """An object of objects, each of its own shape, all required."""
-    schema = {
-        "type": "object",
-        "properties": {name: part.schema for name, part in parts.items()},
-        "required": [*parts],
-    }
-    return Shape(schema, lambda data: {name: part.convert(data[name]) for name, part in parts.items()})
-
-
-def _create_appointment(world: World, data: Any) -> Any:
-    return appointments.create(world, patient=data["patient"], **data["appointment"])
-
-
-def _complete_visit(world: World, data: Any) -> Any:
-    return visits.create(world, patient=data["patient"], **data["visit"])
-
-
-def _prescribe(world: World, data: Any) -> Any:
-    return treatments.create(world, patient=data["patient"], **data["treatment"])
-
-
-def _request_intake(world: World, data: Any) -> Any:
-    return intake_requests.create(world, **data)
-
-
-def _upsert_patient(world: World, data: Any) -> Any:
-    return patients.upsert(world, patients.normalized(world, data["patient"], "data.patient"))
-
-
-def _reschedule(world: World, data: Any) -> Any:
-    return appointments.update(world, _named(world, data), start_at=data["appointment"]["start_at"])
-
-
-def _cancel(world: World, data: Any) -> Any:
-    return appointments.cancel(world, _named(world, data), reason=data["appointment"].get("reason"))
-
-
-def _named(world: World, data: Any) -> Appointment:
-    appointment = world.appointments.find("external_id", data["appointment"]["external_id"])
-    if appointment is None:
-        raise missing("appointment", status=400, param="appointment.externalId")
-    return appointment
-
-
-_PATIENT = shape_of(PatientReference)
-_KINDS: dict[str, _Kind] = {
-    "intake.requested": _Kind(_fields_of(IntakeRequests.create), _request_intake),
-    "patient.upserted": _Kind(_merge_shapes(patient=shape_of(PatientInput)), _upsert_patient),
-    "appointment.created": _Kind(
-        _merge_shapes(patient=_PATIENT, appointment=_fields_of(Appointments.create, without=("patient",))),
-        _create_appointment,
-    ),
-    "appointment.rescheduled": _Kind(
-        _merge_shapes(appointment=_data(external_id=str, start_at=datetime | str)), _reschedule
-    ),
-    "appointment.cancelled": _Kind(
-        _merge_shapes(appointment=object_shape({"external_id": str, "reason": str}, ["external_id"])), _cancel
-    ),
-    "visit.completed": _Kind(
-        _merge_shapes(patient=_PATIENT, visit=_fields_of(Visits.create, without=("patient",))), _complete_visit
-    ),
-    "treatment.prescribed": _Kind(
-        _merge_shapes(patient=_PATIENT, treatment=_fields_of(Treatments.create, without=("patient",))), _prescribe
-    ),
-}
-"""What each type does. ``order.issued`` is accepted and has no effect yet."""
 
 ENVELOPE = shape_of(EventInput)
 ENVELOPE.schema["properties"]["id"]["minLength"] = 1
@@ -170,23 +59,32 @@ def _events_in(body: Any, *, refuse_unknown: bool) -> list[tuple[str, Any]]:
 
 
 def _process(world: World, raw: Any, path: str) -> EventResult:
+    known = _known(world, raw)
+    if known is not None and known.status != "failed":
+        # Before anything is checked: resending what was accepted repeats nothing, whatever comes with the id.
+        return EventResult(id=known.source_ref, accepted=True, status="duplicate", event=known.id, result=known.result)
+    refuse_unknown = world.options.refuse_unknown_fields
     try:
-        _envelope_validators[world.options.refuse_unknown_fields].check(raw)
+        _envelope_validators[refuse_unknown].check(raw)
         event = ENVELOPE.convert(raw)
-        kind = _KINDS.get(event["type"])
-        data = kind.checked(event["data"]) if kind else None
+        kind = KINDS.get(event["type"])
+        data = kind.data.checked(event["data"], refuse_misspelt=refuse_unknown) if kind else None
     except ServiceError as error:
-        given = raw.get("id") if isinstance(raw, dict) else None
-        return EventResult(
-            id=given if isinstance(given, str) else "", accepted=False, status="invalid", error=_told(error, path)
-        )
-    stored = world.events.find("origin", ("api", event["id"]))
-    if stored is not None and stored.status != "failed":
-        return EventResult(id=event["id"], accepted=True, status="duplicate", event=stored.id, result=stored.result)
-    return _apply(world, event, kind, data, stored, path)
+        return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_told(error, path))
+    return _apply(world, event, kind, data, known, path)
 
 
-def _apply(world: World, event: Any, kind: _Kind | None, data: Any, stored: Event | None, path: str) -> EventResult:
+def _known(world: World, raw: Any) -> Event | None:
+    source_ref = _id_of(raw)
+    return None if source_ref is None else world.events.find("origin", ("api", source_ref))
+
+
+def _id_of(raw: Any) -> str | None:
+    given = raw.get("id") if isinstance(raw, Mapping) else None
+    return given if isinstance(given, str) else None
+
+
+def _apply(world: World, event: Any, kind: Kind | None, data: Any, stored: Event | None, path: str) -> EventResult:
     status, outcome, problem = "unhandled", None, None
     if kind is not None:
         try:
@@ -194,7 +92,7 @@ def _apply(world: World, event: Any, kind: _Kind | None, data: Any, stored: Even
             status, outcome = "processed", EventOutcome(object=produced.object, id=produced.id)
         except ServiceError as error:
             # A value that can never be right is invalid, and is not stored; what may be right later has failed.
-            problem = _told(error if _in_data(error) else error.under("data"), path)
+            problem = _told(error.under("data"), path)
             if error.code.startswith("parameter_"):
                 return EventResult(id=event["id"], accepted=False, status="invalid", error=problem)
             status = "failed"
@@ -209,16 +107,12 @@ def _apply(world: World, event: Any, kind: _Kind | None, data: Any, stored: Even
     )
 
 
-def _in_data(error: ServiceError) -> bool:
-    return error.param is not None and error.param.split(".")[0] == "data"
-
-
 def _store(world: World, event: Any, stored: Event | None, **outcome: Any) -> Event:
     now = world.now()
     facts = {
         "type": event["type"],
         "data": event["data"],
-        "occurred_at": event.get("occurred_at", now),
+        "occurred_at": event.get("occurred_at", now if stored is None else stored.occurred_at),
         "processed_at": None if outcome["status"] == "failed" else now,
         **outcome,
     }

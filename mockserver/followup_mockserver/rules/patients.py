@@ -4,11 +4,21 @@ from typing import Any, cast
 
 from followup import Patient
 from followup.resources.patients import PatientInput
-from followup_mockserver.errors import missing
 from followup_mockserver.facts import Fact
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.rules.phones import normalized_dni, normalized_phone
 from followup_mockserver.world import World
+
+FoundBy = tuple[str, ...]
+
+BY_PHONE_OR_DNI: FoundBy = ("phone", "dni")
+"""How a patient is found who may be created (specification, section 4, Patients)."""
+
+BY_EXTERNAL_ID: FoundBy = ("external_id",)
+"""How a patient is found of whom neither phone nor DNI is known."""
+
+IN_EVENTS: FoundBy = ("phone", "dni", "external_id")
+"""How the patient of an inbound event is found (specification, section 6.1)."""
 
 AHEAD = ("confirmed", "pending", "rescheduled")
 """Statuses of an appointment that is still to come."""
@@ -47,22 +57,37 @@ def normalized(world: World, details: PatientInput, path: str) -> PatientInput:
     return result
 
 
-def find(world: World, details: PatientInput) -> Patient | None:
-    """The patient with this phone, else with this DNI, else (where neither is given) with this external id."""
-    for name, value in (("phone", details.get("phone")), ("dni", details.get("dni"))):
+def find(world: World, details: PatientInput, found_by: FoundBy) -> Patient | None:
+    """The patient whom these normalized details identify: the first match decides."""
+    for name, value in ((name, cast("dict[str, str]", details).get(name)) for name in found_by):
         if value is not None and (patient := world.patients.find(name, value)):
             return patient
-    if "phone" in details or "dni" in details or "external_id" not in details:
-        return None
-    return world.patients.find("external_id", details["external_id"])
+    return None
 
 
 def save(world: World, details: PatientInput) -> Patient:
     """The patient of these normalized details: found, with what was missing filled in, or created."""
-    patient = find(world, details)
+    patient = find(world, details, BY_PHONE_OR_DNI)
     if patient is None:
-        return _add(world, details)
+        return add(world, details)
     fill(world, patient, details)
+    return patient
+
+
+def add(world: World, details: PatientInput) -> Patient:
+    """Create a patient of these normalized details."""
+    now = world.now()
+    patient = Patient(
+        id=world.ids.new("pat_"),
+        object="patient",
+        stage="pending_follow_up",
+        opted_out=False,
+        created_at=now,
+        updated_at=now,
+        **cast("dict[str, Any]", details),
+    )
+    world.patients.add(patient)
+    _publish(world, patient)
     return patient
 
 
@@ -71,16 +96,10 @@ def fill(world: World, patient: Patient, details: PatientInput) -> None:
     _change(world, patient, {name: value for name, value in details.items() if getattr(patient, name) is None})
 
 
-def upsert(world: World, details: PatientInput) -> Patient:
-    """Create the patient of these normalized details, or change the one found; a phone that is there stays."""
-    patient = find(world, details)
-    if patient is None:
-        if "phone" not in details and "dni" not in details:
-            raise missing("patient, and no phone or DNI to create one", status=400)
-        return _add(world, details)
+def overwrite(world: World, patient: Patient, details: PatientInput) -> None:
+    """Change a patient to these normalized details; a phone that is there stays."""
     keep_phone = patient.phone is not None
     _change(world, patient, {name: value for name, value in details.items() if name != "phone" or not keep_phone})
-    return patient
 
 
 def refresh_stage(world: World, patient: Patient) -> None:
@@ -96,22 +115,6 @@ def refresh_stage(world: World, patient: Patient) -> None:
         stage = "periodic_follow_up" if world.visits.count("patient", patient.id) else "pending_follow_up"
     if stage != patient.stage:
         world.patients.update(patient, stage=stage, updated_at=now)
-
-
-def _add(world: World, details: PatientInput) -> Patient:
-    now = world.now()
-    patient = Patient(
-        id=world.ids.new("pat_"),
-        object="patient",
-        stage="pending_follow_up",
-        opted_out=False,
-        created_at=now,
-        updated_at=now,
-        **cast("dict[str, Any]", details),
-    )
-    world.patients.add(patient)
-    _publish(world, patient)
-    return patient
 
 
 def _change(world: World, patient: Patient, changes: Any) -> None:

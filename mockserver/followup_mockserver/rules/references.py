@@ -11,35 +11,55 @@ from followup_mockserver.world import World
 
 
 class PatientReference:
-    """A patient reference that was checked: ``resolve`` cannot fail, so nothing is left behind by a later refusal."""
+    """A patient reference that was checked: what follows cannot fail, so a later rejection leaves nothing behind.
 
-    def __init__(self, world: World, reference: str | PatientInput, path: str = "patient") -> None:
+    Args:
+        found_by: the keys of an object that identify a patient; without phone and DNI it is always the external id.
+
+    Raises:
+        ServiceError: 400: there is no such patient, and the reference does not say enough to create one.
+    """
+
+    def __init__(
+        self, world: World, reference: str | PatientInput, found_by: patients.FoundBy = patients.BY_PHONE_OR_DNI
+    ) -> None:
         self._world = world
-        self._patient: Patient | None = None
         self._details = PatientInput()
         if isinstance(reference, str):
-            self._patient = world.patients.get(reference)
-            if self._patient is None:
-                raise missing("patient", status=400, param=path)
+            self.patient = world.patients.get(reference)
+            if self.patient is None:
+                raise missing("patient", status=400, param="patient")
             return
-        if not any(name in reference for name in ("phone", "dni", "external_id")):
-            raise invalid("parameter_missing", "A patient is given by phone, dni or externalId.", f"{path}.phone")
-        self._details = patients.normalized(world, reference, path)
-        if "phone" not in reference and "dni" not in reference and patients.find(world, self._details) is None:
-            raise missing("patient; a phone or a DNI would create one", status=400, param=f"{path}.externalId")
+        if not any(name in reference for name in patients.IN_EVENTS):
+            raise invalid("parameter_missing", "A patient is given by phone, dni or externalId.", "patient.phone")
+        self._details = patients.normalized(world, reference, "patient")
+        creatable = "phone" in reference or "dni" in reference
+        self.patient = patients.find(world, self._details, found_by if creatable else patients.BY_EXTERNAL_ID)
+        if self.patient is None and not creatable:
+            raise missing("patient; a phone or a DNI would create one", status=400, param="patient.externalId")
 
     def resolve(self) -> Patient:
         """The patient, created or completed from what the reference says."""
-        return self._patient or patients.save(self._world, self._details)
+        if self.patient is None:
+            return patients.add(self._world, self._details)
+        patients.fill(self._world, self.patient, self._details)
+        return self.patient
+
+    def upsert(self) -> Patient:
+        """The patient, created or changed as the reference says; a phone that is there stays."""
+        if self.patient is None:
+            return patients.add(self._world, self._details)
+        patients.overwrite(self._world, self.patient, self._details)
+        return self.patient
 
 
-def doctor_id(world: World, reference: str | DoctorInput | None, path: str = "doctor") -> str | None:
+def doctor_id(world: World, reference: str | DoctorInput | None) -> str | None:
     """The id of the doctor who is meant; None if an object matches nobody in the roster."""
     if reference is None:
         return None
     if isinstance(reference, str):
         if reference not in world.doctors:
-            raise missing("doctor", status=400, param=path)
+            raise missing("doctor", status=400, param="doctor")
         return reference
     doctor = _find_doctor(world, reference)
     return doctor.id if doctor else None

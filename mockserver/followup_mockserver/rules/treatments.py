@@ -8,6 +8,7 @@ from followup.resources.patients import PatientInput
 from followup_mockserver.facts import Fact
 from followup_mockserver.jobs import EndTreatment
 from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference
 from followup_mockserver.world import World
 
@@ -23,9 +24,10 @@ def create(
     instructions: str | None = None,
     start_date: datetime | None = None,
     end_date: datetime | None = None,
+    found_by: FoundBy = BY_PHONE_OR_DNI,
 ) -> Treatment:
     """Store a treatment; it is active until its end date."""
-    treated = PatientReference(world, patient).resolve()
+    treated = PatientReference(world, patient, found_by).resolve()
     now = world.now()
     treatment = Treatment(
         id=world.ids.new("trt_"),

@@ -10,7 +10,7 @@ from followup_mockserver.errors import missing
 from followup_mockserver.facts import Fact
 from followup_mockserver.rules.appointments import complete
 from followup_mockserver.rules.paging import Listed, page
-from followup_mockserver.rules.patients import refresh_stage
+from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, refresh_stage
 from followup_mockserver.rules.references import PatientReference, doctor_id
 from followup_mockserver.world import World
 
@@ -26,13 +26,14 @@ def create(
     diagnosis: str | None = None,
     notes: str | None = None,
     appointment: str | None = None,
+    found_by: FoundBy = BY_PHONE_OR_DNI,
 ) -> Visit:
     """Store a visit and complete its appointment; one with an external id that exists is returned as it is."""
     if external_id is not None and (existing := world.visits.find("external_id", external_id)):
         return existing
     came_from = _appointment(world, appointment)
     doctor = doctor_id(world, doctor)
-    visitor = PatientReference(world, patient).resolve()
+    visitor = PatientReference(world, patient, found_by).resolve()
     visit = Visit(
         id=world.ids.new("vis_"),
         object="visit",

@@ -1,0 +1,129 @@
+"""What each type of inbound event does, through the rules of the resources (specification, section 6.1)."""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from followup import Appointment
+from followup.contract import PatientId
+from followup.operation import Declaration
+from followup.resources.appointments import Appointments
+from followup.resources.intake_requests import IntakeRequests
+from followup.resources.patients import PatientInput
+from followup.resources.treatments import Treatments
+from followup.resources.visits import Visits
+from followup_mockserver.errors import ServiceError, missing
+from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits
+from followup_mockserver.rules.event_data import EventData
+from followup_mockserver.rules.references import PatientReference
+from followup_mockserver.shapes import Shape, object_shape, shape_of
+from followup_mockserver.world import World
+
+
+@attrs.frozen
+class Kind:
+    """How the data of one event type is checked, and what it does.
+
+    Attributes:
+        apply: does it, from the checked data; returns the object that it produced.
+    """
+
+    data: EventData
+    apply: Callable[[World, Any], Any]
+
+
+def _create_appointment(world: World, data: Any) -> Any:
+    return _created(world, appointments.create, data, "appointment")
+
+
+def _complete_visit(world: World, data: Any) -> Any:
+    return _created(world, visits.create, data, "visit")
+
+
+def _prescribe(world: World, data: Any) -> Any:
+    return _created(world, treatments.create, data, "treatment")
+
+
+def _created(world: World, create: Callable[..., Any], data: Any, part: str) -> Any:
+    """Create a resource from an event, in which its fields stand under a name of their own."""
+    try:
+        return create(world, patient=data["patient"], found_by=patients.IN_EVENTS, **data[part])
+    except ServiceError as error:
+        raise error if _is_about_patient(error) else error.under(part) from None
+
+
+def _is_about_patient(error: ServiceError) -> bool:
+    return error.param is not None and error.param.partition(".")[0] == "patient"
+
+
+def _request_intake(world: World, data: Any) -> Any:
+    return intake_requests.create(world, **data)
+
+
+def _upsert_patient(world: World, data: Any) -> Any:
+    return PatientReference(world, data["patient"], found_by=patients.IN_EVENTS).upsert()
+
+
+def _reschedule(world: World, data: Any) -> Any:
+    return appointments.update(world, _named(world, data), start_at=data["appointment"]["start_at"])
+
+
+def _cancel(world: World, data: Any) -> Any:
+    return appointments.cancel(world, _named(world, data), reason=data["appointment"].get("reason"))
+
+
+def _named(world: World, data: Any) -> Appointment:
+    appointment = world.appointments.find("external_id", data["appointment"]["external_id"])
+    if appointment is None:
+        raise missing("appointment", status=400, param="appointment.externalId")
+    return appointment
+
+
+def _fields_of(declaration: Declaration) -> Shape:
+    """The shape of an object with the parameters of an operation, but for the patient, who stands beside it."""
+    parameters = [each for each in declaration.parameters if each.place == "body" and each.name != "patient"]
+    return object_shape(
+        {each.name: each.annotation for each in parameters}, [each.name for each in parameters if each.required]
+    )
+
+
+def _body_of(declaration: Declaration) -> Shape:
+    return object_shape({each.name: each.annotation for each in declaration.parameters if each.place == "body"}, [])
+
+
+def _object_of(parts: Mapping[str, Shape]) -> Shape:
+    """An object of parts, each of its own shape, all required."""
+    schema = {
+        "type": "object",
+        "properties": {name: part.schema for name, part in parts.items()},
+        "required": [*parts],
+    }
+    return Shape(schema, lambda data: {name: part.convert(data[name]) for name, part in parts.items()})
+
+
+def _kind(apply: Callable[[World, Any], Any], **parts: Shape) -> Kind:
+    return Kind(EventData(_object_of(parts)), apply)
+
+
+def _appointment(fields: Mapping[str, Any], required: Iterable[str]) -> Shape:
+    """An appointment that is identified by its external id."""
+    annotations = {each.name: each.annotation for each in Appointments.create.parameters}
+    return object_shape({"external_id": annotations["external_id"], **fields}, ["external_id", *required])
+
+
+_REFERENCE = shape_of(PatientId | PatientInput)
+
+KINDS: Mapping[str, Kind] = {
+    "intake.requested": Kind(EventData(_body_of(IntakeRequests.create)), _request_intake),
+    "patient.upserted": _kind(_upsert_patient, patient=shape_of(PatientInput)),
+    "appointment.created": _kind(_create_appointment, patient=_REFERENCE, appointment=_fields_of(Appointments.create)),
+    "appointment.rescheduled": _kind(
+        _reschedule, appointment=_appointment({"start_at": datetime | str}, required=["start_at"])
+    ),
+    "appointment.cancelled": _kind(_cancel, appointment=_appointment({"reason": str}, required=[])),
+    "visit.completed": _kind(_complete_visit, patient=_REFERENCE, visit=_fields_of(Visits.create)),
+    "treatment.prescribed": _kind(_prescribe, patient=_REFERENCE, treatment=_fields_of(Treatments.create)),
+}
+"""What each type does. ``order.issued`` is accepted and has no effect yet."""

@@ -1,0 +1,221 @@
+"""Who the patient of an inbound event is, and what its data may look like (specification, section 6.1)."""
+
+from typing import Any
+
+import pytest
+from support.http import Api, problem
+
+from followup import EventBatchError, FollowUp
+from followup_mockserver import MockService
+
+PHONE = "+5491155550000"
+OTHER_PHONE = "+5491155550009"
+
+
+def send(client: FollowUp, type: str, data: Any, id: str = "e-1") -> Any:
+    (result,) = client.events.create({"id": id, "type": type, "data": data}).results  # type: ignore[typeddict-item]
+    return result
+
+
+def rejected(client: FollowUp, type: str, data: Any) -> Any:
+    with pytest.raises(EventBatchError) as caught:
+        send(client, type, data)
+    return caught.value.results[0]
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"dni": "30123456"}, {"phone": OTHER_PHONE}, {"phone": OTHER_PHONE, "dni": "30123456"}]
+)
+def test_section_6_1_an_upsert_finds_by_external_id_whatever_else_is_sent(client: FollowUp, more: Any) -> None:
+    patient = client.patients.create(phone=PHONE, external_id="P-1")
+    result = send(client, "patient.upserted", {"patient": {"externalId": "P-1", "fullName": "Ana", **more}})
+    assert result.result.id == patient.id
+    (found,) = client.patients.list()
+    assert (found.phone, found.full_name, found.dni) == (PHONE, "Ana", more.get("dni"))
+
+
+@pytest.mark.parametrize(
+    ("type", "part", "fields"),
+    [
+        ("appointment.created", "appointment", {"startAt": "2026-10-05T12:00:00Z"}),
+        ("visit.completed", "visit", {"visitedAt": "2026-09-28T11:00:00Z"}),
+        ("treatment.prescribed", "treatment", {"name": "rest"}),
+    ],
+)
+def test_section_6_1_every_event_finds_its_patient_by_external_id(
+    client: FollowUp, type: str, part: str, fields: Any
+) -> None:
+    patient = client.patients.create(phone=PHONE, full_name="Ana", external_id="P-1")
+    details = {"externalId": "P-1", "phone": OTHER_PHONE, "dni": "30123456", "fullName": "Eva"}
+    assert send(client, type, {"patient": details, part: fields}).status == "processed"
+    (found,) = client.patients.list()
+    assert (found.id, found.phone, found.full_name, found.dni) == (patient.id, PHONE, "Ana", "30123456")
+
+
+def test_the_first_match_decides_phone_then_dni_then_external_id(client: FollowUp) -> None:
+    made = [
+        client.patients.create(phone=f"+549115555000{number}", dni=str(number), external_id=f"P-{number}").id
+        for number in range(3)
+    ]
+
+    def found(id: str, **details: str) -> str:
+        data = {"patient": details, "treatment": {"name": "rest"}}
+        return client.treatments.retrieve(send(client, "treatment.prescribed", data, id).result.id).patient
+
+    assert found("1", externalId="P-2", dni="1", phone="+5491155550000") == made[0]
+    assert found("2", externalId="P-2", dni="1", phone=OTHER_PHONE) == made[1]
+    assert found("3", externalId="P-2", dni="9", phone=OTHER_PHONE) == made[2]
+    assert sorted(made) == sorted(each.id for each in client.patients.list())
+
+
+def test_an_intake_event_looks_by_phone_and_dni_only(client: FollowUp) -> None:
+    known = client.patients.create(phone=PHONE, external_id="P-1")
+    send(client, "intake.requested", {"patient": {"externalId": "P-1", "phone": OTHER_PHONE}})
+    (request,) = client.intake_requests.list()
+    assert request.patient not in (None, known.id)
+
+
+def test_a_patient_whom_nobody_knows_is_named(client: FollowUp) -> None:
+    unknown = rejected(client, "patient.upserted", {"patient": {"externalId": "P-9", "fullName": "Ana"}})
+    assert (unknown.status, unknown.error.partition(": ")[0]) == ("failed", "data.patient.externalId")
+    nameless = rejected(client, "patient.upserted", {"patient": {"fullName": "Ana"}})
+    assert (nameless.status, nameless.error.partition(": ")[0]) == ("invalid", "data.patient.phone")
+    assert [*client.patients.list()] == []
+
+
+@pytest.mark.parametrize(
+    ("type", "data", "where"),
+    [
+        (
+            "appointment.created",
+            {"patient": {"phone": PHONE}, "appointment": {"startAt": "2026-10-05T12:00:00Z", "doctor": "doc_none"}},
+            "data.appointment.doctor",
+        ),
+        (
+            "visit.completed",
+            {"patient": {"phone": PHONE}, "visit": {"visitedAt": "2026-09-28T11:00:00Z", "appointment": "none"}},
+            "data.visit.appointment",
+        ),
+        (
+            "treatment.prescribed",
+            {"patient": {"externalId": "none"}, "treatment": {"name": "rest"}},
+            "data.patient.externalId",
+        ),
+        ("appointment.cancelled", {"appointment": {"externalId": "none"}}, "data.appointment.externalId"),
+    ],
+)
+def test_what_an_event_refers_to_is_named_where_it_stands(client: FollowUp, type: str, data: Any, where: str) -> None:
+    result = rejected(client, type, data)
+    assert (result.status, result.error.partition(": ")[0]) == ("failed", where)
+
+
+def test_null_in_the_data_of_an_event_is_the_same_as_absent(client: FollowUp) -> None:
+    client.patients.create(phone=PHONE, full_name="Ana", email="ana@mail.example")
+    patient = {"phone": PHONE, "fullName": None, "email": None, "dni": None, "dateOfBirth": None}
+    appointment = {"startAt": "2026-10-05T12:00:00Z", "doctor": None, "type": None, "externalId": None}
+    data = {"patient": patient, "appointment": appointment, "visit": None}
+    assert send(client, "appointment.created", data, "1").status == "processed"
+    assert client.events.list().data[0].data == data, "it is stored untouched"
+    assert send(client, "patient.upserted", {"patient": patient}, "2").status == "processed"
+    (kept,) = client.patients.list()
+    assert (kept.full_name, kept.email) == ("Ana", "ana@mail.example")
+    intake = {"patient": {"phone": PHONE}, "contacts": None, "coverage": {"insurer": "Salud Sur", "plan": None}}
+    assert send(client, "intake.requested", intake, "3").status == "processed"
+    assert client.intake_requests.list().data[0].data["coverage"] == {"insurer": "Salud Sur"}
+
+
+def test_null_for_a_required_key_is_a_missing_one(client: FollowUp) -> None:
+    result = rejected(client, "appointment.created", {"patient": {"phone": PHONE}, "appointment": {"startAt": None}})
+    assert (result.status, result.error) == ("invalid", "data.appointment.startAt: This field is required.")
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"type": "patient.upserted", "data": {}},
+        {"type": "patient.upserted", "data": {"patient": {"phone": "x"}}},
+        {"type": "no.such", "data": {}},
+        {"data": None},
+        {"type": "visit.completed", "data": {}, "unknown": 1},
+        {},
+    ],
+)
+def test_section_4_an_accepted_id_is_a_duplicate_whatever_comes_with_it(api: Api, again: Any) -> None:
+    event = {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"phone": PHONE}}}
+    (first,) = api.post("/v1/events", event).json()["results"]
+    response = api.post("/v1/events", {"id": "e-1", **again})
+    assert response.status_code == 200
+    (result,) = response.json()["results"]
+    assert (result["accepted"], result["status"]) == (True, "duplicate")
+    assert (result["event"], result["result"]) == (first["event"], first["result"])
+
+
+def test_a_failed_id_is_no_duplicate_and_is_checked_again(api: Api) -> None:
+    cancel = {"id": "e-1", "type": "appointment.cancelled", "data": {"appointment": {"externalId": "A-1"}}}
+    (failed,) = api.post("/v1/events", cancel).json()["results"]
+    assert failed["status"] == "failed"
+    (wrong,) = api.post("/v1/events", {**cancel, "data": {}}).json()["results"]
+    assert wrong["status"] == "invalid"
+    assert api.get(f"/v1/events/{failed['event']}").json()["status"] == "failed"
+
+
+def test_a_failed_event_sent_again_did_not_occur_after_it_was_received(client: FollowUp, service: MockService) -> None:
+    cancel = {"appointment": {"externalId": "A-1"}}
+    failed = rejected(client, "appointment.cancelled", cancel)
+    service.advance(hours=1)
+    client.appointments.create(patient={"phone": PHONE}, start_at="2026-10-05T12:00:00Z", external_id="A-1")
+    send(client, "appointment.cancelled", cancel)
+    stored = client.events.retrieve(failed.event)
+    assert stored.status == "processed"
+    assert stored.occurred_at == stored.received_at < service.clock.now
+    assert stored.processed_at == service.clock.now
+
+
+@pytest.mark.parametrize(
+    ("type", "data", "wrong", "right"),
+    [
+        ("patient.upserted", {"patient": {"phone": PHONE, "full_name": "Ana"}}, "data.patient.full_name", "fullName"),
+        ("patient.upserted", {"patient": {"phone": PHONE, "FullName": "Ana"}}, "data.patient.FullName", "fullName"),
+        ("patient.upserted", {"Patient": {}, "patient": {"phone": PHONE}}, "data.Patient", "patient"),
+        (
+            "visit.completed",
+            {"patient": {"phone": PHONE}, "visit": {"visitedAt": "2026-09-28T11:00:00Z", "external-id": "V-1"}},
+            "data.visit.external-id",
+            "externalId",
+        ),
+        (
+            "intake.requested",
+            {"patient": {"phone": PHONE}, "contacts": [{"name": "Eva", "Phone": PHONE}]},
+            "data.contacts[0].Phone",
+            "phone",
+        ),
+        (
+            "intake.requested",
+            {"patient": {"phone": PHONE}, "requested_service": "nursing"},
+            "data.requested_service",
+            "requestedService",
+        ),
+    ],
+)
+def test_another_spelling_of_a_key_that_is_used_there_is_invalid(
+    api: Api, type: str, data: Any, wrong: str, right: str
+) -> None:
+    response = api.post("/v1/events", {"id": "e-1", "type": type, "data": data})
+    assert problem(response) == (400, "events_invalid", None)
+    (result,) = response.json()["results"]
+    assert result["error"].startswith(f"{wrong}: ")
+    assert right in result["error"]
+    assert api.get("/v1/events").json()["data"] == []
+
+
+def test_where_unknown_fields_are_accepted_another_spelling_is_too() -> None:
+    with MockService(refuse_unknown_fields=False, rate_limit=0).client() as client:
+        data = {"patient": {"phone": PHONE, "full_name": "Ana"}}
+        assert send(client, "patient.upserted", data).status == "processed"
+
+
+def test_a_key_that_no_rule_uses_may_be_spelt_as_one_of_another_place(client: FollowUp) -> None:
+    data = {"patient": {"phone": PHONE, "visited_at": "x", "notes": 1}, "full_name": "x"}
+    assert send(client, "patient.upserted", data).status == "processed"
+    order = {"patient": {"full_name": "Ana"}, "order": {"Kind": "lab"}}
+    assert send(client, "order.issued", order, "2").status == "unhandled"
