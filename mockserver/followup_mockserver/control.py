@@ -42,7 +42,15 @@ from followup_mockserver.journal import JournalEntry
 from followup_mockserver.operations import OPERATIONS
 from followup_mockserver.organization import ALL_SCOPES, KeyRecord, Organization
 from followup_mockserver.records import Attempt, Message
-from followup_mockserver.rules import account, deliveries, doctors, examples, intake_requests, webhook_endpoints
+from followup_mockserver.rules import (
+    account,
+    deliveries,
+    doctors,
+    examples,
+    intake_requests,
+    patients,
+    webhook_endpoints,
+)
 from followup_mockserver.rules.messages import TEXTS
 from followup_mockserver.rules.phones import is_country
 from followup_mockserver.shapes import is_webhook_target
@@ -376,8 +384,7 @@ class Control:
 
         def change(world: World) -> Patient:
             patient = _existing(world.patients.get(id), "patient")
-            world.patients.update(patient, **changes, updated_at=world.now())
-            return patient
+            return patients.mark(world, patient, **changes)
 
         return self._do(change)
 

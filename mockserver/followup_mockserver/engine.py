@@ -24,11 +24,12 @@ from followup_mockserver.jobs import (
     AttemptDelivery,
     EndTreatment,
     Job,
+    RecomputeStage,
     RepeatDelivery,
     SendPostVisitMessage,
     SendReminder,
 )
-from followup_mockserver.rules import deliveries, messages, reminders, treatments
+from followup_mockserver.rules import deliveries, messages, questions, reminders, stages, treatments
 from followup_mockserver.rules.deliveries import Trigger
 from followup_mockserver.scheduler import Timer
 from followup_mockserver.world import World
@@ -300,7 +301,8 @@ _TRIGGERS: dict[type, Trigger] = {AttemptDelivery: "schedule", RepeatDelivery: "
 _LOCAL_JOBS: dict[type, Callable[[World, Job], str]] = {
     SendReminder: reminders.send,  # type: ignore[dict-item]
     SendPostVisitMessage: messages.send_post_visit,  # type: ignore[dict-item]
-    AskForMissingData: messages.ask_for_missing,  # type: ignore[dict-item]
+    AskForMissingData: questions.ask,  # type: ignore[dict-item]
+    RecomputeStage: stages.recompute,  # type: ignore[dict-item]
     EndTreatment: treatments.end,  # type: ignore[dict-item]
 }
 

@@ -12,7 +12,7 @@ class Fact:
     """Something that happened to an object.
 
     Attributes:
-        type: one of the outbound event types (specification, section 6.2).
+        type: an outbound event type (specification, section 6.2), or one that stays inside.
         name: name of the object in a webhook's ``data``, such as ``appointment``.
         about: the object, a result class of the SDK.
         patient: the patient concerned, if there is one.

@@ -12,7 +12,6 @@ class SendReminder:
     kind: ClassVar[str] = "reminder"
     about: str
     """Id of the appointment."""
-    hours_before: float
 
 
 @attrs.frozen
@@ -31,6 +30,15 @@ class AskForMissingData:
     kind: ClassVar[str] = "intake"
     about: str
     """Id of the intake request."""
+
+
+@attrs.frozen
+class RecomputeStage:
+    """See where a patient stands when the time of an appointment has come."""
+
+    kind: ClassVar[str] = "stage"
+    about: str
+    """Id of the appointment."""
 
 
 @attrs.frozen
@@ -60,4 +68,12 @@ class RepeatDelivery:
     """Id of the webhook delivery."""
 
 
-Job = SendReminder | SendPostVisitMessage | AskForMissingData | EndTreatment | AttemptDelivery | RepeatDelivery
+Job = (
+    SendReminder
+    | SendPostVisitMessage
+    | AskForMissingData
+    | RecomputeStage
+    | EndTreatment
+    | AttemptDelivery
+    | RepeatDelivery
+)

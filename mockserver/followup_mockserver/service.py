@@ -11,14 +11,14 @@ from followup_mockserver.delivery.mounts import Mounts
 from followup_mockserver.engine import Engine
 from followup_mockserver.errors import ServiceError
 from followup_mockserver.options import MockOptions, Options
-from followup_mockserver.rules import deliveries, intake_requests, messages, reminders
+from followup_mockserver.rules import deliveries, intake_requests, messages, reminders, stages
 from followup_mockserver.shapes import is_webhook_target
 from followup_mockserver.transport import InProcessTransport
 from followup_mockserver.wire.app import create_app
 from followup_mockserver.wire.guard import Guard
 from followup_mockserver.worlds import DEFAULT_KEY, Worlds
 
-SUBSCRIBERS = (reminders.on_fact, messages.on_fact, deliveries.on_fact, intake_requests.on_fact)
+SUBSCRIBERS = (reminders.on_fact, stages.on_fact, messages.on_fact, deliveries.on_fact, intake_requests.on_fact)
 """What reacts to what happens, in this order. The last publishes facts of its own, which are told after the first."""
 
 IN_PROCESS_HOST = "followup.mock"

@@ -51,7 +51,6 @@ class World:
         attempts: every attempt of every delivery, by delivery id.
         messages: messages written to patients, oldest first.
         held_back: a delivery that the next one is to pass, by webhook endpoint id; once that one is queued, by its id.
-        cancellation_reasons: what was given for the record, by appointment id.
     """
 
     _versions: ClassVar["itertools.count[int]"] = itertools.count(1)
@@ -131,7 +130,6 @@ class World:
         self.secrets: dict[str, str] = {}
         self.attempts: dict[str, list[Attempt]] = {}
         self.messages: list[Message] = []
-        self.cancellation_reasons: dict[str, str] = {}
 
         self.journal = Journal()
         self.faults = Faults(options.seed)

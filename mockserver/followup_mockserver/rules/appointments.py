@@ -8,8 +8,9 @@ from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
 from followup_mockserver.errors import invalid
 from followup_mockserver.facts import Fact
+from followup_mockserver.rules import stages
 from followup_mockserver.rules.paging import Listed, page
-from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, refresh_stage
+from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference, doctor_id
 from followup_mockserver.world import World
 
@@ -67,13 +68,16 @@ def update(world: World, appointment: Appointment, **changes: Any) -> Appointmen
     return appointment
 
 
-def cancel(world: World, appointment: Appointment, *, reason: str | None = None) -> Appointment:
+def cancel(
+    world: World,
+    appointment: Appointment,
+    *,
+    reason: str | None = None,  # noqa: ARG001 - for the service's own record, of which the API shows nothing
+) -> Appointment:
     """Cancel; an appointment that is cancelled stays as it is."""
     if appointment.status != "cancelled":
         now = world.now()
         world.appointments.update(appointment, status="cancelled", cancelled_at=now, updated_at=now)
-        if reason is not None:
-            world.cancellation_reasons[appointment.id] = reason
         _happened(world, "appointment.cancelled", appointment)
     return appointment
 
@@ -82,7 +86,7 @@ def complete(world: World, appointment: Appointment) -> None:
     """Mark as attended, unless it was cancelled."""
     if appointment.status not in ("cancelled", "completed"):
         world.appointments.update(appointment, status="completed", updated_at=world.now())
-        refresh_stage(world, _patient(world, appointment))
+        stages.refresh(world, _patient(world, appointment))
 
 
 def list_(world: World, **query: Any) -> Listed[Appointment]:
@@ -94,7 +98,7 @@ def list_(world: World, **query: Any) -> Listed[Appointment]:
 
 def _happened(world: World, type: str, appointment: Appointment) -> None:
     patient = _patient(world, appointment)
-    refresh_stage(world, patient)
+    stages.refresh(world, patient)
     world.publish(Fact(type=type, name="appointment", about=appointment, patient=patient))
 
 

@@ -4,12 +4,13 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import attrs
 
 from followup import DeliveryFailure, WebhookDelivery, WebhookEndpoint
 from followup.contract import MAX_WEBHOOK_ATTEMPTS, SERVICE_VERSION, WEBHOOK_RETRY_WAITS
+from followup.resources.webhook_endpoints import OutboundEventType
 from followup.webhooks import ATTEMPT_HEADER, EVENT_TYPE_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
 from followup.wire import encode, format_timestamp
 from followup_mockserver.facts import Fact
@@ -17,11 +18,9 @@ from followup_mockserver.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.records import Attempt
 from followup_mockserver.world import World
 
-NOT_YET_SENT = frozenset({"order.issued", "conversation.handoff", "patient.silent"})
-"""Types that can be subscribed to and are not sent by anything that happens, for now."""
-
 USER_AGENT = "Service-Webhooks/1.0"
 EVERY_TYPE = "*"
+OUTBOUND_TYPES = frozenset(name for arm in get_args(OutboundEventType) for name in get_args(arm))
 
 Trigger = Literal["schedule", "manual", "disturbance"]
 
@@ -70,7 +69,7 @@ class Outcome:
 
 def on_fact(world: World, fact: Fact) -> None:
     """Queue the fact for every endpoint that wants to know it."""
-    if fact.type not in NOT_YET_SENT:
+    if fact.type in OUTBOUND_TYPES:
         send_to_subscribers(world, fact.type, data_of(fact), fact.about.id)
 
 

@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from followup import IntakeRequest, Patient
+from followup import IntakeRequest
 from followup.resources.intake_requests import IntakeRequests
 from followup.resources.patients import PatientInput
 from followup_mockserver.errors import invalid
 from followup_mockserver.facts import Fact
-from followup_mockserver.rules import patients
+from followup_mockserver.rules import patients, questions
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.rules.phones import normalized_phone
+from followup_mockserver.rules.questions import record_of
 from followup_mockserver.shapes import shape_of
 from followup_mockserver.world import World
 
@@ -40,17 +41,23 @@ def create(world: World, **fields: Any) -> IntakeRequest:
         updated_at=now,
     )
     world.intake_requests.add(intake)
-    for event_type in ("intake.requested", "intake.created"):
+    ready = _becomes_ready(world, intake)
+    for event_type in ("intake.requested", "intake.created", *(("intake.ready",) if ready else ())):
         _publish(world, event_type, intake)
-    _assess(world, intake)
+    questions.ask_soon(world, intake)
     return intake
 
 
 def on_fact(world: World, fact: Fact) -> None:
-    """What becomes known of a patient may be what an open request of theirs was missing."""
+    """What becomes known of a patient may complete an open request of theirs, or tell whom to ask."""
     if fact.type == "patient.upserted":
         for intake in world.intake_requests.find_all("patient", fact.about.id):
             _assess(world, intake)
+    elif fact.type == patients.MARKED:
+        # Not the patient's own requests alone: as a contact of others' they may be asked again too.
+        for intake in world.intake_requests.find_all("status", "new"):
+            if fact.about.phone is not None and questions.phone_to_ask(world, intake) == fact.about.phone:
+                questions.ask_if_possible(world, intake)
 
 
 def list_(world: World, **query: Any) -> Listed[IntakeRequest]:
@@ -69,7 +76,7 @@ def answer(world: World, intake: IntakeRequest, **fields: Any) -> IntakeRequest:
         patient=intake.patient or _identified(world, data),
         updated_at=world.now(),
     )
-    if (patient := _record(world, intake)) is not None:
+    if (patient := record_of(world, intake)) is not None:
         patients.fill(world, patient, _patient_details(data))
     _assess(world, intake)
     return intake
@@ -91,11 +98,6 @@ def discard(world: World, intake: IntakeRequest, *, reason: str | None = None) -
     world.intake_requests.update(intake, status="discarded", discard_reason=reason, closed_at=now, updated_at=now)
     world.scheduler.cancel_about(intake.id)
     return intake
-
-
-def phone_to_ask(world: World, intake: IntakeRequest) -> str | None:
-    """Where to write for what is missing: the patient's phone, or the first one of a contact."""
-    return next(_phones(world, intake), None)
 
 
 def _refuse_closed(intake: IntakeRequest, what: str) -> None:
@@ -145,31 +147,26 @@ def _identified(world: World, data: Data) -> str | None:
     return patients.save(world, details).id if "phone" in details or "dni" in details else None
 
 
-def _record(world: World, intake: IntakeRequest) -> Patient | None:
-    return world.patients.get(intake.patient) if intake.patient else None
-
-
-def _phones(world: World, intake: IntakeRequest) -> Iterator[str]:
-    patient = _record(world, intake)
-    if patient is not None and patient.phone:
-        yield patient.phone
-    if phone := intake.data.get("patient", {}).get("phone"):
-        yield phone
-    yield from (contact["phone"] for contact in intake.data.get("contacts", ()) if contact.get("phone"))
-
-
 def _assess(world: World, intake: IntakeRequest) -> None:
-    """See what an open request is missing; one that lacks nothing is ready."""
+    """See what an open request is missing; one that lacks nothing is ready, of another the service may ask."""
     if intake.status not in ("new", "validating"):
         return
+    if _becomes_ready(world, intake):
+        world.scheduler.cancel_about(intake.id)
+        _publish(world, "intake.ready", intake)
+    else:
+        questions.ask_if_possible(world, intake)
+
+
+def _becomes_ready(world: World, intake: IntakeRequest) -> bool:
+    """Write down what an open request is missing, and whether it is ready with that."""
     missing = [name for name in world.organization.intake_required if not _has(world, intake, name)]
     now = world.now()
     if missing != intake.missing:
         world.intake_requests.update(intake, missing=missing, updated_at=now)
     if not missing:
         world.intake_requests.update(intake, status="ready", ready_at=now, updated_at=now)
-        world.scheduler.cancel_about(intake.id)
-        _publish(world, "intake.ready", intake)
+    return not missing
 
 
 _IN_THE_RECORD = {"fullName": "full_name", "dni": "dni"}
@@ -178,9 +175,9 @@ _IN_THE_RECORD = {"fullName": "full_name", "dni": "dni"}
 def _has(world: World, intake: IntakeRequest, name: str) -> bool:
     """Whether the request has this datum, in its own data or in the record of its patient."""
     if name == "phone":
-        return phone_to_ask(world, intake) is not None
+        return questions.phone_to_ask(world, intake) is not None
     if name in _IN_THE_RECORD:
-        patient = _record(world, intake)
+        patient = record_of(world, intake)
         in_record = patient is not None and getattr(patient, _IN_THE_RECORD[name]) is not None
         return in_record or bool(intake.data.get("patient", {}).get(name))
     value: Any = intake.data
@@ -190,4 +187,4 @@ def _has(world: World, intake: IntakeRequest, name: str) -> bool:
 
 
 def _publish(world: World, type: str, intake: IntakeRequest) -> None:
-    world.publish(Fact(type=type, name="intakeRequest", about=intake, patient=_record(world, intake)))
+    world.publish(Fact(type=type, name="intakeRequest", about=intake, patient=record_of(world, intake)))

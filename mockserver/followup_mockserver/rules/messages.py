@@ -5,9 +5,8 @@ from zoneinfo import ZoneInfo
 
 from followup import Appointment, IntakeRequest, Patient, Visit
 from followup_mockserver.facts import Fact
-from followup_mockserver.jobs import AskForMissingData, SendPostVisitMessage
+from followup_mockserver.jobs import SendPostVisitMessage
 from followup_mockserver.records import Message
-from followup_mockserver.rules.intake_requests import phone_to_ask
 from followup_mockserver.world import World
 
 TEXTS = {
@@ -61,12 +60,10 @@ SENT = "sent"
 
 
 def on_fact(world: World, fact: Fact) -> None:
-    """Plan the message that follows from a visit or an intake request."""
+    """Plan the message that follows from a visit."""
     if fact.type == "visit.completed":
         at = fact.about.visited_at + timedelta(hours=world.organization.post_visit_hours)
         world.scheduler.schedule(max(at, world.now()), SendPostVisitMessage(about=fact.about.id))
-    elif fact.type == "intake.created" and world.organization.intake_messages:
-        world.scheduler.schedule(world.now(), AskForMissingData(about=fact.about.id))
 
 
 def send_reminder(world: World, appointment: Appointment) -> str:
@@ -94,26 +91,11 @@ def send_post_visit(world: World, job: SendPostVisitMessage) -> str:
     return _send_to_patient(world, visit, kind="post_visit", text=_text(world, _patient(world, visit), "post_visit"))
 
 
-def ask_for_missing(world: World, job: AskForMissingData) -> str:
-    """Ask for what an intake request is missing; it is ``validating`` from then on."""
-    intake = world.intake_requests.get(job.about)
-    assert intake is not None  # intake requests are never removed
-    if intake.status != "new" or not intake.missing:
-        return "not sent: nothing is missing"
-    patient = world.patients.get(intake.patient) if intake.patient else None
-    if patient is not None and patient.opted_out:
-        return OPTED_OUT
-    phone = phone_to_ask(world, intake)
-    if phone is None:
-        return NO_PHONE
-    owner = world.patients.find("phone", phone)
-    if owner is not None and owner.opted_out:
-        return OPTED_OUT
+def send_question(world: World, intake: IntakeRequest, patient: Patient | None, phone: str) -> str:
+    """Ask for what an intake request is missing."""
     texts = _texts(world)
     missing = ", ".join(texts.get(name, name) for name in intake.missing)
-    text = _text(world, patient, "intake", missing=missing)
-    world.intake_requests.update(intake, status="validating", updated_at=world.now())
-    return _write(world, patient, phone, "intake", text, intake)
+    return _write(world, patient, phone, "intake", _text(world, patient, "intake", missing=missing), intake)
 
 
 def _send_to_patient(world: World, about: Appointment | Visit, *, kind: str, text: str) -> str:

@@ -20,8 +20,8 @@ BY_EXTERNAL_ID: FoundBy = ("external_id",)
 IN_EVENTS: FoundBy = ("phone", "dni", "external_id")
 """How the patient of an inbound event is found (specification, section 6.1)."""
 
-AHEAD = ("confirmed", "pending", "rescheduled")
-"""Statuses of an appointment that is still to come."""
+MARKED = "patient.marked"
+"""What happened when a mark of the service's own changed: nothing that a webhook would carry."""
 
 
 def create(world: World, **details: Any) -> Patient:
@@ -102,19 +102,12 @@ def overwrite(world: World, patient: Patient, details: PatientInput) -> None:
     _change(world, patient, {name: value for name, value in details.items() if name != "phone" or not keep_phone})
 
 
-def refresh_stage(world: World, patient: Patient) -> None:
-    """Where the patient stands, from the appointments ahead and the visits that were."""
-    now = world.now()
-    ahead = any(
-        appointment.status in AHEAD and appointment.start_at > now
-        for appointment in world.appointments.find_all("patient", patient.id)
-    )
-    if ahead:
-        stage = "scheduled"
-    else:
-        stage = "periodic_follow_up" if world.visits.count("patient", patient.id) else "pending_follow_up"
-    if stage != patient.stage:
-        world.patients.update(patient, stage=stage, updated_at=now)
+def mark(world: World, patient: Patient, **marks: Any) -> Patient:
+    """Set what the service notes of a patient by itself: the stage, and whether they want messages."""
+    if any(getattr(patient, name) != value for name, value in marks.items()):
+        world.patients.update(patient, **marks, updated_at=world.now())
+        world.publish(Fact(type=MARKED, name="patient", about=patient, patient=patient))
+    return patient
 
 
 def _change(world: World, patient: Patient, changes: Any) -> None:

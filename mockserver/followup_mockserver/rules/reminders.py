@@ -6,7 +6,7 @@ from followup import Appointment
 from followup_mockserver.facts import Fact
 from followup_mockserver.jobs import SendReminder
 from followup_mockserver.rules import messages
-from followup_mockserver.rules.patients import AHEAD
+from followup_mockserver.rules.stages import AHEAD
 from followup_mockserver.world import World
 
 
@@ -15,9 +15,9 @@ def on_fact(world: World, fact: Fact) -> None:
     if fact.type in ("appointment.created", "appointment.rescheduled"):
         _schedule(world, fact.about)
     elif fact.type == "appointment.cancelled":
-        world.scheduler.cancel_about(fact.about.id)
+        _remove(world, fact.about.id)
     elif fact.type == "visit.completed" and fact.about.appointment is not None:
-        world.scheduler.cancel_about(fact.about.appointment)
+        _remove(world, fact.about.appointment)
 
 
 def send(world: World, job: SendReminder) -> str:
@@ -29,9 +29,13 @@ def send(world: World, job: SendReminder) -> str:
 
 
 def _schedule(world: World, appointment: Appointment) -> None:
-    world.scheduler.cancel_about(appointment.id)
+    _remove(world, appointment.id)
     now = world.now()
     for hours in world.organization.reminder_hours:
         at = appointment.start_at - timedelta(hours=hours)
         if at >= now:
-            world.scheduler.schedule(at, SendReminder(about=appointment.id, hours_before=hours))
+            world.scheduler.schedule(at, SendReminder(about=appointment.id))
+
+
+def _remove(world: World, appointment: str) -> None:
+    world.scheduler.cancel_about(appointment, SendReminder.kind)

@@ -8,9 +8,10 @@ from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
 from followup_mockserver.errors import missing
 from followup_mockserver.facts import Fact
+from followup_mockserver.rules import stages
 from followup_mockserver.rules.appointments import complete
 from followup_mockserver.rules.paging import Listed, page
-from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, refresh_stage
+from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference, doctor_id
 from followup_mockserver.world import World
 
@@ -51,7 +52,7 @@ def create(
     world.visits.add(visit)
     if came_from:
         complete(world, came_from)
-    refresh_stage(world, visitor)
+    stages.refresh(world, visitor)
     world.publish(Fact(type="visit.completed", name="visit", about=visit, patient=visitor))
     return visit
 

@@ -137,7 +137,7 @@ class IntakeRequests(Resource[Mode], group="intake_requests"):
         starting_after: IntakeRequestId | NotGiven = NOT_GIVEN,
         ending_before: IntakeRequestId | NotGiven = NOT_GIVEN,
         status: IntakeStatus | NotGiven = NOT_GIVEN,
-        patient: PatientId | NotGiven = NOT_GIVEN,
+        patient: str | NotGiven = NOT_GIVEN,
     ) -> Page[IntakeRequest]:
         """List intake requests, newest first (specification, section 4, Intake requests).
 
@@ -146,6 +146,6 @@ class IntakeRequests(Resource[Mode], group="intake_requests"):
             starting_after: id of the last object of the previous page; returns the following.
             ending_before: id of the first object of the current page; returns the preceding.
             status: only requests with this status.
-            patient: only requests for this patient.
+            patient: only requests for the patient with this id; another string matches nothing.
         """
         ...
