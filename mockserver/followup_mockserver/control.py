@@ -53,7 +53,7 @@ from followup_mockserver.rules import (
 )
 from followup_mockserver.rules.messages import TEXTS
 from followup_mockserver.rules.phones import is_country
-from followup_mockserver.shapes import is_webhook_target
+from followup_mockserver.webhook_urls import is_webhook_target
 from followup_mockserver.world import World
 from followup_mockserver.worlds import Worlds
 

@@ -16,7 +16,7 @@ from followup import AsyncFollowUp, FollowUp
 from followup_mockserver.errors import ServiceError
 from followup_mockserver.options import MockOptions
 from followup_mockserver.service import Mock, checked_options
-from followup_mockserver.wire.api import DROPPED
+from followup_mockserver.transport import DROPPED
 from followup_mockserver.wire.guard import Guard
 
 THREADS = 64

@@ -12,8 +12,8 @@ from followup_mockserver.engine import Engine
 from followup_mockserver.errors import ServiceError
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.rules import deliveries, intake_requests, messages, reminders, stages
-from followup_mockserver.shapes import is_webhook_target
 from followup_mockserver.transport import InProcessTransport
+from followup_mockserver.webhook_urls import is_webhook_target
 from followup_mockserver.wire.app import create_app
 from followup_mockserver.wire.guard import Guard
 from followup_mockserver.worlds import DEFAULT_KEY, Worlds
@@ -87,7 +87,9 @@ def checked_options(given: MockOptions) -> Options:
     if options.idempotency_hours <= 0:
         raise ValueError("idempotency_hours must be more than 0")
     if options.forward_to is not None and not is_webhook_target(options.forward_to):
-        raise ValueError("forward_to must be an https URL, or an http URL of this machine")
+        raise ValueError(
+            "forward_to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000"
+        )
     return options
 
 

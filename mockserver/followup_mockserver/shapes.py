@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from types import NoneType
 from typing import Any, Literal, NotRequired, Required, TypeVar, get_args, get_origin, is_typeddict
-from urllib.parse import urlsplit
 
 import attrs
 import jsonschema_rs
@@ -18,6 +17,7 @@ from followup.models import ABSENT_IF_NONE, Model
 from followup.operation import NotGiven
 from followup.wire import annotations_of, bare, camel, is_union, wire_fields, without_none
 from followup_mockserver.errors import ServiceError, invalid
+from followup_mockserver.webhook_urls import expected_url, is_https_url, is_webhook_target
 
 T = TypeVar("T")
 Schema = dict[str, Any]
@@ -56,30 +56,6 @@ def _is_date(text: str) -> bool:
     try:
         # Also refuses the year 0, which ISO 8601 has and Python's calendar has not.
         return _DATE.fullmatch(text) is not None and bool(date.fromisoformat(text))
-    except ValueError:
-        return False
-
-
-def is_loopback_http_url(text: str) -> bool:
-    """Whether it is an http URL of this machine."""
-    host = urlsplit(text).hostname if _is_url(text, "http") else None
-    return host is not None and (host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None)
-
-
-def is_webhook_target(text: str) -> bool:
-    """Whether webhooks can be sent there: an https URL, or an http URL of this machine."""
-    return _is_url(text, "https") or is_loopback_http_url(text)
-
-
-def _is_url(text: str, scheme: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return (
-            parts.scheme == scheme
-            and bool(parts.hostname)
-            and parts.port != 0
-            and not re.search(r"[\s\x00-\x1f\x7f]", text)
-        )
     except ValueError:
         return False
 
@@ -276,12 +252,12 @@ class Validator:
     Args:
         schema: a JSON Schema of this module.
         refuse_unknown: whether fields that the schema does not know are errors.
-        allow_http_webhooks: whether http URLs of this machine will do where https is needed.
+        allow_http_webhooks: whether http URLs of loopback addresses will do where https is needed.
     """
 
     def __init__(self, schema: Schema, *, refuse_unknown: bool = True, allow_http_webhooks: bool = False) -> None:
         def is_webhook_url(text: str) -> bool:
-            return _is_url(text, "https") or (allow_http_webhooks and is_loopback_http_url(text))
+            return is_webhook_target(text) if allow_http_webhooks else is_https_url(text)
 
         self._validator = jsonschema_rs.Draft202012Validator(
             schema if refuse_unknown else _open(schema),
@@ -321,6 +297,8 @@ def _explained(error: Any) -> ServiceError:
             return invalid(UNKNOWN, "There is no such field; check its spelling.", dotted([*path, kind.unexpected[0]]))
         case "anyOf":
             return _explained_arm(error)
+        case "format" if kind.format == HTTPS_URL:
+            return invalid("parameter_invalid", f"This must be {expected_url(error.instance)}.", dotted(path))
     return invalid("parameter_invalid", f"This must be {_expected(kind)}.", dotted(path) or None)
 
 

@@ -10,9 +10,15 @@ from urllib.parse import unquote
 
 import httpx
 
-from followup_mockserver.wire.api import ConnectionDropped
-
 WSGIApp = Callable[[dict[str, Any], Any], Iterable[bytes]]
+
+
+class ConnectionDropped(Exception):
+    """A fault drops the connection here."""
+
+
+DROPPED = "followup_mockserver.connection_dropped"
+"""Key of the WSGI environment: the exception that the server understands as a dropped connection."""
 
 
 class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):

@@ -10,17 +10,10 @@ from followup_mockserver.gateway.exchange import Answer, RawRequest
 from followup_mockserver.gateway.parsing import MAX_BODY_BYTES
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.operations import OPERATIONS, Operation
+from followup_mockserver.transport import DROPPED, ConnectionDropped
 
 PREFIXES = ("", "/api")
 """What the paths of the operations are served under."""
-
-
-class ConnectionDropped(Exception):
-    """A fault drops the connection here."""
-
-
-DROPPED = "followup_mockserver.connection_dropped"
-"""Key of the WSGI environment: the exception that the server understands as a dropped connection."""
 
 
 class BrokenResponse(Response):

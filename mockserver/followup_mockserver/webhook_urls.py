@@ -1,0 +1,107 @@
+"""URLs that webhooks may be sent to: https, or http to a loopback address (specification, section 8).
+
+The sender connects to exactly what is parsed here. Two parsers that disagree about the host of one text are how a
+webhook leaves for a host that nobody checked, so whatever they could disagree about is rejected.
+"""
+
+import ipaddress
+import re
+
+import attrs
+
+_DEFAULT_PORTS = {"https": 443, "http": 80}
+_LAST_PORT = 65_535
+
+_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_\-]{0,61}[A-Za-z0-9_])?"
+_CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})"
+_URL = re.compile(
+    r"(?P<scheme>https?)://"
+    rf"(?P<host>\[[0-9A-Fa-f:.]+\]|{_LABEL}(?:\.{_LABEL})*\.?)"
+    r"(?::(?P<port>[0-9]{0,5}))?"
+    rf"(?P<target>(?:[/?]{_CHARACTER}*)?)"
+    rf"(?:\#{_CHARACTER}*)?",
+    re.IGNORECASE,
+)
+"""RFC 3986, without user names, percent signs in hosts, and address zones: no webhook needs them."""
+
+
+@attrs.frozen
+class WebhookUrl:
+    """A URL that webhooks may be sent to.
+
+    Attributes:
+        scheme: ``https`` or ``http``.
+        host: a name or an address in lower case, without the brackets of an IPv6 address.
+        target: path and query, as the request line has them.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+
+    @property
+    def authority(self) -> str:
+        """Host and port as the header ``Host`` has them; a default port is omitted."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        """Who receives: URLs of one origin are one receiver."""
+        return f"{self.scheme}://{self.authority}"
+
+
+def parse_webhook_url(text: str) -> WebhookUrl:
+    """The parts of a URL that webhooks may be sent to.
+
+    Raises:
+        ValueError: it is neither an https URL nor an http URL of a loopback address.
+    """
+    match = _URL.fullmatch(text)
+    if match is None:
+        raise ValueError("not an http or https URL")
+    scheme, host, target = match["scheme"].lower(), match["host"].lower(), match["target"]
+    port = int(match["port"] or _DEFAULT_PORTS[scheme])
+    if not 0 < port <= _LAST_PORT:
+        raise ValueError("not a port")
+    if host.startswith("["):
+        host = str(ipaddress.IPv6Address(host[1:-1]))
+    if scheme == "http" and host != "localhost" and not is_loopback_address(host):
+        raise ValueError("http is for loopback addresses")
+    return WebhookUrl(scheme, host, port, target if target.startswith("/") else f"/{target}")
+
+
+def is_https_url(text: str) -> bool:
+    """Whether it is an https URL."""
+    url = _parsed(text)
+    return url is not None and url.scheme == "https"
+
+
+def is_webhook_target(text: str) -> bool:
+    """Whether webhooks can be sent there: an https URL, or an http URL of a loopback address."""
+    return _parsed(text) is not None
+
+
+def is_loopback_address(host: str) -> bool:
+    """Whether it is an address, not a name, that only this machine can reach."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def expected_url(text: str) -> str:
+    """What a rejected webhook URL should have been, and how to have it accepted if that is possible."""
+    if is_webhook_target(text):
+        return "an https URL; serve --allow-http-webhooks (allow_http_webhooks=True) also takes http to this machine"
+    return "an https URL"
+
+
+def _parsed(text: str) -> WebhookUrl | None:
+    try:
+        return parse_webhook_url(text)
+    except ValueError:
+        return None
