@@ -9,7 +9,7 @@ KEY_PATTERN = "^[ -~]{1,255}$"
 """What a key looks like: 1 to 255 printable ASCII characters."""
 
 MOST_RECORDS = 100_000
-"""The oldest are forgotten beyond this many, so that a long run of the mock stays bounded."""
+"""The oldest that have a response are forgotten beyond this many, so that a long run of the mock stays bounded."""
 
 
 @attrs.define
@@ -17,11 +17,13 @@ class IdempotencyRecord:
     """A key in use.
 
     Attributes:
+        key: the idempotency key.
         fingerprint: method, path and body of the request.
         answer: the bytes of the answer, None while the request is in progress.
         at: when the key was first used, on the mock's clock.
     """
 
+    key: str
     fingerprint: bytes
     at: datetime
     answer: bytes | None = None
@@ -48,22 +50,28 @@ class IdempotencyRecords:
         record = self._records.get(key)
         return None if record is None or self._is_over(record, now) else record
 
-    def begin(self, key: str, fingerprint: bytes, now: datetime) -> None:
-        """The key is in use from now on."""
-        self._records[key] = IdempotencyRecord(fingerprint, now)
+    def begin(self, key: str, fingerprint: bytes, now: datetime) -> IdempotencyRecord:
+        """Put the key in use; the request that did so keeps the record, to finish or release it."""
+        record = self._records[key] = IdempotencyRecord(key, fingerprint, now)
         self._records.move_to_end(key)
         if len(self._records) > MOST_RECORDS:
-            self._records.popitem(last=False)
+            self._forget_oldest()
+        return record
 
-    def finish(self, key: str, answer: bytes) -> None:
-        """What the request was answered, and every repetition will be."""
-        record = self._records.get(key)
-        if record is not None:
-            record.answer = answer
+    def finish(self, record: IdempotencyRecord, answer: bytes) -> None:
+        """Keep the response to the request, for every repetition of it."""
+        record.answer = answer
 
-    def release(self, key: str) -> None:
-        """The request failed: the key is free again."""
-        self._records.pop(key, None)
+    def release(self, record: IdempotencyRecord) -> None:
+        """Free the key of a request that failed, unless another request has it by now."""
+        if self._records.get(record.key) is record:
+            del self._records[record.key]
+
+    def _forget_oldest(self) -> None:
+        # A request in progress keeps its record, however many keys came after it: else it would be done twice.
+        oldest = next((key for key, record in self._records.items() if record.answer is not None), None)
+        if oldest is not None:
+            del self._records[oldest]
 
     def _is_over(self, record: IdempotencyRecord, now: datetime) -> bool:
         # A request in progress keeps its key however far the clock is moved meanwhile: else it would be done twice.

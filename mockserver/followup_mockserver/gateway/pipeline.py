@@ -19,7 +19,7 @@ from followup_mockserver.faults import Fault
 from followup_mockserver.gateway import auth
 from followup_mockserver.gateway.exchange import Answer, RawRequest
 from followup_mockserver.gateway.parsing import Parser
-from followup_mockserver.idempotency import KEY_PATTERN
+from followup_mockserver.idempotency import KEY_PATTERN, IdempotencyRecord
 from followup_mockserver.journal import LONGEST_BODY, REQUEST_ID_PREFIX, CallDetails, JournalEntry
 from followup_mockserver.organization import KeyRecord
 from followup_mockserver.world import World
@@ -48,7 +48,7 @@ class Exchange:
     key_value: str | None
     key: KeyRecord | None = None
     fault: Fault | None = None
-    idempotency_key: str | None = None
+    idempotency: IdempotencyRecord | None = None
     """Set while this request is the one that holds the key."""
     answer: Answer | None = None
 
@@ -165,8 +165,7 @@ def claim_idempotency_key(exchange: Exchange) -> None:
         now = world.now()
         record = world.idempotency.find(key, now)
         if record is None:
-            world.idempotency.begin(key, fingerprint, now)
-            exchange.idempotency_key = key
+            exchange.idempotency = world.idempotency.begin(key, fingerprint, now)
         elif record.fingerprint != fingerprint:
             raise ServiceError(
                 400,
@@ -207,9 +206,9 @@ def do_the_work(exchange: Exchange) -> None:
             arguments["key"] = exchange.key
         result = operation.row.rule(world, *found, **arguments)
         body = _json_bytes(_encoded(exchange, result))
-        if exchange.idempotency_key is not None:
-            world.idempotency.finish(exchange.idempotency_key, body)
-            exchange.idempotency_key = None
+        if exchange.idempotency is not None:
+            world.idempotency.finish(exchange.idempotency, body)
+            exchange.idempotency = None
         world.notify()
     exchange.answer = Answer(status=200, body=body)
 
@@ -265,9 +264,9 @@ def _sign_off(exchange: Exchange, answer: Answer) -> None:
 
 
 def _release_key(exchange: Exchange) -> None:
-    if exchange.idempotency_key is not None:
+    if exchange.idempotency is not None:
         with exchange.world.lock:
-            exchange.world.idempotency.release(exchange.idempotency_key)
+            exchange.world.idempotency.release(exchange.idempotency)
 
 
 def _suffer(fault: Fault) -> None:
