@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", httpx.Client, httpx.AsyncClient)
 
 _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=100)
-
-
-class ClosedError(ConfigurationError):
-    """The client was closed before this call."""
-
-    def __init__(self) -> None:
-        super().__init__("this client has been closed; make a new one")
+_CLOSED = "this client has been closed; make a new one"
 
 
 class _Connections(Generic[C]):
@@ -56,7 +50,7 @@ class Connections(_Connections[httpx.Client]):
     def client(self) -> httpx.Client:
         """The httpx client of this process."""
         if self._closed:
-            raise ClosedError
+            raise ConfigurationError(_CLOSED)
         if self._own is not None:
             return self._own
         pool = self._pool
@@ -88,7 +82,7 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
     def client(self) -> httpx.AsyncClient:
         """The httpx client of the running event loop."""
         if self._closed:
-            raise ClosedError
+            raise ConfigurationError(_CLOSED)
         if self._own is not None:
             return self._own
         loop = _running_loop()

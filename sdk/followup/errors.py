@@ -1,12 +1,12 @@
-"""The error tree, and how an answer of the service becomes one of its errors (specification, section 7).
+"""The error tree, and how a response of the service becomes one of its errors (specification, section 7).
 
 ::
 
     FollowUpError
     ├── ConfigurationError            no key, no base URL, or one that cannot be used (also a ValueError)
-    ├── APIConnectionError            no answer arrived
+    ├── APIConnectionError            no response arrived
     │   └── APITimeoutError           ... in time
-    ├── APIStatusError                an answer that is not a success
+    ├── APIStatusError                a response that is not a success
     │   ├── InvalidRequestError       400
     │   ├── IdempotencyError          400, type idempotency_error
     │   ├── EventBatchError           400 or 500 of events.create (in resources/events.py, beside its results)
@@ -22,13 +22,14 @@
 """
 
 import math
-import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 import httpx
+
+from followup.redaction import redacted
 
 WasSent = Literal["no", "maybe", "yes"]
 
@@ -36,8 +37,31 @@ WasSent = Literal["no", "maybe", "yes"]
 class FollowUpError(Exception):
     """Base of every error that this package raises on purpose.
 
-    All of them pickle and hold plain data: never an API key, a request body or an open response.
+    All of them pickle and hold plain data: never an API key, a request body or an open response. The attributes say
+    what a caller needs to resume a call safely; an error that is not about a call has their defaults.
+
+    Attributes:
+        operation: name of the operation, such as ``patients.create``; empty where no call was made.
+        idempotency_key: the key that every attempt carried; send it again to be sure that nothing is done twice.
+            None for operations that take none.
+        attempts: how many times the request was tried.
+        was_sent: ``"no"``: it never left this machine; ``"yes"``: the service responded; ``"maybe"``: neither is known.
     """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        operation: str = "",
+        idempotency_key: str | None = None,
+        attempts: int = 0,
+        was_sent: WasSent = "no",
+    ) -> None:
+        super().__init__(message)
+        self.operation = operation
+        self.idempotency_key = idempotency_key
+        self.attempts = attempts
+        self.was_sent: WasSent = was_sent
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -76,48 +100,22 @@ class WebhookSignatureError(FollowUpError):
         self.reason = reason
 
 
-class CallError(FollowUpError):
-    """Base of the errors of a call: what a caller needs to resume it safely.
-
-    Attributes:
-        operation: name of the operation, such as ``patients.create``.
-        idempotency_key: the key that every attempt carried; send it again to be sure that nothing is done twice.
-            None for operations that take none.
-        attempts: how many times the request was tried.
-        was_sent: ``"no"``: it never left this machine; ``"yes"``: the service answered; ``"maybe"``: neither is known.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        operation: str = "",
-        idempotency_key: str | None = None,
-        attempts: int = 0,
-        was_sent: WasSent = "no",
-    ) -> None:
-        super().__init__(message)
-        self.operation = operation
-        self.idempotency_key = idempotency_key
-        self.attempts = attempts
-        self.was_sent: WasSent = was_sent
-
-
-class APIConnectionError(CallError):
-    """No answer arrived: the service could not be reached, or the connection broke."""
+class APIConnectionError(FollowUpError):
+    """No response arrived: the service could not be reached, or the connection broke."""
 
 
 class APITimeoutError(APIConnectionError):
-    """No answer arrived within ``timeout``, or the whole call was not done within ``deadline``."""
+    """No response arrived within ``timeout``, or the whole call was not done within ``deadline``."""
 
 
-class ResponseDecodeError(CallError):
-    """A 2xx answer that is not what the contract says: HTML, truncated JSON, a missing or wrong field.
+class ResponseDecodeError(FollowUpError):
+    """A 2xx response that is not what the contract says.
 
-    The request was carried out; the text names what was found, and never shows the body.
+    It is HTML or truncated JSON, lacks a field, has a wrong one, or is about another object than the one that was
+    asked for. The request was carried out; the text names what was found, and never shows the body.
 
     Attributes:
-        status_code: HTTP status of the answer.
+        status_code: HTTP status of the response.
         request_id: the service's id of the request, to quote to its support.
     """
 
@@ -127,25 +125,26 @@ class ResponseDecodeError(CallError):
         self.request_id = request_id
 
 
-class PaginationError(CallError):
+class PaginationError(FollowUpError):
     """The service's pages lead nowhere: a cursor that does not move, or a page without items that promises more."""
 
 
-class APIStatusError(CallError):
-    """The service answered with an error (specification, section 7).
+class APIStatusError(FollowUpError):
+    """The service responded with an error (specification, section 7).
 
-    The text shows the service's message without the values that were sent and without what looks like personal
-    data; ``message`` has it as it came.
+    The text shows what the service says, redacted: without the values that were sent, without what looks like
+    personal data, and cut where it is long. The attributes have it as it came.
 
     Attributes:
         status_code: HTTP status.
-        type: error type, such as ``invalid_request_error``; None where the answer names none.
-        code: stable error code, such as ``resource_missing``; None where the answer names none.
-        message: the service's explanation; None where the answer has none.
-        param: path of the field concerned, such as ``patient.phone``; None where the answer names none.
+        type: error type, such as ``invalid_request_error``; None where the response names none.
+        code: stable error code, such as ``resource_missing``; None where the response names none.
+        message: the service's explanation; the status and its standard phrase, such as ``502 Bad Gateway``, where the
+            response has none.
+        param: path of the field concerned, such as ``patient.phone``; None where the response names none.
         request_id: the service's id of the request, to quote to its support.
-        headers: headers of the answer; their case does not matter.
-        body: the decoded JSON body, or None where it was no JSON.
+        headers: headers of the response; their case does not matter.
+        body: the decoded JSON body, or the first 10,000 characters of a body that is not JSON.
         retry_after: seconds the service asked to wait before the next request; None where it did not ask.
     """
 
@@ -164,31 +163,37 @@ class APIStatusError(CallError):
         self.status_code = status_code
         self.headers = httpx.Headers(headers)
         self.body = body
-        self.type, self.code, self.message, self.param = _error_fields(body)
+        self.type, self.code, message, self.param = _error_fields(body)
+        self.message = message or f"{status_code} {httpx.codes.get_reason_phrase(status_code)}".rstrip()
         self.request_id = self.headers.get("request-id")
         self.retry_after = parse_retry_after(self.headers.get("retry-after"))
         super().__init__(
-            self._text(operation, attempts, sent_values),
+            self._text(message, operation, attempts, [*set(sent_values)]),
             operation=operation,
             idempotency_key=idempotency_key,
             attempts=attempts,
             was_sent=was_sent,
         )
 
-    def _text(self, operation: str, attempts: int, sent_values: Iterable[str]) -> str:
-        parts = [str(self.status_code)]
-        parts += [name for name in (self.type, self.code and f"({self.code})") if name]
+    def _text(self, message: str | None, operation: str, attempts: int, sent: Sequence[str]) -> str:
+        parts = [str(self.status_code) if message else self.message]
+        parts += [redacted(name, sent, max_length=100) for name in (self.type, self.code and f"({self.code})") if name]
         text = " ".join(parts)
-        if self.message:
-            text += f": {masked(self.message, sent_values)}"
+        if message:
+            text += f": {redacted(message, sent)}"
+        text += self._details(sent)
         if self.param:
-            text += f" [param {masked(self.param, sent_values)}]"
+            text += f" [param {redacted(self.param, sent, max_length=200)}]"
         context = [operation] if operation else []
         if self.request_id:
-            context.append(f"request {self.request_id}")
+            context.append(f"request {redacted(self.request_id, sent, max_length=100)}")
         if attempts > 1:
             context.append(f"{attempts} attempts")
         return f"{text} [{', '.join(context)}]" if context else text
+
+    def _details(self, _: Sequence[str]) -> str:
+        """What the text of a subclass says after the message, redacted."""
+        return ""
 
 
 class InvalidRequestError(APIStatusError):
@@ -234,7 +239,7 @@ _BY_STATUS: dict[int, type[APIStatusError]] = {
 
 
 def status_error_class(status_code: int, body: Any) -> type[APIStatusError]:
-    """The class of the tree that stands for an answer with this status and decoded body."""
+    """Return the class of the tree for a response with this status and decoded body."""
     if status_code == 400 and _error_fields(body)[0] == "idempotency_error":
         return IdempotencyError
     if status_code >= 500:
@@ -256,27 +261,15 @@ def parse_retry_after(value: str | None) -> float | None:
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-_EMAIL = re.compile(r"[^\s@<>\"']+@[^\s@<>\"']+")
-_SHORTEST_TELLING = 3
-_LONG_NUMBER = re.compile(r"\+?\d(?:[ .()/-]?\d){5,}")
-
-
-def masked(text: str, sent_values: Iterable[str] = ()) -> str:
-    """The text without the values that were sent, and without what looks like an e-mail address or a long number."""
-    for value in sorted(sent_values, key=len, reverse=True):
-        if len(value) >= _SHORTEST_TELLING:
-            text = text.replace(value, "…")
-    return _LONG_NUMBER.sub("…", _EMAIL.sub("…", text))
-
-
 def _error_fields(body: Any) -> tuple[str | None, str | None, str | None, str | None]:
     """Type, code, message and param of an error body: what is inside ``error`` is not part of the contract."""
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, str):
-        return None, None, error, None
+        return None, None, error.strip() or None, None
     if not isinstance(error, dict):
         return None, None, None, None
     kind, code, message, param = (
-        value if isinstance(value := error.get(name), str) else None for name in ("type", "code", "message", "param")
+        value if isinstance(value := error.get(name), str) and value.strip() else None
+        for name in ("type", "code", "message", "param")
     )
     return kind, code, message, param

@@ -20,13 +20,14 @@ from followup.errors import (
     APIConnectionError,
     APIStatusError,
     APITimeoutError,
-    CallError,
+    FollowUpError,
     ResponseDecodeError,
     WasSent,
     parse_retry_after,
     status_error_class,
 )
 from followup.models import ResponseInfo, Result
+from followup.redaction import redacted
 from followup.wire import WireError
 
 R = TypeVar("R", bound=Result)
@@ -35,6 +36,9 @@ FIRST_BACKOFF = 0.5
 LONGEST_BACKOFF = 8.0
 LONGEST_RETRY_AFTER = 60.0
 """Seconds. A service that asks for more is not waited for: the caller gets the error, and ``retry_after`` with it."""
+
+LONGEST_ERROR_TEXT = 10_000
+"""Characters that an error keeps of a body that is not JSON."""
 
 RETRIED_STATUSES = frozenset({408, 409, 429})
 
@@ -196,7 +200,8 @@ def _log_attempt(call: Call[Any], attempt: int, outcome: httpx.Response | Failur
     if not logger.isEnabledFor(logging.INFO):
         return
     if isinstance(outcome, httpx.Response):
-        status, request_id = str(outcome.status_code), outcome.headers.get("request-id", "-")
+        status = str(outcome.status_code)
+        request_id = redacted(outcome.headers.get("request-id", "-"), max_length=100)
     else:
         status, request_id = type(outcome).__name__, "-"
     logger.info(
@@ -217,7 +222,7 @@ def _result(call: Call[R], response: httpx.Response, attempt: int) -> R:
     except WireError as error:
         problem = f"{error.path or 'the body'} {error.problem}"
     except (ValueError, RecursionError):
-        kind = response.headers.get("content-type", "no content type")
+        kind = redacted(response.headers.get("content-type", "no content type"), max_length=100)
         problem = f"{len(response.content)} bytes of {kind} that are not JSON"
     else:
         return _with_response(result, response)
@@ -244,7 +249,7 @@ def _with_response(result: R, response: httpx.Response) -> R:
 
 def _error(
     call: Call[Any], options: Options, outcome: httpx.Response | Failure, attempts: int, was_sent: WasSent
-) -> CallError:
+) -> FollowUpError:
     if isinstance(outcome, httpx.Response):
         return _status_error(call, options, outcome, attempts)
     kind: type[APIConnectionError] = APITimeoutError
@@ -270,10 +275,7 @@ def _why(failure: httpx.RequestError) -> str:
 
 
 def _status_error(call: Call[Any], options: Options, response: httpx.Response, attempts: int) -> APIStatusError:
-    try:
-        body = json.loads(response.content)
-    except (ValueError, RecursionError):
-        body = None
+    body = _error_body(response.content)
     kind = status_error_class(response.status_code, body)
     if call.batch_error is not None and isinstance(body, dict) and "results" in body:
         kind = call.batch_error
@@ -289,18 +291,25 @@ def _status_error(call: Call[Any], options: Options, response: httpx.Response, a
     )
 
 
+def _error_body(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        # No character takes more than four bytes.
+        return content[: 4 * LONGEST_ERROR_TEXT].decode(errors="replace")[:LONGEST_ERROR_TEXT]
+
+
 def _strings_sent(call: Call[Any]) -> Iterator[str]:
+    """The values that the request carried, as a service may quote them."""
     yield from (value for _, value in httpx.QueryParams(call.query).multi_items())
-    if call.content is not None:
-        yield from _strings_in(json.loads(call.content))
-
-
-def _strings_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _strings_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings_in(item)
+    left = [json.loads(call.content)] if call.content is not None else []
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield str(value)
+        elif isinstance(value, dict):
+            left.extend(value.values())
+        elif isinstance(value, list):
+            left.extend(value)

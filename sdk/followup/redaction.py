@@ -20,6 +20,9 @@ _SHORTEST_HIDDEN = 3
 _VALUE_HEAD = 64
 """A longer value is recognized by so many of its first characters, since a service may quote the beginning alone."""
 
+_LONGEST_WORD = 7
+"""A value that is one word of up to so many letters is not looked for inside of others, ``api`` in ``api_error``."""
+
 _CONTROLS = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1, which terminals obey
     "\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # change or hide their neighbours
@@ -85,10 +88,13 @@ def _sent(window: str, values: Iterable[str]) -> Iterator[Span]:
         if len(value) < _SHORTEST_HIDDEN:
             continue
         head = value[:_VALUE_HEAD]
+        is_word = len(value) <= _LONGEST_WORD and value.isalpha()
         start = window.find(head)
         while start >= 0:
             end = start + len(value) if window.startswith(value, start) else len(window)
-            yield start, end
+            neighbours = window[start - 1 : start] + window[end : end + 1]
+            if not (is_word and any(each.isalnum() or each == "_" for each in neighbours)):
+                yield start, end
             start = window.find(head, end)
 
 

@@ -1,6 +1,6 @@
 """Inbound events, sent one by one or in batches (specification, sections 2, 4 and 6.1)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Required, TypedDict
 
@@ -11,6 +11,7 @@ from followup.errors import APIStatusError
 from followup.models import Model, Result, personal
 from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup.pagination import Page
+from followup.redaction import redacted
 from followup.wire import WireError, decode
 
 EventType = Literal[
@@ -137,10 +138,14 @@ class Event(Result):
     processed_at: datetime | None = None
 
 
+_REASONS_SHOWN = 3
+
+
 class EventBatchError(APIStatusError):
     """400 or 500 of ``events.create``: no event of the batch was accepted (specification, section 4, Events).
 
-    Send the events again under the same ids once what ``results`` tells is mended.
+    The text names the first three reasons with the positions of their events. Fix what ``results`` reports, and send
+    the events again under the same ids.
 
     Attributes:
         results: what became of each event, in the order of sending.
@@ -148,12 +153,21 @@ class EventBatchError(APIStatusError):
 
     results: list[EventResult]
 
-    def __init__(self, **answer: Any) -> None:
-        super().__init__(**answer)
+    def __init__(self, *, body: Any = None, **response: Any) -> None:
         try:
-            self.results = decode(list[EventResult], self.body.get("results"))
-        except WireError:
+            self.results = decode(list[EventResult], body["results"])
+        except (WireError, TypeError, KeyError):
             self.results = []
+        super().__init__(body=body, **response)
+
+    def _details(self, sent: Sequence[str]) -> str:
+        reasons = [
+            f"events[{position}]: {redacted(result.error or result.status, sent, max_length=200)}"
+            for position, result in enumerate(self.results[:_REASONS_SHOWN])
+        ]
+        if len(self.results) > _REASONS_SHOWN:
+            reasons.append(f"and {len(self.results) - _REASONS_SHOWN} more")
+        return f" ({'; '.join(reasons)})" if reasons else ""
 
 
 class Events(Resource[Mode], group="events"):

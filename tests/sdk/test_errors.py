@@ -1,0 +1,268 @@
+"""The errors of a call: their tree, what they hold, and what their text shows (specification, section 7)."""
+
+import faulthandler
+import inspect
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support.answers import error
+from support.drivers import Driver
+from support.server import ScriptedServer, reply
+
+import followup
+from followup import (
+    APIStatusError,
+    EventBatchError,
+    FollowUp,
+    FollowUpError,
+    InternalServerError,
+    InvalidRequestError,
+    NotFoundError,
+    ResponseDecodeError,
+)
+
+BASES = {
+    "FollowUpError": ["Exception"],
+    "ConfigurationError": ["FollowUpError", "ValueError"],
+    "APIConnectionError": ["FollowUpError"],
+    "APITimeoutError": ["APIConnectionError"],
+    "APIStatusError": ["FollowUpError"],
+    "InvalidRequestError": ["APIStatusError"],
+    "IdempotencyError": ["APIStatusError"],
+    "EventBatchError": ["APIStatusError"],
+    "AuthenticationError": ["APIStatusError"],
+    "PermissionDeniedError": ["APIStatusError"],
+    "NotFoundError": ["APIStatusError"],
+    "ConflictError": ["APIStatusError"],
+    "RateLimitError": ["APIStatusError"],
+    "InternalServerError": ["APIStatusError"],
+    "ResponseDecodeError": ["FollowUpError"],
+    "PaginationError": ["FollowUpError"],
+    "WebhookSignatureError": ["FollowUpError"],
+}
+EVENT = {"id": "1", "type": "order.issued", "data": {}}
+HANG = 120.0
+"""Seconds after which a test has hung: its inputs take a second at most, or minutes where the work is not bounded."""
+
+
+@pytest.fixture
+def hang_guard() -> Iterator[None]:
+    faulthandler.dump_traceback_later(HANG, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+def failure(server: ScriptedServer, driver: Driver, kind: type[FollowUpError], make: Any, **options: Any) -> Any:
+    with pytest.raises(kind) as caught:
+        driver.call(server.url, make, **{"max_retries": 0, **options})
+    return caught.value
+
+
+def retrieve(client: Any) -> Any:
+    return client.patients.retrieve("pat_1")
+
+
+def test_the_tree_is_the_documented_one_and_nothing_else_is_exported_or_between() -> None:
+    exported = {
+        name: value
+        for name in followup.__all__
+        if inspect.isclass(value := getattr(followup, name)) and issubclass(value, Exception)
+    }
+    assert {name: [base.__name__ for base in value.__bases__] for name, value in exported.items()} == BASES
+
+
+def test_no_error_class_claims_to_be_of_the_package_without_being_importable_from_it() -> None:
+    def below(cls: type[Exception]) -> Iterator[type[Exception]]:
+        for each in cls.__subclasses__():
+            yield each
+            yield from below(each)
+
+    ours = [each for each in below(FollowUpError) if each.__module__ == "followup"]
+    assert ours
+    assert [each.__name__ for each in ours if getattr(followup, each.__name__, None) is not each] == []
+
+
+def test_a_closed_client_raises_an_error_that_can_be_imported() -> None:
+    client = FollowUp(api_key="k", base_url="http://127.0.0.1:9")
+    client.close()
+    with pytest.raises(FollowUpError, match="has been closed") as caught:
+        client.account.retrieve()
+    kind = type(caught.value)
+    assert getattr(followup, kind.__name__) is kind
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_every_error_class_pickles_with_all_that_it_holds() -> None:
+    call = {"operation": "patients.create", "idempotency_key": "key 1", "attempts": 2, "was_sent": "maybe"}
+    status = {"status_code": 400, "headers": {"Request-Id": "r"}, "body": error(message="No."), **call}
+    made: list[FollowUpError] = []
+    for name in BASES:
+        kind = getattr(followup, name)
+        if issubclass(kind, APIStatusError):
+            made.append(kind(**status))
+        elif kind is ResponseDecodeError:
+            made.append(kind("text", status_code=200, request_id="r", **call))
+        elif name == "WebhookSignatureError":
+            made.append(kind("text", reason="too_old"))
+        else:
+            made.append(kind("text", **call))
+    for each in made:
+        again = pickle.loads(pickle.dumps(each))
+        assert type(again) is type(each)
+        assert (str(again), vars(again)) == (str(each), vars(each))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message", "kept"),
+    [
+        (502, b"<html>Bad gateway</html>", "502 Bad Gateway", "<html>Bad gateway</html>"),
+        (502, b"", "502 Bad Gateway", ""),
+        (503, b"null", "503 Service Unavailable", None),
+        (404, {"error": {"code": "resource_missing"}}, "404 Not Found", {"error": {"code": "resource_missing"}}),
+        (400, {"error": {"message": "  "}}, "400 Bad Request", {"error": {"message": "  "}}),
+        (400, {"error": " "}, "400 Bad Request", {"error": " "}),
+        (500, {"error": {"message": 5}}, "500 Internal Server Error", {"error": {"message": 5}}),
+        (599, ["x"], "599", ["x"]),
+        (400, {"error": "plain"}, "plain", {"error": "plain"}),
+        (500, b"\xff caf\xe9", "500 Internal Server Error", "\ufffd caf\ufffd"),
+        (500, b"a" * 30_000, "500 Internal Server Error", "a" * 10_000),
+        (500, "é".encode() * 30_000, "500 Internal Server Error", "é" * 10_000),
+        (500, "🩺".encode() * 30_000, "500 Internal Server Error", "🩺" * 10_000),
+    ],
+)
+def test_a_message_is_never_empty_and_the_body_is_json_or_text(
+    server: ScriptedServer, driver: Driver, status: int, body: Any, message: str, kept: Any
+) -> None:
+    server.script = [reply(status, body)]
+    found = failure(server, driver, APIStatusError, retrieve)
+    assert (found.message, found.body) == (message, kept)
+    assert str(found).startswith(message if message[:3] == str(status) else f"{status}: {message}")
+
+
+def test_the_text_of_a_body_without_a_message_says_its_status_once(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(502, b"<html>")]
+    assert str(failure(server, driver, InternalServerError, retrieve)) == "502 Bad Gateway [patients.retrieve]"
+    server.script = [reply(404, {"error": {"type": "invalid_request_error", "code": "resource_missing"}})]
+    text = str(failure(server, driver, NotFoundError, retrieve))
+    assert text == "404 Not Found invalid_request_error (resource_missing) [patients.retrieve]"
+
+
+@pytest.mark.parametrize(("status", "count"), [(400, 1), (500, 3), (400, 100)])
+def test_a_batch_error_names_the_first_three_reasons_with_their_positions(
+    server: ScriptedServer, driver: Driver, status: int, count: int
+) -> None:
+    results = [
+        {"id": str(n), "accepted": False, "status": "invalid", "event": None, "result": None, "error": f"Reason {n}."}
+        for n in range(count)
+    ]
+    server.script = [reply(status, {**error(message="No event is valid."), "results": results})]
+    text = str(failure(server, driver, EventBatchError, lambda client: client.events.create([EVENT] * count)))
+    for position in range(count):
+        assert (f"events[{position}]: Reason {position}." in text) is (position < 3)
+    assert "No event is valid." in text
+    assert ("97 more" in text) is (count == 100)
+
+
+def test_a_batch_error_shows_no_value_that_was_sent_and_bounds_each_reason(
+    server: ScriptedServer, driver: Driver
+) -> None:
+    event = {"id": "1", "type": "patient.upserted", "data": {"patient": {"fullName": "Ana Pérez", "dni": 12345}}}
+    reasons = ["Ana Pérez (12345, ana@clinic.example) \x1b[2J", "x" * 10_000, None]
+    results = [
+        {"id": "1", "accepted": False, "status": "failed", "event": None, "result": None, "error": reason}
+        for reason in reasons
+    ]
+    server.script = [reply(500, {**error(message="None."), "results": results})]
+    found = failure(server, driver, EventBatchError, lambda client: client.events.create([event] * 3))
+    for telling in ("Ana", "12345", "clinic", "\x1b"):
+        assert telling not in str(found)
+    assert "events[2]: failed" in str(found)
+    assert len(str(found)) < 1_000
+    assert found.results[0].error == reasons[0]
+
+
+@pytest.mark.parametrize("results", [None, {}, "x", [5], [{"id": 1}], 5])
+def test_a_batch_error_without_readable_results_has_none(server: ScriptedServer, driver: Driver, results: Any) -> None:
+    server.script = [reply(500, {**error(), "results": results})]
+    found = failure(server, driver, EventBatchError, lambda client: client.events.create(EVENT))
+    assert found.results == []
+
+
+FOREIGN = "ana@clinic.example 5491155550000 fu_secret_key \x1b[31m\x9b2J\u202e"
+
+
+@pytest.mark.parametrize("part", ["type", "code", "message", "param"])
+def test_every_part_of_an_error_is_shown_redacted_and_without_control_characters(
+    server: ScriptedServer, driver: Driver, part: str
+) -> None:
+    server.script = [reply(400, error(**{"type": "a_type", part: FOREIGN + "x" * 5_000}))]
+    found = failure(server, driver, InvalidRequestError, retrieve)
+    for telling in ("clinic", "55550000", "secret", "\x1b", "\x9b", "\u202e"):
+        assert telling not in str(found) + repr(found)
+    assert "\\x1b" in str(found)
+    assert len(str(found)) < 2_000
+    assert getattr(found, part).startswith(FOREIGN)
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_headers_in_a_text_are_shown_redacted_and_without_control_characters(
+    server: ScriptedServer, driver: Driver, status: int
+) -> None:
+    headers = {
+        "Request-Id": "ana@x.example 5491155550000 \x1b[2J" + "y" * 5_000,
+        "Content-Type": "\x1b[2J 5491155550000",
+    }
+    server.script = [reply(status, b"x", headers=headers)]
+    found = failure(server, driver, FollowUpError, retrieve)
+    for telling in ("x.example", "55550000", "\x1b"):
+        assert telling not in str(found) + repr(found)
+    assert len(str(found)) < 1_000
+
+
+def test_a_message_keeps_the_example_of_a_timestamp_unless_it_was_sent(server: ScriptedServer, driver: Driver) -> None:
+    message = "This must be an ISO 8601 timestamp with an offset, such as 2026-09-28T12:00:00Z."
+    server.script = [reply(400, error(message=message))]
+    shown = failure(server, driver, InvalidRequestError, lambda client: client.appointments.list(start_at_gte="x"))
+    assert message in str(shown)
+    hidden = failure(
+        server,
+        driver,
+        InvalidRequestError,
+        lambda client: client.appointments.list(start_at_gte="2026-09-28T12:00:00Z"),
+    )
+    assert "12:00" not in str(hidden)
+
+
+@pytest.mark.usefixtures("hang_guard")
+@pytest.mark.parametrize("pattern", ["a", "1-(", "1", "ana@", "\x1b"])
+@pytest.mark.parametrize("part", ["type", "code", "message", "param"])
+def test_an_error_of_any_length_is_made_in_bounded_time(part: str, pattern: str) -> None:
+    found = APIStatusError(status_code=400, body=error(**{"type": "t", part: pattern * 1_000_000}))
+    assert len(str(found)) < 12_000
+
+
+@pytest.mark.usefixtures("hang_guard")
+def test_a_large_error_to_a_large_request_is_made_in_bounded_time(server: ScriptedServer, driver: Driver) -> None:
+    events = [
+        {"id": f"e-{n}", "type": "order.issued", "data": {"lines": [f"value {n} {m}" for m in range(800)]}}
+        for n in range(100)
+    ]
+    results = [
+        {"id": f"e-{n}", "accepted": False, "status": "invalid", "event": None, "result": None, "error": "a" * 3_000}
+        for n in range(100)
+    ]
+    server.script = [reply(400, {**error(message="a" * 300_000, param="1-(" * 100_000), "results": results})]
+    found = failure(server, driver, EventBatchError, lambda client: client.events.create(events))
+    assert len(server.received[0].body) > 1_000_000
+    assert len(str(found)) < 3_000
+
+
+def test_a_deeply_nested_request_that_is_rejected(server: ScriptedServer, driver: Driver) -> None:
+    data: dict[str, Any] = {"name": "Ana Pérez"}
+    for _ in range(700):
+        data = {"inside": data}
+    server.script = [reply(400, error(message="Too deep for Ana Pérez."))]
+    found = failure(server, driver, InvalidRequestError, lambda client: client.events.create({**EVENT, "data": data}))
+    assert "Too deep for …." in str(found)
