@@ -5,11 +5,11 @@ These are also the methods of ``MockService`` and ``MockServer``, where they act
 
 import itertools
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any, TypedDict, TypeVar
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import attrs
 
@@ -31,16 +31,20 @@ from followup.resources.account import ServiceLine
 from followup.resources.patients import PatientStage
 from followup.resources.webhook_deliveries import WebhookDeliveryStatus
 from followup.resources.webhook_endpoints import EnabledEvent, OutboundEventType
+from followup.wire import format_timestamp
+from followup_mockserver.checks import END_OF_TIME, boolean, choice, each, instant, number, optional, text, that, whole
 from followup_mockserver.clock import RealTime
+from followup_mockserver.copies import copied
 from followup_mockserver.delivery.mounts import Mounts, Receiver
 from followup_mockserver.disturbances import Disturbance, DisturbanceKind
 from followup_mockserver.engine import Advanced, Engine
-from followup_mockserver.errors import ServiceError, invalid, missing
+from followup_mockserver.errors import InvalidArgument, ServiceError, missing
 from followup_mockserver.faults import EVERY_OPERATION, Fault, FaultKind, FaultMoment
 from followup_mockserver.jobs import SendReminder
 from followup_mockserver.journal import JournalEntry
 from followup_mockserver.operations import OPERATIONS
-from followup_mockserver.organization import ALL_SCOPES, KeyRecord, Organization
+from followup_mockserver.options import webhook_target
+from followup_mockserver.organization import ALL_SCOPES, KeyRecord
 from followup_mockserver.records import Attempt, Message
 from followup_mockserver.rules import (
     account,
@@ -51,28 +55,12 @@ from followup_mockserver.rules import (
     patients,
     webhook_endpoints,
 )
-from followup_mockserver.rules.messages import TEXTS
-from followup_mockserver.rules.phones import is_country
-from followup_mockserver.webhook_urls import is_webhook_target
 from followup_mockserver.world import World
 from followup_mockserver.worlds import Worlds
 
 T = TypeVar("T")
 
-LONGEST_DISTURBANCE = 30 * 24 * 3600
-"""Seconds."""
-
-LONGEST_FAULT = 24 * 3600
-"""Seconds that a fault may delay a call, or tell the caller to wait."""
-
-LONGEST_LEAD = 180 * 24
-"""Hours between an appointment or a visit and the message about it."""
-
-END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
-"""As far as the clock can be moved: it must be able to run on from there."""
-
-_TOO_FAR = "This is too far in the future."
-_NO_OPERATION = "This must be the name of an operation, such as patients.create."
+_NEAR_ENOUGH = f"a distance that ends before the year {END_OF_TIME.year}"
 
 
 class KeyInput(TypedDict, total=False):
@@ -173,19 +161,18 @@ class Control:
 
         Args:
             seconds: with minutes, hours and days: how far.
-            to: to which instant instead; an aware datetime or an ISO 8601 string. One that has passed moves nothing.
+            to: to which instant instead; an aware datetime or an ISO 8601 string.
 
         Raises:
-            ServiceError: a negative distance, an instant that is none, or both a distance and an instant.
+            ValueError: a negative distance, a time that has passed or is none, or both a distance and a time.
         """
         world = self.world
-        distance = _distance(seconds, minutes, hours, days)
-        target = None if to is None else checked_instant(to, "to")
-        if distance and target is not None:
-            raise invalid("parameter_invalid", "Give a distance or an instant, not both.", "to")
+        distance = _distance(seconds=seconds, minutes=minutes, hours=hours, days=days)
+        if distance and to is not None:
+            raise InvalidArgument("to", "omitted when a distance is passed")
         with world.lock:
-            now = world.clock.now()
-        return self._engine.advance(world, _later(now, distance) if target is None else target)
+            target = _later(world.clock.now(), distance) if to is None else _ahead(world.now(), to)
+        return self._engine.advance(world, target)
 
     def step(self) -> Advanced:
         """Run exactly the next job, moving the clock to when it is due."""
@@ -198,8 +185,8 @@ class Control:
 
     def next_jobs(self, limit: int | NotGiven = NOT_GIVEN) -> list[PendingJob]:
         """What falls due next, in order; so many at most, or all."""
-        if isinstance(limit, int) and limit < 1:
-            raise invalid("parameter_invalid", "This must be 1 or more.", "limit")
+        if not isinstance(limit, NotGiven):
+            whole(1)("limit", limit)
         world = self.world
         with world.lock:
             timers = world.scheduler.earliest(limit) if isinstance(limit, int) else world.scheduler.pending()
@@ -214,7 +201,11 @@ class Control:
             since: a version.
             wait: seconds to wait, at most, until there is another one.
         """
-        return self._when(lambda world: (world.version != since, Changes(version=world.version)), wait)
+
+        def look(world: World) -> tuple[bool, Changes]:
+            return world.version != since, Changes(version=world.version)
+
+        return self._when(look, wait, copied)
 
     @property
     def reminders(self) -> list[PendingReminder]:
@@ -259,10 +250,9 @@ class Control:
             wait: seconds to wait, at most, until there are more than ``seen``.
 
         Raises:
-            ServiceError: there is no such operation.
+            ValueError: there is no such operation.
         """
-        if operation is not None and operation not in OPERATIONS:
-            raise invalid("parameter_invalid", _NO_OPERATION, "operation")
+        optional(_operation)("operation", operation)
         return self._when_more(
             lambda world: [each for each in world.journal.newest_first() if operation in (None, each.operation)],
             wait,
@@ -290,13 +280,9 @@ class Control:
 
         def matching(world: World) -> list[WebhookDelivery]:
             newest_first = reversed([*world.webhook_deliveries])
-            return [
-                attrs.evolve(each)
-                for each in newest_first
-                if type in (None, each.event_type) and status in (None, each.status)
-            ]
+            return [each for each in newest_first if type in (None, each.event_type) and status in (None, each.status)]
 
-        return self._when_more(matching, wait, seen)
+        return self._when_more(matching, wait, seen, copied)
 
     def attempts_of(self, webhook_endpoint: str | None = None, *, wait: float = 0, seen: int = 0) -> list[Attempt]:
         """Every attempt to deliver to one endpoint or to all, in order of time.
@@ -436,10 +422,10 @@ class Control:
         """A new organization, isolated from the others; like the default one unless the call says otherwise."""
         settings: dict[str, Any] = {"name": name, "livemode": livemode}
         if service_lines is not None:
-            settings["service_lines"] = list(service_lines)
+            settings["service_lines"] = service_lines
         wanted = [(key.get("name", "default"), _scopes(key.get("scopes"))) for key in keys or [KeyInput()]]
         world = self._worlds.create(settings, wanted)
-        records = _as_it_is(list(world.keys.values()))
+        records = copied(list(world.keys.values()))
         return NewOrganization(organization=account.retrieve(world, key=records[0]), keys=records)
 
     def update_organization(
@@ -455,18 +441,13 @@ class Control:
         country: str | NotGiven = NOT_GIVEN,
         language: str | NotGiven = NOT_GIVEN,
     ) -> Account:
-        """Change what the organization configured: what is given, and nothing else.
+        """Change what the organization configured.
 
-        Args:
-            reminder_hours: hours before an appointment at which reminders are sent.
-            post_visit_hours: hours after a visit at which the follow-up message is sent.
-            intake_messages: whether patients are asked for what an intake request is missing.
-            intake_required: what an intake request needs to become ready, such as ``dni`` or ``coverage.insurer``.
-            country: ISO 3166 code of phone numbers without a country code.
-            language: of the messages to patients: es, en or pt.
+        Omitted settings stay as they are; ``Organization`` says what each means. Booked appointments keep their
+        reminders, and open intake requests what they are missing.
 
         Raises:
-            ServiceError: a setting that cannot be used; nothing is changed then.
+            ValueError: an invalid setting; nothing is changed then.
         """
         changes = _given(
             name=name,
@@ -479,20 +460,16 @@ class Control:
             country=country,
             language=language,
         )
-        for setting, value in changes.items():
-            if check := _SETTING_CHECKS.get(setting):
-                check(value)
 
         def change(world: World) -> Account:
-            for setting, value in changes.items():
-                setattr(world.organization, setting, list(value) if isinstance(value, list) else value)
+            world.organization = attrs.evolve(world.organization, **changes)
             return account.retrieve(world, key=next(iter(world.keys.values())))
 
         return self._do(change)
 
     def add_api_key(self, *, name: str = "key", scopes: list[str] | None = None) -> KeyRecord:
         """A further key of the organization; all scopes when left out."""
-        return _as_it_is(self._worlds.add_key(self.world, name, _scopes(scopes)))
+        return copied(self._worlds.add_key(self.world, _named(name), _scopes(scopes)))
 
     def organization_with_new_key(self, *, name: str = "key", scopes: list[str] | None = None) -> NewOrganization:
         """As ``add_api_key``, answered in the shape of ``create_organization``, as the control API does over HTTP."""
@@ -510,8 +487,10 @@ class Control:
         expires_at: datetime | str | None | NotGiven = NOT_GIVEN,
     ) -> KeyRecord:
         """Revoke a key, have it expire, or take either back (``revoked=False``, ``expires_at=None``)."""
+        if not isinstance(revoked, NotGiven):
+            boolean("revoked", revoked)
         if isinstance(expires_at, (datetime, str)):
-            expires_at = checked_instant(expires_at, "expiresAt")
+            expires_at = instant("expires_at", expires_at)
         changes = _given(revoked=revoked, expires_at=expires_at)
 
         def change(world: World) -> KeyRecord:
@@ -529,7 +508,7 @@ class Control:
         """The faults that wait for their calls."""
         world = self.world
         with world.lock:
-            return _as_it_is(world.faults.all())
+            return copied(world.faults.all())
 
     def add_fault(
         self,
@@ -555,20 +534,13 @@ class Control:
             when: ``before`` the work is done, or ``after``.
             skip: how many calls pass first.
             probability: of hitting a call, 0 to 1.
-            retry_after: seconds in a ``Retry-After`` header; with status 429, as in the service, 1 if left out.
+            retry_after: seconds in a ``Retry-After`` header; with status 429, as in the service, 1 by default.
+
+        Raises:
+            ValueError: an invalid argument; the message names it, and what it can be.
         """
-        if operation != EVERY_OPERATION and operation not in OPERATIONS:
-            raise invalid("parameter_invalid", _NO_OPERATION, "operation")
-        if not 400 <= status <= 599:
-            raise invalid("parameter_invalid", "This must be an HTTP status from 400 to 599.", "status")
-        _check_range(probability, 1, "probability")
-        if times is not None and times < 1:
-            raise invalid("parameter_invalid", "This must be 1 or more, or null for all calls.", "times")
-        if skip < 0:
-            raise invalid("parameter_invalid", "This must be 0 or more.", "skip")
-        for name, wait in {"seconds": seconds, "retryAfter": retry_after or 0}.items():
-            _check_range(wait, LONGEST_FAULT, name)
-        if status == HTTPStatus.TOO_MANY_REQUESTS and retry_after is None:
+        _operation_or_all("operation", operation)
+        if retry_after is None and status == HTTPStatus.TOO_MANY_REQUESTS:
             retry_after = 1
         fault = Fault(
             operation=operation,
@@ -589,7 +561,7 @@ class Control:
         return self._do(add)
 
     def clear_faults(self) -> None:
-        """Take all faults back."""
+        """Remove all faults."""
         self._do(lambda world: world.faults.clear())
 
     def disturb(
@@ -600,17 +572,17 @@ class Control:
         times: int = 1,
         seconds: float = 600,
     ) -> Disturbance:
-        """Deliver the next webhooks badly.
+        """Add a webhook fault: the next deliveries go wrong.
 
         Args:
             kind: ``duplicate``, ``reorder``, ``late``, ``wrong_signature`` or ``old_signature``.
             type: only webhooks of this type.
             times: how many.
             seconds: how late, or how old.
+
+        Raises:
+            ValueError: an invalid argument; the message names it, and what it can be.
         """
-        if times < 1:
-            raise invalid("parameter_invalid", "This must be 1 or more.", "times")
-        _check_range(seconds, LONGEST_DISTURBANCE, "seconds")
         disturbance = Disturbance(kind=kind, type=type, times=times, seconds=seconds)
 
         def add(world: World) -> Disturbance:
@@ -618,6 +590,17 @@ class Control:
             return disturbance
 
         return self._do(add)
+
+    @property
+    def webhook_faults(self) -> list[Disturbance]:
+        """The webhook faults that wait for their deliveries."""
+        world = self.world
+        with world.lock:
+            return copied(world.disturbances.all())
+
+    def clear_webhook_faults(self) -> None:
+        """Remove the webhook faults that wait for their deliveries."""
+        self._do(lambda world: world.disturbances.clear())
 
     # --- webhooks by hand ----------------------------------------------------------------------------------------
 
@@ -627,13 +610,10 @@ class Control:
         Args:
             enabled_events: all when left out.
         """
-        if not is_webhook_target(url):
-            raise invalid("parameter_invalid", "This must be an https URL, or an http URL of this machine.", "url")
-        return self._do(
-            lambda world: webhook_endpoints.create(
-                world, url=url, enabled_events=enabled_events or [deliveries.EVERY_TYPE]
-            )
-        )
+        webhook_target("url", url)
+        events: list[str] = [*enabled_events] if enabled_events else [deliveries.EVERY_TYPE]
+        each(choice([*examples.EXAMPLES, deliveries.EVERY_TYPE]))("enabled_events", events)
+        return self._do(lambda world: webhook_endpoints.create(world, url=url, enabled_events=events))
 
     def delete_webhook_endpoint(self, id: str, /) -> DeletedObject:
         """Remove an endpoint, its history and what is pending."""
@@ -649,8 +629,7 @@ class Control:
         Args:
             data: of the event, as JSON has it; left out, about the newest object that fits, or an example.
         """
-        if type not in examples.EXAMPLES:
-            raise invalid("parameter_invalid", f"This must be one of {', '.join(examples.EXAMPLES)}.", "type")
+        choice(examples.EXAMPLES)("type", type)
         given = None if data is None else _json_copy(data)
 
         def send(world: World) -> list[WebhookDelivery]:
@@ -662,7 +641,7 @@ class Control:
     @property
     def trigger_types(self) -> dict[str, Mapping[str, Any]]:
         """The types that can be triggered, with an example of each one's data."""
-        return dict(examples.EXAMPLES)
+        return copied(dict(examples.EXAMPLES))
 
     def resend(self, id: str, /) -> WebhookDelivery:
         """One more attempt of a delivery, now, whatever became of it; returns the delivery after it."""
@@ -671,7 +650,7 @@ class Control:
             delivery = _existing(world.webhook_deliveries.get(id), "webhook delivery")
         self._engine.resend(world, id)
         with world.lock:
-            return attrs.evolve(delivery)
+            return copied(delivery)
 
     def reset(self) -> None:
         """Back to the state at start: this organization, or the whole mock for the default one without a key."""
@@ -684,17 +663,27 @@ class Control:
         with world.lock:
             result = change(world)
             world.notify()
-            return _as_it_is(result)
+            return copied(result)
 
-    def _when_more(self, matching: Callable[[World], list[T]], wait: float, seen: int) -> list[T]:
+    def _when_more(
+        self,
+        matching: Callable[[World], list[T]],
+        wait: float,
+        seen: int,
+        handed_out: Callable[[list[T]], list[T]] = list,
+    ) -> list[T]:
         def look(world: World) -> tuple[bool, list[T]]:
             found = matching(world)
             return len(found) > seen, found
 
-        return self._when(look, wait)
+        return self._when(look, wait, handed_out)
 
-    def _when(self, look: Callable[[World], tuple[bool, T]], wait: float) -> T:
-        """What a look at the world finds, once it is what was waited for or the time is up."""
+    def _when(self, look: Callable[[World], tuple[bool, T]], wait: float, handed_out: Callable[[T], T]) -> T:
+        """What a look at the world finds, once it is what was waited for or the time is up.
+
+        Args:
+            handed_out: makes what the caller gets of what was found, while the lock is held.
+        """
         ends = RealTime.monotonic() + wait
         while True:
             world = self.world  # anew each time, for a reset replaces it
@@ -702,24 +691,14 @@ class Control:
                 satisfied, found = look(world)
                 left = ends - RealTime.monotonic()
                 if satisfied or left <= 0 or self._engine.stopped:
-                    return found
+                    return handed_out(found)
                 if world is self.world:
                     world.changed.wait(left)
 
 
 def _given(**arguments: Any) -> dict[str, Any]:
-    """The arguments that were not left out."""
-    return {name: value for name, value in arguments.items() if value is not NOT_GIVEN}
-
-
-def _as_it_is(value: T) -> T:
-    """A copy of what is stored, so that the caller's does not change behind their back, nor the store by theirs."""
-    copied: Any = value
-    if isinstance(value, list):
-        copied = [_as_it_is(each) for each in value]
-    elif attrs.has(type(value)):
-        copied = attrs.evolve(copied)
-    return copied  # type: ignore[no-any-return]
+    """The arguments that were not omitted, as copies."""
+    return {name: copied(value) for name, value in arguments.items() if value is not NOT_GIVEN}
 
 
 def _json_copy(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -727,44 +706,33 @@ def _json_copy(data: Mapping[str, Any]) -> Mapping[str, Any]:
         text = json.dumps(data, ensure_ascii=False, allow_nan=False)
         text.encode()  # a lone surrogate can be dumped, and not sent
     except (TypeError, ValueError, RecursionError):
-        raise invalid("parameter_invalid", "This must be what JSON can express.", "data") from None
+        raise InvalidArgument("data", "what JSON can express") from None
     copied: Mapping[str, Any] = json.loads(text)
     return copied
 
 
-def _distance(seconds: float, minutes: float, hours: float, days: float) -> timedelta:
+def _distance(**parts: float) -> timedelta:
+    for argument, value in parts.items():
+        number(-math.inf, math.inf)(argument, value)
+        if value < 0:
+            raise InvalidArgument(argument, "0 or more: time never goes back")
     try:
-        distance = timedelta(seconds=seconds, minutes=minutes, hours=hours, days=days)
+        return timedelta(**parts)
     except OverflowError:
-        raise invalid("parameter_invalid", "This is too far.", "seconds") from None
-    except ValueError:  # not a number
-        distance = timedelta(-1)
-    if distance < timedelta(0):
-        raise invalid("parameter_invalid", "This must be 0 or more: time never goes back.", "seconds")
-    return distance
+        raise InvalidArgument("seconds", _NEAR_ENOUGH) from None
 
 
 def _later(now: datetime, distance: timedelta) -> datetime:
     if distance > END_OF_TIME - now:
-        raise invalid("parameter_invalid", _TOO_FAR, "seconds")
+        raise InvalidArgument("seconds", _NEAR_ENOUGH)
     return now + distance
 
 
-def checked_instant(value: datetime | str, param: str) -> datetime:
-    """An aware datetime from one, or from an ISO 8601 string.
-
-    Raises:
-        ServiceError: it names no instant.
-    """
-    try:
-        instant = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        instant = None
-    if instant is None or instant.utcoffset() is None:
-        raise invalid("parameter_invalid", "This must be a timestamp with an offset.", param)
-    if instant > END_OF_TIME:
-        raise invalid("parameter_invalid", _TOO_FAR, param)
-    return instant
+def _ahead(now: datetime, to: datetime | str) -> datetime:
+    target = instant("to", to)
+    if target < now:
+        raise InvalidArgument("to", f"{format_timestamp(now)}, which it is now, or later: time never goes back")
+    return target
 
 
 def _existing(found: T | None, what: str) -> T:
@@ -779,62 +747,16 @@ def _intake(world: World, id: str) -> IntakeRequest:
 
 def _scopes(scopes: Iterable[str] | None) -> list[str]:
     wanted = list(ALL_SCOPES if scopes is None else scopes)
-    for position, scope in enumerate(wanted):
-        if scope not in ALL_SCOPES:
-            raise invalid("parameter_invalid", f"This must be one of {', '.join(ALL_SCOPES)}.", f"scopes[{position}]")
+    each(choice(ALL_SCOPES))("scopes", wanted)
     return wanted
 
 
-def _check_range(value: float, most: int, param: str) -> None:
-    if not 0 <= value <= most:
-        raise invalid("parameter_invalid", f"This must be from 0 to {most}.", param)
+def _named(name: str) -> str:
+    text("name", name)
+    return name
 
 
-def _check_reminder_hours(hours: Iterable[float]) -> None:
-    for position, each in enumerate(hours):
-        _check_range(each, LONGEST_LEAD, f"reminderHours[{position}]")
-
-
-def _check_time_zone(name: str) -> None:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise invalid("parameter_invalid", "This must be the IANA name of a time zone.", "timeZone") from None
-
-
-def _check_country(code: str) -> None:
-    if not is_country(code):
-        raise invalid("parameter_invalid", "This must be the ISO 3166 code of a country, such as AR.", "country")
-
-
-def _check_language(language: str) -> None:
-    if language not in TEXTS:
-        raise invalid("parameter_invalid", f"This must be one of {', '.join(TEXTS)}.", "language")
-
-
-def _check_intake_required(names: Iterable[str]) -> None:
-    body = OPERATIONS["intake_requests.create"].body
-    assert body is not None
-    for position, name in enumerate(names):
-        if name not in _USUALLY_REQUIRED and not _is_field(body.schema, name):
-            param = f"intakeRequired[{position}]"
-            raise invalid("parameter_invalid", "This must be a field of an intake request.", param)
-
-
-_USUALLY_REQUIRED = frozenset(Organization(id="").intake_required)
-
-
-def _is_field(schema: Mapping[str, Any], path: str) -> bool:
-    for step in path.split("."):
-        schema = schema.get("properties", {}).get(step, {})
-    return bool(schema)
-
-
-_SETTING_CHECKS: dict[str, Callable[[Any], None]] = {
-    "time_zone": _check_time_zone,
-    "reminder_hours": _check_reminder_hours,
-    "post_visit_hours": lambda hours: _check_range(hours, LONGEST_LEAD, "postVisitHours"),
-    "intake_required": _check_intake_required,
-    "country": _check_country,
-    "language": _check_language,
-}
+_operation = that(OPERATIONS.__contains__, "the name of an operation, such as patients.create")
+_operation_or_all = that(
+    [EVERY_OPERATION, *OPERATIONS].__contains__, "the name of an operation, such as patients.create, or * for all"
+)

@@ -1,15 +1,26 @@
-"""Bad deliveries on purpose: what the specification warns receivers of, and what an attacker or a slow network does."""
+"""Webhook faults: what the specification warns receivers of, and what an attacker or a slow network does."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import attrs
+
+from followup.resources.events import EventType
+from followup.resources.webhook_endpoints import ServiceEventType
+from followup_mockserver.checks import choice, number, optional, validator, whole
+
+LONGEST_DISTURBANCE = 30 * 24 * 3600
+"""Seconds."""
 
 DisturbanceKind = Literal["duplicate", "reorder", "late", "wrong_signature", "old_signature"]
 
 
-@attrs.define(kw_only=True)
+_TYPES = (*get_args(EventType), *get_args(ServiceEventType))
+
+
+# Checked when it is made, and not as it counts down to its end.
+@attrs.define(kw_only=True, on_setattr=attrs.setters.NO_OP)
 class Disturbance:
-    """How the next deliveries are disturbed.
+    """A webhook fault: how the next deliveries go wrong.
 
     Attributes:
         kind: ``duplicate``: the first attempt arrives twice, and the answer to the repetition counts for nothing;
@@ -19,16 +30,19 @@ class Disturbance:
         type: only deliveries of this event type; None for any.
         times: how many deliveries.
         seconds: how late; for ``reorder``, how long at most; for ``old_signature``, how old.
+
+    Raises:
+        ValueError: an invalid argument; the message names it.
     """
 
-    kind: DisturbanceKind
-    type: str | None = None
-    times: int = 1
-    seconds: float = 600.0
+    kind: DisturbanceKind = attrs.field(validator=validator(choice(get_args(DisturbanceKind))))
+    type: str | None = attrs.field(default=None, validator=validator(optional(choice(_TYPES))))
+    times: int = attrs.field(default=1, validator=validator(whole(1)))
+    seconds: float = attrs.field(default=600.0, validator=validator(number(0, LONGEST_DISTURBANCE, unit="seconds")))
 
 
 class Disturbances:
-    """The disturbances that wait for their deliveries, and the deliveries that met theirs."""
+    """The webhook faults that wait for their deliveries, and those of the deliveries that have one."""
 
     def __init__(self) -> None:
         self._waiting: list[Disturbance] = []
@@ -36,6 +50,14 @@ class Disturbances:
 
     def add(self, disturbance: Disturbance) -> None:
         self._waiting.append(disturbance)
+
+    def clear(self) -> None:
+        """Remove those that still wait."""
+        self._waiting.clear()
+
+    def all(self) -> list[Disturbance]:
+        """Those that still wait, oldest first."""
+        return list(self._waiting)
 
     def strike(self, delivery: str, event_type: str) -> Disturbance | None:
         """The disturbance that this new delivery meets, if any; counts it."""

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from followup.wire import camel
+
 
 class ServiceError(Exception):
     """A request that the service refuses.
@@ -36,6 +38,9 @@ class ServiceError(Exception):
         self.headers = headers or {}
         self.body = body or {}
 
+    def __str__(self) -> str:
+        return self.message if self.param is None else f"{self.param}: {self.message}"
+
     def under(self, path: str) -> "ServiceError":
         """The same error about a field inside ``path``."""
         param = path if self.param is None else f"{path}.{self.param}"
@@ -46,6 +51,24 @@ class ServiceError(Exception):
     def as_json(self) -> dict[str, Any]:
         error = {"type": self.type, "code": self.code, "message": self.message, "param": self.param}
         return {"error": error, **self.body}
+
+
+class InvalidArgument(ServiceError, ValueError):
+    """An argument of the test controls that is invalid: a ``ValueError`` in Python, a 400 over HTTP.
+
+    Args:
+        argument: its name in Python, and in a list the position: ``reminder_hours[1]``.
+        expected: what it must be, to stand after "must be". Never repeats the value.
+    """
+
+    def __init__(self, argument: str, expected: str) -> None:
+        message = f"This must be {expected}."
+        super().__init__(400, "invalid_request_error", "parameter_invalid", message, param=camel(argument))
+        self.argument = argument
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"{self.argument} must be {self.expected}"
 
 
 def invalid(code: str, message: str, param: str | None = None) -> ServiceError:

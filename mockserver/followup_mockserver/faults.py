@@ -1,17 +1,31 @@
 """Faults on purpose: the next calls of an operation fail as a test wants them to."""
 
 import random
-from typing import Literal
+from typing import Literal, get_args
 
 import attrs
+
+from followup_mockserver.checks import choice, number, optional, validator, whole
+from followup_mockserver.errors import InvalidArgument
 
 FaultKind = Literal["status", "delay", "disconnect", "truncate"]
 FaultMoment = Literal["before", "after"]
 
 EVERY_OPERATION = "*"
 
+LONGEST_FAULT = 24 * 3600
+"""Seconds that a fault may delay a call, or that its ``Retry-After`` may ask for."""
 
-@attrs.define(kw_only=True)
+_seconds = number(0, LONGEST_FAULT, unit="seconds")
+
+
+def _of_kind_delay(fault: "Fault", _: object, seconds: float) -> None:
+    if fault.kind == "delay" and seconds == 0:
+        raise InvalidArgument("seconds", f"more than 0 and at most {LONGEST_FAULT} seconds for a fault of kind delay")
+
+
+# Checked when it is made, and not as it counts down to its end.
+@attrs.define(kw_only=True, on_setattr=attrs.setters.NO_OP)
 class Fault:
     """A fault that waits for its calls.
 
@@ -26,17 +40,22 @@ class Fault:
         skip: how many calls pass first.
         probability: of hitting a call, 0 to 1.
         retry_after: seconds in a ``Retry-After`` header, for kind ``status``.
+
+    Raises:
+        ValueError: an invalid argument; the message names it.
     """
 
     operation: str
-    kind: FaultKind
-    status: int = 500
-    seconds: float = 0.0
-    times: int | None = 1
-    when: FaultMoment = "before"
-    skip: int = 0
-    probability: float = 1.0
-    retry_after: float | None = None
+    kind: FaultKind = attrs.field(validator=validator(choice(get_args(FaultKind))))
+    status: int = attrs.field(default=500, validator=validator(whole(400, 599, "an HTTP status from 400 to 599")))
+    seconds: float = attrs.field(default=0.0, validator=[validator(_seconds), _of_kind_delay])
+    times: int | None = attrs.field(
+        default=1, validator=validator(optional(whole(1, expected="1 or more, or null for all calls")))
+    )
+    when: FaultMoment = attrs.field(default="before", validator=validator(choice(get_args(FaultMoment))))
+    skip: int = attrs.field(default=0, validator=validator(whole(0)))
+    probability: float = attrs.field(default=1.0, validator=validator(number(0, 1)))
+    retry_after: float | None = attrs.field(default=None, validator=validator(optional(_seconds)))
 
 
 class Faults:

@@ -1,24 +1,44 @@
-"""The options of ``serve``, ``MockServer`` and ``MockService``, in one place."""
+"""The options of ``serve``, ``MockServer`` and ``MockService``: the meaning, the default and the check of each."""
 
+import inspect
+import re
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import attrs
 
 from followup.contract import REQUESTS_PER_MINUTE
+from followup_mockserver.checks import boolean, instant, number, optional, that, validator, whole
+from followup_mockserver.organization import Organization
+from followup_mockserver.webhook_urls import is_webhook_target
+
+LONGEST_MEMORY = 10 * 365 * 24
+"""Hours for which an idempotency key may be remembered."""
+
+
+webhook_target = that(
+    is_webhook_target, "an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000"
+)
+"""Checks a URL that the mock may send webhooks to whatever its options say."""
 
 
 class MockOptions(TypedDict, total=False):
-    """The keyword arguments of ``MockService`` and ``MockServer``; each may be left out.
+    """The keyword arguments of ``MockService`` and ``MockServer``; each is optional.
 
     Keys:
-        rate_limit: requests per minute and key; 0 for no limit; 600 when left out (specification, section 8).
-        start_time: the clock stands at this time; an aware datetime or an ISO 8601 string. Left out: it runs.
-        allow_http_webhooks: also take webhook URLs that are http to a loopback address.
+        rate_limit: requests per minute and key; 0 for no limit (specification, section 8).
+        start_time: the clock is frozen at this time, such as 2026-09-28T12:00:00Z. Omitted: the clock runs.
+        allow_http_webhooks: also accept webhook URLs that are http to a loopback address.
         forward_to: send every webhook to this URL instead of the endpoint's own.
         seed: makes ids and secrets, and faults by probability, the same in every run.
-        idempotency_hours: how long an idempotency key is remembered, in hours of the mock's clock; 24.
-        refuse_unknown_fields: whether an unknown field or query parameter is an error; true.
+        country: ISO 3166 code of the country that phone numbers without a country code belong to.
+        idempotency_hours: how long an idempotency key is remembered, in hours of the mock's clock.
+        refuse_unknown_fields: whether an unknown field or query parameter is an error.
+        reminder_hours: hours before the start of an appointment at which reminders are sent; an empty list: none.
+        post_visit_hours: hours after a visit at which the follow-up message is sent.
+        intake_required: what an intake request needs to become ready, such as dni or coverage.insurer, in the order in
+            which its missing data is listed.
     """
 
     rate_limit: int
@@ -26,21 +46,58 @@ class MockOptions(TypedDict, total=False):
     allow_http_webhooks: bool
     forward_to: str | None
     seed: int | None
+    country: str
     idempotency_hours: float
     refuse_unknown_fields: bool
+    reminder_hours: Sequence[float]
+    post_visit_hours: float
+    intake_required: Sequence[str]
+
+
+def meanings() -> dict[str, str]:
+    """What each option means, as the docstring of ``MockOptions`` says."""
+    found = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", inspect.getdoc(MockOptions) or "", re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in found}
+
+
+def _setting(name: str) -> Any:
+    """A setting of an organization, with its default and its check: what new organizations begin with."""
+    field = attrs.fields_dict(Organization)[name]
+    return attrs.field(default=field.default, converter=field.converter, validator=field.validator)
+
+
+def _option(default: Any, check: Any) -> Any:
+    return attrs.field(default=default, validator=validator(check))
+
+
+def _start(value: datetime | str | None) -> datetime | None:
+    return None if value is None else instant("start_time", value)
 
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """The options of a mock, checked: how it behaves where the specification leaves it open, or tests need it so.
+    """The options of a mock, checked; ``MockOptions`` says what each means.
 
-    What each means is told at ``MockOptions``.
+    Raises:
+        ValueError: an invalid option; the message names it.
     """
 
-    rate_limit: int = REQUESTS_PER_MINUTE
-    start_time: datetime | None = None
-    allow_http_webhooks: bool = False
-    forward_to: str | None = None
-    seed: int | None = None
-    idempotency_hours: float = 24.0
-    refuse_unknown_fields: bool = True
+    rate_limit: int = _option(REQUESTS_PER_MINUTE, whole(0))
+    start_time: datetime | None = attrs.field(default=None, converter=_start)
+    allow_http_webhooks: bool = _option(False, boolean)
+    forward_to: str | None = _option(None, optional(webhook_target))
+    seed: int | None = _option(None, optional(whole()))
+    idempotency_hours: float = _option(24.0, number(0, LONGEST_MEMORY, unit="hours", above=True))
+    refuse_unknown_fields: bool = _option(True, boolean)
+    country: str = _setting("country")
+    reminder_hours: Sequence[float] = _setting("reminder_hours")
+    post_visit_hours: float = _setting("post_visit_hours")
+    intake_required: Sequence[str] = _setting("intake_required")
+
+    def organization(self, id: str, **settings: Any) -> Organization:
+        """A new organization, with these options and further settings."""
+        begins_with = {name: getattr(self, name) for name in _SETTINGS}
+        return Organization(id=id, **begins_with | settings)
+
+
+_SETTINGS = ("country", "reminder_hours", "post_visit_hours", "intake_required")

@@ -14,8 +14,8 @@ from waitress.task import ErrorTask
 
 from followup import AsyncFollowUp, FollowUp
 from followup_mockserver.errors import ServiceError
-from followup_mockserver.options import MockOptions
-from followup_mockserver.service import Mock, checked_options
+from followup_mockserver.options import MockOptions, Options
+from followup_mockserver.service import Mock
 from followup_mockserver.transport import DROPPED
 from followup_mockserver.wire.guard import Guard
 
@@ -64,7 +64,7 @@ class MockServer(Mock):
     """
 
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0, **options: Unpack[MockOptions]) -> None:
-        checked = checked_options(options)
+        checked = Options(**options)
         self._host = host
         # Bound before anything else is made: a port that is taken is an error at once, and leaves no thread behind.
         self._socket = _bound(host, port)

@@ -1,19 +1,16 @@
 """``MockService``: the whole service in this process. The one place where everything is put together."""
 
-from datetime import UTC, datetime
 from typing import Any, Unpack
 
 import httpx
 
 from followup import AsyncFollowUp, FollowUp
-from followup_mockserver.control import Control, checked_instant
+from followup_mockserver.control import Control
 from followup_mockserver.delivery.mounts import Mounts
 from followup_mockserver.engine import Engine
-from followup_mockserver.errors import ServiceError
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.rules import deliveries, intake_requests, messages, reminders, stages
 from followup_mockserver.transport import InProcessTransport
-from followup_mockserver.webhook_urls import is_webhook_target
 from followup_mockserver.wire.app import create_app
 from followup_mockserver.wire.guard import Guard
 from followup_mockserver.worlds import DEFAULT_KEY, Worlds
@@ -54,7 +51,7 @@ class MockService(Mock):
     """
 
     def __init__(self, **options: Unpack[MockOptions]) -> None:
-        super().__init__(checked_options(options), threaded=False, guard=Guard(IN_PROCESS_HOST))
+        super().__init__(Options(**options), threaded=False, guard=Guard(IN_PROCESS_HOST))
         self.url = IN_PROCESS_URL
 
     def client(self, **options: Any) -> FollowUp:
@@ -69,32 +66,3 @@ class MockService(Mock):
 
     def _options(self, options: dict[str, Any], http_client: httpx.Client | httpx.AsyncClient) -> dict[str, Any]:
         return {"api_key": self.api_key, "base_url": self.url, "http_client": http_client, **options}
-
-
-def checked_options(given: MockOptions) -> Options:
-    """The options of a mock.
-
-    Raises:
-        ValueError: one that cannot be used; the text names it.
-        TypeError: one that there is not.
-    """
-    settings: dict[str, Any] = dict(given)
-    if settings.get("start_time") is not None:
-        settings["start_time"] = _start(settings["start_time"])
-    options = Options(**settings)
-    if isinstance(options.rate_limit, bool) or not isinstance(options.rate_limit, int) or options.rate_limit < 0:
-        raise ValueError("rate_limit must be a whole number, 0 or more")
-    if options.idempotency_hours <= 0:
-        raise ValueError("idempotency_hours must be more than 0")
-    if options.forward_to is not None and not is_webhook_target(options.forward_to):
-        raise ValueError(
-            "forward_to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000"
-        )
-    return options
-
-
-def _start(start_time: datetime | str) -> datetime:
-    try:
-        return checked_instant(start_time, "start_time").astimezone(UTC)
-    except (ServiceError, OverflowError):
-        raise ValueError("start_time must be a time with an offset, such as 2026-09-28T12:00:00Z") from None

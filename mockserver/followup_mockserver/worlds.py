@@ -85,7 +85,7 @@ class Worlds:
     def create(self, settings: Mapping[str, Any], keys: Sequence[tuple[str, Sequence[str]]]) -> World:
         """A new organization, isolated from the others, with keys given by name and scopes."""
         with self._lock:
-            organization = attrs.evolve(Organization(id=self._ids.new("org_")), **settings)
+            organization = self._options.organization(self._ids.new("org_"), **settings)
             records = [self._new_key(organization, name, scopes) for name, scopes in keys]
             beginning = Beginning(organization, tuple(records))
             world = self._made(beginning)
@@ -120,7 +120,7 @@ class Worlds:
     def _start(self) -> None:
         ids = IdFactory(self._options.seed, "")
         key = KeyRecord(name="default", value=DEFAULT_KEY, scopes=list(ALL_SCOPES))
-        beginning = Beginning(Organization(id=ids.new("org_")), (key,))
+        beginning = Beginning(self._options.organization(ids.new("org_")), (key,))
         world = self._made(beginning)
         # Made whole, and only then put in place: a mock answers requests while it is reset.
         self._ids = ids

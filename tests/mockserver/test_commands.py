@@ -13,7 +13,7 @@ import httpx
 import pytest
 from support.receivers import Inbox, listening
 
-from followup import FollowUp, construct_event
+from followup import FollowUp, __version__, construct_event
 
 
 def command(*arguments: str) -> list[str]:
@@ -123,8 +123,17 @@ def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[
         (("clock",), "no mock answers"),
         (("trigger", "x", "--data", "{"), "--data is not JSON"),
         (("wait", "--timeout", "0.1"), "no mock answered"),
-        (("serve", "--start-time", "yesterday"), "start-time must be"),
-        (("serve", "--forward-to", "http://clinic.example"), "forward-to must be"),
+        (("advance", "-1h"), "time never goes back"),
+        (("advance", "--frozen"), "No such option: --frozen"),
+        (("serve", "--start-time", "yesterday"), "--start-time must be a time with an offset"),
+        (("serve", "--forward-to", "http://clinic.example"), "--forward-to must be an https URL"),
+        (("serve", "--country", "Argentina"), "--country must be the ISO 3166 code of a country"),
+        (("serve", "--idempotency-hours", "0"), "--idempotency-hours must be more than 0"),
+        (("serve", "--idempotency-hours", "a day"), "'--idempotency-hours'"),
+        (("serve", "--reminder-hours", "24;3"), "--reminder-hours must be numbers with commas"),
+        (("serve", "--reminder-hours", "24,-3"), "--reminder-hours[1] must be from 0"),
+        (("serve", "--post-visit-hours", "nan"), "--post-visit-hours must be from 0"),
+        (("serve", "--intake-required", "dni,shoeSize"), "--intake-required[1] must be a field of an intake request"),
         (("serve", "--host", "256.1.1.1"), "cannot listen"),
         (("serve", "--port", "http"), "'--port'"),
         (("serve", "--rate-limit", "-1"), "'--rate-limit'"),
@@ -139,6 +148,66 @@ def test_what_goes_wrong_is_one_clear_line(arguments: tuple[str, ...], text: str
     assert result.returncode != 0
     assert text in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_serve_takes_every_option_of_the_mock(tmp_path: Path) -> None:
+    env_file = tmp_path / "mock.env"
+    options = [
+        *("--country", "UY", "--idempotency-hours", "1", "--accept-unknown-fields", "--reminder-hours", "48, 1.5"),
+        *("--post-visit-hours", "0", "--intake-required", "dni", "--start-time", "2026-09-28T12:00:00Z"),
+    ]
+    arguments = command("serve", "--port", "0", "--env-file", str(env_file), *options)
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        *_, _contract = [process.stdout.readline() for _ in range(4)]
+        env = dict(line.split("=", 1) for line in env_file.read_text().splitlines())
+        with httpx.Client(
+            base_url=url_of(env), headers={"Authorization": f"Bearer {env['FOLLOWUP_API_KEY']}"}, trust_env=False
+        ) as http:
+            patient = {"phone": "094 123 456", "paint": "red"}
+            first, again = (http.post("/v1/patients", json=patient, headers={"Idempotency-Key": "k"}) for _ in range(2))
+            assert first.json()["phone"] == "+59894123456"
+            assert again.headers["Idempotent-Replayed"] == "true"
+            about = {"patient": first.json()["id"]}
+            http.post("/v1/appointments", json={**about, "startAt": "2026-10-03T12:00:00Z"}).raise_for_status()
+            http.post("/v1/visits", json={**about, "visitedAt": "2026-09-28T12:00:00Z"}).raise_for_status()
+            assert http.post("/v1/intake_requests", json={"patient": {"fullName": "Ana"}}).json()["missing"] == ["dni"]
+            due = [each["sendAt"] for each in http.get("/_mock/reminders").json()["data"]]
+            assert due == ["2026-10-01T12:00:00.000Z", "2026-10-03T10:30:00.000Z"]
+            http.post("/_mock/clock/advance", json={"seconds": 3600}).raise_for_status()
+            assert [each["kind"] for each in http.get("/_mock/messages").json()["data"]] == ["post_visit"]
+            later = http.post("/v1/patients", json=patient, headers={"Idempotency-Key": "k"})
+            assert "Idempotent-Replayed" not in later.headers
+        process.terminate()
+        assert process.wait(10) == 0
+
+
+def test_an_empty_list_means_none(tmp_path: Path) -> None:
+    env_file = tmp_path / "mock.env"
+    arguments = command(
+        "serve", "--port", "0", "--env-file", str(env_file), "--reminder-hours", "", "--intake-required", ""
+    )
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        *_, _contract = [process.stdout.readline() for _ in range(4)]
+        env = dict(line.split("=", 1) for line in env_file.read_text().splitlines())
+        with FollowUp(base_url=url_of(env), api_key=env["FOLLOWUP_API_KEY"]) as client:
+            client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2099-09-30T12:00:00Z")
+            assert client.intake_requests.create(patient={"full_name": "Ana"}).status == "ready"
+        assert told(url_of(env), "reminders") == []
+        process.terminate()
+        assert process.wait(10) == 0
+
+
+def test_the_version() -> None:
+    assert run("--version").stdout == f"followup-mock {__version__}\n"
+
+
+def test_help_shows_a_type_only_where_a_value_follows() -> None:
+    for name in ("serve", "fault", "requests"):
+        shown = run(name, "--help", COLUMNS="120").stdout
+        assert "<bool>" not in shown
+        assert "--" in shown
 
 
 def test_a_taken_port_is_one_clear_line(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:

@@ -24,6 +24,10 @@ def test_the_clock(api: Api) -> None:
     moved = api.post("/_mock/clock/advance", {"to": "2026-09-28T13:00:00+00:00"}).json()
     assert moved["now"] == "2026-09-28T13:00:00.000Z"
     assert problem(api.post("/_mock/clock/advance", {"seconds": -1})) == (400, "parameter_invalid", "seconds")
+    past = api.post("/_mock/clock/advance", {"to": "2026-09-28T12:59:59Z"})
+    assert problem(past) == (400, "parameter_invalid", "to")
+    assert "2026-09-28T13:00:00.000Z" in past.json()["error"]["message"]
+    assert "time never goes back" in past.json()["error"]["message"]
     assert problem(api.post("/_mock/clock/advance", {"sec": 1})) == (400, "parameter_unknown", "sec")
     assert problem(api.post("/_mock/clock/advance", {"to": "x"})) == (400, "parameter_invalid", "to")
     assert problem(api.post("/_mock/clock/advance", {"seconds": 1e300})) == (400, "parameter_invalid", "seconds")
@@ -169,6 +173,8 @@ def test_faults(api: Api) -> None:
         ({"times": 0}, "times"),
         ({"skip": -1}, "skip"),
         ({"seconds": 1e300}, "seconds"),
+        ({"kind": "delay"}, "seconds"),
+        ({"kind": "delay", "seconds": 0}, "seconds"),
         ({"retryAfter": -1}, "retryAfter"),
         ({"probability": 2}, "probability"),
         ({"when": "never"}, "when"),
@@ -288,7 +294,7 @@ def test_triggered_data_must_be_json(service: MockService, data: Any) -> None:
 
 def test_what_is_returned_stays_as_it_was(client: FollowUp, service: MockService) -> None:
     doctor = service.add_doctor(full_name="Dra. X")
-    fault = service.add_fault(operation="*", kind="delay", times=3)
+    fault = service.add_fault(operation="*", kind="delay", seconds=0.001, times=3)
     service.update_doctor(doctor.id, full_name="Dra. Y")
     doctor.active = False
     client.account.retrieve()

@@ -98,9 +98,18 @@ class TestClock:
 
     def test_it_never_goes_back(self, service: MockService) -> None:
         now = service.clock.now
-        with pytest.raises(ServiceError):
+        with pytest.raises(ValueError, match="seconds must be 0 or more: time never goes back"):
             service.advance(seconds=-1)
-        assert service.advance(to=now - timedelta(days=1)).now == now
+        with pytest.raises(ValueError, match="hours must be 0 or more: time never goes back"):
+            service.advance(days=1, hours=-1)
+        with pytest.raises(ValueError, match=r"to must be 2026-09-28T12:00:00.000Z.*time never goes back"):
+            service.advance(to=now - timedelta(milliseconds=1))
+        assert service.advance(to=now).now == now
+
+    def test_the_time_that_it_shows_is_not_past(self) -> None:
+        """The wire shows milliseconds; a clock that stands between two of them can be advanced to what it shows."""
+        service = MockService(start_time=datetime(2026, 9, 28, 12, 0, 0, 123_456, tzinfo=UTC))
+        assert service.advance(to=service.clock.now).now == service.clock.now
 
     def test_a_running_clock_can_be_moved_forward_and_runs_on(self) -> None:
         service = MockService()

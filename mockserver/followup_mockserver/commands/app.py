@@ -2,24 +2,25 @@
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from followup.contract import REQUESTS_PER_MINUTE
+from followup import __version__
+from followup.cli.application import Application
 from followup_mockserver.commands.listening import listen_until_stopped
 from followup_mockserver.commands.remote import Remote, fail
 from followup_mockserver.commands.serve import serve_until_stopped, wait_for_health
 from followup_mockserver.commands.tables import show
+from followup_mockserver.options import Options, meanings
 
-app = typer.Typer(
+app = Application(
     name="followup-mock",
     help="The patient follow-up service in memory, to develop and test against.",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
 )
 
 DEFAULT_PORT = 4210
@@ -38,23 +39,57 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, also on a term
 HERE = f"http://127.0.0.1:{DEFAULT_PORT}"
 
 
+@app.callback(invoke_without_command=True)
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    """The patient follow-up service in memory, to develop and test against."""
+    if version:
+        typer.echo(f"followup-mock {__version__}")
+        raise typer.Exit
+
+
+def _listed(values: Sequence[object]) -> str:
+    return ",".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        fail(f"{option} must be numbers with commas between them, such as 24,3")
+
+
+_DEFAULT = Options()
+_MEANING = {name: f"{text[0].upper()}{text[1:]}" for name, text in meanings().items()}
+
+
+def _option(name: str, *flags: str, **limits: Any) -> Any:
+    """An option of ``serve`` that is one of the mock, with its meaning as the help."""
+    return typer.Option(*flags, help=_MEANING[name], **limits)
+
+
 @app.command()
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = DEFAULT_PORT,
-    rate_limit: Annotated[
-        int, typer.Option(help="Requests per minute and key; 0 for no limit.", min=0)
-    ] = REQUESTS_PER_MINUTE,
-    start_time: Annotated[
-        str | None, typer.Option(help="Start the clock at this time and freeze it, such as 2026-09-28T12:00:00Z.")
-    ] = None,
-    allow_http_webhooks: Annotated[
-        bool, typer.Option("--allow-http-webhooks", help="Also take webhook URLs that are http to this machine.")
-    ] = False,
-    forward_to: Annotated[
-        str | None, typer.Option(help="Send every webhook to this URL instead of the endpoint's own.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Make ids and secrets the same in every run.")] = None,
+    rate_limit: Annotated[int, _option("rate_limit", min=0)] = _DEFAULT.rate_limit,
+    start_time: Annotated[str | None, _option("start_time")] = None,
+    allow_http_webhooks: Annotated[bool, _option("allow_http_webhooks", "--allow-http-webhooks")] = False,
+    forward_to: Annotated[str | None, _option("forward_to")] = None,
+    seed: Annotated[int | None, _option("seed")] = None,
+    country: Annotated[str, _option("country")] = _DEFAULT.country,
+    idempotency_hours: Annotated[float, _option("idempotency_hours")] = _DEFAULT.idempotency_hours,
+    refuse_unknown_fields: Annotated[
+        bool, _option("refuse_unknown_fields", "--refuse-unknown-fields/--accept-unknown-fields")
+    ] = _DEFAULT.refuse_unknown_fields,
+    reminder_hours: Annotated[str, _option("reminder_hours", metavar="LIST")] = _listed(_DEFAULT.reminder_hours),
+    post_visit_hours: Annotated[float, _option("post_visit_hours")] = _DEFAULT.post_visit_hours,
+    intake_required: Annotated[str, _option("intake_required", metavar="LIST")] = _listed(_DEFAULT.intake_required),
     env_file: Annotated[
         Path | None, typer.Option(help="Write FOLLOWUP_BASE_URL and FOLLOWUP_API_KEY to this file when ready.")
     ] = None,
@@ -69,6 +104,12 @@ def serve(
         allow_http_webhooks=allow_http_webhooks,
         forward_to=forward_to,
         seed=seed,
+        country=country,
+        idempotency_hours=idempotency_hours,
+        refuse_unknown_fields=refuse_unknown_fields,
+        reminder_hours=[_number(part, "--reminder-hours") for part in _parts(reminder_hours)],
+        post_visit_hours=post_visit_hours,
+        intake_required=_parts(intake_required),
     )
 
 
@@ -81,7 +122,7 @@ def wait(
     wait_for_health(url, timeout)
 
 
-@app.command()
+@app.command(context_settings={"ignore_unknown_options": True})  # a distance may begin with a minus, to be rejected
 def advance(
     distance: Annotated[str, typer.Argument(help="How far: 90s, 5m, 3h, 1d, or 1d12h; or to which time.")],
     url: Url = HERE,
@@ -255,6 +296,8 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 def parsed_distance(text: str) -> dict[str, Any]:
     """``1d12h`` as seconds, or a timestamp as an instant, for the control API."""
+    if text.startswith("-"):
+        fail("time never goes back" if re.match(r"-\d", text) else f"No such option: {text}")
     parts = _PARTS.findall(text)
     if parts and "".join(number + unit for number, unit in parts) == text:
         distance = sum((timedelta(**{_UNITS[unit]: float(number)}) for number, unit in parts), timedelta())

@@ -13,6 +13,7 @@ import httpx
 
 from followup_mockserver.clock import RealTime
 from followup_mockserver.commands.remote import fail
+from followup_mockserver.errors import InvalidArgument
 from followup_mockserver.options import MockOptions
 from followup_mockserver.server import MockServer
 from followup_mockserver.wire.app import CONTRACT_PATH
@@ -26,8 +27,8 @@ def serve_until_stopped(host: str, port: int, env_file: Path | None, **options: 
     signalled = _listen_for_signals()
     try:
         server = MockServer(host=host, port=port, **options)
-    except ValueError as error:
-        fail(str(error).replace("_", "-"))
+    except InvalidArgument as error:
+        fail(f"--{error.argument.replace('_', '-')} must be {error.expected}")
     except OSError as error:
         problem = "the port is taken" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
         fail(f"cannot listen on {host}:{port}: {problem}")

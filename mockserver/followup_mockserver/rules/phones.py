@@ -17,11 +17,6 @@ def normalized_phone(world: World, phone: str, param: str) -> str:
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
-def is_country(code: str) -> bool:
-    """Whether it is the ISO 3166 code of a country that has phone numbers."""
-    return code in phonenumbers.SUPPORTED_REGIONS
-
-
 def normalized_dni(dni: str, param: str) -> str:
     """The document without dots and spaces."""
     bare = "".join(character for character in dni if character not in ". \u00a0\t")

@@ -1,0 +1,148 @@
+"""The options of ``serve``, ``MockService`` and ``MockServer``, where the specification leaves the behaviour open."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from support.http import Api, problem
+
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.options import MockOptions, meanings
+from followup_mockserver.transport import InProcessTransport
+
+NOON = "2026-09-28T12:00:00Z"
+
+OPTIONS: Any = {
+    "country": "UY",
+    "idempotency_hours": 2,
+    "refuse_unknown_fields": False,
+    "reminder_hours": (48,),
+    "post_visit_hours": 1.5,
+    "intake_required": ["dni", "patient.email"],
+}
+
+
+@pytest.fixture
+def service() -> MockService:
+    return MockService(start_time=NOON, rate_limit=0, **OPTIONS)
+
+
+def behaves_as_asked(service: MockService, key: str) -> None:
+    """Every one of ``OPTIONS`` shows in what the organization of this key does."""
+    client = service.client(api_key=key, max_retries=0)
+    organization = service.organization(key)
+    now = organization.clock.now
+    patient = client.patients.create(phone="094 123 456", idempotency_key="k")
+    assert patient.phone == "+59894123456"
+    assert client.intake_requests.create(patient={"full_name": "Ana"}).missing == ["dni", "patient.email"]
+    client.appointments.create(patient=patient.id, start_at=now + timedelta(days=3))
+    assert [each.send_at for each in organization.reminders] == [now + timedelta(days=1)]
+    client.visits.create(patient=patient.id, visited_at=now)
+    organization.advance(hours=1.5)
+    assert [each.kind for each in organization.messages] == ["post_visit"]
+    replayed = client.patients.create(phone="094 123 456", idempotency_key="k")
+    assert replayed.last_response.headers.get("Idempotent-Replayed") == "true"
+    organization.advance(hours=1)
+    forgotten = client.patients.create(phone="094 123 456", idempotency_key="k")
+    assert "Idempotent-Replayed" not in forgotten.last_response.headers
+
+
+def test_the_default_organization_and_new_ones_have_them(service: MockService) -> None:
+    behaves_as_asked(service, service.api_key)
+    behaves_as_asked(service, service.create_organization().keys[0].value)
+
+
+def test_a_reset_keeps_them_and_forgets_what_was_changed_since(service: MockService) -> None:
+    key = service.create_organization().keys[0].value
+    service.organization(key).update_organization(country="AR", reminder_hours=[])
+    service.organization(key).reset()
+    behaves_as_asked(service, key)
+    service.update_organization(country="AR", reminder_hours=[], intake_required=[], post_visit_hours=0)
+    service.reset()
+    behaves_as_asked(service, service.api_key)
+
+
+def test_a_server_takes_the_same() -> None:
+    with MockServer(start_time=NOON, **OPTIONS) as server, server.client() as client:
+        assert client.patients.create(phone="094 123 456").phone == "+59894123456"
+        answer = httpx.post(
+            f"{server.url}/v1/patients",
+            json={"phone": "094 123 456", "paint": "red"},
+            headers={"Authorization": f"Bearer {server.api_key}"},
+            trust_env=False,
+        )
+        assert answer.status_code == 200
+
+
+def test_what_is_passed_in_can_be_changed_afterwards() -> None:
+    hours, required = [48.0], ["dni"]
+    service = MockService(start_time=NOON, reminder_hours=hours, intake_required=required)
+    hours.append(-1.0)
+    required.clear()
+    client = service.client()
+    client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-10-03T12:00:00Z")
+    assert len(service.reminders) == 1
+    assert client.intake_requests.create(patient={"full_name": "Ana"}).missing == ["dni"]
+
+
+INVALID: list[tuple[Any, str]] = [
+    ({"rate_limit": -1}, "rate_limit must be a whole number, 0 or more"),
+    ({"rate_limit": True}, "rate_limit must be a whole number, 0 or more"),
+    ({"start_time": "yesterday"}, "start_time must be a time with an offset, such as 2026-09-28T12:00:00Z"),
+    ({"start_time": datetime(2026, 1, 1)}, "start_time must be a time with an offset, such as 2026-09-28T12:00:00Z"),  # noqa: DTZ001
+    ({"start_time": datetime.max.replace(tzinfo=UTC)}, "start_time must be a time before the year 9000"),
+    ({"allow_http_webhooks": "yes"}, "allow_http_webhooks must be true or false"),
+    ({"forward_to": "http://clinic.example"}, "forward_to must be an https URL, or an http URL of a loopback address"),
+    ({"seed": "x"}, "seed must be a whole number"),
+    ({"country": "XX"}, "country must be the ISO 3166 code of a country, such as AR"),
+    ({"country": None}, "country must be the ISO 3166 code of a country, such as AR"),
+    ({"idempotency_hours": 0}, "idempotency_hours must be more than 0 and at most 87600 hours"),
+    ({"idempotency_hours": float("nan")}, "idempotency_hours must be more than 0 and at most 87600 hours"),
+    ({"refuse_unknown_fields": 1}, "refuse_unknown_fields must be true or false"),
+    ({"reminder_hours": [24, -1]}, "reminder_hours[1] must be from 0 to 4320 hours"),
+    ({"reminder_hours": "24,3"}, "reminder_hours must be a list"),
+    ({"reminder_hours": 24}, "reminder_hours must be a list"),
+    ({"post_visit_hours": 1e300}, "post_visit_hours must be from 0 to 4320 hours"),
+    ({"intake_required": ["dni", "shoeSize"]}, "intake_required[1] must be a field of an intake request"),
+    ({"intake_required": "dni"}, "intake_required must be a list"),
+]
+
+
+@pytest.mark.parametrize(("option", "text"), INVALID)
+@pytest.mark.parametrize("mock", [MockService, MockServer])
+def test_an_invalid_option_is_one_clear_sentence(mock: Any, option: Any, text: str) -> None:
+    with pytest.raises(ValueError, match="must be") as caught:
+        mock(**option)
+    assert str(caught.value).startswith(text)
+
+
+def test_an_option_that_there_is_not_is_named() -> None:
+    with pytest.raises(TypeError, match="paint"):
+        MockService(paint="red")  # type: ignore[call-arg]
+
+
+def test_each_option_says_what_it_means() -> None:
+    assert meanings().keys() == MockOptions.__annotations__.keys()
+
+
+CHANGES: list[tuple[str, Any]] = [
+    ("serviceLines", ["network"]),
+    ("reminderHours", [1]),
+    ("postVisitHours", 0.5),
+    ("intakeMessages", False),
+    ("timeZone", "Europe/Madrid"),
+    ("name", "Clínica Sur"),
+    ("country", "UY"),
+    ("intakeRequired", ["dni"]),
+    ("language", "en"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), CHANGES)
+def test_what_is_a_setting_of_an_organization_can_be_changed_while_it_runs(name: str, value: Any) -> None:
+    service = MockService()
+    with httpx.Client(transport=InProcessTransport(service.app), base_url=service.url) as http:
+        api = Api(http, service.api_key)
+        assert api.patch("/_mock/organization", {name: value}).status_code == 200
+        assert problem(api.patch("/_mock/organization", {name: {"x": 1}})) == (400, "parameter_invalid", name)
