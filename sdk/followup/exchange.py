@@ -71,6 +71,8 @@ class Call(Generic[R]):
     decode: Callable[[Any], R] = attrs.field(repr=False)
     batch_error: type[APIStatusError] | None = None
     when_gone: Callable[[], R] | None = attrs.field(default=None, repr=False)
+    object_id: str | None = None
+    """Id of the object in the path that the result must be."""
 
 
 @attrs.frozen(kw_only=True)
@@ -225,10 +227,13 @@ def _result(call: Call[R], response: httpx.Response, attempt: int) -> R:
         kind = redacted(response.headers.get("content-type", "no content type"), max_length=100)
         problem = f"{len(response.content)} bytes of {kind} that are not JSON"
     else:
-        return _with_response(result, response)
+        if call.object_id is None or getattr(result, "id", None) == call.object_id:
+            return _with_response(result, response)
+        # A cache, a proxy, or bytes left over from another response: it may be another patient's record.
+        problem = "it is about another object than the one in the path"
     # Raised here, where no exception is being handled, so that its context holds no part of the body.
     raise ResponseDecodeError(
-        f"{call.operation}: the answer is not what the contract says: {problem}",
+        f"{call.operation}: the response is not what the contract says: {problem}",
         status_code=response.status_code,
         request_id=response.headers.get("request-id"),
         operation=call.operation,

@@ -187,6 +187,13 @@ class Declaration:
         return None
 
     @functools.cached_property
+    def _returns_its_object(self) -> bool:
+        """Whether the result is the object in the path; a ping returns a delivery."""
+        if self.id_prefix is None:
+            return False
+        return self.id_prefix in getattr(annotations_of(self.returns)["id"], "__metadata__", (self.id_prefix,))
+
+    @functools.cached_property
     def _signature(self) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(self.declared).parameters
 
@@ -233,6 +240,7 @@ class Declaration:
             decode=self.decode,
             batch_error=self.batch_error,
             when_gone=functools.partial(self._gone, args[0]) if self.method == "DELETE" else None,
+            object_id=args[0] if self._returns_its_object else None,
         )
 
     def decode(self, raw: Any) -> Any:

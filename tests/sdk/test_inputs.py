@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from support.answers import TIME, page, patient
+from support.answers import TIME, appointment, page, patient
 from support.server import ScriptedServer, reply
 
 from followup import AsyncFollowUp, ConfigurationError, FollowUp, FollowUpError
@@ -27,20 +27,7 @@ def sent(server: ScriptedServer, make: Callable[[FollowUp], Any], answer: Any = 
     return json.loads(body) if body else None
 
 
-APPOINTMENT = {
-    "id": "apt_1",
-    "object": "appointment",
-    "patient": "pat_1",
-    "doctor": None,
-    "startAt": TIME,
-    "status": "confirmed",
-    "type": None,
-    "externalId": None,
-    "source": "api",
-    "cancelledAt": None,
-    "createdAt": TIME,
-    "updatedAt": TIME,
-}
+APPOINTMENT = appointment()
 BATCH = {"object": "event_batch", "results": []}
 DELIVERY = {
     "id": "whd_1",

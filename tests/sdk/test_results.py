@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
-from support.answers import TIME, error, page, patient
+from support.answers import TIME, appointment, error, page, patient
 from support.drivers import Driver
 from support.server import ScriptedServer, reply
 
@@ -221,3 +221,47 @@ def test_errors_pickle_and_come_back_the_same(server: ScriptedServer, driver: Dr
 def test_timestamps_without_an_offset_are_taken_as_utc(server: ScriptedServer, driver: Driver) -> None:
     server.script = [reply(200, patient(createdAt=TIME.removesuffix("Z")))]
     assert driver.call(server.url, retrieve).created_at == datetime(2026, 9, 28, 12, tzinfo=UTC)
+
+
+ABOUT_ONE_OBJECT: dict[str, tuple[Any, dict[str, Any]]] = {
+    "patients.retrieve": (lambda c: c.patients.retrieve("pat_A"), patient("pat_A")),
+    "patients.update": (lambda c: c.patients.update("pat_A", email=None), patient("pat_A")),
+    "appointments.cancel": (lambda c: c.appointments.cancel("apt_A"), appointment("apt_A")),
+    "webhook_endpoints.delete": (
+        lambda c: c.webhook_endpoints.delete("we_A"),
+        {"id": "we_A", "object": "webhook_endpoint", "deleted": True},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ABOUT_ONE_OBJECT)
+def test_a_response_about_another_object_is_no_result(server: ScriptedServer, driver: Driver, name: str) -> None:
+    make, body = ABOUT_ONE_OBJECT[name]
+    server.script = [reply(200, {**body, "id": body["id"].replace("A", "B")}, headers={"Request-Id": "req_1"})]
+    with pytest.raises(ResponseDecodeError, match="another object than the one in the path") as caught:
+        driver.call(server.url, make)
+    failure = caught.value
+    assert (failure.status_code, failure.request_id, failure.was_sent) == (200, "req_1", "yes")
+    assert failure.operation == name
+    assert "_A" not in str(failure)
+    assert "_B" not in str(failure)
+    assert len(server.received) == 1
+    server.script = [reply(200, body)]
+    assert driver.call(server.url, make).id == body["id"]
+
+
+def test_a_ping_returns_a_delivery_and_a_creation_whatever_was_made(server: ScriptedServer, driver: Driver) -> None:
+    delivery = {
+        "id": "whd_1",
+        "object": "webhook_delivery",
+        "webhookEndpoint": "we_1",
+        "eventType": "webhook.ping",
+        "status": "pending",
+        "attempts": 0,
+        "payload": {},
+        "createdAt": TIME,
+    }
+    server.script = [reply(200, delivery)]
+    assert driver.call(server.url, lambda client: client.webhook_endpoints.ping("we_1")).id == "whd_1"
+    server.script = [reply(200, patient("pat_2"))]
+    assert driver.call(server.url, lambda client: client.patients.create(phone="1")).id == "pat_2"

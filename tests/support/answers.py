@@ -23,6 +23,24 @@ def patient(id: str = "pat_1", **fields: Any) -> dict[str, Any]:
     }
 
 
+def appointment(id: str = "apt_1", **fields: Any) -> dict[str, Any]:
+    return {
+        "id": id,
+        "object": "appointment",
+        "patient": "pat_1",
+        "doctor": None,
+        "startAt": TIME,
+        "status": "confirmed",
+        "type": None,
+        "externalId": None,
+        "source": "api",
+        "cancelledAt": None,
+        "createdAt": TIME,
+        "updatedAt": TIME,
+        **fields,
+    }
+
+
 def page(*items: dict[str, Any], more: bool = False) -> dict[str, Any]:
     return {"object": "list", "data": list(items), "hasMore": more, "url": "/v1/patients"}
 
