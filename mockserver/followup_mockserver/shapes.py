@@ -12,7 +12,7 @@ from typing import Any, Literal, NotRequired, Required, TypeVar, get_args, get_o
 import attrs
 import jsonschema_rs
 
-from followup.contract import Format, IdPrefix, Limits
+from followup.contract import Format, IdPrefix, Limits, MinLength
 from followup.models import ABSENT_IF_NONE, Model
 from followup.operation import NotGiven
 from followup.wire import annotations_of, bare, camel, is_union, wire_fields, without_none
@@ -142,6 +142,8 @@ def _mark_schema(mark: object, annotation: Any) -> Schema:
             return {"pattern": f"^{prefix}"}
         case Format(name=name):
             return {"format": name}
+        case MinLength(characters=characters):
+            return {"minLength": characters}
         case Limits(minimum=minimum, maximum=maximum) if annotation is int:
             return {"minimum": minimum, "maximum": maximum}
         case Limits(minimum=minimum, maximum=maximum):
@@ -332,6 +334,8 @@ def _expected(kind: Any) -> str:
             return str(kind.expected_value)
         case "pattern":
             return f"an id that begins with {kind.pattern.removeprefix('^')}"
+        case "minLength" if kind.limit == 1:
+            return "a string that is not empty"
         case "minLength":
             return f"at least {kind.limit} characters long"
         case "maxLength":

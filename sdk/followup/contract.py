@@ -59,6 +59,13 @@ class Limits:
     maximum: int
 
 
+@attrs.frozen
+class MinLength:
+    """The string has at least so many characters."""
+
+    characters: int
+
+
 AccountId = Annotated[str, IdPrefix("org_", "account")]
 PatientId = Annotated[str, IdPrefix("pat_", "patient")]
 DoctorId = Annotated[str, IdPrefix("doc_", "doctor")]
@@ -70,6 +77,8 @@ EventId = Annotated[str, IdPrefix("evt_", "event")]
 WebhookEndpointId = Annotated[str, IdPrefix("we_", "webhook_endpoint")]
 WebhookDeliveryId = Annotated[str, IdPrefix("whd_", "webhook_delivery")]
 
-Email = Annotated[str, Format("email")]
+NonEmpty = Annotated[str, MinLength(1)]
+"""A name, a phone, a document or an external id: an empty one would identify everybody whose is empty."""
+Email = Annotated[str, Format("email"), MinLength(1)]
 HttpsUrl = Annotated[str, Format("https-url")]
 PageLimit = Annotated[int, Limits(MIN_PAGE_SIZE, MAX_PAGE_SIZE)]

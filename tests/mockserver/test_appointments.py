@@ -51,8 +51,8 @@ class TestAppointments:
         made = client.appointments.create(patient=patient, start_at=START)
         assert client.appointments.update(made.id, type="control").status == "confirmed"
         assert client.appointments.update(made.id, start_at=START).status == "confirmed"
-        moved = client.appointments.update(made.id, start_at=START + timedelta(1), doctor={"full_name": "nobody"})
-        assert (moved.status, moved.start_at, moved.doctor) == ("rescheduled", START + timedelta(1), None)
+        moved = client.appointments.update(made.id, start_at=START + timedelta(1))
+        assert (moved.status, moved.start_at) == ("rescheduled", START + timedelta(1))
 
     @pytest.mark.parametrize("how", ["cancelled", "completed"])
     def test_section_3_what_is_over_cannot_be_changed(self, client: FollowUp, api: Api, patient: str, how: str) -> None:
@@ -137,11 +137,6 @@ class TestVisits:
         assert (first.source, first.notes) == ("manual", "well")
         assert {each.status for each in client.appointments.list()} == {"completed"}
 
-    def test_the_patient_of_the_appointment_has_it_no_longer_ahead(self, client: FollowUp, patient: str) -> None:
-        booked = client.appointments.create(patient=patient, start_at=START)
-        client.visits.create(patient={"phone": "+5491155550009"}, visited_at=START, appointment=booked.id)
-        assert client.patients.retrieve(patient).stage == "pending_follow_up"
-
     def test_a_cancelled_appointment_stays_cancelled(self, client: FollowUp, patient: str) -> None:
         made = client.appointments.create(patient=patient, start_at=START)
         client.appointments.cancel(made.id)
@@ -211,3 +206,43 @@ class TestDoctors:
         service.update_doctor(added.id, active=False, specialty="x")
         assert client.doctors.retrieve(added.id).specialty == "x"
         assert added.id in [each.id for each in client.doctors.list(active=False)]
+
+
+class TestWhatBelongsTogether:
+    def test_a_visit_may_not_name_the_appointment_of_another_patient(self, api: Api, client: FollowUp) -> None:
+        client.appointments.create(patient=client.patients.create(**ONE).id, start_at=START, external_id="A-1")
+        for patient in ({"phone": "+5491155550009"}, {"phone": "+5491155550009", "dni": "1"}):
+            body = {"patient": patient, "visitedAt": "2026-09-28T11:00:00Z", "appointment": "A-1"}
+            assert problem(api.post("/v1/visits", body)) == (400, "parameter_invalid", "appointment")
+        other = client.patients.create(phone="+5491155550008").id
+        body = {"patient": other, "visitedAt": "2026-09-28T11:00:00Z", "appointment": "A-1"}
+        assert problem(api.post("/v1/visits", body)) == (400, "parameter_invalid", "appointment")
+        assert [*client.visits.list()] == []
+        assert len([*client.patients.list()]) == 2
+        assert [each.status for each in client.appointments.list()] == ["confirmed"]
+
+    def test_an_event_about_it_is_invalid(self, api: Api, client: FollowUp) -> None:
+        client.appointments.create(patient=client.patients.create(**ONE).id, start_at=START, external_id="A-1")
+        data = {
+            "patient": {"phone": "+5491155550009"},
+            "visit": {"visitedAt": "2026-09-28T11:00:00Z", "appointment": "A-1"},
+        }
+        response = api.post("/v1/events", {"id": "e-1", "type": "visit.completed", "data": data})
+        (result,) = response.json()["results"]
+        assert (response.status_code, result["status"]) == (400, "invalid")
+        assert result["error"].startswith("data.visit.appointment: ")
+        assert (len([*client.visits.list()]), len([*client.patients.list()])) == (0, 1)
+
+    def test_a_change_to_a_doctor_whom_nobody_knows_leaves_the_doctor(
+        self, client: FollowUp, api: Api, patient: str
+    ) -> None:
+        made = client.appointments.create(patient=patient, start_at=START, doctor={"external_id": "D-1"})
+        assert made.doctor is not None
+        for unknown in ({"full_name": "nobody"}, {"external_id": "D-99"}, {"specialty": "cardiology"}, {}):
+            changed = client.appointments.update(made.id, doctor=unknown, type="x")  # type: ignore[arg-type]
+            assert (changed.doctor, changed.type) == (made.doctor, "x")
+        refused = api.patch(f"/v1/appointments/{made.id}", {"doctor": "doc_none"})
+        assert problem(refused) == (400, "resource_missing", "doctor")
+        (other,) = client.doctors.list(external_id="D-2")
+        assert client.appointments.update(made.id, doctor={"external_id": "D-2"}).doctor == other.id
+        assert client.appointments.update(made.id, doctor=None).doctor is None

@@ -57,7 +57,9 @@ def update(world: World, appointment: Appointment, **changes: Any) -> Appointmen
             "appointment_not_modifiable", f"An appointment that is {appointment.status} cannot be changed any more."
         )
     if "doctor" in changes:
-        changes["doctor"] = doctor_id(world, changes["doctor"])
+        found = doctor_id(world, changes["doctor"])
+        # An object that nobody in the roster matches does not say who the doctor is; null says that there is none.
+        changes["doctor"] = appointment.doctor if found is None and changes["doctor"] is not None else found
     moved = changes.get("start_at", appointment.start_at) != appointment.start_at
     if moved:
         changes["status"] = "rescheduled"

@@ -6,7 +6,7 @@ from typing import Any
 from followup import Appointment, Visit
 from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
-from followup_mockserver.errors import missing
+from followup_mockserver.errors import invalid, missing
 from followup_mockserver.facts import Fact
 from followup_mockserver.rules import stages
 from followup_mockserver.rules.appointments import complete
@@ -34,7 +34,10 @@ def create(
         return existing
     came_from = _appointment(world, appointment)
     doctor = doctor_id(world, doctor)
-    visitor = PatientReference(world, patient, found_by).resolve()
+    reference = PatientReference(world, patient, found_by)
+    if came_from and (reference.patient is None or reference.patient.id != came_from.patient):
+        raise invalid("parameter_invalid", "This must be an appointment of the same patient.", "appointment")
+    visitor = reference.resolve()
     visit = Visit(
         id=world.ids.new("vis_"),
         object="visit",

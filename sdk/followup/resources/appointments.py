@@ -5,7 +5,7 @@ from typing import Literal
 
 import attrs
 
-from followup.contract import AppointmentId, DoctorId, PageLimit, PatientId
+from followup.contract import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId
 from followup.models import Result
 from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
 from followup.pagination import Page
@@ -55,7 +55,7 @@ class Appointments(Resource[Mode], group="appointments"):
         start_at: datetime | str,
         doctor: DoctorId | DoctorInput | NotGiven = NOT_GIVEN,
         type: str | NotGiven = NOT_GIVEN,
-        external_id: str | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Appointment:
         """Create an appointment; the reminders that the organization configured are scheduled.
@@ -127,7 +127,7 @@ class Appointments(Resource[Mode], group="appointments"):
         ending_before: AppointmentId | NotGiven = NOT_GIVEN,
         patient: PatientId | NotGiven = NOT_GIVEN,
         status: AppointmentStatus | NotGiven = NOT_GIVEN,
-        external_id: str | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | NotGiven = NOT_GIVEN,
         start_at_gte: datetime | str | NotGiven = NOT_GIVEN,
         start_at_lt: datetime | str | NotGiven = NOT_GIVEN,
     ) -> Page[Appointment]:

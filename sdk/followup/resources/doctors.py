@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 
 import attrs
 
-from followup.contract import DoctorId, PageLimit
+from followup.contract import DoctorId, NonEmpty, PageLimit
 from followup.models import Result
 from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
 from followup.pagination import Page
@@ -20,8 +20,8 @@ class DoctorInput(TypedDict, total=False):
         specialty: for example ``cardiology``.
     """
 
-    external_id: str
-    full_name: str
+    external_id: NonEmpty
+    full_name: NonEmpty
     specialty: str
 
 
@@ -62,7 +62,7 @@ class Doctors(Resource[Mode], group="doctors"):
         starting_after: DoctorId | NotGiven = NOT_GIVEN,
         ending_before: DoctorId | NotGiven = NOT_GIVEN,
         active: bool | NotGiven = NOT_GIVEN,
-        external_id: str | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | NotGiven = NOT_GIVEN,
     ) -> Page[Doctor]:
         """List doctors, newest first (specification, section 4, Doctors).
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypedDict
 
 import attrs
 
-from followup.contract import Email, IntakeRequestId, PageLimit, PatientId
+from followup.contract import Email, IntakeRequestId, NonEmpty, PageLimit, PatientId
 from followup.models import Result, personal
 from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup.pagination import Page
@@ -25,9 +25,9 @@ class ContactInput(TypedDict, total=False):
         email: e-mail address.
     """
 
-    name: str
+    name: NonEmpty
     relationship: str
-    phone: str
+    phone: NonEmpty
     email: Email
 
 
@@ -54,7 +54,7 @@ class SenderInput(TypedDict, total=False):
         email: e-mail address.
     """
 
-    name: str
+    name: NonEmpty
     organization: str
     email: Email
 

@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 
 import attrs
 
-from followup.contract import Email, PageLimit, PatientId
+from followup.contract import Email, NonEmpty, PageLimit, PatientId
 from followup.models import Result, personal
 from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
 from followup.pagination import Page
@@ -27,11 +27,11 @@ class PatientInput(TypedDict, total=False):
         date_of_birth: a ``date``, or ``YYYY-MM-DD``.
     """
 
-    phone: str
-    full_name: str
-    dni: str
+    phone: NonEmpty
+    full_name: NonEmpty
+    dni: NonEmpty
     email: Email
-    external_id: str
+    external_id: NonEmpty
     date_of_birth: date | str
 
 
@@ -68,10 +68,10 @@ class Patients(Resource[Mode], group="patients"):
     def create(
         self,
         *,
-        phone: str,
-        full_name: str | NotGiven = NOT_GIVEN,
-        dni: str | NotGiven = NOT_GIVEN,
-        external_id: str | NotGiven = NOT_GIVEN,
+        phone: NonEmpty,
+        full_name: NonEmpty | NotGiven = NOT_GIVEN,
+        dni: NonEmpty | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | NotGiven = NOT_GIVEN,
         email: Email | NotGiven = NOT_GIVEN,
         date_of_birth: date | str | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
@@ -103,10 +103,10 @@ class Patients(Resource[Mode], group="patients"):
         id: PatientId,
         /,
         *,
-        full_name: str | None | NotGiven = NOT_GIVEN,
+        full_name: NonEmpty | None | NotGiven = NOT_GIVEN,
         email: Email | None | NotGiven = NOT_GIVEN,
-        dni: str | None | NotGiven = NOT_GIVEN,
-        external_id: str | None | NotGiven = NOT_GIVEN,
+        dni: NonEmpty | None | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
         date_of_birth: date | str | None | NotGiven = NOT_GIVEN,
     ) -> Patient:
         """Change the fields that are given, and no others; None clears a field.
@@ -129,9 +129,9 @@ class Patients(Resource[Mode], group="patients"):
         limit: PageLimit | NotGiven = NOT_GIVEN,
         starting_after: PatientId | NotGiven = NOT_GIVEN,
         ending_before: PatientId | NotGiven = NOT_GIVEN,
-        phone: str | NotGiven = NOT_GIVEN,
-        dni: str | NotGiven = NOT_GIVEN,
-        external_id: str | NotGiven = NOT_GIVEN,
+        phone: NonEmpty | NotGiven = NOT_GIVEN,
+        dni: NonEmpty | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | NotGiven = NOT_GIVEN,
     ) -> Page[Patient]:
         """List patients, newest first (specification, section 4, Patients).
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 import attrs
 
-from followup.contract import PageLimit, PatientId, TreatmentId
+from followup.contract import NonEmpty, PageLimit, PatientId, TreatmentId
 from followup.models import Result, personal
 from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup.pagination import Page
@@ -47,7 +47,7 @@ class Treatments(Resource[Mode], group="treatments"):
         self,
         *,
         patient: PatientId | PatientInput,
-        name: str,
+        name: NonEmpty,
         kind: TreatmentKind | NotGiven = NOT_GIVEN,
         dosage: str | NotGiven = NOT_GIVEN,
         frequency: str | NotGiven = NOT_GIVEN,

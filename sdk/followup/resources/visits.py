@@ -5,7 +5,7 @@ from typing import Literal
 
 import attrs
 
-from followup.contract import AppointmentId, DoctorId, PageLimit, PatientId, VisitId
+from followup.contract import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId, VisitId
 from followup.models import Result, personal
 from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup.pagination import Page
@@ -51,7 +51,7 @@ class Visits(Resource[Mode], group="visits"):
         visited_at: datetime | str,
         doctor: DoctorId | DoctorInput | NotGiven = NOT_GIVEN,
         type: str | NotGiven = NOT_GIVEN,
-        external_id: str | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | NotGiven = NOT_GIVEN,
         diagnosis: str | NotGiven = NOT_GIVEN,
         notes: str | NotGiven = NOT_GIVEN,
         appointment: str | NotGiven = NOT_GIVEN,
@@ -87,7 +87,7 @@ class Visits(Resource[Mode], group="visits"):
         starting_after: VisitId | NotGiven = NOT_GIVEN,
         ending_before: VisitId | NotGiven = NOT_GIVEN,
         patient: PatientId | NotGiven = NOT_GIVEN,
-        external_id: str | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | NotGiven = NOT_GIVEN,
     ) -> Page[Visit]:
         """List visits, the last loaded first (specification, section 4, Visits).
 
