@@ -5,9 +5,6 @@ from datetime import datetime, timedelta
 
 import attrs
 
-KEY_PATTERN = "^[ -~]{1,255}$"
-"""What a key looks like: 1 to 255 printable ASCII characters."""
-
 MOST_RECORDS = 100_000
 """The oldest that have a response are forgotten beyond this many, so that a long run of the mock stays bounded."""
 

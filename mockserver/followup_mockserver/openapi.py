@@ -3,11 +3,10 @@
 import functools
 from typing import Any
 
-from followup.contract import SERVICE_VERSION
+from followup.contract import IDEMPOTENCY_KEY, SERVICE_VERSION
 from followup.models import Model
 from followup.resources.events import EventBatch
 from followup.webhooks import WebhookEvent
-from followup_mockserver.idempotency import KEY_PATTERN
 from followup_mockserver.operations import FOLLOW_UP, OPERATIONS, Operation
 from followup_mockserver.rules.events import ENVELOPE
 from followup_mockserver.shapes import Schema, shape_of
@@ -94,7 +93,7 @@ def _parameters(operation: Operation) -> list[Document]:
         _header_parameter("Service-Version", "Dated version.", {"type": "string", "enum": [SERVICE_VERSION]})
     )
     if operation.declaration.idempotent:
-        schema = {"type": "string", "pattern": KEY_PATTERN}
+        schema = {"type": "string", "pattern": IDEMPOTENCY_KEY}
         parameters.append(_header_parameter("Idempotency-Key", "The same key does nothing twice.", schema))
     return parameters
 

@@ -35,6 +35,10 @@ MAX_WEBHOOK_ATTEMPTS = 1 + len(WEBHOOK_RETRY_WAITS)
 WEBHOOK_TOLERANCE = 300
 """Seconds that the time of sending may differ from the receiver's clock, either way."""
 
+IDEMPOTENCY_KEY = r"^[!-~]([ -~]{0,253}[!-~])?$"
+"""An idempotency key: 1 to 255 printable ASCII characters, with spaces only inside (section 4, Conventions)."""
+IDEMPOTENCY_KEY_RULE = "must be 1 to 255 printable ASCII characters, without a space at either end"
+
 
 @attrs.frozen
 class IdPrefix:

@@ -31,7 +31,7 @@ from urllib.parse import quote, urlencode
 
 import attrs
 
-from followup.contract import IdPrefix
+from followup.contract import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, IdPrefix
 from followup.errors import APIStatusError
 from followup.exchange import Call
 from followup.inputs import Encoder, encoder_for
@@ -266,14 +266,14 @@ def checked_path_id(operation: str, kind: IdPrefix, value: Any) -> str:
     return quote(value, safe="")
 
 
-_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_KEY = re.compile(IDEMPOTENCY_KEY)
 
 
 def _checked_key(key: object) -> str:
     if key is None:
         return str(uuid.uuid4())
     if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise ValueError("idempotency_key must be 1 to 255 visible ASCII characters")
+        raise ValueError(f"idempotency_key {IDEMPOTENCY_KEY_RULE}")
     return key
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from followup.contract import SERVICE_VERSION
+from followup.contract import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION
 from followup.wire import encode
 from followup_mockserver.clock import RealTime
 from followup_mockserver.errors import ServiceError, invalid, missing
@@ -19,7 +19,7 @@ from followup_mockserver.faults import Fault
 from followup_mockserver.gateway import auth
 from followup_mockserver.gateway.exchange import Answer, RawRequest
 from followup_mockserver.gateway.parsing import Parser
-from followup_mockserver.idempotency import KEY_PATTERN, IdempotencyRecord
+from followup_mockserver.idempotency import IdempotencyRecord
 from followup_mockserver.journal import LONGEST_BODY, REQUEST_ID_PREFIX, CallDetails, JournalEntry
 from followup_mockserver.organization import KeyRecord
 from followup_mockserver.world import World
@@ -30,7 +30,7 @@ logger = logging.getLogger("followup_mockserver")
 VERSIONS = (SERVICE_VERSION,)
 """The dated versions that a request may ask for (specification, section 9)."""
 
-_IDEMPOTENCY_KEY = re.compile(KEY_PATTERN)
+_IDEMPOTENCY_KEY = re.compile(IDEMPOTENCY_KEY)
 
 
 @attrs.define(kw_only=True)
@@ -159,7 +159,7 @@ def claim_idempotency_key(exchange: Exchange) -> None:
     if key is None or not request.operation.declaration.idempotent:
         return
     if not _IDEMPOTENCY_KEY.fullmatch(key):
-        raise invalid("parameter_invalid", "This must be 1 to 255 printable ASCII characters.", "Idempotency-Key")
+        raise invalid("parameter_invalid", f"This {IDEMPOTENCY_KEY_RULE}.", "Idempotency-Key")
     fingerprint = _fingerprint(request)
     with world.lock:
         now = world.now()
