@@ -34,7 +34,7 @@ def test_anything_else_is_rejected_before_it_is_sent(
     with pytest.raises(ValueError, match="idempotency_key must be 1 to 255 printable ASCII characters"):
         client.patients.create(**PATIENT, idempotency_key=key)
     assert not re.search(pattern, key)
-    assert [each for each in service.requests() if each.method == "POST"] == []
+    assert [each for each in service.requests if each.method == "POST"] == []
 
 
 @pytest.mark.parametrize("key", [" ", " k", "k ", "x" * 256, "a\tb", "k\x7f"])
