@@ -5,7 +5,6 @@ import json
 import logging
 import math
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from followup_mockserver.errors import ServiceError, invalid, missing
 from followup_mockserver.faults import Fault
 from followup_mockserver.gateway import auth
 from followup_mockserver.gateway.exchange import Answer, RawRequest
+from followup_mockserver.gateway.fault_responses import carry_out
 from followup_mockserver.gateway.parsing import Parser
 from followup_mockserver.idempotency import IdempotencyRecord
 from followup_mockserver.journal import LONGEST_BODY, REQUEST_ID_PREFIX, CallDetails, JournalEntry
@@ -118,7 +118,7 @@ def meet_fault(exchange: Exchange) -> None:
         exchange.fault = world.faults.strike(exchange.request.operation.name)
     fault = exchange.fault
     if fault is not None and fault.when == "before" and fault.kind != "delay":
-        _suffer(fault)
+        carry_out(fault, exchange.request)
 
 
 def authenticate(exchange: Exchange) -> None:
@@ -190,7 +190,7 @@ def meet_delay(exchange: Exchange) -> None:
     """A delay comes once the idempotency key is claimed, so that a second request meets one that is in progress."""
     fault = exchange.fault
     if fault is not None and fault.when == "before" and fault.kind == "delay":
-        _suffer(fault)
+        carry_out(fault, exchange.request)
 
 
 def do_the_work(exchange: Exchange) -> None:
@@ -215,7 +215,7 @@ def do_the_work(exchange: Exchange) -> None:
 
 def meet_fault_after(exchange: Exchange) -> None:
     if exchange.fault is not None and exchange.fault.when == "after":
-        _suffer(exchange.fault)
+        carry_out(exchange.fault, exchange.request)
 
 
 STEPS: tuple[Callable[[Exchange], None], ...] = (
@@ -267,29 +267,6 @@ def _release_key(exchange: Exchange) -> None:
     if exchange.idempotency is not None:
         with exchange.world.lock:
             exchange.world.idempotency.release(exchange.idempotency)
-
-
-def _suffer(fault: Fault) -> None:
-    if fault.kind == "delay":
-        time.sleep(fault.seconds)
-    elif fault.kind == "status":
-        raise _fault_error(fault)
-    elif fault.when == "before":
-        raise ServiceError(500, "api_error", "fault", "The connection is dropped.")
-
-
-_FAULT_TYPES = {
-    401: "authentication_error",
-    403: "permission_error",
-    409: "idempotency_error",
-    429: "rate_limit_error",
-}
-
-
-def _fault_error(fault: Fault) -> ServiceError:
-    kind = "api_error" if fault.status >= 500 else _FAULT_TYPES.get(fault.status, "invalid_request_error")
-    headers = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
-    return ServiceError(fault.status, kind, "fault", "This answer was asked for by a fault.", headers=headers)
 
 
 def _fingerprint(request: RawRequest) -> bytes:

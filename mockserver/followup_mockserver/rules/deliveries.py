@@ -13,6 +13,7 @@ from followup.contract import MAX_WEBHOOK_ATTEMPTS, SERVICE_VERSION, WEBHOOK_RET
 from followup.resources.webhook_endpoints import OutboundEventType
 from followup.webhooks import ATTEMPT_HEADER, EVENT_TYPE_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
 from followup.wire import encode, format_timestamp
+from followup_mockserver.errors import invalid
 from followup_mockserver.facts import Fact
 from followup_mockserver.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.records import Attempt
@@ -150,11 +151,17 @@ def _target(world: World, endpoint: WebhookEndpoint) -> str:
 
 
 def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outgoing | None:
-    """Prepare the next attempt, and count it; None if the delivery is gone or over, or its endpoint paused."""
+    """Prepare the next attempt, and count it; None if the delivery is gone or over, or its endpoint paused.
+
+    Raises:
+        ServiceError: 400: a manual attempt for a disabled endpoint.
+    """
     delivery = world.webhook_deliveries.get(delivery_id)
     endpoint = world.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
     if delivery is None or endpoint is None or (trigger == "schedule" and delivery.status != "pending"):
         return None
+    if trigger == "manual" and endpoint.status == "disabled":
+        raise invalid("webhook_endpoint_disabled", "A disabled endpoint is sent nothing; enable it first.")
     if trigger == "disturbance" and endpoint.status == "disabled":
         return None
     # A repetition is the same attempt arriving again: it has that one's number, and uses up none of the nine.
@@ -223,7 +230,8 @@ def finish(world: World, outgoing: Outgoing, outcome: Outcome) -> str:
             signature=outgoing.signature,
         )
     )
-    if outgoing.trigger == "disturbance":
+    if outgoing.trigger == "disturbance" or (delivery.status != "pending" and not outcome.succeeded):
+        # A repetition, or one more attempt of a delivery that was over: a failure changes nothing that is known of it.
         return outcome.error or str(outcome.status_code)
     changes: dict[str, Any] = {
         "last_status_code": outcome.status_code,
@@ -258,8 +266,6 @@ def forget(world: World, endpoint: WebhookEndpoint) -> None:
 
 
 def _after_failure(world: World, delivery: WebhookDelivery, now: datetime) -> dict[str, Any]:
-    if delivery.status != "pending":
-        return {"last_error": delivery.last_error} if delivery.status == "failed" else {}
     world.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
     if delivery.attempts >= MAX_WEBHOOK_ATTEMPTS:
         return {"status": "failed", "next_attempt_at": None}

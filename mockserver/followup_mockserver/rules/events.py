@@ -29,10 +29,25 @@ def create(world: World, *, body: Any) -> EventBatch:
     results = [_process(world, raw, path) for path, raw in sent]
     if any(result.accepted for result in results):
         return EventBatch(object="event_batch", results=results)
-    detail = {"object": "event_batch", "results": encode(results)}
+    detail = _detail(results)
     if all(result.status == "invalid" for result in results):
         raise ServiceError(400, "invalid_request_error", "events_invalid", "No event is valid.", body=detail)
     raise ServiceError(500, "api_error", "events_failed", "No event could be processed.", body=detail)
+
+
+def all_failed(body: Any, reason: str) -> dict[str, Any]:
+    """What the body of a 500 carries beside its error when none of the events was processed."""
+    try:
+        sent = _events_in(body, refuse_unknown=False)
+    except ServiceError:
+        sent = []
+    return _detail(
+        [EventResult(id=_id_of(raw) or "", accepted=False, status="failed", error=reason) for _, raw in sent]
+    )
+
+
+def _detail(results: list[EventResult]) -> dict[str, Any]:
+    return {"object": "event_batch", "results": encode(results)}
 
 
 def list_(world: World, **query: Any) -> Listed[Event]:

@@ -1,0 +1,50 @@
+"""What a planned fault does to a call: it responds as the service would, only for no reason (section 7)."""
+
+import time
+
+from followup_mockserver.errors import ServiceError
+from followup_mockserver.faults import Fault
+from followup_mockserver.gateway.exchange import RawRequest
+from followup_mockserver.gateway.parsing import parse_json
+from followup_mockserver.rules import events
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    409: "idempotency_error",
+    429: "rate_limit_error",
+}
+_CODES = {404: "resource_missing"}
+"""Codes that the specification fixes; the others say that it was a fault."""
+
+_MESSAGE = "This response was asked for by a fault."
+
+
+def carry_out(fault: Fault, request: RawRequest) -> None:
+    """Do what the fault wants; one that breaks the response off after the work was done has nothing to do yet.
+
+    Raises:
+        ServiceError: what the caller gets instead.
+    """
+    if fault.kind == "delay":
+        time.sleep(fault.seconds)
+    elif fault.kind == "status":
+        raise _error(fault, request)
+    elif fault.when == "before":
+        raise ServiceError(500, "api_error", "fault", "The connection is dropped.")
+
+
+def _error(fault: Fault, request: RawRequest) -> ServiceError:
+    kind = "api_error" if fault.status >= 500 else _TYPES.get(fault.status, "invalid_request_error")
+    headers = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
+    body = {}
+    if fault.status == 500 and request.operation.name == "events.create":
+        body = events.all_failed(_json(request), _MESSAGE)
+    return ServiceError(fault.status, kind, _CODES.get(fault.status, "fault"), _MESSAGE, headers=headers, body=body)
+
+
+def _json(request: RawRequest) -> object:
+    try:
+        return parse_json(request.headers, request.body or b"")
+    except ServiceError:
+        return None
