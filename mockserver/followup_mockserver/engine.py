@@ -16,7 +16,9 @@ from datetime import datetime
 
 import attrs
 
-from followup_mockserver.delivery.mounts import Mounts, deliver
+from followup.contract import WEBHOOK_ATTEMPT_TIMEOUT
+from followup_mockserver.delivery.mounted import MountedSender
+from followup_mockserver.delivery.mounts import Mounts
 from followup_mockserver.delivery.sender import Sender
 from followup_mockserver.delivery.workers import Workers
 from followup_mockserver.jobs import (
@@ -32,6 +34,7 @@ from followup_mockserver.jobs import (
 from followup_mockserver.rules import deliveries, messages, questions, reminders, stages, treatments
 from followup_mockserver.rules.deliveries import Trigger
 from followup_mockserver.scheduler import Timer
+from followup_mockserver.webhook_urls import parse_webhook_url
 from followup_mockserver.world import World
 from followup_mockserver.worlds import Worlds
 
@@ -80,12 +83,21 @@ class Engine:
 
     Args:
         threaded: whether things happen by themselves, on threads, or only when ``advance`` is called.
+        attempt_timeout: seconds that a receiver has to respond.
     """
 
-    def __init__(self, worlds: Worlds, mounts: Mounts, *, threaded: bool) -> None:
+    def __init__(
+        self,
+        worlds: Worlds,
+        mounts: Mounts,
+        *,
+        threaded: bool,
+        attempt_timeout: float = WEBHOOK_ATTEMPT_TIMEOUT,
+    ) -> None:
         self._worlds = worlds
         self._mounts = mounts
-        self._sender = Sender()
+        self._sender = Sender(attempt_timeout)
+        self._mounted_sender = MountedSender(in_callers_thread=not threaded, timeout=attempt_timeout)
         self._workers = Workers() if threaded else None
         self._walks: weakref.WeakKeyDictionary[World, _Walk] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
@@ -123,6 +135,7 @@ class Engine:
         if self._workers is not None:
             self._workers.close()
         self._sender.close()
+        self._mounted_sender.close()
 
     @property
     def stopped(self) -> bool:
@@ -259,7 +272,7 @@ class Engine:
             _inside.set((walk,))
             walk.end_attempt(timer, self._attempt_due(world, timer))
 
-        workers.submit(url, attempt)
+        workers.submit(parse_webhook_url(url).origin, attempt)
 
     # --- jobs ----------------------------------------------------------------------------------------------------
 
@@ -286,7 +299,7 @@ class Engine:
         if outgoing is None:
             return _NOTHING_TO_SEND
         receiver = self._mounts.receiver_for(outgoing.url)
-        outcome = self._sender.send(outgoing) if receiver is None else deliver(receiver, outgoing)
+        outcome = self._sender.send(outgoing) if receiver is None else self._mounted_sender.send(receiver, outgoing)
         with world.lock:
             told = deliveries.finish(world, outgoing, outcome)
             world.notify()

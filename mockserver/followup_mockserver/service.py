@@ -1,10 +1,11 @@
 """``MockService``: the whole service in this process. The one place where everything is put together."""
 
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import httpx
 
 from followup import AsyncFollowUp, FollowUp
+from followup.contract import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.control import Control
 from followup_mockserver.delivery.mounts import Mounts
 from followup_mockserver.engine import Engine
@@ -23,11 +24,18 @@ IN_PROCESS_URL = f"http://{IN_PROCESS_HOST}"
 
 
 class Mock(Control):
-    """A mock of the service, put together: its worlds, its engine and its WSGI application, ``app``."""
+    """A mock of the service, put together: its worlds, its engine and its WSGI application, ``app``.
+
+    Attributes:
+        attempt_timeout: seconds that a receiver has to respond to a webhook (specification, section 8); no option.
+    """
+
+    attempt_timeout: ClassVar[float] = WEBHOOK_ATTEMPT_TIMEOUT
 
     def __init__(self, options: Options, *, threaded: bool, guard: Guard) -> None:
         worlds, mounts = Worlds(options, SUBSCRIBERS), Mounts()
-        super().__init__(worlds, Engine(worlds, mounts, threaded=threaded), mounts)
+        engine = Engine(worlds, mounts, threaded=threaded, attempt_timeout=self.attempt_timeout)
+        super().__init__(worlds, engine, mounts)
         self.options = options
         self.guard = guard
         self.app = create_app(worlds, self._engine, mounts, guard)

@@ -4,6 +4,7 @@ The sender connects to exactly what is parsed here. Two parsers that disagree ab
 webhook leaves for a host that nobody checked, so whatever they could disagree about is rejected.
 """
 
+import functools
 import ipaddress
 import re
 
@@ -52,6 +53,7 @@ class WebhookUrl:
         return f"{self.scheme}://{self.authority}"
 
 
+@functools.lru_cache(1024)
 def parse_webhook_url(text: str) -> WebhookUrl:
     """The parts of a URL that webhooks may be sent to.
 

@@ -97,6 +97,12 @@ class ScriptedServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
+    @property
+    def open_connections(self) -> int:
+        """Connections that neither side has closed."""
+        with self._lock:
+            return len(self._open)
+
     def __enter__(self) -> Self:
         self._start(self._accept)
         return self

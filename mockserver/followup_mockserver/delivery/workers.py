@@ -1,4 +1,4 @@
-"""Threads that send attempts, so that a slow endpoint delays no other."""
+"""Threads that send attempts, so that a slow receiver delays no other."""
 
 import queue
 import threading
@@ -6,14 +6,14 @@ from collections import deque
 from collections.abc import Callable
 
 MOST_THREADS = 32
-MOST_PER_ENDPOINT = 4
-"""An endpoint that hangs keeps this many threads busy, and no more."""
+MOST_PER_RECEIVER = 4
+"""A receiver that hangs keeps this many threads busy, and no more, however many URLs it has."""
 
 Task = Callable[[], None]
 
 
 class Workers:
-    """Runs tasks on threads that are made when they are needed; the tasks of one endpoint, a few at a time."""
+    """Runs tasks on threads that are made when they are needed; the tasks of one receiver, a few at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,13 +24,13 @@ class Workers:
         self._idle = 0
         self._closed = False
 
-    def submit(self, endpoint: str, task: Task) -> None:
+    def submit(self, receiver: str, task: Task) -> None:
         """Run the task soon. It must not raise."""
         with self._lock:
-            if self._running.get(endpoint, 0) >= MOST_PER_ENDPOINT:
-                self._waiting.setdefault(endpoint, deque()).append(task)
+            if self._running.get(receiver, 0) >= MOST_PER_RECEIVER:
+                self._waiting.setdefault(receiver, deque()).append(task)
                 return
-            self._start(endpoint, task)
+            self._start(receiver, task)
 
     def close(self) -> None:
         """Start nothing any more; threads that are still in an attempt end with it."""
@@ -40,9 +40,9 @@ class Workers:
             for _ in self._threads:
                 self._ready.put(None)
 
-    def _start(self, endpoint: str, task: Task) -> None:
-        self._running[endpoint] = self._running.get(endpoint, 0) + 1
-        self._ready.put((endpoint, task))
+    def _start(self, receiver: str, task: Task) -> None:
+        self._running[receiver] = self._running.get(receiver, 0) + 1
+        self._ready.put((receiver, task))
         if self._idle:
             self._idle -= 1
         elif len(self._threads) < MOST_THREADS and not self._closed:
@@ -52,22 +52,22 @@ class Workers:
 
     def _work(self) -> None:
         while (item := self._ready.get()) is not None:
-            endpoint, task = item
+            receiver, task = item
             try:
                 task()
             finally:
-                self._done(endpoint)
+                self._done(receiver)
 
-    def _done(self, endpoint: str) -> None:
+    def _done(self, receiver: str) -> None:
         with self._lock:
-            self._running[endpoint] -= 1
-            if not self._running[endpoint]:
-                del self._running[endpoint]
+            self._running[receiver] -= 1
+            if not self._running[receiver]:
+                del self._running[receiver]
             # This thread is free: it takes what is next, so nothing that waits needs another one.
             self._idle += 1
-            waiting = self._waiting.get(endpoint)
+            waiting = self._waiting.get(receiver)
             if waiting:
                 task = waiting.popleft()
                 if not waiting:
-                    del self._waiting[endpoint]
-                self._start(endpoint, task)
+                    del self._waiting[receiver]
+                self._start(receiver, task)

@@ -68,6 +68,11 @@ class Outcome:
         return self.status_code is not None and 200 <= self.status_code < 300
 
 
+def too_late(limit: float) -> str:
+    """The error of an attempt without a response within so many seconds."""
+    return f"No response within {limit:g} s."
+
+
 def on_fact(world: World, fact: Fact) -> None:
     """Queue the fact for every endpoint that wants to know it."""
     if fact.type in OUTBOUND_TYPES:

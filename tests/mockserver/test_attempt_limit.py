@@ -1,0 +1,344 @@
+"""An attempt has failed ten seconds after it began, whatever the receiver does (sections 3, 6.2 and 8).
+
+The limit of these mocks is shorter, so that nobody waits for it; that it is ten seconds is stated here too.
+"""
+
+import asyncio
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import httpx
+import pytest
+from support.receivers import Inbox, listening
+from support.server import Action, Received, ScriptedServer, hang, reply
+
+from followup import FollowUp, WebhookDelivery
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.delivery.sender import Sender
+from followup_mockserver.rules import deliveries
+from followup_mockserver.rules.deliveries import Outcome, Outgoing
+
+LIMIT = 0.3
+TOO_LATE = f"No response within {LIMIT} s."
+HANG_GUARD = 20
+"""Seconds after which a test that should take half of one gives up."""
+URL = "https://clinic.example/hooks"
+
+
+class ImpatientServer(MockServer):
+    attempt_timeout = LIMIT
+
+
+class ImpatientService(MockService):
+    attempt_timeout = LIMIT
+
+
+@pytest.fixture
+def server() -> Iterator[ImpatientServer]:
+    with ImpatientServer(rate_limit=0, allow_http_webhooks=True, start_time="2026-09-28T12:00:00Z") as running:
+        yield running
+
+
+@pytest.fixture
+def service() -> ImpatientService:
+    return ImpatientService(rate_limit=0, allow_http_webhooks=True, start_time="2026-09-28T12:00:00Z")
+
+
+def test_section_8_an_attempt_has_ten_seconds() -> None:
+    assert (MockServer.attempt_timeout, MockService.attempt_timeout) == (10.0, 10.0)
+
+
+def every_20_ms(piece: bytes, first: bytes = b"") -> Callable[[threading.Event], Action]:
+    """Sends something again and again, until released."""
+
+    def scripted(released: threading.Event) -> Action:
+        def act(connection: socket.socket, _: Received) -> bool:
+            connection.sendall(first)
+            while not released.wait(0.02):
+                connection.sendall(piece)
+            return False
+
+        return act
+
+    return scripted
+
+
+def as_fast_as_it_can(piece: bytes) -> Callable[[threading.Event], Action]:
+    def scripted(released: threading.Event) -> Action:
+        def act(connection: socket.socket, _: Received) -> bool:
+            while not released.is_set():
+                connection.sendall(piece)
+            return False
+
+        return act
+
+    return scripted
+
+
+NEVER_ENDING: dict[str, Callable[[threading.Event], Action]] = {
+    "says nothing": hang,
+    "drips its status line": every_20_ms(b"0", first=b"HTTP/1.1 20"),
+    "drips a header": every_20_ms(b"x", first=b"HTTP/1.1 200 OK\r\nX-Slow: "),
+    "sends one header after the other": every_20_ms(b"X-More: 1\r\n", first=b"HTTP/1.1 200 OK\r\n"),
+    "asks to continue without end": every_20_ms(b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "asks to continue as fast as it can": as_fast_as_it_can(b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
+    "sends hints without end": every_20_ms(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"),
+}
+
+
+def delivered(mock: MockServer | MockService, url: str) -> WebhookDelivery:
+    """One delivery to a URL, after its first attempt; the mock moves its clock in a thread, so that a hang shows."""
+    with mock.client() as client:
+        client.webhook_endpoints.create(url=url, enabled_events=["*"])
+        client.patients.create(phone="+5491155550000")
+    moving = threading.Thread(target=mock.advance, daemon=True)
+    moving.start()
+    moving.join(HANG_GUARD)
+    assert not moving.is_alive(), "the clock is still being moved"
+    (delivery,) = mock.deliveries
+    return delivery
+
+
+def assert_too_late(delivery: WebhookDelivery) -> None:
+    assert (delivery.status, delivery.attempts, delivery.last_status_code) == ("pending", 1, None)
+    assert delivery.last_error == TOO_LATE
+
+
+class TestSockets:
+    @pytest.mark.parametrize("never_ending", NEVER_ENDING.values(), ids=NEVER_ENDING)
+    def test_section_6_2_a_receiver_that_never_ends_is_a_failed_attempt(
+        self, server: ImpatientServer, never_ending: Callable[[threading.Event], Action]
+    ) -> None:
+        with ScriptedServer() as receiver:
+            receiver.script = [never_ending(receiver.released)]
+            assert_too_late(delivered(server, receiver.url))
+
+    def test_section_6_2_a_tls_handshake_has_no_longer(self, service: ImpatientService) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            assert_too_late(delivered(service, f"https://127.0.0.1:{listener.getsockname()[1]}/"))
+
+    def test_section_6_2_neither_has_a_name_look_up(
+        self, service: ImpatientService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        answered = threading.Event()
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answered.wait(HANG_GUARD) and [])
+        try:
+            assert_too_late(delivered(service, "https://clinic.example/"))
+            assert [each.name for each in threading.enumerate()].count("followup-mock-lookup") == 1
+            service.resend(service.deliveries[0].id)
+            # A name whose look-up hangs has one thread, however many attempts wait for it.
+            assert [each.name for each in threading.enumerate()].count("followup-mock-lookup") == 1
+        finally:
+            answered.set()
+
+    def test_section_6_2_neither_has_a_receiver_that_does_not_read(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            outcome = sent(f"http://127.0.0.1:{listener.getsockname()[1]}/", body=b"x" * 50_000_000)
+        assert outcome.error == TOO_LATE
+
+    def test_section_6_2_a_receiver_may_respond_before_it_has_read_everything(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+
+            def respond() -> None:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(1)
+                    connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+                    connection.shutdown(socket.SHUT_WR)
+                    while connection.recv(1_000_000):
+                        pass
+
+            responding = threading.Thread(target=respond)
+            responding.start()
+            outcome = sent(f"http://127.0.0.1:{listener.getsockname()[1]}/", body=b"x" * 5_000_000, timeout=HANG_GUARD)
+            responding.join(HANG_GUARD)
+        assert outcome.status_code == 204
+
+    def test_section_6_2_interim_responses_are_passed_over(self, server: ImpatientServer) -> None:
+        def act(connection: socket.socket, _: Received) -> bool:
+            connection.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n")
+            return reply(200, b"")(connection, _)
+
+        with ScriptedServer([act]) as receiver:
+            delivery = delivered(server, receiver.url)
+        assert (delivery.status, delivery.last_status_code) == ("succeeded", 200)
+
+    def test_one_receiver_with_many_urls_leaves_room_for_the_others(self, server: ImpatientServer) -> None:
+        inbox = Inbox()
+        with ScriptedServer() as hanging, listening(inbox) as url, server.client() as client:
+            hanging.script = [hang(hanging.released)]
+            for number in range(12):
+                for _ in range(4):
+                    client.webhook_endpoints.create(url=f"{hanging.url}/{number}", enabled_events=["*"])
+            client.webhook_endpoints.create(url=url, enabled_events=["*"])
+            client.patients.create(phone="+5491155550000")
+            assert server.deliveries_of(status="succeeded", wait=HANG_GUARD)
+            assert hanging.connections <= 8, "four at a time"
+
+    def test_many_such_attempts_leave_neither_a_thread_nor_a_connection(self, server: ImpatientServer) -> None:
+        with ScriptedServer() as receiver, server.client() as client:
+            receiver.script = [every_20_ms(b"x", first=b"HTTP/1.1 200 OK\r\nX-Slow: ")(receiver.released)]
+            client.webhook_endpoints.create(url=receiver.url, enabled_events=["*"])
+            for number in range(8):
+                client.patients.create(phone=f"+549115555{number:04}")
+            server.advance()
+            before = threading.active_count()
+            assert {each.last_error for each in server.deliveries} == {TOO_LATE}
+            server.advance(minutes=6)
+            assert {each.attempts for each in server.deliveries} == {3}
+            ends = time.monotonic() + HANG_GUARD
+            while receiver.open_connections and time.monotonic() < ends:
+                time.sleep(0.01)
+            assert receiver.open_connections == 0
+            assert threading.active_count() <= before
+
+    def test_http_goes_to_this_machine_alone_wherever_localhost_resolves_to(
+        self, service: ImpatientService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        elsewhere = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", 0))]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: elsewhere)
+        delivery = delivered(service, "http://localhost:8000/")
+        assert delivery.last_error == "No response (NotALoopbackAddressError)."
+
+    def test_certificates_are_verified(self, service: ImpatientService) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+
+            def refuse() -> None:
+                connection, _ = listener.accept()
+                with connection:
+                    try:
+                        context.wrap_socket(connection, server_side=True)
+                    except OSError:
+                        return
+
+            threading.Thread(target=refuse, daemon=True).start()
+            delivery = delivered(service, f"https://127.0.0.1:{listener.getsockname()[1]}/")
+        assert delivery.status == "pending"
+        assert (delivery.last_error or "").startswith("No response (SSL")
+
+
+def sent(url: str, *, body: bytes, timeout: float = LIMIT) -> Outcome:
+    """What came of one attempt with a body that is larger than any webhook's."""
+    mock = MockService(allow_http_webhooks=True)
+    with mock.client() as client:
+        client.webhook_endpoints.create(url=url, enabled_events=["*"])
+        client.patients.create(phone="+5491155550000")
+    sender = Sender(timeout)
+    try:
+        return sender.send(large(mock, body))
+    finally:
+        sender.close()
+
+
+def large(mock: MockService, body: bytes) -> Outgoing:
+    with mock.world.lock:
+        outgoing = deliveries.begin(mock.world, mock.deliveries[0].id)
+    assert outgoing is not None
+    return attrs.evolve(outgoing, body=body)
+
+
+async def asleep(scope: Any, receive: Any, send: Any) -> None:
+    await asyncio.sleep(HANG_GUARD)
+
+
+def slow_wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    time.sleep(LIMIT + 0.1)
+    start_response("200 OK", [])
+    return []
+
+
+def slow_function(_: httpx.Request) -> httpx.Response:
+    time.sleep(LIMIT + 0.1)
+    return httpx.Response(200)
+
+
+class TestMountedReceivers:
+    @pytest.mark.parametrize("receiver", [asleep, slow_wsgi, slow_function])
+    def test_section_6_2_a_slow_receiver_is_a_failed_attempt(
+        self, service: ImpatientService, server: ImpatientServer, receiver: Any
+    ) -> None:
+        for mock in (service, server):
+            mock.mount(URL, receiver)
+            assert_too_late(delivered(mock, URL))
+
+    def test_section_6_2_a_server_leaves_a_receiver_behind_that_never_returns(self, server: ImpatientServer) -> None:
+        released = threading.Event()
+
+        def hanging(_: httpx.Request) -> httpx.Response:
+            released.wait(HANG_GUARD)
+            return httpx.Response(200)
+
+        try:
+            server.mount(URL, hanging)
+            assert_too_late(delivered(server, URL))
+        finally:
+            released.set()
+        assert_too_late(server.deliveries[0])
+
+    def test_an_async_receiver_is_cancelled_at_the_limit(self, service: ImpatientService) -> None:
+        cancelled = threading.Event()
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            try:
+                await asyncio.sleep(HANG_GUARD)
+            except asyncio.CancelledError:
+                cancelled.set()
+                raise
+
+        service.mount(URL, app)
+        assert_too_late(delivered(service, URL))
+        assert cancelled.is_set()
+
+    def test_an_async_receiver_that_does_not_let_itself_be_cancelled_is_left_behind(
+        self, service: ImpatientService
+    ) -> None:
+        released = threading.Event()
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            released.wait(HANG_GUARD)
+
+        service.mount(URL, app)
+        try:
+            assert_too_late(delivered(service, URL))
+        finally:
+            released.set()
+
+    def test_section_6_2_work_after_the_response_does_not_count(self, service: ImpatientService) -> None:
+        worked = threading.Event()
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 202, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            await asyncio.sleep(LIMIT + 0.1)
+            worked.set()
+
+        service.mount(URL, app)
+        assert delivered(service, URL).status == "succeeded"
+        assert worked.wait(HANG_GUARD)
+
+    def test_a_synchronous_receiver_runs_in_the_thread_that_moves_the_clock(
+        self, service: ImpatientService, client: FollowUp
+    ) -> None:
+        threads: list[threading.Thread] = []
+
+        def receive(_: httpx.Request) -> httpx.Response:
+            threads.append(threading.current_thread())
+            return httpx.Response(204)
+
+        service.mount(URL, receive)
+        client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+        client.patients.create(phone="+5491155550000")
+        service.advance()
+        assert threads == [threading.current_thread()]
+
+
+@pytest.mark.parametrize("url", ["clinic.example/hooks", "/hooks", ""])
+def test_a_mounted_url_needs_its_scheme(service: ImpatientService, url: str) -> None:
+    with pytest.raises(ValueError, match="https://"):
+        service.mount(url, slow_function)
