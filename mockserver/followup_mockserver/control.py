@@ -26,11 +26,12 @@ from followup import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from followup.contract import OutboundEventType
 from followup.operation import NOT_GIVEN, NotGiven
 from followup.resources.account import ServiceLine
 from followup.resources.patients import PatientStage
 from followup.resources.webhook_deliveries import WebhookDeliveryStatus
-from followup.resources.webhook_endpoints import EnabledEvent, OutboundEventType
+from followup.resources.webhook_endpoints import EnabledEvent
 from followup.wire import format_timestamp
 from followup_mockserver.checks import END_OF_TIME, boolean, choice, each, instant, number, optional, text, that, whole
 from followup_mockserver.clock import RealTime

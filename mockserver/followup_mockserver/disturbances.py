@@ -4,8 +4,7 @@ from typing import Literal, get_args
 
 import attrs
 
-from followup.resources.events import EventType
-from followup.resources.webhook_endpoints import ServiceEventType
+from followup.contract import EventType, ServiceEventType
 from followup_mockserver.checks import choice, number, optional, validator, whole
 
 LONGEST_DISTURBANCE = 30 * 24 * 3600

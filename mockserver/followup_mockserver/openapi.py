@@ -1,15 +1,19 @@
-"""The machine-readable contract: OpenAPI 3.1, made from the table of operations (specification, section 9)."""
+"""The machine-readable contract: OpenAPI 3.1, made from the table of operations (specification, section 9).
+
+Its schemas are those that the gateway checks requests with, under the options of the mock that serves it.
+"""
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 from followup.contract import IDEMPOTENCY_KEY, SERVICE_VERSION
 from followup.models import Model
 from followup.resources.events import EventBatch
-from followup.webhooks import WebhookEvent
+from followup.webhooks import ATTEMPT_HEADER, EVENT_TYPE_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookEvent
 from followup_mockserver.operations import FOLLOW_UP, OPERATIONS, Operation
+from followup_mockserver.rules.deliveries import USER_AGENT
 from followup_mockserver.rules.events import ENVELOPE
-from followup_mockserver.shapes import Schema, shape_of
+from followup_mockserver.shapes import HTTPS_URL, MAX_BODY_BYTES, Schema, open_schema, shape_of
 
 Document = dict[str, Any]
 
@@ -19,7 +23,7 @@ _ERRORS = {
     "403": "The key lacks the scope, or the organization the service line.",
     "404": "The object does not exist.",
     "409": "Another request with the same idempotency key is in progress.",
-    "413": "The body is too large.",
+    "413": f"The body is larger than {MAX_BODY_BYTES:,} bytes.",
     "415": "The Content-Type is not application/json.",
     "429": "Too many requests in a minute.",
     "500": "The service failed; try again with the same idempotency key.",
@@ -27,8 +31,26 @@ _ERRORS = {
 
 
 @functools.cache
-def document() -> Document:
-    """The OpenAPI document of the 32 operations."""
+def document(*, refuse_unknown_fields: bool = True, allow_http_webhooks: bool = False) -> Document:
+    """Return the OpenAPI document of the 32 operations, as a mock with these options enforces it."""
+    published: Document = _published(_document(), allow_http_webhooks=allow_http_webhooks)
+    return published if refuse_unknown_fields else cast("Document", open_schema(published))
+
+
+def _published(part: Any, *, allow_http_webhooks: bool) -> Any:
+    """A part of the document with the mock's own format of a string in the terms of JSON Schema."""
+    if isinstance(part, list):
+        return [_published(each, allow_http_webhooks=allow_http_webhooks) for each in part]
+    if not isinstance(part, dict):
+        return part
+    published = {name: _published(each, allow_http_webhooks=allow_http_webhooks) for name, each in part.items()}
+    if part.get("format") == HTTPS_URL:
+        scheme = "[Hh][Tt][Tt][Pp][Ss]?" if allow_http_webhooks else "[Hh][Tt][Tt][Pp][Ss]"
+        published |= {"format": "uri", "pattern": f"^{scheme}://[^/?#@]+([/?#]|$)"}
+    return published
+
+
+def _document() -> Document:
     schemas: dict[str, Schema] = {"Error": _error_schema(), "EventInput": ENVELOPE.schema}
     paths: dict[str, Any] = {}
     for operation in OPERATIONS.values():
@@ -39,7 +61,8 @@ def document() -> Document:
         "info": {
             "title": "Patient follow-up integration API",
             "version": SERVICE_VERSION,
-            "description": "The contract that the mock server of followup enforces.",
+            "description": "The contract that the mock server of followup enforces. A path that is not described here "
+            "is a 404, another method than those of a path is a 405, both in the format of the other errors.",
         },
         "servers": [{"url": "/"}, {"url": "/api"}],
         "security": [{"apiKey": []}],
@@ -49,6 +72,7 @@ def document() -> Document:
         "components": {
             "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer"}},
             "schemas": schemas,
+            "responses": _outside(),
             "headers": _headers(),
         },
     }
@@ -129,7 +153,7 @@ def _meaning(name: str, meanings: dict[str, str]) -> dict[str, str]:
 
 
 def _batch_schema(operation: Operation) -> Schema:
-    event = {"$ref": "#/components/schemas/EventInput"}
+    event = _reference("EventInput")
     (parameter,) = (each for each in operation.declaration.parameters if each.place == "whole_body")
     array = next(arm for arm in shape_of(parameter.annotation).schema["anyOf"] if arm["type"] == "array")
     batch = {**array, "items": event}
@@ -139,7 +163,8 @@ def _batch_schema(operation: Operation) -> Schema:
         "required": ["events"],
         "additionalProperties": False,
     }
-    return {"oneOf": [event, batch, wrapped]}
+    # Not oneOf: where unknown fields are accepted, an object can be an event and hold events.
+    return {"anyOf": [event, batch, wrapped]}
 
 
 def _responses(operation: Operation, schemas: dict[str, Schema]) -> Document:
@@ -181,7 +206,7 @@ def _error_statuses(operation: Operation) -> list[str]:
 
 
 def _error_of(operation: Operation, status: str) -> Schema:
-    error = {"$ref": "#/components/schemas/Error"}
+    error = _reference("Error")
     if operation.declaration.batch_error is None or status not in ("400", "500"):
         return error
     results = {"object": {"const": "event_batch"}, "results": shape_of(EventBatch).schema["properties"]["results"]}
@@ -192,7 +217,7 @@ def _answer_schema(operation: Operation, schemas: dict[str, Schema]) -> Schema:
     declaration = operation.declaration
     item: type[Model] = declaration.item_type or declaration.returns
     schemas.setdefault(item.__name__, shape_of(item).schema)
-    reference = {"$ref": f"#/components/schemas/{item.__name__}"}
+    reference = _reference(item.__name__)
     if declaration.item_type is None:
         return reference
     return {
@@ -234,14 +259,54 @@ def _headers() -> Document:
         "Service-Version": {"description": "Dated version of the answer.", "schema": text},
         "Idempotent-Replayed": {"description": "true: the answer to an earlier request.", "schema": text},
         "Retry-After": {"description": "Seconds to wait.", "schema": text},
+        "Allow": {"description": "The methods of the path.", "schema": text},
+    }
+
+
+def _outside() -> Document:
+    """The responses to requests that are for none of the operations."""
+    content = {"application/json": {"schema": _reference("Error")}}
+    return {
+        "PathUnknown": {"description": "404: there is nothing at this path.", "content": content},
+        "MethodNotAllowed": {
+            "description": "405: the path does not take this method; Allow names those that it takes.",
+            "headers": {"Allow": {"$ref": "#/components/headers/Allow"}},
+            "content": content,
+        },
     }
 
 
 def _webhook() -> Document:
-    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/WebhookEvent"}}}}
+    body = {"required": True, "content": {"application/json": {"schema": _reference("WebhookEvent")}}}
+    event_type = shape_of(WebhookEvent).schema["properties"]["type"]
     return {
-        "post": {"summary": "A signed event.", "requestBody": body, "responses": {"2XX": {"description": "Received."}}}
+        "post": {
+            "summary": "A signed event.",
+            "parameters": [
+                _webhook_header(
+                    SIGNATURE_HEADER,
+                    "HMAC-SHA256 of <timestamp>.<raw body>, keyed with the endpoint's secret.",
+                    {"type": "string", "pattern": "^sha256=[0-9a-f]{64}$"},
+                ),
+                _webhook_header(
+                    TIMESTAMP_HEADER, "Time of sending, in seconds since the epoch.", {"type": "integer", "minimum": 0}
+                ),
+                _webhook_header(EVENT_TYPE_HEADER, "The type of the event.", event_type),
+                _webhook_header(ATTEMPT_HEADER, "Number of the attempt.", {"type": "integer", "minimum": 1}),
+                _webhook_header("user-agent", "The sender.", {"type": "string", "const": USER_AGENT}),
+            ],
+            "requestBody": body,
+            "responses": {"2XX": {"description": "Received."}},
+        }
     }
+
+
+def _webhook_header(name: str, description: str, schema: Schema) -> Document:
+    return {**_header_parameter(name, description, schema), "required": True}
+
+
+def _reference(schema: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{schema}"}
 
 
 _PATIENT = {"phone": "+54 9 11 5555-0000", "fullName": "Ana Pérez", "dni": "30.123.456"}

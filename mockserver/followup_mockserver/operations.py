@@ -47,6 +47,7 @@ class Row:
         rule: the function that does it.
         takes_key: whether the rule wants to know the key of the request.
         unchangeable: fields that exist and that this operation cannot change.
+        optional_body: whether a request without a body will do, although it could have one.
     """
 
     scope: str | None
@@ -54,6 +55,7 @@ class Row:
     line: bool = False
     takes_key: bool = False
     unchangeable: tuple[str, ...] = ()
+    optional_body: bool = False
 
 
 _ROWS: dict[str, Row] = {
@@ -67,7 +69,7 @@ _ROWS: dict[str, Row] = {
     "appointments.create": Row(scope="appointments:write", line=True, rule=appointments.create),
     "appointments.retrieve": Row(scope="appointments:read"),
     "appointments.update": Row(scope="appointments:write", line=True, rule=appointments.update),
-    "appointments.cancel": Row(scope="appointments:write", line=True, rule=appointments.cancel),
+    "appointments.cancel": Row(scope="appointments:write", line=True, rule=appointments.cancel, optional_body=True),
     "appointments.list": Row(scope="appointments:read", rule=appointments.list_),
     "visits.create": Row(scope="visits:write", line=True, rule=visits.create),
     "visits.retrieve": Row(scope="visits:read"),
@@ -121,8 +123,9 @@ class Operation:
 
     @property
     def body_required(self) -> bool:
-        """Whether a request without a body cannot be right."""
-        return self.method == "PATCH" or self.body is None or "required" in self.body.schema
+        """Whether a request without a body is invalid."""
+        has_fields = self.body is None or bool(self.body.schema["properties"])
+        return self.takes_body and has_fields and not self.row.optional_body
 
 
 def _operation(group: str, declaration: Declaration) -> Operation:

@@ -3,7 +3,6 @@
 The schemas are those of the OpenAPI document, so what is promised is what is enforced.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from types import NoneType
@@ -12,11 +11,12 @@ from typing import Any, Literal, NotRequired, Required, TypeVar, get_args, get_o
 import attrs
 import jsonschema_rs
 
-from followup.contract import Format, IdPrefix, Limits, MinLength
+from followup.contract import Default, Format, IdPrefix, Limits, MinItems, MinLength
 from followup.models import ABSENT_IF_NONE, Model
 from followup.operation import NotGiven
 from followup.wire import annotations_of, bare, camel, is_union, wire_fields, without_none
 from followup_mockserver.errors import ServiceError, invalid
+from followup_mockserver.instants import is_date, is_timestamp, parse_timestamp
 from followup_mockserver.webhook_urls import expected_url, is_https_url, is_webhook_target
 
 T = TypeVar("T")
@@ -24,47 +24,26 @@ Schema = dict[str, Any]
 Convert = Callable[[Any], Any]
 
 MAX_STRING_LENGTH = 5_000
+MAX_BODY_BYTES = 1024 * 1024
 DATE = "date"
 TIMESTAMP = "date-time"
 HTTPS_URL = "https-url"
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:?\d\d)")
-
-
-def parse_timestamp(text: str) -> datetime:
-    """An ISO 8601 date-time with its offset.
-
-    Raises:
-        ValueError: it is none, or has no offset and so names no instant.
-    """
-    if not _TIMESTAMP.fullmatch(text):
-        raise ValueError("not an ISO 8601 date-time with an offset")
-    instant = datetime.fromisoformat(text)
-    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
-
-
-def _is_timestamp(text: str) -> bool:
-    try:
-        # Also refuses the ends of the calendar, which no other time zone could tell.
-        return 1 < parse_timestamp(text).year < 9999
-    except ValueError:
-        return False
-
-
-def _is_date(text: str) -> bool:
-    try:
-        # Also refuses the year 0, which ISO 8601 has and Python's calendar has not.
-        return _DATE.fullmatch(text) is not None and bool(date.fromisoformat(text))
-    except ValueError:
-        return False
+YEARS = "^(?!0000|0001|9999)"
+"""The years at the ends of the calendar are rejected: another offset, or a reminder, would leave the calendar."""
+DATE_YEARS = "^(?!0000)"
+"""RFC 3339 has a year 0, which the calendar does not."""
 
 
 _EXPECTED_FORMAT = {
     DATE: "a date, YYYY-MM-DD",
-    TIMESTAMP: "an ISO 8601 timestamp with an offset, such as 2026-09-28T12:00:00Z",
+    TIMESTAMP: "an RFC 3339 timestamp with an offset, such as 2026-09-28T12:00:00Z",
     "email": "an e-mail address",
     HTTPS_URL: "an https URL",
+}
+_EXPECTED_PATTERN = {
+    YEARS: "a time in the years 0002 to 9998",
+    DATE_YEARS: "a date in the years 0001 to 9999",
 }
 _EXPECTED_TYPE = {
     "string": "a string",
@@ -130,8 +109,8 @@ _SCALARS: dict[Any, tuple[Schema, Convert]] = {
     bool: ({"type": "boolean"}, _same),
     int: ({"type": "integer"}, _same),
     float: ({"type": "number"}, float),
-    datetime: ({"type": "string", "format": TIMESTAMP}, parse_timestamp),
-    date: ({"type": "string", "format": DATE}, date.fromisoformat),
+    datetime: ({"type": "string", "format": TIMESTAMP, "pattern": YEARS}, parse_timestamp),
+    date: ({"type": "string", "format": DATE, "pattern": DATE_YEARS}, date.fromisoformat),
     Any: ({}, _same),
 }
 
@@ -148,6 +127,10 @@ def _mark_schema(mark: object, annotation: Any) -> Schema:
             return {"minimum": minimum, "maximum": maximum}
         case Limits(minimum=minimum, maximum=maximum):
             return {"minItems": minimum, "maxItems": maximum}
+        case MinItems(items=items):
+            return {"minItems": items}
+        case Default(value=value):
+            return {"default": value}
     return {}
 
 
@@ -241,8 +224,13 @@ def _result_schema(cls: type[Model]) -> Schema:
 
 
 def _answer_schema(schema: Schema) -> Schema:
-    """What the service answers with is not bounded as what it takes."""
-    return {key: value for key, value in schema.items() if key != "maxLength"}
+    """The schema of a field in a response, which is not bounded as that of a request."""
+    unbounded = {key: value for key, value in schema.items() if key != "maxLength"}
+    if unbounded.get("pattern") in (YEARS, DATE_YEARS):
+        del unbounded["pattern"]
+    if "items" in unbounded:
+        unbounded["items"] = _answer_schema(unbounded["items"])
+    return unbounded
 
 
 # --- validation -------------------------------------------------------------------------------------------------
@@ -262,10 +250,10 @@ class Validator:
             return is_webhook_target(text) if allow_http_webhooks else is_https_url(text)
 
         self._validator = jsonschema_rs.Draft202012Validator(
-            schema if refuse_unknown else _open(schema),
+            schema if refuse_unknown else open_schema(schema),
             validate_formats=True,
             ignore_unknown_formats=False,
-            formats={DATE: _is_date, TIMESTAMP: _is_timestamp, HTTPS_URL: is_webhook_url},
+            formats={DATE: is_date, TIMESTAMP: is_timestamp, HTTPS_URL: is_webhook_url},
         )
 
     def check(self, value: Any) -> None:
@@ -283,11 +271,11 @@ class Validator:
 UNKNOWN = "parameter_unknown"
 
 
-def _open(schema: Any) -> Any:
-    """The schema without its refusal of unknown fields."""
+def open_schema(schema: Any) -> Any:
+    """The schema without its rejection of unknown fields."""
     if isinstance(schema, dict):
-        return {key: _open(value) for key, value in schema.items() if key != "additionalProperties"}
-    return [_open(item) for item in schema] if isinstance(schema, list) else schema
+        return {key: open_schema(value) for key, value in schema.items() if key != "additionalProperties"}
+    return [open_schema(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def _explained(error: Any) -> ServiceError:
@@ -333,7 +321,7 @@ def _expected(kind: Any) -> str:
         case "const":
             return str(kind.expected_value)
         case "pattern":
-            return f"an id that begins with {kind.pattern.removeprefix('^')}"
+            return _EXPECTED_PATTERN.get(kind.pattern) or f"an id that begins with {kind.pattern.removeprefix('^')}"
         case "minLength" if kind.limit == 1:
             return "a string that is not empty"
         case "minLength":

@@ -5,7 +5,7 @@ server to validate what comes in and to write its OpenAPI document.
 """
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import attrs
 
@@ -70,6 +70,38 @@ class MinLength:
     characters: int
 
 
+@attrs.frozen
+class MinItems:
+    """The array has at least so many items."""
+
+    items: int
+
+
+@attrs.frozen
+class Default:
+    """The value that the service takes where a request omits the parameter."""
+
+    value: Any
+
+
+EventType = Literal[
+    "intake.requested",
+    "patient.upserted",
+    "appointment.created",
+    "appointment.rescheduled",
+    "appointment.cancelled",
+    "visit.completed",
+    "treatment.prescribed",
+    "order.issued",
+]
+"""The inbound event types (specification, section 6.1), which are outbound ones too."""
+ServiceEventType = Literal["intake.created", "intake.ready", "conversation.handoff", "patient.silent", "webhook.ping"]
+OutboundEventType = EventType | ServiceEventType
+"""The 13 types of webhooks (specification, section 6.2)."""
+
+SCHEMA_VERSION = 1
+"""The version of every inbound event's ``data`` (specification, section 9)."""
+
 AccountId = Annotated[str, IdPrefix("org_", "account")]
 PatientId = Annotated[str, IdPrefix("pat_", "patient")]
 DoctorId = Annotated[str, IdPrefix("doc_", "doctor")]
@@ -85,4 +117,4 @@ NonEmpty = Annotated[str, MinLength(1)]
 """A name, a phone, a document or an external id: an empty one would identify everybody whose is empty."""
 Email = Annotated[str, Format("email"), MinLength(1)]
 HttpsUrl = Annotated[str, Format("https-url")]
-PageLimit = Annotated[int, Limits(MIN_PAGE_SIZE, MAX_PAGE_SIZE)]
+PageLimit = Annotated[int, Limits(MIN_PAGE_SIZE, MAX_PAGE_SIZE), Default(DEFAULT_PAGE_SIZE)]

@@ -11,11 +11,11 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import attrs
 
-from followup.contract import WEBHOOK_TOLERANCE
+from followup.contract import WEBHOOK_TOLERANCE, OutboundEventType, WebhookDeliveryId
 from followup.errors import WebhookSignatureError
 from followup.models import Model, personal
 from followup.wire import WireError, decode
@@ -54,9 +54,9 @@ class WebhookEvent(Model):
         data: the facts, untouched.
     """
 
-    id: str
-    object: str = "event"
-    type: str
+    id: WebhookDeliveryId
+    object: Literal["event"] | str = "event"
+    type: OutboundEventType | str
     api_version: str
     livemode: bool
     occurred_at: datetime

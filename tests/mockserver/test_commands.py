@@ -13,7 +13,7 @@ import httpx
 import pytest
 from support.receivers import Inbox, listening
 
-from followup import FollowUp, __version__, construct_event
+from followup import FollowUp, InternalServerError, __version__, construct_event
 
 
 def command(*arguments: str) -> list[str]:
@@ -110,7 +110,7 @@ def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[
         assert len(told(url, "trigger")) == 13
         assert [each["eventType"] for each in told(url, "deliveries")] == ["order.issued"]
         assert told(url, "fault", "patients.list", "--status", "503")[0]["status"] == 503
-        with pytest.raises(Exception, match="503"):
+        with pytest.raises(InternalServerError, match="503"):
             client.patients.list()
         assert run("reset", "--url", url).returncode == 0
         assert [*client.patients.list()] == []

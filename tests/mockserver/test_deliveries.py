@@ -11,7 +11,14 @@ import pytest
 from support.http import Api, problem
 from support.receivers import Inbox, listening
 
-from followup import FollowUp, WebhookDelivery, WebhookEndpoint, WebhookSignatureError, construct_event
+from followup import (
+    FollowUp,
+    InvalidRequestError,
+    WebhookDelivery,
+    WebhookEndpoint,
+    WebhookSignatureError,
+    construct_event,
+)
 from followup_mockserver import MockService
 
 URL = "https://clinic.example/hooks"
@@ -71,7 +78,7 @@ class TestEndpoints:
         body = {"url": "http://127.0.0.1:9/hooks", "enabledEvents": ["*"]}
         assert api.post("/v1/webhook_endpoints", body).status_code == 200
         strict = MockService()
-        with pytest.raises(Exception, match="url"):
+        with pytest.raises(InvalidRequestError, match="url"):
             strict.client().webhook_endpoints.create(url=body["url"], enabled_events=["*"])  # type: ignore[arg-type]
 
     def test_section_4_delete_removes_history_and_pending(

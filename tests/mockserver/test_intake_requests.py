@@ -95,7 +95,7 @@ def test_section_4_the_patient_is_looked_up_by_phone_then_by_dni(client: FollowU
 )
 def test_section_4_at_least_one_datum_is_needed(api: Api, body: Any) -> None:
     assert problem(api.post("/v1/intake_requests", body)) == (400, "parameter_missing", "patient")
-    assert problem(api.post("/v1/intake_requests")) == (400, "parameter_missing", "patient")
+    assert problem(api.post("/v1/intake_requests")) == (400, "body_missing", None)
     assert api.get("/v1/intake_requests").json()["data"] == []
 
 

@@ -15,7 +15,7 @@ import pytest
 from support.answers import patient
 from support.server import Received, ScriptedServer, reply
 
-from followup import AsyncFollowUp, ConfigurationError, FollowUp
+from followup import APIStatusError, AsyncFollowUp, ConfigurationError, FollowUp, InternalServerError
 
 
 def open_files() -> int:
@@ -72,7 +72,7 @@ def test_closing_an_async_derived_client_leaves_the_parents_connections_open(ser
 def test_derived_options_hold_for_the_derived_client_only(server: ScriptedServer) -> None:
     server.script = [reply(500), reply(200, patient())]
     with FollowUp(api_key="k", base_url=server.url) as client:
-        with pytest.raises(Exception, match="500"):
+        with pytest.raises(InternalServerError, match="500"):
             client.with_options(max_retries=0).patients.retrieve("pat_1")
         assert client.patients.retrieve("pat_1").id == "pat_1"
 
@@ -90,7 +90,7 @@ def test_a_client_of_the_users_own_is_used_and_left_open(server: ScriptedServer)
 def test_the_key_does_not_follow_a_redirect(server: ScriptedServer) -> None:
     with ScriptedServer(script=[reply(200, patient())]) as elsewhere:
         server.script = [reply(307, headers={"Location": f"{elsewhere.url}/v1/patients/pat_1"})]
-        with httpx.Client(follow_redirects=True) as own, pytest.raises(Exception, match="307"):
+        with httpx.Client(follow_redirects=True) as own, pytest.raises(APIStatusError, match="307"):
             FollowUp(api_key="k", base_url=server.url, http_client=own).patients.retrieve("pat_1")
         assert elsewhere.received == []
 

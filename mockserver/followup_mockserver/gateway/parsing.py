@@ -9,9 +9,8 @@ from typing import Any, NoReturn
 from followup_mockserver.errors import ServiceError, invalid
 from followup_mockserver.operations import OPERATIONS, Operation
 from followup_mockserver.options import Options
-from followup_mockserver.shapes import Schema, Shape, Validator
+from followup_mockserver.shapes import MAX_BODY_BYTES, Schema, Shape, Validator
 
-MAX_BODY_BYTES = 1024 * 1024
 MAX_DEPTH = 32
 
 _INTEGER = re.compile(r"-?[0-9]{1,9}")

@@ -9,8 +9,7 @@ from typing import Any, Literal, get_args
 import attrs
 
 from followup import DeliveryFailure, WebhookDelivery, WebhookEndpoint
-from followup.contract import MAX_WEBHOOK_ATTEMPTS, SERVICE_VERSION, WEBHOOK_RETRY_WAITS
-from followup.resources.webhook_endpoints import OutboundEventType
+from followup.contract import MAX_WEBHOOK_ATTEMPTS, SERVICE_VERSION, WEBHOOK_RETRY_WAITS, OutboundEventType
 from followup.webhooks import ATTEMPT_HEADER, EVENT_TYPE_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
 from followup.wire import encode, format_timestamp
 from followup_mockserver.errors import invalid

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from followup import Event, EventBatch, EventOutcome, EventResult
-from followup.contract import MAX_EVENTS_PER_BATCH
+from followup.contract import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION
 from followup.resources.events import EventInput
 from followup.wire import encode
 from followup_mockserver.errors import ServiceError, invalid
@@ -15,7 +15,7 @@ from followup_mockserver.world import World
 
 ENVELOPE = shape_of(EventInput)
 ENVELOPE.schema["properties"]["id"]["minLength"] = 1
-ENVELOPE.schema["properties"]["schemaVersion"]["const"] = 1
+ENVELOPE.schema["properties"]["schemaVersion"]["const"] = SCHEMA_VERSION
 _envelope_validators = {refuse: Validator(ENVELOPE.schema, refuse_unknown=refuse) for refuse in (True, False)}
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from followup import Treatment
 from followup.resources.patients import PatientInput
+from followup.resources.treatments import DEFAULT_TREATMENT_KIND, TreatmentKind
 from followup_mockserver.facts import Fact
 from followup_mockserver.jobs import EndTreatment
 from followup_mockserver.rules.paging import Listed, page
@@ -18,7 +19,7 @@ def create(
     *,
     patient: str | PatientInput,
     name: str,
-    kind: str = "medication",
+    kind: TreatmentKind = DEFAULT_TREATMENT_KIND,
     dosage: str | None = None,
     frequency: str | None = None,
     instructions: str | None = None,

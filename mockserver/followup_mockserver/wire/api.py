@@ -7,9 +7,9 @@ from typing import Any
 from flask import Blueprint, Request, Response, request
 
 from followup_mockserver.gateway.exchange import Answer, RawRequest
-from followup_mockserver.gateway.parsing import MAX_BODY_BYTES
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.operations import OPERATIONS, Operation
+from followup_mockserver.shapes import MAX_BODY_BYTES
 from followup_mockserver.transport import DROPPED, ConnectionDropped
 
 PREFIXES = ("", "/api")

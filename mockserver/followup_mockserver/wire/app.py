@@ -9,9 +9,9 @@ from werkzeug.routing import Map
 from followup_mockserver.delivery.mounts import Mounts
 from followup_mockserver.engine import Engine
 from followup_mockserver.errors import ServiceError
-from followup_mockserver.gateway.parsing import MAX_BODY_BYTES
 from followup_mockserver.gateway.pipeline import Gateway, answer_outside
 from followup_mockserver.openapi import document
+from followup_mockserver.shapes import MAX_BODY_BYTES
 from followup_mockserver.wire.acting import acting_control
 from followup_mockserver.wire.api import api_blueprint, to_response
 from followup_mockserver.wire.control import PREFIX, control_blueprint
@@ -61,7 +61,12 @@ def create_app(worlds: Worlds, engine: Engine, mounts: Mounts, guard: Guard) -> 
 
     @app.get(CONTRACT_PATH, endpoint="contract")
     def contract() -> Response:
-        return jsonify(document())
+        options = worlds.options
+        return jsonify(
+            document(
+                refuse_unknown_fields=options.refuse_unknown_fields, allow_http_webhooks=options.allow_http_webhooks
+            )
+        )
 
     @app.errorhandler(ServiceError)
     def refused(error: ServiceError) -> Response:

@@ -6,7 +6,15 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 
 import attrs
 
-from followup.contract import MAX_EVENTS_PER_BATCH, EventId, Limits, PageLimit
+from followup.contract import (
+    MAX_EVENTS_PER_BATCH,
+    SCHEMA_VERSION,
+    Default,
+    EventId,
+    EventType,
+    Limits,
+    PageLimit,
+)
 from followup.errors import APIStatusError
 from followup.models import Model, Result, personal
 from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
@@ -14,16 +22,6 @@ from followup.pagination import Page
 from followup.redaction import redacted
 from followup.wire import WireError, decode
 
-EventType = Literal[
-    "intake.requested",
-    "patient.upserted",
-    "appointment.created",
-    "appointment.rescheduled",
-    "appointment.cancelled",
-    "visit.completed",
-    "treatment.prescribed",
-    "order.issued",
-]
 EventSource = Literal["api", "pms", "email", "tool", "manual", "import"]
 EventStatus = Literal["received", "processed", "failed", "duplicate", "unhandled"]
 EventResultStatus = Literal["processed", "duplicate", "unhandled", "invalid", "failed"]
@@ -56,7 +54,7 @@ class EventInput(TypedDict, total=False):
     id: Required[str]
     type: Required[EventType]
     data: Required[Mapping[str, Any]]
-    schema_version: int
+    schema_version: Annotated[int, Default(SCHEMA_VERSION)]
     occurred_at: datetime | str
     source: EventSourceInput
 

@@ -1,17 +1,18 @@
 """Treatments (specification, sections 2 and 4)."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import attrs
 
-from followup.contract import NonEmpty, PageLimit, PatientId, TreatmentId
+from followup.contract import Default, NonEmpty, PageLimit, PatientId, TreatmentId
 from followup.models import Result, personal
 from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup.pagination import Page
 from followup.resources.patients import PatientInput
 
 TreatmentKind = Literal["medication", "therapy", "diet", "study", "lab", "work", "lifestyle"]
+DEFAULT_TREATMENT_KIND: TreatmentKind = "medication"
 
 
 @attrs.define(kw_only=True)
@@ -48,7 +49,7 @@ class Treatments(Resource[Mode], group="treatments"):
         *,
         patient: PatientId | PatientInput,
         name: NonEmpty,
-        kind: TreatmentKind | NotGiven = NOT_GIVEN,
+        kind: Annotated[TreatmentKind, Default(DEFAULT_TREATMENT_KIND)] | NotGiven = NOT_GIVEN,
         dosage: str | NotGiven = NOT_GIVEN,
         frequency: str | NotGiven = NOT_GIVEN,
         instructions: str | NotGiven = NOT_GIVEN,

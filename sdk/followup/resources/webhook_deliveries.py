@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import attrs
 
-from followup.contract import PageLimit, WebhookDeliveryId, WebhookEndpointId
+from followup.contract import OutboundEventType, PageLimit, WebhookDeliveryId, WebhookEndpointId
 from followup.models import Result, personal
 from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
 from followup.pagination import Page
@@ -32,7 +32,7 @@ class WebhookDelivery(Result):
     id: WebhookDeliveryId
     object: Literal["webhook_delivery"] | str
     webhook_endpoint: WebhookEndpointId
-    event_type: str
+    event_type: OutboundEventType | str
     status: WebhookDeliveryStatus | str
     attempts: int
     last_status_code: int | None = None

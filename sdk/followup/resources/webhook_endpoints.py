@@ -2,20 +2,18 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import attrs
 
-from followup.contract import HttpsUrl, PageLimit, WebhookEndpointId
+from followup.contract import HttpsUrl, MinItems, OutboundEventType, PageLimit, WebhookEndpointId
 from followup.models import Model, Result, personal
 from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, delete, get, list_of, patch, post
 from followup.pagination import Page
-from followup.resources.events import EventType
 from followup.resources.webhook_deliveries import WebhookDelivery
 
-ServiceEventType = Literal["intake.created", "intake.ready", "conversation.handoff", "patient.silent", "webhook.ping"]
-OutboundEventType = EventType | ServiceEventType
 EnabledEvent = OutboundEventType | Literal["*"]
+EnabledEvents = Annotated[Iterable[EnabledEvent], MinItems(1)]
 WebhookEndpointStatus = Literal["enabled", "disabled"]
 
 
@@ -77,7 +75,7 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
         self,
         *,
         url: HttpsUrl,
-        enabled_events: Iterable[EnabledEvent],
+        enabled_events: EnabledEvents,
         description: str | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> WebhookEndpoint:
@@ -105,7 +103,7 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
         /,
         *,
         url: HttpsUrl | NotGiven = NOT_GIVEN,
-        enabled_events: Iterable[EnabledEvent] | NotGiven = NOT_GIVEN,
+        enabled_events: EnabledEvents | NotGiven = NOT_GIVEN,
         description: str | None | NotGiven = NOT_GIVEN,
         disabled: bool | NotGiven = NOT_GIVEN,
     ) -> WebhookEndpoint:

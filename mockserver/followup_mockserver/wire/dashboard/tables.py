@@ -5,8 +5,9 @@ from typing import Any, get_args
 
 import attrs
 
+from followup.contract import EventType
 from followup.resources.appointments import AppointmentStatus
-from followup.resources.events import EventStatus, EventType
+from followup.resources.events import EventStatus
 from followup.resources.intake_requests import IntakeStatus
 from followup.resources.webhook_deliveries import WebhookDeliveryStatus
 from followup_mockserver.operations import OPERATIONS

@@ -1,0 +1,246 @@
+"""The OpenAPI document that the mock serves says what the specification says."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from contract import specification as spec
+from contract.specification import Field, Operation, Type
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from support.http import Api
+
+from followup_mockserver import MockService
+
+Document = dict[str, Any]
+Schema = dict[str, Any]
+
+each_operation = pytest.mark.parametrize("operation", spec.OPERATIONS, ids=lambda operation: operation.name)
+
+
+@pytest.fixture
+def document(api: Api) -> Document:
+    served: Document = api.get(spec.CONTRACT_PATH, key=None).json()
+    return served
+
+
+def described(document: Document, operation: Operation) -> Document:
+    found: Document = document["paths"][operation.path][operation.method.lower()]
+    return found
+
+
+def test_section_9_it_is_valid_openapi_3_1_of_the_current_version(document: Document) -> None:
+    OpenAPIV31SpecValidator(document).validate()
+    assert document["openapi"].startswith("3.1.")
+    assert document["info"]["version"] == spec.SERVICE_VERSION
+
+
+def test_section_4_it_has_the_32_operations_and_no_other(document: Document) -> None:
+    assert {
+        (each["operationId"], method.upper(), path)
+        for path, methods in document["paths"].items()
+        for method, each in methods.items()
+    } == {(each.name, each.method, each.path) for each in spec.OPERATIONS}
+
+
+@each_operation
+def test_section_5_scope_and_line_of_an_operation(document: Document, operation: Operation) -> None:
+    found = described(document, operation)
+    assert found.get("x-scope") == operation.scope
+    assert found.get("x-service-line") == (spec.FOLLOW_UP if operation.line else None)
+
+
+@each_operation
+def test_section_4_path_and_query_of_an_operation(document: Document, operation: Operation) -> None:
+    found = described(document, operation)["parameters"]
+    path = [Field("id", spec.an_id(operation.id))] if operation.id else []
+    assert parameters(found, "path", document) == normal(path)
+    assert parameters(found, "query", document) == normal(operation.query)
+
+
+@each_operation
+def test_section_4_headers_of_an_operation(document: Document, operation: Operation) -> None:
+    headers = {each["name"]: each for each in described(document, operation)["parameters"] if each["in"] == "header"}
+    assert set(headers) == {spec.VERSION_HEADER} | ({spec.IDEMPOTENCY_HEADER} if operation.idem else set())
+    assert not any(each.get("required") for each in headers.values())
+    assert headers[spec.VERSION_HEADER]["schema"]["enum"] == [spec.SERVICE_VERSION]
+
+
+@each_operation
+def test_section_4_body_of_an_operation(document: Document, operation: Operation) -> None:
+    found = described(document, operation).get("requestBody")
+    if not operation.body and not operation.whole_body:
+        assert found is None
+        return
+    assert found["required"] is operation.body_required
+    schema = found["content"]["application/json"]["schema"]
+    expected = operation.whole_body or spec.an_object(*operation.body)
+    assert read_type(schema, document, parts_required=True) == normal_type(expected)
+
+
+@each_operation
+def test_section_4_response_of_an_operation(document: Document, operation: Operation) -> None:
+    success = described(document, operation)["responses"]["200"]
+    schema = success["content"]["application/json"]["schema"]
+    if operation.list_of:
+        assert set(schema["required"]) == set(schema["properties"]) == set(spec.LIST_ENVELOPE)
+        assert schema["properties"]["object"]["const"] == "list"
+        assert schema["properties"]["url"]["const"] == operation.path
+        schema = schema["properties"]["data"]["items"]
+    assert schema == {"$ref": f"#/components/schemas/{operation.returns or operation.list_of}"}
+    assert {spec.REQUEST_ID_HEADER, spec.VERSION_HEADER} <= set(success["headers"])
+
+
+@each_operation
+def test_section_7_errors_of_an_operation(document: Document, operation: Operation) -> None:
+    statuses = {"400", "401", "429", "500"}
+    statuses |= {"403"} if operation.scope else set()
+    statuses |= {"404"} if operation.id else set()
+    statuses |= {"409"} if operation.idem else set()
+    responses = described(document, operation)["responses"]
+    assert statuses <= set(responses)
+    assert "Retry-After" in responses["429"]["headers"]
+
+
+@pytest.mark.parametrize("name", spec.RESULTS)
+def test_section_2_fields_of_a_result(document: Document, name: str) -> None:
+    schema = document["components"]["schemas"][name]
+    assert read_type(schema, document) == normal_type(spec.an_object(*spec.RESULTS[name]))
+
+
+def test_section_6_2_body_and_headers_of_a_webhook(document: Document) -> None:
+    (webhook,) = document["webhooks"].values()
+    schema = webhook["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert read_type(schema, document) == normal_type(spec.an_object(*spec.WEBHOOK_BODY))
+    headers = {each["name"].lower(): each for each in webhook["post"]["parameters"]}
+    assert set(headers) == set(spec.WEBHOOK_HEADERS)
+    assert all(each["in"] == "header" and each["required"] for each in headers.values())
+    assert headers["user-agent"]["schema"]["const"] == spec.WEBHOOK_USER_AGENT
+    assert headers["x-service-event-type"]["schema"]["enum"] == [*spec.OUTBOUND_TYPES]
+
+
+def test_section_8_limits(document: Document) -> None:
+    for each in spec.OPERATIONS:
+        if each.list_of:
+            (limit,) = (one for one in described(document, each)["parameters"] if one["name"] == "limit")
+            assert limit["schema"]["minimum"] == spec.SMALLEST_PAGE
+            assert limit["schema"]["maximum"] == spec.LARGEST_PAGE
+            assert limit["schema"]["default"] == spec.DEFAULT_PAGE
+    events = document["paths"]["/v1/events"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    arrays = [each for each in walk(events, document) if each.get("type") == "array"]
+    assert {(each["minItems"], each["maxItems"]) for each in arrays} == {(1, spec.EVENTS_PER_BATCH)}
+
+
+def test_an_endpoint_has_at_least_one_event(document: Document) -> None:
+    for path, method in (("/v1/webhook_endpoints", "post"), ("/v1/webhook_endpoints/{id}", "patch")):
+        schema = document["paths"][path][method]["requestBody"]["content"]["application/json"]["schema"]
+        assert schema["properties"]["enabledEvents"]["minItems"] == 1
+
+
+def test_wrong_methods_are_described(document: Document) -> None:
+    assert "405" in document["components"]["responses"]["MethodNotAllowed"]["description"]
+
+
+def test_it_follows_the_options_of_the_mock() -> None:
+    def served(**options: Any) -> Document:
+        service = MockService(**options)
+        document: Document = service.app.test_client().get(spec.CONTRACT_PATH).get_json()
+        OpenAPIV31SpecValidator(document).validate()
+        return document
+
+    def closed(document: Document) -> list[Schema]:
+        found = []
+        for methods in document["paths"].values():
+            for each in methods.values():
+                if "requestBody" in each:
+                    schema = each["requestBody"]["content"]["application/json"]["schema"]
+                    found += [one for one in walk(schema, document) if one.get("additionalProperties") is False]
+        return found
+
+    assert closed(served())
+    assert not closed(served(refuse_unknown_fields=False))
+    assert closed(served())
+
+
+# --- reading the document ------------------------------------------------------------------------------------------
+
+
+def read_type(schema: Schema, document: Document, *, parts_required: bool = False) -> Type:
+    """The type that a schema describes; of a request's objects, the fields that are not required are marked so."""
+    schema = resolved(schema, document)
+    arms = [arm for arm in schema.get("anyOf", schema.get("oneOf", [])) if arm != {"type": "null"}]
+    if len(arms) > 1:
+        return normal_type(spec.either(*(read_type(arm, document, parts_required=parts_required) for arm in arms)))
+    if arms:
+        schema = resolved(arms[0], document)
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    (json,) = (kind for kind in kinds if kind != "null")
+    values = [schema["const"]] if json == "string" and "const" in schema else schema.get("enum", [])
+    prefix = schema.get("pattern", "").removeprefix("^")
+    fields = [
+        Field(
+            name=name,
+            type=read_type(each, document, parts_required=parts_required),
+            nullable=not parts_required and allows_null(each, document),
+            required=name in schema.get("required", []),
+            default=each.get("default"),
+        )
+        for name, each in schema.get("properties", {}).items()
+    ]
+    return Type(
+        json=json,
+        format=schema.get("format"),
+        values=tuple(sorted(value for value in values if value is not None)),
+        prefix=prefix if prefix in spec.ID_PREFIXES.values() else None,
+        items=read_type(schema["items"], document, parts_required=parts_required) if "items" in schema else None,
+        fields=normal(fields),
+    )
+
+
+def resolved(schema: Schema, document: Document) -> Schema:
+    while "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+    return schema
+
+
+def allows_null(schema: Schema, document: Document) -> bool:
+    schema = resolved(schema, document)
+    return "null" in schema.get("type", []) or {"type": "null"} in schema.get("anyOf", [])
+
+
+def parameters(found: list[Document], place: str, document: Document) -> tuple[Field, ...]:
+    return normal(
+        Field(
+            each["name"],
+            read_type(each["schema"], document),
+            required=each["required"],
+            default=each["schema"].get("default"),
+        )
+        for each in found
+        if each["in"] == place
+    )
+
+
+def normal(fields: Iterable[Field]) -> tuple[Field, ...]:
+    """The fields in one order, as are the values of their enums."""
+    return tuple(sorted((each._replace(type=normal_type(each.type)) for each in fields), key=lambda each: each.name))
+
+
+def normal_type(type: Type) -> Type:
+    return type._replace(
+        values=tuple(sorted(type.values)),
+        items=type.items and normal_type(type.items),
+        fields=normal(type.fields),
+        either=tuple(sorted((normal_type(each) for each in type.either), key=repr)),
+    )
+
+
+def walk(schema: Any, document: Document) -> Iterable[Schema]:
+    """Every schema inside a schema."""
+    if isinstance(schema, dict):
+        schema = resolved(schema, document)
+        yield schema
+        for each in schema.values():
+            yield from walk(each, document)
+    elif isinstance(schema, list):
+        for each in schema:
+            yield from walk(each, document)

@@ -1,0 +1,89 @@
+"""One object of each kind in a mock, and requests that its operations accept."""
+
+import json
+from typing import Any
+
+import httpx
+from contract import specification as spec
+from contract.samples import object_of
+from contract.specification import Field, Operation
+from support.http import Api
+
+PATIENT = {"phone": "+54 9 11 5555-0000", "fullName": "Ana Pérez"}
+VISIT = {"visitedAt": "2026-09-28T10:00:00Z"}
+
+DATA_OF_EVENTS: dict[str, Any] = {
+    "intake.requested": {"patient": PATIENT},
+    "patient.upserted": {"patient": PATIENT},
+    "appointment.created": {"patient": PATIENT, "appointment": {"startAt": "2026-10-01T10:00:00Z"}},
+    "appointment.rescheduled": {"appointment": {"externalId": "A-1", "startAt": "2026-10-02T10:00:00Z"}},
+    "appointment.cancelled": {"appointment": {"externalId": "A-1"}},
+    "visit.completed": {"patient": PATIENT, "visit": VISIT},
+    "treatment.prescribed": {"patient": PATIENT, "treatment": {"name": "ibuprofen"}},
+    "order.issued": {"patient": PATIENT, "order": {"kind": "lab"}},
+}
+"""The shapes that the mock gives to the data of events where the specification shows none."""
+
+
+class World:
+    """A mock with one object of each kind, by the prefix of its id.
+
+    Args:
+        api: requests with a key that may do everything.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.ids: dict[str, str] = {}
+        create = self._create
+        create("/v1/webhook_endpoints", {"url": "https://clinic.example/hooks", "enabledEvents": [spec.ALL_TYPES]})
+        patient = {"patient": create("/v1/patients", PATIENT)}
+        create("/v1/appointments", {**patient, "startAt": "2026-10-01T10:00:00Z", "externalId": "A-1"})
+        create("/v1/visits", {**patient, **VISIT})
+        create("/v1/treatments", {**patient, "name": "ibuprofen"})
+        create("/v1/intake_requests", {"patient": PATIENT})
+        api.post("/v1/events", {"id": "e1", "type": "order.issued", "data": {}})
+        for path in ("/v1/doctors", "/v1/events", "/v1/webhook_deliveries"):
+            self._keep(api.get(path).json()["data"][0]["id"])
+
+    def _create(self, path: str, body: Any) -> str:
+        response = self.api.post(path, body)
+        assert response.status_code == 200, response.text
+        return self._keep(response.json()["id"])
+
+    def _keep(self, id: str) -> str:
+        self.ids[id[: id.index("_") + 1]] = id
+        return id
+
+    def path(self, operation: Operation) -> str:
+        return operation.path.replace("{id}", self.ids.get(operation.id or "", ""))
+
+    def body(self, operation: Operation) -> Any:
+        """The smallest body that the operation accepts; None where it takes none."""
+        if operation.whole_body:
+            return self.event("order.issued")
+        if operation.name == "intake_requests.create":
+            return {"patient": PATIENT}
+        fields = [field for field in operation.body if field.required]
+        return self.values(fields) if operation.body_required else None
+
+    def values(self, fields: list[Field]) -> dict[str, Any]:
+        """Fields of a request with values that the mock accepts."""
+        body = object_of(fields)
+        if "patient" in body:
+            body["patient"] = self.ids["pat_"]
+        if "startAt" in body:
+            body["startAt"] = "2026-10-01T10:00:00Z"
+        return body
+
+    def event(self, type: str, id: str = "e2") -> dict[str, Any]:
+        """An event of this type that the mock processes."""
+        return {"id": id, "type": type, "data": DATA_OF_EVENTS[type]}
+
+    def send(self, operation: Operation, body: Any = None, *, query: str = "", **request: Any) -> httpx.Response:
+        """Call an operation on the object of its kind, with the smallest body unless another is passed."""
+        body = self.body(operation) if body is None else body
+        if body is not None:
+            request["content"] = json.dumps(body).encode()
+            request["headers"] = {"Content-Type": "application/json", **request.get("headers", {})}
+        return self.api.request(operation.method, self.path(operation) + query, **request)
