@@ -1,0 +1,159 @@
+"""What the test controls hand out and take in shares nothing with the store."""
+
+import contextlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+import httpx
+import pytest
+from support.http import Api
+
+from followup import FollowUp, InternalServerError
+from followup_mockserver import MockService
+
+HOOKS = "https://clinic.example/hooks"
+
+
+def spoil(value: Any) -> None:
+    """Change whatever can be changed in a value, at any depth."""
+    if isinstance(value, list):
+        for each in value:
+            spoil(each)
+        value.append("spoiled")
+    elif isinstance(value, dict):
+        for each in value.values():
+            spoil(each)
+        value["spoiled"] = ["spoiled"]
+    elif attrs.has(type(value)):
+        for field in attrs.fields(type(value)):
+            if field.name != "last_response":
+                spoil(getattr(value, field.name))
+                with contextlib.suppress(attrs.exceptions.FrozenInstanceError, ValueError):
+                    setattr(value, field.name, "spoiled")
+
+
+SEEN = [
+    "/v1/account",
+    *(f"/v1/{name}" for name in ("patients", "doctors", "appointments", "intake_requests", "webhook_endpoints")),
+    *(f"/_mock/{name}" for name in ("clock", "clock/jobs", "reminders", "messages", "webhook_deliveries", "attempts")),
+    *(f"/_mock/{name}" for name in ("faults", "deliveries/disturb", "trigger")),
+]
+
+
+def seen(api: Api) -> dict[str, Any]:
+    """All that can be seen of the mock over HTTP."""
+    views = {path: api.get(path) for path in SEEN}
+    assert {each.status_code for each in views.values()} == {200}
+    journal = [each for each in api.get("/_mock/requests").json()["data"] if each["method"] != "GET"]
+    return {path: each.json() for path, each in views.items()} | {"journal": journal}
+
+
+@pytest.fixture
+def clinic(service: MockService, client: FollowUp) -> MockService:
+    """Something of everything."""
+    service.mount(HOOKS, lambda _: httpx.Response(500))
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    patient: Any = {"phone": "+5491155550000", "full_name": "Ana"}
+    client.intake_requests.create(patient=patient, contacts=[{"name": "Eva"}], coverage={"insurer": "OSDE"})
+    client.visits.create(patient=patient, visited_at="2026-09-28T11:00:00Z")
+    service.advance(hours=6)
+    client.appointments.create(patient=patient, start_at="2026-10-03T12:00:00Z")
+    service.add_fault(operation="webhook_endpoints.delete", kind="delay", seconds=1)
+    service.disturb(kind="late", times=5)
+    return service
+
+
+def first(api: Api, name: str) -> str:
+    found: str = api.get(f"/v1/{name}").json()["data"][0]["id"]
+    return found
+
+
+HANDED_OUT: dict[str, Callable[[MockService, Api], Any]] = {
+    "clock": lambda service, _: service.clock,
+    "jobs": lambda service, _: service.jobs,
+    "reminders": lambda service, _: service.reminders,
+    "messages": lambda service, _: service.messages,
+    "requests": lambda service, _: service.requests,
+    "deliveries": lambda service, _: service.deliveries,
+    "attempts": lambda service, _: service.attempts(service.deliveries[-1].id),
+    "attempts_of": lambda service, _: service.attempts_of(),
+    "faults": lambda service, _: service.faults,
+    "webhook_faults": lambda service, _: service.webhook_faults,
+    "trigger_types": lambda service, _: service.trigger_types,
+    "advance": lambda service, _: service.advance(),
+    "step": lambda service, _: service.step(),
+    "trigger": lambda service, _: service.trigger(type="appointment.created"),
+    "resend": lambda service, _: service.resend(service.deliveries[-1].id),
+    "add_doctor": lambda service, _: service.add_doctor(full_name="Dra. X"),
+    "update_doctor": lambda service, api: service.update_doctor(first(api, "doctors"), active=False),
+    "update_patient": lambda service, api: service.update_patient(first(api, "patients"), stage="lost"),
+    "answer_intake_request": lambda service, api: service.answer_intake_request(
+        first(api, "intake_requests"), patient={"dni": "30123456"}
+    ),
+    "discard_intake_request": lambda service, api: service.discard_intake_request(first(api, "intake_requests")),
+    "update_organization": lambda service, _: service.update_organization(name="Lab"),
+    "create_organization": lambda service, _: service.create_organization(),
+    "add_api_key": lambda service, _: service.add_api_key(),
+    "update_api_key": lambda service, _: service.update_api_key(service.api_key, revoked=False),
+    "add_fault": lambda service, _: service.add_fault(operation="events.list", kind="status"),
+    "disturb": lambda service, _: service.disturb(kind="duplicate"),
+    "add_webhook_endpoint": lambda service, _: service.add_webhook_endpoint(url=HOOKS),
+}
+
+
+@pytest.mark.parametrize("name", HANDED_OUT)
+def test_changing_what_was_handed_out_changes_nothing_in_the_mock(clinic: MockService, api: Api, name: str) -> None:
+    result = HANDED_OUT[name](clinic, api)
+    before = seen(api)
+    spoil(result)
+    assert seen(api) == before
+
+
+@pytest.mark.parametrize("name", [name for name in HANDED_OUT if name not in ("attempts", "trigger_types")])
+def test_what_was_handed_out_stays_as_it_was(clinic: MockService, api: Api, client: FollowUp, name: str) -> None:
+    result = HANDED_OUT[name](clinic, api)
+    before = repr(result), repr(attrs.asdict(result) if attrs.has(type(result)) else [*map(_whole, result)])
+    clinic.disturb(kind="duplicate", times=3)
+    clinic.update_organization(service_lines=["follow_up"], name="Other")
+    clinic.update_api_key(clinic.api_key, expires_at=datetime(2999, 1, 1, tzinfo=UTC))
+    for doctor in client.doctors.list():
+        clinic.update_doctor(doctor.id, full_name="Somebody else")
+    for patient in client.patients.list():
+        client.patients.update(patient.id, full_name="Somebody else")
+    for intake in client.intake_requests.list(status="new"):
+        clinic.answer_intake_request(intake.id, address="Mitre 1", patient={"dni": "30123456"})
+    for endpoint in client.webhook_endpoints.list():
+        client.webhook_endpoints.update(endpoint.id, enabled_events=["webhook.ping"], description="x")
+    with contextlib.suppress(InternalServerError):  # the fault of one of the cases
+        client.events.list()
+    clinic.advance(days=20)
+    after = repr(result), repr(attrs.asdict(result) if attrs.has(type(result)) else [*map(_whole, result)])
+    assert after == before
+
+
+def _whole(value: Any) -> Any:
+    return attrs.asdict(value) if attrs.has(type(value)) else value
+
+
+def test_what_was_passed_in_can_be_changed_afterwards(clinic: MockService, api: Api) -> None:
+    lines: Any = ["follow_up"]
+    scopes: Any = ["patients:read"]
+    events: Any = ["webhook.ping"]
+    hours, required = [48.0], ["dni"]
+    answer: Any = {
+        "patient": {"dni": "30123456"},
+        "contacts": [{"name": "Luz", "email": "luz@clinic.example"}],
+        "coverage": {"insurer": "Galeno"},
+        "sender": {"name": "Hospital"},
+    }
+    clinic.update_organization(service_lines=lines, reminder_hours=hours, intake_required=required)
+    made = clinic.create_organization(service_lines=lines, keys=[{"name": "ci", "scopes": scopes}])
+    clinic.add_api_key(scopes=scopes)
+    clinic.add_webhook_endpoint(url=HOOKS, enabled_events=events)
+    clinic.answer_intake_request(first(api, "intake_requests"), **answer)
+    other = Api(api.http, made.keys[0].value)
+    before = seen(api), other.get("/v1/account").json()
+    spoil([lines, scopes, events, hours, required, answer])
+    assert (seen(api), other.get("/v1/account").json()) == before
