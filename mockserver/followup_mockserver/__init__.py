@@ -51,5 +51,14 @@ if not TYPE_CHECKING:  # a type checker would take every misspelt name for one t
         # run that has the pytest plugin installed must not pay for a mock that it does not use.
         for module, names in _MODULES.items():
             if name in names:
-                return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+                try:
+                    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+                except ModuleNotFoundError as error:
+                    raise _needs_extra(error) from None
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _needs_extra(error: ModuleNotFoundError) -> ImportError:
+    """The error of an import without the extra, with the command that installs it."""
+    command = "python -m pip install 'followup[mockserver]'"
+    return ImportError(f"{__name__} needs {error.name}, which is not installed: {command}", name=error.name)

@@ -35,7 +35,7 @@ def number(least: float, most: float, *, unit: str = "", above: bool = False) ->
         unit: what it counts, such as ``hours``.
         above: whether ``least`` itself is too little.
     """
-    range_ = f"more than {least:g} and at most {most:g}" if above else f"from {least:g} to {most:g}"
+    range_ = f"more than {least:.15g} and at most {most:.15g}" if above else f"from {least:.15g} to {most:.15g}"
 
     def check(argument: str, value: Any) -> None:
         fits = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -5,11 +5,10 @@ These are also the methods of ``MockService`` and ``MockServer``, where they act
 
 import itertools
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar, get_args
 
 import attrs
 
@@ -33,7 +32,18 @@ from followup.resources.patients import PatientStage
 from followup.resources.webhook_deliveries import WebhookDeliveryStatus
 from followup.resources.webhook_endpoints import EnabledEvent
 from followup.wire import format_timestamp
-from followup_mockserver.checks import END_OF_TIME, boolean, choice, each, instant, number, optional, text, that, whole
+from followup_mockserver.checks import (
+    END_OF_TIME,
+    Check,
+    boolean,
+    choice,
+    each,
+    instant,
+    optional,
+    text,
+    that,
+    whole,
+)
 from followup_mockserver.clock import RealTime
 from followup_mockserver.copies import copied
 from followup_mockserver.delivery.mounts import Mounts, Receiver
@@ -61,7 +71,7 @@ from followup_mockserver.worlds import Worlds
 
 T = TypeVar("T")
 
-_NEAR_ENOUGH = f"a distance that ends before the year {END_OF_TIME.year}"
+_NEAR_ENOUGH = f"a number, and end before the year {END_OF_TIME.year}"
 
 
 class KeyInput(TypedDict, total=False):
@@ -317,8 +327,13 @@ class Control:
         """Have webhooks to this URL, and to those below it, go to an application in this process.
 
         Args:
+            url: an https URL, or an http URL of a loopback address.
             app: a WSGI or ASGI application, or a function that takes an httpx.Request and returns an httpx.Response.
+
+        Raises:
+            ValueError: another URL, such as one without a scheme.
         """
+        webhook_target("url", url)
         self._mounts.add(url, app)
 
     def add_doctor(
@@ -368,6 +383,7 @@ class Control:
     ) -> Patient:
         """Change what the service would change by itself: whether the patient wants messages, and the stage."""
         changes = _given(opted_out=opted_out, stage=stage)
+        _checked(changes, opted_out=boolean, stage=choice(get_args(PatientStage)))
 
         def change(world: World) -> Patient:
             patient = _existing(world.patients.get(id), "patient")
@@ -488,11 +504,10 @@ class Control:
         expires_at: datetime | str | None | NotGiven = NOT_GIVEN,
     ) -> KeyRecord:
         """Revoke a key, have it expire, or take either back (``revoked=False``, ``expires_at=None``)."""
-        if not isinstance(revoked, NotGiven):
-            boolean("revoked", revoked)
         if isinstance(expires_at, (datetime, str)):
             expires_at = instant("expires_at", expires_at)
         changes = _given(revoked=revoked, expires_at=expires_at)
+        _checked(changes, revoked=boolean)
 
         def change(world: World) -> KeyRecord:
             key = _existing(world.keys.get(value), "API key")
@@ -702,6 +717,12 @@ def _given(**arguments: Any) -> dict[str, Any]:
     return {name: copied(value) for name, value in arguments.items() if value is not NOT_GIVEN}
 
 
+def _checked(changes: Mapping[str, Any], **checks: Check) -> None:
+    for argument, check in checks.items():
+        if argument in changes:
+            check(argument, changes[argument])
+
+
 def _json_copy(data: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         text = json.dumps(data, ensure_ascii=False, allow_nan=False)
@@ -713,14 +734,16 @@ def _json_copy(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _distance(**parts: float) -> timedelta:
+    distance = timedelta()
     for argument, value in parts.items():
-        number(-math.inf, math.inf)(argument, value)
-        if value < 0:
+        try:
+            part = timedelta(**{argument: value})
+            distance += part
+        except (OverflowError, ValueError, TypeError):
+            raise InvalidArgument(argument, _NEAR_ENOUGH) from None
+        if part < timedelta(0):
             raise InvalidArgument(argument, "0 or more: time never goes back")
-    try:
-        return timedelta(**parts)
-    except OverflowError:
-        raise InvalidArgument("seconds", _NEAR_ENOUGH) from None
+    return distance
 
 
 def _later(now: datetime, distance: timedelta) -> datetime:

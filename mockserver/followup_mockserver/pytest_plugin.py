@@ -20,15 +20,15 @@ _LINES = 20
 
 
 @pytest.fixture
-def followup_service(request: pytest.FixtureRequest) -> "MockService":
+def followup_service(request: pytest.FixtureRequest) -> "Iterator[MockService]":
     """The service in this process: fresh, without a rate limit, its clock frozen at the time of the test."""
     from datetime import UTC, datetime
 
-    from followup_mockserver.service import MockService
+    from followup_mockserver import MockService
 
-    service = MockService(start_time=datetime.now(UTC), rate_limit=0)
-    request.node.stash.setdefault(_mocks, []).append(service)
-    return service
+    with MockService(start_time=datetime.now(UTC), rate_limit=0) as service:
+        request.node.stash.setdefault(_mocks, []).append(service)
+        yield service
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def followup_async_client(followup_service: "MockService") -> "AsyncFollowUp":
 @pytest.fixture
 def followup_server(request: pytest.FixtureRequest) -> "Iterator[MockServer]":
     """The service on a real socket, without a rate limit; webhooks may go to this machine over http."""
-    from followup_mockserver.server import MockServer
+    from followup_mockserver import MockServer
 
     with MockServer(rate_limit=0, allow_http_webhooks=True) as server:
         request.node.stash.setdefault(_mocks, []).append(server)

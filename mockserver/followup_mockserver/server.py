@@ -5,7 +5,6 @@ import json
 import secrets
 import socket
 import threading
-from types import TracebackType
 from typing import Any, Self, Unpack
 
 from waitress.channel import ClientDisconnected, HTTPChannel
@@ -124,9 +123,8 @@ class MockServer(Mock):
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """The same as ``stop``."""
         self.stop()
 
     def _serve(self) -> None:

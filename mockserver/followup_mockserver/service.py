@@ -1,6 +1,7 @@
 """``MockService``: the whole service in this process. The one place where everything is put together."""
 
-from typing import Any, ClassVar, Unpack
+from types import TracebackType
+from typing import Any, ClassVar, Self, Unpack
 
 import httpx
 
@@ -45,9 +46,21 @@ class Mock(Control):
         """The key of the default organization."""
         return DEFAULT_KEY
 
+    def close(self) -> None:
+        """Stop what runs in the background, and close the connections to receivers."""
+        self._engine.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
 
 class MockService(Mock):
-    """The whole service in this process, without a socket. Nothing happens behind a test's back.
+    """The whole service in this process, without a socket; a context manager. Nothing happens behind a test's back.
 
     What is due, first webhook attempts included, runs when ``advance()`` is called, in the calling thread.
 

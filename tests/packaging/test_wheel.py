@@ -64,3 +64,20 @@ def test_a_command_without_its_extra_says_which_to_install(alone: Path, command:
     assert result.returncode != 0
     assert extras in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "code", ["from followup_mockserver import MockService", "import followup_mockserver as m; m.MockServer()"]
+)
+def test_the_mock_without_its_extra_says_which_to_install(alone: Path, code: str) -> None:
+    result = subprocess.run([alone / "python", "-c", code], capture_output=True, text=True, check=False)
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: followup_mockserver needs ")
+    assert last.endswith("python -m pip install 'followup[mockserver]'")
+
+
+def test_the_module_without_its_extra_says_which_to_install(alone: Path) -> None:
+    arguments = [alone / "python", "-m", "followup_mockserver", "serve"]
+    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert "python -m pip install 'followup[cli,mockserver]'" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,349 @@
+"""Control API and Python names, typed by hand from the interface: what they are called, take and respond with."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from support.http import Api, problem
+
+from followup import FollowUp
+from followup_mockserver import MockServer, MockService, ServiceError
+from followup_mockserver.transport import InProcessTransport
+
+NOON = "2026-09-28T12:00:00Z"
+HOOKS = "https://clinic.example/hooks"
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+ACCOUNT = {"id", "object", "name", "type", "timeZone", "serviceLines", "livemode", "apiKey"}
+KEY = {"name", "value", "prefix", "scopes", "revoked", "expiresAt"}
+DOCTOR = {"id", "object", "fullName", "specialty", "licenseNumber", "externalId", "active", "createdAt"}
+FAULT = {"operation", "kind", "status", "seconds", "times"}
+ENTRY = {"operation", "method", "path", "status", "requestId", "idempotencyKey", "at"}
+OUTBOUND = {
+    "intake.requested", "patient.upserted", "appointment.created", "appointment.rescheduled", "appointment.cancelled",
+    "visit.completed", "treatment.prescribed", "order.issued", "intake.created", "intake.ready",
+    "conversation.handoff", "patient.silent", "webhook.ping",
+}  # fmt: skip
+
+
+@pytest.fixture(params=[MockService, MockServer])
+def mock(request: pytest.FixtureRequest) -> Iterator[MockService | MockServer]:
+    with request.param(start_time=NOON, rate_limit=0) as running:
+        running.mount(HOOKS, lambda _: httpx.Response(204))
+        yield running
+
+
+@pytest.fixture
+def api(mock: MockService | MockServer) -> Iterator[Api]:
+    transport = InProcessTransport(mock.app) if isinstance(mock, MockService) else None
+    with httpx.Client(transport=transport, base_url=mock.url, trust_env=False) as http:
+        yield Api(http, mock.api_key)
+
+
+@pytest.fixture
+def client(mock: MockService | MockServer) -> Iterator[FollowUp]:
+    with mock.client(max_retries=0) as client:
+        yield client
+
+
+def ok(response: httpx.Response) -> Any:
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+class TestControlApi:
+    def test_health(self, api: Api) -> None:
+        assert ok(api.get("/_mock/health")) == {"status": "ok"}
+
+    def test_clock_and_advance(self, api: Api, client: FollowUp) -> None:
+        assert ok(api.get("/_mock/clock")) == {"now": "2026-09-28T12:00:00.000Z", "frozen": True}
+        booked = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
+        moved = ok(api.post("/_mock/clock/advance", {"seconds": 86_400}))
+        reminder = {"at": "2026-09-29T12:00:00.000Z", "kind": "reminder", "about": booked.id}
+        assert moved.keys() == {"now", "ran", "jobs"}
+        assert (moved["now"], moved["ran"]) == ("2026-09-29T12:00:00.000Z", 1)
+        assert [{**job, "outcome": None} for job in moved["jobs"]] == [{**reminder, "outcome": None}]
+        assert ok(api.post("/_mock/clock/advance", {"to": "2026-09-29T13:00:00Z"}))["ran"] == 0
+        assert ok(api.post("/_mock/clock/advance", {"seconds": 0}))["now"] == "2026-09-29T13:00:00.000Z"
+        past = api.post("/_mock/clock/advance", {"to": "2026-09-29T12:59:59Z"})
+        assert problem(past) == (400, "parameter_invalid", "to")
+
+    def test_jobs_and_step(self, api: Api, client: FollowUp) -> None:
+        booked = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
+        first = {"at": "2026-09-29T12:00:00.000Z", "kind": "reminder", "about": booked.id}
+        reminders = [job for job in ok(api.get("/_mock/clock/jobs"))["data"] if job["kind"] == "reminder"]
+        assert reminders == [first, {**first, "at": "2026-09-30T09:00:00.000Z"}]
+        stepped = ok(api.post("/_mock/clock/step"))
+        assert (stepped["now"], stepped["ran"]) == ("2026-09-29T12:00:00.000Z", 1)
+
+    def test_reminders_and_messages(self, api: Api, client: FollowUp) -> None:
+        booked = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
+        pending = {"appointment": booked.id, "patient": booked.patient}
+        times = ("2026-09-29T12:00:00.000Z", "2026-09-30T09:00:00.000Z")
+        assert ok(api.get("/_mock/reminders")) == {"data": [{**pending, "sendAt": at} for at in times]}
+        assert len(ok(api.get(f"/_mock/reminders?appointment={booked.id}"))["data"]) == 2
+        assert ok(api.get("/_mock/reminders?appointment=apt_none")) == {"data": []}
+        client.visits.create(patient=booked.patient, visited_at=NOON)
+        client.intake_requests.create(patient={"phone": "+5491155550001"})
+        api.post("/_mock/clock/advance", {"seconds": 86_400})
+        messages = ok(api.get("/_mock/messages"))["data"]
+        assert {each["kind"] for each in messages} == {"reminder", "post_visit", "intake"}
+        assert {frozenset(each) for each in messages} == {
+            frozenset({"patient", "phone", "kind", "text", "sentAt", "about"})
+        }
+        own = ok(api.get(f"/_mock/messages?patient={booked.patient}"))["data"]
+        assert {each["kind"] for each in own} == {"reminder", "post_visit"}
+
+    def test_doctors(self, api: Api) -> None:
+        fields = {
+            "fullName": "Dra. X", "specialty": "x", "licenseNumber": "1", "externalId": "D-9", "active": False,
+        }  # fmt: skip
+        made = ok(api.post("/_mock/doctors", fields))
+        assert made.keys() == DOCTOR
+        assert {name: made[name] for name in fields} == fields
+        assert ok(api.patch(f"/_mock/doctors/{made['id']}", {"active": True})) == {**made, "active": True}
+
+    def test_patients(self, api: Api, client: FollowUp) -> None:
+        patient = client.patients.create(phone="+5491155550000")
+        changed = ok(api.patch(f"/_mock/patients/{patient.id}", {"optedOut": True, "stage": "discharged"}))
+        assert (changed["optedOut"], changed["stage"]) == (True, "discharged")
+
+    def test_intake_requests(self, api: Api, client: FollowUp) -> None:
+        made = client.intake_requests.create(patient={"phone": "+5491155550000"})
+        answer = {
+            "patient": {"fullName": "Ana", "dni": "30123456"},
+            "coverage": {"insurer": "OSDE"},
+            "address": "Mitre 1",
+            "requestedService": "home nursing",
+        }
+        assert ok(api.post(f"/_mock/intake_requests/{made.id}/answer", answer))["status"] == "ready"
+        assert ok(api.post(f"/_mock/intake_requests/{made.id}/load"))["status"] == "loaded"
+        other = client.intake_requests.create(patient={"phone": "+5491155550001"})
+        discarded = ok(api.post(f"/_mock/intake_requests/{other.id}/discard", {"reason": "twice"}))
+        assert (discarded["status"], discarded["discardReason"]) == ("discarded", "twice")
+
+    def test_organizations(self, api: Api) -> None:
+        plain = ok(api.post("/_mock/organizations"))
+        assert plain.keys() == {"organization", "keys"}
+        assert plain["organization"].keys() == ACCOUNT
+        assert [each.keys() for each in plain["keys"]] == [KEY]
+        default = ok(api.get("/v1/account"))
+        alike = ("type", "timeZone", "serviceLines", "livemode")
+        assert [plain["organization"][each] for each in alike] == [default[each] for each in alike]
+        roster = ok(api.get("/v1/doctors"))["data"]
+        own = ok(api.get("/v1/doctors", key=plain["keys"][0]["value"]))["data"]
+        assert [each["fullName"] for each in own] == [each["fullName"] for each in roster]
+        wanted = {
+            "name": "Lab", "serviceLines": ["network"], "livemode": True,
+            "keys": [{"name": "a", "scopes": ["patients:read"]}, {"name": "b"}],
+        }  # fmt: skip
+        made = ok(api.post("/_mock/organizations", wanted))
+        assert [each["name"] for each in made["keys"]] == ["a", "b"]
+        assert made["keys"][0]["scopes"] == ["patients:read"]
+        account = ok(api.get("/v1/account", key=made["keys"][0]["value"]))
+        assert (account["name"], account["serviceLines"], account["livemode"]) == ("Lab", ["network"], True)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"serviceLines": ["network"]}, {"reminderHours": [1, 0.5]}, {"postVisitHours": 0}, {"timeZone": "UTC"},
+            {"intakeMessages": False}, {"name": "Lab"}, {"country": "UY"}, {"intakeRequired": []}, {"language": "pt"},
+        ],
+    )  # fmt: skip
+    def test_organization(self, api: Api, change: Any) -> None:
+        assert ok(api.patch("/_mock/organization", change)).keys() == ACCOUNT
+
+    def test_api_keys(self, api: Api) -> None:
+        made = ok(api.post("/_mock/api_keys", {"name": "ci", "scopes": ["patients:read"]}))
+        assert made.keys() == {"organization", "keys"}
+        (key,) = made["keys"]
+        assert key.keys() == KEY
+        path = f"/_mock/api_keys/{key['value']}"
+        changed = ok(api.patch(path, {"revoked": True, "expiresAt": "2026-09-28T12:00:01Z"}))
+        assert changed == {**key, "revoked": True, "expiresAt": "2026-09-28T12:00:01.000Z"}
+        assert api.get("/v1/account", key=key["value"]).status_code == 401
+
+    def test_faults(self, api: Api) -> None:
+        plain = {"operation": "patients.create", "kind": "status", "status": 503, "times": 2}
+        assert ok(api.post("/_mock/faults", plain)).items() >= plain.items()
+        for more in (
+            {"operation": "*", "kind": "delay", "seconds": 0.5},
+            {"operation": "*", "kind": "disconnect", "when": "after", "skip": 1},
+            {"operation": "*", "kind": "status", "status": 429, "probability": 0.5, "retryAfter": 3},
+        ):
+            assert ok(api.post("/_mock/faults", more)).items() >= more.items()
+        waiting = ok(api.get("/_mock/faults"))["data"]
+        assert [each["kind"] for each in waiting] == ["status", "delay", "disconnect", "status"]
+        assert all(each.keys() >= FAULT for each in waiting)
+        ok(api.delete("/_mock/faults"))
+        assert ok(api.get("/_mock/faults")) == {"data": []}
+
+    def test_requests(self, api: Api) -> None:
+        api.post("/v1/patients", {"phone": "+5491155550000"}, headers={"Idempotency-Key": "k"})
+        api.get("/v1/patients")
+        newest, oldest = ok(api.get("/_mock/requests"))["data"]
+        assert newest.keys() == ENTRY
+        assert oldest["idempotencyKey"] == "k"
+        assert [(each["operation"], each["method"], each["path"], each["status"]) for each in (newest, oldest)] == [
+            ("patients.list", "GET", "/v1/patients", 200),
+            ("patients.create", "POST", "/v1/patients", 200),
+        ]
+
+    def test_trigger_and_resend(self, api: Api, client: FollowUp) -> None:
+        assert ok(api.get("/_mock/trigger")).keys() == OUTBOUND
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        for name in sorted(OUTBOUND):
+            assert ok(api.post("/_mock/trigger", {"type": name, "data": {"x": 1}}))["data"][0]["eventType"] == name
+        (delivery,) = ok(api.post("/_mock/trigger", {"type": "patient.silent"}))["data"]
+        api.post("/_mock/clock/advance", {})
+        again = ok(api.post(f"/_mock/webhook_deliveries/{delivery['id']}/resend"))
+        assert (again["id"], again["status"], again["attempts"]) == (delivery["id"], "succeeded", 2)
+
+    def test_reset(self, api: Api, client: FollowUp) -> None:
+        key = ok(api.post("/_mock/organizations"))["keys"][0]["value"]
+        ok(api.post("/v1/patients", {"phone": "+5491155550000"}, key=key))
+        client.patients.create(phone="+5491155550000")
+        ok(api.post("/_mock/reset", key=key))
+        assert ok(api.get("/v1/patients", key=key))["data"] == []
+        assert len(client.patients.list().data) == 1
+        ok(api.post("/_mock/reset", key=None))
+        assert client.patients.list().data == []
+        assert api.get("/v1/account", key=key).status_code == 401
+
+
+def test_the_same_in_python(mock: MockService | MockServer, client: FollowUp) -> None:
+    """Each name by which a test looks and acts, with what it does."""
+    assert (mock.clock.now.isoformat(), mock.clock.frozen) == ("2026-09-28T12:00:00+00:00", True)
+    endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    booked = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
+    mock.advance()
+    assert [each.status for each in mock.deliveries] == ["succeeded"] * len(mock.deliveries)
+    assert [each.webhook_endpoint for each in mock.attempts(mock.deliveries[0].id)] == [endpoint.id]
+    assert mock.resend(mock.deliveries[0].id).id == mock.deliveries[0].id
+    assert len(mock.attempts(mock.deliveries[0].id)) == 2
+    assert [each.appointment for each in mock.reminders] == [booked.id] * 2
+    assert [each.about for each in mock.jobs if each.kind == "reminder"] == [booked.id] * 2
+    assert mock.step().ran == 1
+    assert [each.kind for each in mock.messages] == ["reminder"]
+    assert mock.requests[-1].operation == "webhook_endpoints.create"
+    mock.add_fault(operation="patients.list", kind="status", status=503)
+    mock.disturb(kind="duplicate")
+    assert [each.status for each in mock.faults] == [503]
+    mock.clear_faults()
+    assert mock.faults == []
+    assert [each.event_type for each in mock.trigger(type="order.issued")] == ["order.issued"]
+    doctor = mock.add_doctor(full_name="Dra. X")
+    assert mock.update_doctor(doctor.id, active=False).active is False
+    assert mock.update_patient(booked.patient, opted_out=True, stage="lost").opted_out is True
+    intake = client.intake_requests.create(patient={"phone": "+5491155550001"})
+    answer: Any = {"patient": {"full_name": "Ana", "dni": "1"}, "coverage": {"insurer": "x"}, "address": "y"}
+    assert mock.answer_intake_request(intake.id, **answer, requested_service="z").status == "ready"
+    assert mock.load_intake_request(intake.id).status == "loaded"
+    other = client.intake_requests.create(patient={"phone": "+5491155550002"})
+    assert mock.discard_intake_request(other.id, reason="twice").discard_reason == "twice"
+    assert mock.update_organization(name="Lab", language="en").name == "Lab"
+    key = mock.add_api_key(name="ci", scopes=["patients:read"])
+    assert mock.update_api_key(key.value, revoked=True).revoked is True
+    made = mock.create_organization(name="Other", service_lines=["network"], livemode=True, keys=[{"name": "k"}])
+    assert mock.organization(made.keys[0].value).requests == []
+    mock.reset()
+    assert client.patients.list().data == []
+    mock.close()
+    mock.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"operation": "patients.eat"}, "operation must be the name of an operation"),
+        ({"kind": "explode"}, "kind must be one of status, delay, disconnect, truncate"),
+        ({"status": 200}, "status must be an HTTP status from 400 to 599"),
+        ({"status": "503"}, "status must be an HTTP status from 400 to 599"),
+        ({"kind": "delay"}, "seconds must be more than 0"),
+        ({"kind": "delay", "seconds": 0.0}, "seconds must be more than 0"),
+        ({"seconds": "1"}, "seconds must be from 0 to 86400 seconds"),
+        ({"times": 0}, "times must be 1 or more"),
+        ({"times": 1.5}, "times must be 1 or more"),
+        ({"when": "never"}, "when must be one of before, after"),
+        ({"skip": -1}, "skip must be a whole number, 0 or more"),
+        ({"probability": float("nan")}, "probability must be from 0 to 1"),
+        ({"retry_after": -1}, "retry_after must be from 0 to 86400 seconds"),
+    ],
+)
+def test_a_fault_is_checked_in_python_as_over_http(arguments: Any, text: str) -> None:
+    service = MockService()
+    with pytest.raises(ValueError, match="must be") as caught:
+        service.add_fault(**{"operation": "*", "kind": "status", **arguments})
+    assert str(caught.value).startswith(text)
+    assert service.faults == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"kind": "lost"}, "kind must be one of duplicate, reorder, late, wrong_signature, old_signature"),
+        ({"type": "patient.eaten"}, "type must be one of intake.requested, "),
+        ({"times": 0}, "times must be a whole number, 1 or more"),
+        ({"seconds": -1}, "seconds must be from 0 to 2592000 seconds"),
+    ],
+)
+def test_a_webhook_fault_is_checked_in_python_as_over_http(arguments: Any, text: str) -> None:
+    service = MockService()
+    with pytest.raises(ValueError, match="must be") as caught:
+        service.disturb(**{"kind": "late", **arguments})
+    assert str(caught.value).startswith(text)
+    assert service.webhook_faults == []
+
+
+def test_webhook_faults_that_wait_are_listed_and_removed(api: Api, mock: MockService | MockServer) -> None:
+    fault = {"kind": "late", "type": "visit.completed", "times": 2, "seconds": 60.0}
+    assert ok(api.post("/_mock/deliveries/disturb", fault)) == fault
+    assert ok(api.get("/_mock/deliveries/disturb")) == {"data": [fault]}
+    assert [each.times for each in mock.webhook_faults] == [2]
+    assert ok(api.delete("/_mock/deliveries/disturb")) == {"status": "ok"}
+    assert mock.webhook_faults == []
+    mock.disturb(kind="duplicate")
+    mock.clear_webhook_faults()
+    assert ok(api.get("/_mock/deliveries/disturb")) == {"data": []}
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda mock: mock.mount("clinic.example/hooks", print), "url must be an https URL"),
+        (lambda mock: mock.advance(seconds=1, to=NOON), "to must be omitted when a distance is passed"),
+        (lambda mock: mock.advance(seconds="1"), "seconds must be a number"),
+        (lambda mock: mock.advance(days=1e300), "days must be a number, and end before the year 9000"),
+        (lambda mock: mock.trigger(type="patient.eaten"), "type must be one of intake.requested, "),
+        (lambda mock: mock.update_patient("pat_x", stage="happy"), "stage must be one of pending_follow_up, "),
+        (lambda mock: mock.update_patient("pat_x", opted_out="no"), "opted_out must be true or false"),
+        (lambda mock: mock.add_api_key(scopes=["patients:eat"]), "scopes[0] must be one of doctors:read, "),
+        (lambda mock: mock.create_organization(service_lines=["x"]), "service_lines[0] must be one of follow_up, "),
+        (lambda mock: mock.update_organization(time_zone="Mars"), "time_zone must be the IANA name of a time zone"),
+        (lambda mock: mock.add_webhook_endpoint(url=HOOKS, enabled_events=["x"]), "enabled_events[0] must be one of"),
+    ],
+)
+def test_an_invalid_argument_is_a_value_error_that_names_it(call: Any, text: str) -> None:
+    with pytest.raises(ValueError, match="must be") as caught:
+        call(MockService(start_time=NOON))
+    assert str(caught.value).startswith(text)
+
+
+def test_an_error_about_a_parameter_names_it() -> None:
+    service = MockService()
+    with pytest.raises(ServiceError) as caught:
+        service.update_doctor("doc_none", active=False)
+    assert (str(caught.value), caught.value.message) == ("id: There is no such doctor.", "There is no such doctor.")
+
+
+@pytest.mark.parametrize("name", ["MockService", "MockServer"])
+def test_without_the_extra_the_import_says_what_to_install(name: str) -> None:
+    code = f"import sys; sys.modules['sortedcontainers'] = None\nfrom followup_mockserver import {name}"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert result.stderr.strip().splitlines()[-1] == (
+        "ImportError: followup_mockserver needs sortedcontainers, which is not installed: "
+        "python -m pip install 'followup[mockserver]'"
+    )
