@@ -34,7 +34,7 @@ class AskForMissingData:
 
 @attrs.frozen
 class RecomputeStage:
-    """See where a patient stands when the time of an appointment has come."""
+    """See where a patient stands when the time of an appointment has passed."""
 
     kind: ClassVar[str] = "stage"
     about: str

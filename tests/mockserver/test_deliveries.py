@@ -390,12 +390,12 @@ class TestSubscriptions:
         assert mine.payload["data"] == {"x": 1}
 
     def test_a_trigger_is_about_the_newest_fitting_object(self, client: FollowUp, service: MockService) -> None:
-        client.webhook_endpoints.create(url=URL, enabled_events=["appointment.cancelled"])
+        client.webhook_endpoints.create(url=URL, enabled_events=["appointment.created"])
         for day in (5, 6):
             made = client.appointments.create(
                 patient={"phone": "+5491155550000"}, start_at=datetime(2026, 10, day, tzinfo=UTC)
             )
-        (delivery,) = service.trigger(type="appointment.cancelled")
+        (delivery,) = service.trigger(type="appointment.created")
         assert delivery.payload["ref"] == made.id
 
 

@@ -8,6 +8,8 @@ from followup_mockserver import MockService
 START = datetime(2026, 9, 29, 12, tzinfo=UTC)
 """A day after the service's clock was started."""
 
+JUST = timedelta(milliseconds=1)
+
 
 def test_section_3_an_appointment_whose_time_passes_is_not_ahead_any_more(
     client: FollowUp, service: MockService
@@ -15,13 +17,13 @@ def test_section_3_an_appointment_whose_time_passes_is_not_ahead_any_more(
     patient = client.patients.create(phone="+5491155550000")
     client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
     client.appointments.create(patient=patient.id, start_at=START)
-    service.advance(to=START - timedelta(milliseconds=1))
+    service.advance(to=START)
     assert client.patients.retrieve(patient.id).stage == "scheduled"
     before = len(client.webhook_deliveries.list().data)
-    (job,) = service.advance(to=START).jobs
-    assert (job.at, job.kind, job.about) == (START, "stage", client.appointments.list().data[0].id)
+    (job,) = service.advance(seconds=1).jobs
+    assert (job.at, job.kind, job.about) == (START + JUST, "stage", client.appointments.list().data[0].id)
     passed = client.patients.retrieve(patient.id)
-    assert (passed.stage, passed.updated_at) == ("pending_follow_up", START)
+    assert (passed.stage, passed.updated_at) == ("pending_follow_up", START + JUST)
     assert len(client.webhook_deliveries.list().data) == before, "the stage is the service's own mark"
     assert client.appointments.list().data[0].status == "confirmed"
 
@@ -44,7 +46,7 @@ def test_section_3_another_appointment_ahead_keeps_the_patient_scheduled(
         client.appointments.create(patient=patient.id, start_at=START + timedelta(days=days))
     service.advance(days=2)
     assert client.patients.retrieve(patient.id).stage == "scheduled"
-    service.advance(days=2)
+    service.advance(days=3)
     assert client.patients.retrieve(patient.id).stage == "pending_follow_up"
 
 
@@ -52,7 +54,7 @@ def test_section_3_a_moved_appointment_passes_at_its_new_time(client: FollowUp, 
     patient = client.patients.create(phone="+5491155550000")
     appointment = client.appointments.create(patient=patient.id, start_at=START)
     client.appointments.update(appointment.id, start_at=START + timedelta(days=5))
-    assert [each.at for each in service.jobs if each.kind == "stage"] == [START + timedelta(days=5)]
+    assert [each.at for each in service.jobs if each.kind == "stage"] == [START + timedelta(days=5) + JUST]
     service.advance(days=3)
     assert client.patients.retrieve(patient.id).stage == "scheduled"
 
