@@ -1,72 +1,17 @@
 """``followup``: every operation as a command, events from a file, and errors as one clear line."""
 
-import contextlib
 import json
 import os
-import pty
-import re
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from support.shell import Shell
 
 from followup.resources import all_groups
 from followup_mockserver import MockServer
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[MockServer]:
-    with MockServer(rate_limit=0) as running:
-        yield running
-
-
-class Shell:
-    """Runs the command against a server, in a directory of its own."""
-
-    def __init__(self, server: MockServer, directory: Path) -> None:
-        self.directory = directory
-        self.environment = {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key}
-
-    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments, **environment)
-        with process:
-            output, errors = process.communicate(timeout=60)
-        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
-
-    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-c", "from followup.cli import main; main()", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=self.directory,
-            env={**os.environ, **self.environment, "COLUMNS": "200", **environment},
-        )
-
-    def told(self, *arguments: str) -> list[Any]:
-        result = self.run(*arguments)
-        assert result.returncode == 0, result.stderr
-        return [json.loads(line) for line in result.stdout.splitlines()]
-
-    def refused(self, *arguments: str, **environment: str) -> str:
-        result = self.run(*arguments, **environment)
-        assert result.returncode != 0
-        assert "Traceback" not in result.stderr
-        assert len(result.stderr.strip().splitlines()) == 1
-        return result.stderr
-
-
-@pytest.fixture
-def shell(server: MockServer, tmp_path: Path) -> Shell:
-    server.reset()
-    return Shell(server, tmp_path)
 
 
 def test_there_is_a_command_for_each_operation(shell: Shell) -> None:
@@ -96,52 +41,6 @@ def test_objects_in_and_out(shell: Shell) -> None:
     assert endpoint["enabledEvents"] == ["intake.ready", "visit.completed"]
     assert shell.told("webhook-endpoints", "update", endpoint["id"], "--disabled")[0]["status"] == "disabled"
     assert shell.told("events", "create", '{"id": "1", "type": "order.issued", "data": {}}')[0]["status"] == "unhandled"
-
-
-def test_a_pipe_gets_everything_while_the_terminal_shows_the_count(shell: Shell, server: MockServer) -> None:
-    with server.client() as client:
-        for number in range(120):
-            client.patients.create(phone=f"+5491155{number:06}")
-    terminal, slave = pty.openpty()
-    command = [sys.executable, "-c", "from followup.cli import main; main()", "patients", "list", "--all"]
-    environment = {**os.environ, **shell.environment, "TERM": "xterm"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, env=environment, text=True) as process:
-        output, _ = process.communicate(timeout=60)
-    os.close(slave)
-    assert len([json.loads(line) for line in output.splitlines()]) == 120
-    assert b"objects" in os.read(terminal, 100_000)
-    os.close(terminal)
-
-
-STYLE = re.compile(r"\x1b\[[0-9;]*m")
-
-
-def on_a_terminal(shell: Shell, width: int, *arguments: str) -> str:
-    """What the command writes on a terminal that is so wide."""
-    terminal, slave = pty.openpty()
-    command = [sys.executable, "-c", "from followup.cli import main; main()", *arguments]
-    environment = {**os.environ, **shell.environment, "TERM": "xterm", "COLUMNS": str(width)}
-    written = []
-    with subprocess.Popen(command, stdout=slave, stderr=slave, env=environment) as process:
-        os.close(slave)
-        with contextlib.suppress(OSError):  # how a terminal tells that nobody writes any more
-            while part := os.read(terminal, 65_536):
-                written.append(part)
-        assert process.wait(60) == 0
-    os.close(terminal)
-    return STYLE.sub("", b"".join(written).decode())
-
-
-@pytest.mark.parametrize("width", [40, 80, 120])
-def test_a_table_shows_the_columns_for_which_there_is_room(shell: Shell, server: MockServer, width: int) -> None:
-    with server.client() as client:
-        client.events.create({"id": "e-1", "type": "order.issued", "data": {"text": "a long text " * 20}})
-        (stored,) = client.events.list().data
-    lines = on_a_terminal(shell, width, "events", "list").splitlines()
-    assert [line for line in lines if stored.id in line]
-    assert all(len(line) <= width for line in lines[:3])
-    assert "--json shows everything" in " ".join(lines)
-    assert "a long text" not in "".join(lines)
 
 
 def test_lists_and_their_pages(shell: Shell) -> None:
@@ -205,7 +104,7 @@ class TestSend:
         (shell.directory / "events.json").write_text(json.dumps(events))
         result = shell.run("events", "send", "events.json")
         assert result.returncode != 0
-        assert "2 events were refused" in result.stderr
+        assert "2 events were rejected" in result.stderr
         lines = (shell.directory / "events.json.refused.jsonl").read_text().splitlines()
         refused = {json.loads(line)["event"]["id"]: json.loads(line)["error"] for line in lines}
         assert set(refused) == {"e-2", "late"}
@@ -222,7 +121,7 @@ class TestSend:
     def test_one_bad_event_does_not_hold_up_the_others(self, shell: Shell, server: MockServer) -> None:
         events = [event(1), event(2, ocurredAt="2026-09-28T11:00:00Z"), 7, event(3)]
         (shell.directory / "events.json").write_text(json.dumps(events))
-        assert "2 events were refused" in shell.run("events", "send", "events.json").stderr
+        assert "2 events were rejected" in shell.run("events", "send", "events.json").stderr
         lines = (shell.directory / "events.json.refused.jsonl").read_text().splitlines()
         assert ["'ocurredAt'" in lines[0], "must be an object" in lines[1]] == [True, True]
         with server.client() as client:
@@ -234,7 +133,7 @@ class TestSend:
             each["data"]["notes"] = "x" * 50_000
         large[7]["data"]["notes"] = "x" * 1_100_000
         (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, large)))
-        assert "1 event was refused" in shell.run("events", "send", "events.jsonl").stderr
+        assert "1 event was rejected" in shell.run("events", "send", "events.jsonl").stderr
         assert "1048576" in (shell.directory / "events.jsonl.refused.jsonl").read_text()
         with server.client() as client:
             assert len([*client.visits.list(limit=100)]) == 29
@@ -276,11 +175,86 @@ class TestSend:
         shell.run("events", "send", "events.json")
         reasons = (shell.directory / "events.json.refused.jsonl").read_text()
         assert "events[" not in reasons
-        assert '"data.patient: ' in reasons
+        assert '"event 1: data.patient: ' in reasons
+        assert '"event 2: ' in reasons
         assert "occurredAt" in reasons
         assert "occurred_at" not in reasons
 
-    def test_what_was_refused_is_mended_and_sent(self, shell: Shell, server: MockServer) -> None:
+    @pytest.mark.parametrize(
+        ("name", "text", "place"),
+        [
+            (
+                "e.jsonl",
+                '{"id": "1", "type": "order.issued", "data": {}}\n\n{"id": "2", "type": "x", "data": {}}',
+                "line 3",
+            ),
+            ("e.csv", 'id,type,data.note\n1,order.issued,"two\nlines"\n2,x,\n', "line 4"),
+            (
+                "e.json",
+                '[{"id": "1", "type": "order.issued", "data": {}}, {"id": "2", "type": "x", "data": {}}]',
+                "event 2",
+            ),
+            ("e.jsonl", '{"id": "1", "type": "order.issued", "data": {}}\n7', "line 2"),
+        ],
+    )
+    def test_a_reason_names_the_place_in_the_file(self, shell: Shell, name: str, text: str, place: str) -> None:
+        (shell.directory / name).write_text(text)
+        assert "1 event was rejected" in shell.run("events", "send", name).stderr
+        (line,) = (shell.directory / f"{name}.refused.jsonl").read_text().splitlines()
+        assert json.loads(line)["error"].startswith(f"{place}: ")
+
+    def test_the_place_is_that_of_the_file_in_every_batch(self, shell: Shell) -> None:
+        events = [event(number, **({"type": "visit.done"} if number == 149 else {})) for number in range(150)]
+        (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
+        shell.run("events", "send", "events.jsonl")
+        (line,) = (shell.directory / "events.jsonl.refused.jsonl").read_text().splitlines()
+        assert json.loads(line)["error"].startswith("line 150: type")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "\n".join(json.dumps(event(number)) for number in range(2)),
+            f" {json.dumps([event(number) for number in range(2)], indent=2)}",
+        ],
+        ids=["JSON Lines", "JSON"],
+    )
+    def test_standard_input(self, shell: Shell, server: MockServer, text: str) -> None:
+        result = shell.run("events", "send", "-", stdin=text)
+        assert result.returncode == 0, result.stderr
+        with server.client() as client:
+            assert {each.source_ref for each in client.events.list()} == {"e-0", "e-1"}
+
+    def test_what_is_rejected_of_standard_input_goes_to_a_file_too(self, shell: Shell) -> None:
+        told = shell.run("events", "send", "-", stdin=json.dumps(event(1, type="visit.done"))).stderr
+        assert "events.refused.jsonl" in told
+        line = (shell.directory / "events.refused.jsonl").read_text()
+        assert json.loads(line)["error"].startswith("line 1: type")
+
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            ("{\n", "standard input is not JSON Lines: line 1"),
+            ("[{]", "standard input is not JSON"),
+            (b"\xff", "standard input is not UTF-8"),
+        ],
+    )
+    def test_standard_input_that_cannot_be_read_is_one_clear_line(
+        self, shell: Shell, text: str | bytes, told: str
+    ) -> None:
+        assert told in shell.refused("events", "send", "-", stdin=text)
+        assert "events is not JSON" in shell.refused("events", "create", "-", stdin=text)
+
+    @pytest.mark.parametrize("notes", ['"a\\ud800"', "NaN"])
+    def test_what_cannot_be_sent_as_json_does_not_hold_up_the_others(
+        self, shell: Shell, server: MockServer, notes: str
+    ) -> None:
+        bad = json.dumps(event(1)).replace('"data": {', f'"data": {{"notes": {notes}, ')
+        (shell.directory / "events.jsonl").write_text(f"{bad}\n{json.dumps(event(2))}")
+        assert "1 event was rejected" in shell.run("events", "send", "events.jsonl").stderr
+        with server.client() as client:
+            assert {each.source_ref for each in client.events.list()} == {"e-2"}
+
+    def test_what_was_rejected_is_fixed_and_sent(self, shell: Shell, server: MockServer) -> None:
         (shell.directory / "events.json").write_text(json.dumps([event(1), event(2, type="visit.done")]))
         shell.run("events", "send", "events.json")
         refused = shell.directory / "events.json.refused.jsonl"
@@ -347,10 +321,3 @@ def test_a_stored_webhook_is_verified(shell: Shell, server: MockServer) -> None:
     told = shell.refused("webhooks", "verify", "body", "--headers", "headers", FOLLOWUP_WEBHOOK_SECRET="whsec_wrong")
     assert "wrong signature" in told
     assert secret not in told
-
-
-@pytest.mark.parametrize("command", [(), ("patients", "list"), ("webhook-endpoints", "update"), ("events", "send")])
-def test_help_shows_no_value_after_a_flag(shell: Shell, command: tuple[str, ...]) -> None:
-    told = shell.run(*command, "--help").stdout
-    assert "--help" in told
-    assert "bool" not in told.lower()

@@ -29,6 +29,16 @@ def test_a_json_file(tmp_path: Path) -> None:
     assert "+5491148120001" in result.stdout
 
 
+def test_a_name_of_the_file_is_neither_markup_nor_a_command_to_the_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "clinic.json"
+    row = {"phone": "+54 9 11 4812-0001", "start_at": "2026-12-03T13:30:00Z", "full_name": "[red]Ana\x1b[2J"}
+    file.write_text(json.dumps([row]))
+    result = demo(file)
+    assert result.returncode == 0, result.stderr
+    assert r"[red]Ana\x1b[2J" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
 @pytest.mark.parametrize(
     ("name", "content", "text"),
     [

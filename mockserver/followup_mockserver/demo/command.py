@@ -7,8 +7,11 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from followup import NOT_GIVEN, Appointment, FollowUp, FollowUpError, Patient, WebhookEvent
+from followup.cli.application import Application
+from followup.redaction import visible
 from followup_mockserver.demo.receiver import Receiver
 from followup_mockserver.demo.rows import BadFile, Row, read_rows
 from followup_mockserver.server import MockServer
@@ -20,7 +23,7 @@ START_TIME = "2026-12-01T09:00:00Z"
 SECONDS_TO_WAIT = 10.0
 ANNOUNCED: Final = "appointment.created"
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = Application()
 
 
 def run(arguments: list[str]) -> None:
@@ -48,9 +51,9 @@ def demo(
         ):
             complete = _demonstrate(server, client, receiver, rows)
     except (BadFile, ValueError) as error:
-        sys.exit(f"followup demo: {error}")
+        sys.exit(f"followup demo: {visible(str(error))}")
     except FollowUpError as error:
-        sys.exit(f"followup demo: the service refused: {error}")
+        sys.exit(f"followup demo: the service rejected it: {visible(str(error))}")
     if not complete:
         sys.exit("followup demo: not everything arrived; see the table")
 
@@ -91,8 +94,8 @@ def _print_table(booked: list[tuple[Patient, Appointment]], listed: set[str], an
         table.add_column(column)
     for patient, appointment in booked:
         table.add_row(
-            patient.full_name or patient.id,
-            patient.phone,
+            Text(visible(patient.full_name or patient.id)),
+            Text(visible(patient.phone or "-")),
             f"{appointment.start_at:%Y-%m-%d %H:%M} UTC",
             appointment.status,
             _mark(appointment.id in listed),

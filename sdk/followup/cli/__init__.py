@@ -10,4 +10,4 @@ def main() -> None:
         sys.exit("followup needs more than is installed: python -m pip install 'followup[cli]'")
     from followup.cli.app import app
 
-    app()
+    app.run()

@@ -1,10 +1,21 @@
-"""The base of the commands: an application whose help shows a type only where an option takes a value."""
+"""The base of the commands: how help looks, how a mistake is reported, and how a command ends."""
 
+import io
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from followup.cli.lines import flush
+from followup.redaction import visible
+
+_UsageError: Any = typer.BadParameter.__base__
+"""What every mistake on the command line is. Typer has it from click, or from its own copy of click: newer versions."""
+
+_USAGE = 2
+"""Exit status, as of other commands."""
 
 
 def _without_types_of_flags(parameters: list[Any]) -> list[Any]:
@@ -34,3 +45,21 @@ class Application(typer.Typer):
     def command(self, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # type: ignore[override]
         """Add the decorated function as a command. Takes the options of ``typer.Typer.command``."""
         return super().command(name, cls=_Command, **options)
+
+    def run(self) -> NoReturn:
+        """Run the command that the arguments of the process name, and end the process with its status.
+
+        A mistake on the command line is one clear line on standard error.
+        """
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that cannot write all characters
+        try:
+            status = self(standalone_mode=False)
+            flush()
+        except typer.Abort:  # Ctrl-C
+            status = 1
+        except _UsageError as mistake:
+            if text := mistake.format_message():  # the one without a text has printed the help
+                sys.stderr.write(f"{self.info.name}: {visible(text)}\n")
+            status = _USAGE
+        sys.exit(status)

@@ -3,15 +3,17 @@
 import inspect
 import itertools
 import json
+import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from rich.progress import SpinnerColumn, TextColumn
 
 from followup.cli.application import Application
-from followup.cli.output import fail, progress, show_many, show_one
+from followup.cli.clearing import clear_option, cleared
+from followup.cli.help_texts import for_the_command_line, sentence
+from followup.cli.output import fail, progress, remark, show_many, show_one
 from followup.cli.sending import send
 from followup.cli.session import check_set_up, connected
 from followup.operation import Declaration, NotGiven, Parameter
@@ -20,7 +22,7 @@ from followup.resources.account import AccountGroup
 from followup.resources.events import EventBatch, Events
 from followup.wire import bare, is_union
 
-CONTROL = ("idempotency_key", "as_json", "all_pages")
+CONTROL = ("idempotency_key", "as_json", "all_pages", "clear")
 """Arguments of a command that are no parameters of its operation."""
 
 
@@ -29,7 +31,8 @@ def add_operations(app: Application) -> None:
     for group in all_groups():
         commands = Application(help=inspect.getdoc(group), no_args_is_help=group is not AccountGroup)
         for declaration in group.declarations().values():
-            commands.command(_kebab(declaration.method_name), help=declaration.description)(_command(declaration))
+            text = for_the_command_line(declaration.description)
+            commands.command(_kebab(declaration.method_name), help=text)(_command(declaration))
         if group is Events:
             commands.command("send")(send)
         if group is AccountGroup:
@@ -48,6 +51,7 @@ def _command(declaration: Declaration) -> Callable[..., None]:
         }
         if control["idempotency_key"] is not None:
             arguments["idempotency_key"] = control["idempotency_key"]
+        arguments |= cleared(declaration, control["clear"] or (), arguments)
         with connected() as client:
             group, method = declaration.name.split(".")
             result = getattr(getattr(client, group), method)(*path, **arguments)
@@ -62,8 +66,12 @@ def _show(result: Any, declaration: Declaration, *, as_json: bool, all_pages: bo
         show_many(result.results, as_json=as_json)
     elif declaration.item_type is None:
         show_one(result, as_json=as_json)
+    elif all_pages:
+        show_many(_counted(result), as_json=as_json)
     else:
-        show_many(_counted(result) if all_pages else result.data, as_json=as_json)
+        show_many(result.data, as_json=as_json)
+        if result.has_more:
+            remark(f"{len(result.data)} shown, and there are more: --all shows all of them, --limit up to 100.")
 
 
 def _counted(items: Iterable[Any]) -> Iterable[Any]:
@@ -77,10 +85,12 @@ def _counted(items: Iterable[Any]) -> Iterable[Any]:
 
 def _arguments(declaration: Declaration) -> list[inspect.Parameter]:
     meanings = declaration.meanings
-    arguments = [_argument(each, _sentence(meanings.get(each.name, ""))) for each in declaration.parameters]
+    arguments = [_argument(each, sentence(meanings.get(each.name, ""))) for each in declaration.parameters]
     if declaration.idempotent:
         key: Any = Annotated[str | None, typer.Option(help="Send it again to be sure that nothing is done twice.")]
         arguments.append(_keyword("idempotency_key", key, None))
+    if (clear := clear_option(declaration)) is not None:
+        arguments.append(_keyword("clear", clear, None))
     if declaration.item_type is not None:
         all_pages: Any = Annotated[bool, typer.Option("--all", help="Follow the pages to the end.")]
         arguments.append(_keyword("all_pages", all_pages, default=False))
@@ -96,9 +106,12 @@ def _argument(parameter: Parameter, text: str) -> inspect.Parameter:
         return _keyword(parameter.name, Annotated[str, typer.Argument(help=text)], inspect.Parameter.empty)
     kind = _kind(parameter)
     values = _values(parameter.annotation)
-    text = f"{text} [{', '.join(values)}]" if values else text
+    text = f"{text} One of {', '.join(values)}.".strip() if values else text
     if kind is dict:
         text = f"{text} As JSON with snake_case keys{', or an id' if _may_be_text(parameter) else ''}."
+    if kind is list:
+        item = "" if values else " Each as a JSON object with snake_case keys."
+        text = f"{text}{item} Repeat it for several."
     if parameter.required:
         option: Any = list[str] if kind is list else str
         return _keyword(parameter.name, Annotated[option, typer.Option(help=text)], inspect.Parameter.empty)
@@ -114,7 +127,7 @@ def _value(parameter: Parameter, given: Any) -> Any:
     """The text of an option as the value that the operation takes."""
     kind = _kind(parameter)
     if parameter.place == "whole_body":
-        return _json(Path("/dev/stdin").read_text() if given == "-" else given, parameter.name)
+        return _json(sys.stdin.buffer.read() if given == "-" else given, parameter.name)
     if kind is list:
         return [_json(each, parameter.name) if each.lstrip().startswith("{") else each for each in given]
     if kind is dict and not (_may_be_text(parameter) and not given.lstrip().startswith("{")):
@@ -150,15 +163,11 @@ def _arms(annotation: Any) -> list[Any]:
     return [arm for arm in found if arm not in (NotGiven, type(None))]
 
 
-def _json(text: str, where: str) -> Any:
+def _json(text: str | bytes, where: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
         fail(f"{where} is not JSON: {error}")
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].replace("``", "")
 
 
 def _kebab(name: str) -> str:

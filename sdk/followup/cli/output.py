@@ -1,37 +1,46 @@
 """What the commands print: tables on a terminal, JSON Lines with ``--json`` or in a pipe."""
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 from rich.text import Text
 
+from followup.cli.columns import Column, cell, fitting_columns, telling_columns
+from followup.cli.lines import json_line, write_line
 from followup.models import Model
+from followup.redaction import visible
 from followup.wire import encode
-
-_BETWEEN_COLUMNS = 3
-"""Characters: a space on both sides, and a line."""
 
 
 def fail(message: str) -> NoReturn:
     """End the command with one clear line."""
-    sys.exit(f"followup: {message}")
+    sys.exit(f"followup: {visible(message)}")
+
+
+def say(text: str) -> None:
+    """Print a line."""
+    write_line(visible(text))
+
+
+def remark(text: str) -> None:
+    """Print a line for a person who watches: on standard error, and only if that is a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(visible(text) + "\n")
 
 
 def show_one(result: Model, *, as_json: bool) -> None:
     """Print an object."""
     fields = encode(result)
     if as_json or not sys.stdout.isatty():
-        _print_json(fields)
+        write_line(json_line(fields))
         return
     table = Table(show_header=False, show_edge=False)
     for name, value in fields.items():
-        table.add_row(name, Text(_cell(value)))
+        table.add_row(Text(visible(name)), Text(cell(value)))
     Console().print(table)
 
 
@@ -39,17 +48,18 @@ def show_many(results: Iterable[Model], *, as_json: bool) -> None:
     """Print objects, each as it comes; a table waits for all of them."""
     if as_json or not sys.stdout.isatty():
         for result in results:
-            _print_json(encode(result))
+            write_line(json_line(encode(result)))
         return
-    rows = [encode(result) for result in results]
-    if not rows:
+    shown = [*results]
+    if not shown:
         Console().print("Nothing.")
         return
-    columns = _telling_columns(rows)
-    shown = _fitting(rows, columns, Console().width)
-    Console().print(table_of(rows, shown))
-    if left_out := [name for name in columns if name not in shown]:
-        Console().print(f"No room for {', '.join(left_out)}; --json shows everything.", style="dim", highlight=False)
+    rows = [encode(result) for result in shown]
+    names = telling_columns(type(shown[0]), rows)
+    columns = fitting_columns(rows, names, Console().width)
+    Console().print(_table(columns))
+    if note := _note(columns, names):
+        Console().print(Text(note, style="dim"))
 
 
 def progress(*columns: ProgressColumn | str) -> Progress:
@@ -68,37 +78,31 @@ def progress(*columns: ProgressColumn | str) -> Progress:
     )
 
 
-def _telling_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns in which something stands, without those that are the same for every object or of little use."""
-    return [name for name in rows[0] if name not in ("object", "updatedAt") and any(row.get(name) for row in rows)]
-
-
-def _fitting(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], width: int) -> list[str]:
-    """As many of the columns, in their order, as stand side by side without a cell in two lines; at least the first."""
-    fitting: list[str] = []
-    for column in columns:
-        wide = max(cell_len(text) for text in (column, *(_cell(row.get(column)) for row in rows)))
-        if not fitting or wide + _BETWEEN_COLUMNS <= width:
-            fitting.append(column)
-            width -= wide + _BETWEEN_COLUMNS
-    return fitting
-
-
 def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
-    """Rows as a table."""
+    """Rows as a table, every cell whole."""
     table = Table(show_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")  # an id that is cut short cannot be copied
+        table.add_column(Text(visible(column)), overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
+        table.add_row(*(Text(cell(row.get(column))) for column in columns))
     return table
 
 
-def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+def _table(columns: Sequence[Column]) -> Table:
+    table = Table(show_edge=False)
+    for column in columns:
+        table.add_column(Text(column.heading), width=column.width, no_wrap=False)
+    for row in zip(*(column.shown for column in columns), strict=True):
+        table.add_row(*map(Text, row))
+    return table
 
 
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _note(columns: Sequence[Column], names: Sequence[str]) -> str:
+    """What the table leaves out or writes in another way than the service does."""
+    shown = [column.name for column in columns]
+    parts = ["Times are local."] if any(column.has_times for column in columns) else []
+    if left_out := [name for name in names if name not in shown]:
+        parts.append(f"No room for {visible(', '.join(left_out))}.")
+    if left_out or any(column.shown != column.full for column in columns):
+        parts.append("--json shows everything.")
+    return " ".join(parts)

@@ -5,15 +5,16 @@ import itertools
 import json
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, BinaryIO, TextIO
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from followup import (
     APIStatusError,
@@ -24,12 +25,14 @@ from followup import (
     FollowUp,
     RateLimitError,
 )
-from followup.cli.event_files import UnreadableFile, read_events
+from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, read_events
+from followup.cli.lines import json_line
 from followup.cli.output import fail, progress, table_of
 from followup.cli.pace import Pace
 from followup.cli.session import connected
 from followup.contract import MAX_EVENTS_PER_BATCH, REQUESTS_PER_MINUTE
 from followup.inputs import encoder_for
+from followup.redaction import visible
 
 ROUNDS = 3
 """How often an event that failed is sent again, under its id."""
@@ -43,28 +46,32 @@ _check = encoder_for(EventInput)
 
 
 def send(
-    file: Annotated[Path, typer.Argument(help="JSON (an array), JSON Lines or CSV, by its ending.")],
+    file: Annotated[
+        Path, typer.Argument(help="JSON (an array), JSON Lines or CSV, by its ending; - reads standard input.")
+    ],
     refused: Annotated[
         Path | None,
-        typer.Option(help="Where to write the events that were refused, and why.", show_default="FILE.refused.jsonl"),
+        typer.Option(help="Where to write the events that were rejected, and why.", show_default="FILE.refused.jsonl"),
     ] = None,
 ) -> None:
-    """Send the events of a file: in batches of 100, those that fail again, and those that are refused to a file.
+    """Send the events of a file: in batches of 100, those that fail again, and those that are rejected to a file.
 
     Every event needs id, type and data, in the wire's own names. In a CSV file the columns id, type, occurredAt and
-    data.patient.phone (and so on) make one event of each row. Run it again after an interruption: the service knows the
-    ids that it has accepted, and repeats nothing. The file of those that were refused can be mended and sent too.
+    data.patient.phone (and so on) make one event of each row. Standard input is JSON Lines, or an array if it begins
+    with one. Run it again after an interruption: the service knows the ids that it has accepted, and repeats nothing.
+    The file of those that were rejected can be fixed and sent too.
     """
-    report = Report(refused or file.parent / f"{file.name}.refused.jsonl")
-    if report.file.exists() and file.exists() and report.file.samefile(file):
-        fail(f"{file} cannot hold the events and those that are refused")
+    name = "events" if file == STANDARD_INPUT else file.name
+    report = Report(refused or file.parent / f"{name}.refused.jsonl")
+    if file != STANDARD_INPUT and report.file.exists() and file.exists() and report.file.samefile(file):
+        fail(f"{file} cannot hold the events and those that are rejected")
     pace = Pace(REQUESTS_PER_MINUTE)
     interrupted = False
     with connected() as client:
         try:
-            for events in _batches(_events(file, report)):
-                for event, result in _send_batch(client, events, pace):
-                    report.add(event, result.status, None if result.accepted else result.error or result.status)
+            for batch in _batches(_events(file, report)):
+                for read, result in _send_batch(client, batch, pace):
+                    report.add(read, result.status, None if result.accepted else result.error or result.status)
         except KeyboardInterrupt:
             interrupted = True
         finally:
@@ -72,8 +79,8 @@ def send(
     if interrupted:
         fail("interrupted; run it again, and what was accepted is not repeated")
     if report.refused:
-        told = "1 event was" if report.refused == 1 else f"{report.refused} events were"
-        fail(f"{told} refused, with the reasons, in {report.file}; mend and send that file")
+        count = "1 event was" if report.refused == 1 else f"{report.refused} events were"
+        fail(f"{count} rejected, with the reasons, in {report.file}; fix the events and send that file")
     if report.is_empty:
         Console(stderr=True).print("No events were sent: the file has none.")
 
@@ -84,7 +91,7 @@ def _private(file: Path) -> TextIO:
 
 
 class Report:
-    """What became of the events: counts, and a file of those that were refused, written as they come."""
+    """What became of the events: counts, and a file of those that were rejected, written as they come."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -92,7 +99,7 @@ class Report:
         self._told: Counter[str] = Counter()
         self._lines: TextIO | None = None
 
-    def add(self, event: object, status: str, error: str | None) -> None:
+    def add(self, read: FileEvent, status: str, error: str | None) -> None:
         self._told[status] += 1
         if error is None:
             return
@@ -100,8 +107,8 @@ class Report:
         try:
             if self._lines is None:
                 self._lines = _private(self.file)
-            told = {"event": event, "error": _PLACE.sub("", error)}
-            self._lines.write(json.dumps(told, ensure_ascii=False) + "\n")
+            told = {"event": read.event, "error": f"{read.place}: {_PLACE.sub('', error)}"}
+            self._lines.write(json_line(told) + "\n")
         except OSError as problem:
             fail(f"cannot write {self.file}: {problem.strerror}")
 
@@ -118,23 +125,29 @@ class Report:
         Console(stderr=True).print(table_of(rows, ["status", "events"]))
 
 
-def _events(file: Path, report: Report) -> Iterator[Event]:
-    """The events of the file, with a bar that tells how far it has been read; what can be none is refused at once."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[events]} events"))
+def _events(file: Path, report: Report) -> Iterator[FileEvent]:
+    """The events of the file, with a bar that shows how far it has been read; what can be none is rejected at once."""
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[events]} events"))
     with progress(*columns, TimeRemainingColumn()) as bar:
-        task = bar.add_task(file.name, total=None, events=0)
+        task = bar.add_task(visible(file.name), total=None, events=0)
         try:
-            with bar.open(file, "rb", task_id=task) as opened:
-                for number, event in enumerate(read_events(file, opened), start=1):
+            with _opened(file, bar, task) as opened:
+                for number, read in enumerate(read_events(file, opened), start=1):
                     bar.update(task, events=number)
-                    if (problem := _problem(event)) is None:
-                        yield event
+                    if (problem := _problem(read.event)) is None:
+                        yield read
                     else:
-                        report.add(event, "invalid", problem)
+                        report.add(read, "invalid", problem)
         except OSError as error:
             fail(f"cannot read {file}: {error.strerror}")
         except UnreadableFile as error:
             fail(str(error))
+
+
+def _opened(file: Path, bar: Progress, task: TaskID) -> contextlib.AbstractContextManager[BinaryIO]:
+    if file == STANDARD_INPUT:
+        return contextlib.nullcontext(sys.stdin.buffer)
+    return bar.open(file, "rb", task_id=task)
 
 
 def _problem(event: Any) -> str | None:
@@ -145,16 +158,22 @@ def _problem(event: Any) -> str | None:
         _check(_as_input(event), "event")
     except (TypeError, ValueError) as error:
         return _WORD.sub(lambda found: _WIRE_NAMES.get(found[0], found[0]), str(error))
+    try:
+        json.dumps(event, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        return "a text in it is not valid Unicode (a lone surrogate)"
+    except (ValueError, RecursionError):
+        return "it cannot be written as JSON: a number is not finite, or it is nested too deep"
     return None
 
 
-def _send_batch(client: FollowUp, batch: list[Event], pace: Pace) -> Iterator[tuple[Event, EventResult]]:
+def _send_batch(client: FollowUp, batch: list[FileEvent], pace: Pace) -> Iterator[tuple[FileEvent, EventResult]]:
     """The final result of each event of a batch; those that fail are sent again."""
     waiting = batch
     for last in (False,) * (ROUNDS - 1) + (True,):
-        results = list(zip(waiting, _results(client, waiting, pace), strict=True))
-        again = [] if last else [event for event, result in results if result.status == "failed"]
-        yield from ((event, result) for event, result in results if last or result.status != "failed")
+        results = list(zip(waiting, _results(client, [read.event for read in waiting], pace), strict=True))
+        again = [] if last else [read for read, result in results if result.status == "failed"]
+        yield from ((read, result) for read, result in results if last or result.status != "failed")
         waiting = again
         if not waiting:
             return
@@ -190,14 +209,14 @@ _WIRE_NAMES = {value: key for key, value in _KEYS.items()}
 _WORD = re.compile(r"\w+")
 
 _PLACE = re.compile(r"^events\[\d+\]\.?")
-"""The place in the batch, which tells nothing to who has the file."""
+"""The place in the batch, which means nothing to somebody who has the file."""
 
 
 def _as_input(event: Event) -> Any:
     return {_KEYS.get(key, key): value for key, value in event.items()}
 
 
-def _batches(events: Iterable[Event]) -> Iterator[list[Event]]:
-    walk = iter(events)
-    while batch := list(itertools.islice(walk, MAX_EVENTS_PER_BATCH)):
+def _batches(events: Iterable[FileEvent]) -> Iterator[list[FileEvent]]:
+    remaining = iter(events)
+    while batch := list(itertools.islice(remaining, MAX_EVENTS_PER_BATCH)):
         yield batch

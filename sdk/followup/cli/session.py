@@ -13,7 +13,7 @@ from followup import (
     FollowUpError,
     PermissionDeniedError,
 )
-from followup.cli.output import fail
+from followup.cli.output import fail, say
 
 
 @contextmanager
@@ -44,6 +44,6 @@ def check_set_up(context: typer.Context) -> None:
     with connected() as client:
         account = client.account.retrieve()
     environment = "production" if account.livemode else "test"
-    typer.echo(f"In order: {account.name} ({account.id}), {environment}, key {account.api_key.name!r}.")
-    typer.echo(f"Service lines: {', '.join(account.service_lines)}")
-    typer.echo(f"Scopes: {', '.join(account.api_key.scopes)}")
+    say(f"In order: {account.name} ({account.id}), {environment}, key {account.api_key.name!r}.")
+    say(f"Service lines: {', '.join(account.service_lines)}")
+    say(f"Scopes: {', '.join(account.api_key.scopes)}")

@@ -9,7 +9,7 @@ import typer
 
 from followup import WebhookSignatureError, construct_event
 from followup.cli.application import Application
-from followup.cli.output import fail
+from followup.cli.output import fail, say
 from followup.contract import WEBHOOK_TOLERANCE
 
 webhooks = Application(help="Webhooks that were received.", no_args_is_help=True)
@@ -41,7 +41,7 @@ def verify(
         fail(f"not to be trusted: {error}")
     except ValueError as error:
         fail(str(error))
-    typer.echo(f"Genuine: {event.type} {event.id}, occurred at {event.occurred_at.isoformat()}, about {event.ref}")
+    say(f"Genuine: {event.type} {event.id}, occurred at {event.occurred_at.isoformat()}, about {event.ref}")
 
 
 def _read(path: Path) -> bytes:

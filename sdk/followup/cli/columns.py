@@ -1,0 +1,170 @@
+"""Which columns of a list a terminal shows: the most telling first, and as many as there is room for."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import attrs
+from rich.cells import cell_len, set_cell_size
+
+from followup import (
+    Appointment,
+    Doctor,
+    Event,
+    EventResult,
+    IntakeRequest,
+    Patient,
+    Treatment,
+    Visit,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+from followup.models import Model
+from followup.redaction import visible
+
+BETWEEN = 3
+"""Characters between two columns: a space on both sides, and a line."""
+
+_TEXTS = (
+    "fullName",
+    "specialty",
+    "type",
+    "diagnosis",
+    "summary",
+    "missing",
+    "name",
+    "dosage",
+    "frequency",
+    "url",
+    "description",
+    "error",
+    "lastError",
+    "enabledEvents",
+    "result",
+)
+_WIDEST = 32
+_NARROWEST = 12
+"""Columns that are cut while other columns need the room, and to how many characters. All others stay whole."""
+
+_PRIORITIES: Mapping[type[Model], Sequence[str]] = {
+    Patient: ("fullName", "phone", "id", "stage", "externalId", "dni", "email", "optedOut", "dateOfBirth"),
+    Doctor: ("fullName", "specialty", "active", "externalId", "id", "licenseNumber"),
+    Appointment: ("startAt", "status", "externalId", "patient", "id", "type", "doctor", "source", "cancelledAt"),
+    Visit: ("visitedAt", "externalId", "patient", "id", "type", "doctor", "appointment", "source", "diagnosis"),
+    IntakeRequest: ("status", "createdAt", "patient", "id", "missing", "summary", "discardReason", "readyAt"),
+    Treatment: ("name", "kind", "active", "patient", "id", "dosage", "frequency", "startDate", "endDate"),
+    Event: ("type", "status", "sourceRef", "error", "receivedAt", "id", "occurredAt", "source", "result"),
+    EventResult: ("id", "status", "error", "event"),
+    WebhookEndpoint: ("url", "status", "enabledEvents", "id", "lastError", "lastDeliveredAt", "description"),
+    WebhookDelivery: ("eventType", "status", "lastStatusCode", "attempts", "lastError", "nextAttemptAt", "id"),
+}
+"""Fields that are not named come after these, in the order in which they are declared."""
+
+_NEVER = ("object", "updatedAt")
+
+
+def cell(value: object) -> str:
+    """A value as the text of a cell, whole, and on one line."""
+    if value is None:
+        return "-"
+    return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _brief(value: object) -> str:
+    """A value as short as it is still clear: an id without its middle, a time without its seconds."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return visible(", ".join(value))
+    if isinstance(value, Mapping) and isinstance(value.get("message"), str):
+        return visible(value["message"])
+    text = cell(value)
+    if _ID.fullmatch(text):
+        prefix, _, opaque = text.partition("_")
+        return f"{prefix}_{opaque[:_ID_ENDS]}…{opaque[-_ID_ENDS:]}"
+    if _TIME.fullmatch(text):
+        return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
+    return text
+
+
+@attrs.define
+class Column:
+    """A column of a table on a terminal: its heading, its cells, and how wide it is."""
+
+    name: str
+    texts: list[str]
+    full: list[str]
+    width: int = 0
+
+    @classmethod
+    def of(cls, name: str, rows: Sequence[Mapping[str, Any]]) -> "Column":
+        values = [row.get(name) for row in rows]
+        return cls(name, [_brief(value) for value in values], [cell(value) for value in values])
+
+    @property
+    def heading(self) -> str:
+        """The name in words, which may stand in several lines."""
+        return visible(re.sub(r"([A-Z])", lambda found: f" {found[1].lower()}", self.name))
+
+    @property
+    def natural_width(self) -> int:
+        return max(cell_len(text) for text in (*self.heading.split(), *self.texts))
+
+    @property
+    def shown(self) -> list[str]:
+        return [_cut(text, self.width) for text in self.texts]
+
+    @property
+    def has_times(self) -> bool:
+        return any(map(_TIME.fullmatch, self.full))
+
+    def show_ids_whole(self, room: int) -> int:
+        """Show ids as they are, so that they can be copied, if there is room; returns the room that is left."""
+        wide = max(cell_len(text) for text in (*self.heading.split(), *self.full))
+        if wide - self.width > room:
+            return room
+        room -= wide - self.width
+        self.texts, self.width = self.full, wide
+        return room
+
+
+_ID = re.compile(r"[a-z]+_[A-Za-z0-9]{12,}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_ID_ENDS = 4
+
+
+def _cut(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def telling_columns(kind: type[Model], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of the columns in which something stands, the most important first."""
+    first = _PRIORITIES.get(kind, ())
+    rest = [name for name in rows[0] if name not in first and name not in _NEVER]
+    return [name for name in (*first, *rest) if any(row.get(name) for row in rows)]
+
+
+def fitting_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str], width: int) -> list[Column]:
+    """As many of the columns, in their order, as stand side by side; at least the first.
+
+    A column that does not fit makes room for a narrower one after it. What room is then left goes to texts that are
+    cut, and to the id of the object itself.
+    """
+    fitting: list[Column] = []
+    room = width + 1  # the last column has no line after it, and one space less
+    for column in (Column.of(name, rows) for name in names):
+        is_text = column.name in _TEXTS
+        column.width = min(column.natural_width, _WIDEST) if is_text else column.natural_width
+        narrowest = 1 if not fitting else min(_NARROWEST, column.width) if is_text else column.width
+        if narrowest + BETWEEN <= room:
+            column.width = min(column.width, room - BETWEEN)
+            fitting.append(column)
+            room -= column.width + BETWEEN
+    for column in fitting:
+        more = min(column.natural_width - column.width, room)
+        column.width += more
+        room -= more
+    for column in fitting:
+        if column.name == "id":
+            room = column.show_ids_whole(room)
+    return fitting

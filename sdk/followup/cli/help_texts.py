@@ -1,0 +1,30 @@
+"""What the docstrings say of the operations, in the words of the command line."""
+
+import re
+
+_WORDS = (
+    (r"\s*\(specification, [^)]*\)", ""),
+    (r"; None clears a field", "; --clear empties one"),
+    (r"; None (?:clears it|for no \w+)", ""),
+    (r"an aware ``datetime`` or an ISO 8601 string", "ISO 8601 with the offset, such as 2030-01-01T10:00:00-03:00"),
+    (r"a ``date``, or ``YYYY-MM-DD``", "YYYY-MM-DD"),
+    (r'``\["\*"\]``', "*"),
+    (r"an iterable of 1 to 100", "an array of 1 to 100"),
+    (r"when left out", "when omitted"),
+    (r"``(\w*_\w*)``", lambda found: found[1].replace("_", "-")),
+    (r"``", ""),
+)
+"""Phrases about Python values, and about where something is specified, with what stands for them."""
+
+
+def for_the_command_line(text: str) -> str:
+    """Return the text of a docstring without what only a Python program can do."""
+    for phrase, instead in _WORDS:
+        text = re.sub(phrase, instead, text, flags=re.IGNORECASE)
+    return text.replace(" .", ".").strip(" .\n") + "." if text.strip() else ""
+
+
+def sentence(text: str) -> str:
+    """Return the text of an argument as a sentence of its own."""
+    text = for_the_command_line(text)
+    return text[:1].upper() + text[1:]

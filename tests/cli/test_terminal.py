@@ -1,0 +1,306 @@
+"""What ``followup`` shows on a terminal: tables that fit, short and harmless text, and remarks for who watches."""
+
+import json
+import os
+import pty
+import subprocess
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import typer.main
+from support.shell import COMMAND, Shell
+
+from followup.cli.app import app
+from followup.resources import all_groups
+from followup_mockserver import MockServer
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31mRED\x9b5m \u202egnirts\u2028next\u200f Ana"
+"""Sets the title, clears the screen, turns red (also with C1), turns the direction of writing, and breaks the line."""
+
+
+def help_texts(path: str, command: Any) -> Iterator[tuple[str, str]]:
+    """The help of a command and of its options, and of the commands inside it."""
+    yield path, " ".join([command.help or "", *(getattr(each, "help", None) or "" for each in command.params)])
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from help_texts(f"{path} {name}", inner)
+
+
+def controls(text: str) -> set[str]:
+    """The characters of a text that a terminal may obey, or that change how others are shown; but for line ends."""
+    return {each for each in text if unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp", "Cs")} - {"\n"}
+
+
+def book(server: MockServer, *, failing: bool = False) -> Any:
+    with server.client() as client:
+        patient = client.patients.create(
+            phone="+54 9 11 5555-0000", full_name="Ana María Pérez", dni="30.123.456", external_id="P-0001"
+        )
+        (doctor, *_) = client.doctors.list()
+        return client.appointments.create(
+            patient=patient.id,
+            start_at="2030-05-17T14:30:00-03:00",
+            external_id="T-2030-0001",
+            type="primera consulta",
+            doctor=doctor.id,
+        )
+
+
+class TestHostileText:
+    def test_a_name_cannot_command_the_terminal(self, shell: Shell, server: MockServer) -> None:
+        with server.client() as client:
+            patient = client.patients.create(phone="+5491155550000", full_name=HOSTILE)
+        for command in (("list",), ("retrieve", patient.id)):
+            shown = shell.on_a_terminal(200, "patients", *command)
+            assert r"\x1b]0;owned\x07\x1b[2J\x1b[31mRED\x9b5m \u202egnirts\u2028next\u200f Ana" in shown
+            assert controls(shown) == set()
+
+    @pytest.mark.parametrize("command", [("list",), ("list", "--json")])
+    def test_json_holds_the_same_name_and_no_control_character(
+        self, shell: Shell, server: MockServer, command: tuple[str, ...]
+    ) -> None:
+        with server.client() as client:
+            client.patients.create(phone="+5491155550000", full_name=f"{HOSTILE} Pérez \U000e0041")
+        piped = shell.run("patients", *command).stdout
+        (line,) = piped.splitlines()
+        assert json.loads(line)["fullName"] == f"{HOSTILE} Pérez \U000e0041"
+        assert "Pérez" in line
+        assert controls(piped) == set()
+
+    def test_an_error_text_cannot_command_the_terminal(self, shell: Shell, server: MockServer) -> None:
+        told = shell.refused("patients", "retrieve", f"apt_{HOSTILE}")
+        assert controls(told) == set()
+        told = shell.refused("patients", f"{HOSTILE}")
+        assert controls(told) == set()
+
+    def test_the_file_of_rejected_events_and_the_summary_are_harmless(self, shell: Shell) -> None:
+        event = {"id": HOSTILE, "type": HOSTILE, "data": {"patient": {"fullName": HOSTILE}}}
+        name = f"events{HOSTILE}.json".replace("/", "")
+        (shell.directory / name).write_text(json.dumps([event]))
+        shown = shell.on_a_terminal(200, "events", "send", name)
+        assert "1 event was rejected" in shown
+        assert controls(shown) - {"\r"} == set()  # the bar begins its line again
+        written = (shell.directory / f"{name}.refused.jsonl").read_text()
+        assert json.loads(written)["event"] == event
+        assert controls(written) == set()
+
+    def test_the_texts_of_an_account_are_harmless(self, shell: Shell, server: MockServer) -> None:
+        server.update_organization(name=f"Clínica {HOSTILE}")
+        assert controls(shell.run("account").stdout) == set()
+        assert "Clínica" in shell.run("account").stdout
+
+    def test_a_lone_surrogate_is_no_crash(self, shell: Shell) -> None:
+        event = '{"id": "1", "type": "order.issued", "data": {"text": "a\\ud800b"}}'
+        result = shell.run("events", "create", event)
+        assert "Traceback" not in result.stderr
+
+    def test_a_name_is_no_markup(self, shell: Shell, server: MockServer) -> None:
+        with server.client() as client:
+            client.patients.create(phone="+5491155550000", full_name="[red]Ana[/red] [link=file:///]x")
+        assert "[red]Ana[/red] [link=file:///]x" in shell.on_a_terminal(200, "patients", "list")
+
+
+class TestTables:
+    @pytest.mark.parametrize("width", [60, 80, 110])
+    def test_appointments_show_their_start_status_and_external_id(
+        self, shell: Shell, server: MockServer, width: int
+    ) -> None:
+        book(server)
+        lines = shell.on_a_terminal(width, "appointments", "list").splitlines()
+        (row,) = [line for line in lines if "T-2030-0001" in line]
+        assert "2030-05-17 17:30" in row
+        assert "confirmed" in row
+        assert all(len(line) <= width for line in lines)
+
+    def test_times_are_those_of_the_reader(self, shell: Shell, server: MockServer) -> None:
+        book(server)
+        shown = shell.on_a_terminal(80, "appointments", "list", TZ="America/Argentina/Buenos_Aires")
+        assert "2030-05-17 14:30" in shown
+        assert "Times are local." in shown
+
+    def test_ids_are_short_on_a_narrow_terminal_and_whole_everywhere_else(
+        self, shell: Shell, server: MockServer
+    ) -> None:
+        made = book(server)
+        short = f"{made.id[:8]}…{made.id[-4:]}"
+        assert short in shell.on_a_terminal(80, "appointments", "list")
+        for whole in (
+            shell.on_a_terminal(200, "appointments", "list"),
+            shell.on_a_terminal(80, "appointments", "list", "--json"),
+            shell.on_a_terminal(80, "appointments", "retrieve", made.id),
+            shell.run("appointments", "list").stdout,
+        ):
+            assert made.id in whole
+
+    @pytest.mark.parametrize("width", [80, 110])
+    def test_deliveries_show_their_status_status_code_and_last_error(
+        self, shell: Shell, server: MockServer, width: int
+    ) -> None:
+        server.mount("https://clinic.example/hooks", lambda request: httpx.Response(503))
+        with server.client() as client:
+            client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+        book(server)
+        server.advance()
+        lines = shell.on_a_terminal(width, "webhook-deliveries", "list").splitlines()
+        rows = [line.split("│") for line in lines if "patient.upserted" in line]
+        assert len(rows) == 1
+        cells = [cell.strip() for cell in rows[0]]
+        assert "pending" in cells
+        assert "503" in cells
+        assert any("503" in cell and cell != "503" for cell in cells)
+
+    @pytest.mark.parametrize(
+        ("group", "width"),
+        [("patients", 20), *((each.group, 60) for each in all_groups() if each.group != "account")],
+    )
+    def test_every_list_fits(self, shell: Shell, server: MockServer, group: str, width: int) -> None:
+        made = book(server)
+        with server.client() as client:
+            long = "a long text " * 20
+            client.visits.create(patient=made.patient, visited_at="2026-09-01T10:00:00Z", diagnosis=long, notes=long)
+            client.treatments.create(patient=made.patient, name=long, instructions=long)
+            client.intake_requests.create(patient={"phone": "+5491155550000", "full_name": "Ana"}, summary=long)
+            client.events.create({"id": "e-1", "type": "order.issued", "data": {"text": long}})
+            client.webhook_endpoints.create(url=f"https://127.0.0.1:9/{'a' * 200}", enabled_events=["*"])
+            client.patients.update(made.patient, full_name=long)
+        lines = shell.on_a_terminal(width, group.replace("_", "-"), "list").splitlines()
+        assert len(lines) > 2
+        assert all(len(line) <= width for line in lines), lines
+
+    def test_what_is_left_out_is_said(self, shell: Shell, server: MockServer) -> None:
+        book(server)
+        shown = " ".join(shell.on_a_terminal(40, "appointments", "list").split())
+        assert "No room for" in shown
+        assert "--json shows everything" in shown
+
+    def test_an_empty_list_says_so(self, shell: Shell) -> None:
+        assert shell.on_a_terminal(80, "patients", "list").strip() == "Nothing."
+
+
+class TestWhoReads:
+    def test_a_list_that_goes_on_says_so_on_a_terminal(self, shell: Shell, server: MockServer) -> None:
+        with server.client() as client:
+            for number in range(12):
+                client.patients.create(phone=f"+5491155{number:06}")
+        shown = shell.on_a_terminal(80, "patients", "list")
+        assert "10 shown, and there are more: --all shows all of them" in shown
+        assert "there are more" not in shell.on_a_terminal(80, "patients", "list", "--all")
+        assert "there are more" not in shell.on_a_terminal(80, "patients", "list", "--limit", "12")
+        piped = shell.run("patients", "list")
+        assert (len(piped.stdout.splitlines()), piped.stderr) == (10, "")
+
+    def test_a_pipe_gets_everything_while_the_terminal_shows_the_count(self, shell: Shell, server: MockServer) -> None:
+        with server.client() as client:
+            for number in range(120):
+                client.patients.create(phone=f"+5491155{number:06}")
+        terminal, slave = pty.openpty()
+        command = [*COMMAND, "patients", "list", "--all"]
+        environment = {**shell.environment, "TERM": "xterm"}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, env=environment, text=True) as process:
+            output, _ = process.communicate(timeout=60)
+        os.close(slave)
+        assert len([json.loads(line) for line in output.splitlines()]) == 120
+        assert b"objects" in os.read(terminal, 100_000)
+        os.close(terminal)
+
+    @pytest.mark.parametrize("unbuffered", ["", "1"])
+    def test_who_stops_reading_is_no_error(self, shell: Shell, server: MockServer, unbuffered: str) -> None:
+        with server.client() as client:
+            for number in range(30):
+                client.patients.create(phone=f"+5491155{number:06}", full_name="x" * 4_000)
+        command = [*COMMAND, "patients", "list", "--all"]
+        environment = {**shell.environment, "PYTHONUNBUFFERED": unbuffered}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+            assert process.stdout
+            assert process.stderr
+            process.stdout.readline()
+            process.stdout.close()
+            assert process.stderr.read() == b""
+            assert process.wait(60) == 0
+
+    def test_output_in_another_encoding_is_still_json(self, shell: Shell, server: MockServer) -> None:
+        with server.client() as client:
+            client.patients.create(phone="+5491155550000", full_name="Ana Pérez")
+        result = shell.run("patients", "list", PYTHONIOENCODING="ascii")
+        assert json.loads(result.stdout)["fullName"] == "Ana Pérez"
+        assert "Clínica" in shell.run("account").stdout
+        assert r"Cl\xednica" in shell.run("account", PYTHONIOENCODING="ascii").stdout
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", [(), ("patients", "list"), ("webhook-endpoints", "update"), ("events", "send")])
+    def test_no_value_is_shown_after_a_flag(self, shell: Shell, command: tuple[str, ...]) -> None:
+        told = shell.run(*command, "--help").stdout
+        assert "--help" in told
+        assert "bool" not in told.lower()
+
+    def test_it_speaks_of_the_command_line_and_not_of_python(self) -> None:
+        texts = dict(help_texts("followup", typer.main.get_command(app)))
+        assert len(texts) > 32
+        for command, text in texts.items():
+            for word in ("None", "datetime", "iterable", "dict", "``", "(specification", "left out"):
+                assert word not in text, (command, word)
+
+    def test_it_lists_the_values_of_an_option(self, shell: Shell) -> None:
+        told = " ".join(shell.run("appointments", "list", "--help").stdout.split())
+        assert "One of confirmed, pending, rescheduled, cancelled, completed." in told
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (("patient", "list"), "Did you mean 'patients'?"),
+            (("patients", "list", "--limt", "3"), "--limt"),
+            (("patients", "list", "--limit", "many"), "'--limit'"),
+            (("patients", "retrieve"), "Missing argument"),
+        ],
+    )
+    def test_a_mistake_on_the_command_line_is_one_clear_line(
+        self, shell: Shell, arguments: tuple[str, ...], text: str
+    ) -> None:
+        told = shell.refused(*arguments)
+        assert told.startswith("followup: ")
+        assert text in told
+
+
+class TestClear:
+    def test_an_update_clears_a_field(self, shell: Shell) -> None:
+        (made,) = shell.told(
+            "patients", "create", "--phone", "+5491155550000", "--full-name", "Ana", "--email", "ana@example.com",
+            "--date-of-birth", "1980-02-29", "--external-id", "P-1",
+        )  # fmt: skip
+        (changed,) = shell.told(
+            "patients", "update", made["id"], "--clear", "email", "--clear", "date-of-birth", "--clear", "externalId",
+            "--full-name", "Ana Pérez",
+        )  # fmt: skip
+        assert (changed["email"], changed["dateOfBirth"], changed["externalId"]) == (None, None, None)
+        assert changed["fullName"] == "Ana Pérez"
+
+    def test_every_update_with_nullable_fields_can_clear_them(self, shell: Shell, server: MockServer) -> None:
+        made = book(server)
+        (changed,) = shell.told("appointments", "update", made.id, "--clear", "doctor", "--clear", "type")
+        assert (changed["doctor"], changed["type"]) == (None, None)
+        (endpoint,) = shell.told(
+            "webhook-endpoints", "create", "--url", "https://x.example", "--enabled-events", "*", "--description", "x"
+        )
+        (changed,) = shell.told("webhook-endpoints", "update", endpoint["id"], "--clear", "description")
+        assert changed["description"] is None
+
+    def test_no_value_of_an_option_clears_anything(self, shell: Shell) -> None:
+        (made,) = shell.told("patients", "create", "--phone", "+5491155550000", "--full-name", "Ana")
+        (changed,) = shell.told("patients", "update", made["id"], "--full-name", "None")
+        assert changed["fullName"] == "None"  # it may be a name
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (("--clear", "phone"), "what can be cleared is full-name, email, dni, external-id, date-of-birth"),
+            (("--clear", "email", "--email", "a@example.com"), "exclude each other"),
+        ],
+    )
+    def test_what_cannot_be_cleared_is_said_before_anything_is_sent(
+        self, shell: Shell, server: MockServer, arguments: tuple[str, ...], text: str
+    ) -> None:
+        assert text in shell.refused("patients", "update", "pat_x", *arguments)
+        assert server.requests == []
