@@ -103,7 +103,6 @@ class Engine:
         self._lock = threading.Lock()
         self._wake = threading.Condition()
         self._woken = False
-        self._stopped = False
         self._runner: threading.Thread | None = None
 
     def start(self) -> None:
@@ -120,12 +119,9 @@ class Engine:
 
     def stop(self) -> None:
         """Start nothing any more."""
+        self._worlds.stop()
         with self._wake:
-            self._stopped = True
             self._wake.notify()
-        for world in self._worlds.all():
-            with world.lock:
-                world.changed.notify_all()
         with self._lock:
             walks = list(self._walks.values())
         for walk in walks:
@@ -140,7 +136,7 @@ class Engine:
     @property
     def stopped(self) -> bool:
         """Whether nothing is started any more, and nothing is worth waiting for."""
-        return self._stopped
+        return self._worlds.stopped
 
     # --- moving the clock ----------------------------------------------------------------------------------------
 
@@ -163,7 +159,7 @@ class Engine:
             walk.wait_until_idle()
             with world.lock:
                 timer = world.scheduler.next()
-                if timer is not None and not self._stopped:
+                if timer is not None and not self.stopped:
                     world.clock.move_to(timer.at)
                     world.scheduler.pop_due(timer.at)
                     self._begin(world, walk, timer)
@@ -197,14 +193,14 @@ class Engine:
 
     def _walk_of(self, world: World) -> "_Walk":
         with self._lock:
-            return self._walks.setdefault(world, _Walk(lambda: self._stopped))
+            return self._walks.setdefault(world, _Walk(lambda: self.stopped))
 
     def _next_instant(self, world: World, walk: "_Walk", to: datetime) -> bool:
         """Run all that is due at the next instant; False when nothing is due any more up to the end."""
         walk.wait_until_idle()
         with world.lock:
             first = world.scheduler.next()
-            if first is None or first.at > to or world.ended or self._stopped:
+            if first is None or first.at > to or world.ended or self.stopped:
                 return False
             world.clock.move_to(first.at)
             now = world.clock.now()
@@ -237,10 +233,10 @@ class Engine:
     # --- by itself -----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        while not self._stopped:
+        while not self.stopped:
             sleep = min((self._run_due(world) for world in self._worlds.all()), default=_LONGEST_SLEEP)
             with self._wake:
-                if not self._woken and not self._stopped:
+                if not self._woken and not self.stopped:
                     self._wake.wait(min(sleep, _LONGEST_SLEEP))
                 self._woken = False
 

@@ -68,8 +68,9 @@ class MockServer(Mock):
         # Bound before anything else is made: a port that is taken is an error at once, and leaves no thread behind.
         self._socket = _bound(host, port)
         self._port = int(self._socket.getsockname()[1])
-        token = None if _is_loopback(host) else secrets.token_urlsafe(24)
-        super().__init__(checked, threaded=True, guard=Guard(host, token))
+        local = _is_loopback(host)
+        token = None if local else secrets.token_urlsafe(24)
+        super().__init__(checked, threaded=True, guard=Guard(host, token, protects_api=local))
         self._server: Any = None
         self._thread: threading.Thread | None = None
         self._stopping = False

@@ -61,6 +61,7 @@ class Worlds:
         self._options = options
         self._subscribers = subscribers
         self._lock = threading.Lock()
+        self._stopped = threading.Event()
         self.on_change: Callable[[], None] = lambda: None
         """Called when there is something new to look after: a world, or a timer in one."""
         self._start()
@@ -68,6 +69,22 @@ class Worlds:
     @property
     def options(self) -> Options:
         return self._options
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the mock has stopped, and nothing is worth waiting for."""
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        """Have everybody who waits go on, for nothing happens any more."""
+        self._stopped.set()
+        for world in self.all():
+            with world.lock:
+                world.changed.notify_all()
+
+    def pause(self, seconds: float) -> None:
+        """Wait for so many seconds, or until the mock stops."""
+        self._stopped.wait(seconds)
 
     @property
     def default(self) -> World:

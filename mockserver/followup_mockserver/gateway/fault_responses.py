@@ -1,6 +1,6 @@
 """What a planned fault does to a call: it responds as the service would, only for no reason (section 7)."""
 
-import time
+from collections.abc import Callable
 
 from followup_mockserver.errors import ServiceError
 from followup_mockserver.faults import Fault
@@ -20,14 +20,17 @@ _CODES = {404: "resource_missing"}
 _MESSAGE = "This response was asked for by a fault."
 
 
-def carry_out(fault: Fault, request: RawRequest) -> None:
+def carry_out(fault: Fault, request: RawRequest, pause: Callable[[float], None]) -> None:
     """Do what the fault wants; one that breaks the response off after the work was done has nothing to do yet.
+
+    Args:
+        pause: waits for so many seconds.
 
     Raises:
         ServiceError: what the caller gets instead.
     """
     if fault.kind == "delay":
-        time.sleep(fault.seconds)
+        pause(fault.seconds)
     elif fault.kind == "status":
         raise _error(fault, request)
     elif fault.when == "before":

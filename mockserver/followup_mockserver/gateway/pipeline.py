@@ -46,6 +46,8 @@ class Exchange:
     world: World
     """The world of the key, or else the default one: faults and the journal are there also without a key."""
     key_value: str | None
+    pause: Callable[[float], None]
+    """Waits for so many seconds, or until the mock stops."""
     key: KeyRecord | None = None
     fault: Fault | None = None
     idempotency: IdempotencyRecord | None = None
@@ -72,6 +74,7 @@ class Gateway:
             known_world=known,
             world=known or self._worlds.default,
             key_value=value,
+            pause=self._worlds.pause,
         )
         answer = _walk(exchange)
         _sign_off(exchange, answer)
@@ -118,7 +121,7 @@ def meet_fault(exchange: Exchange) -> None:
         exchange.fault = world.faults.strike(exchange.request.operation.name)
     fault = exchange.fault
     if fault is not None and fault.when == "before" and fault.kind != "delay":
-        carry_out(fault, exchange.request)
+        carry_out(fault, exchange.request, exchange.pause)
 
 
 def authenticate(exchange: Exchange) -> None:
@@ -190,7 +193,7 @@ def meet_delay(exchange: Exchange) -> None:
     """A delay comes once the idempotency key is claimed, so that a second request meets one that is in progress."""
     fault = exchange.fault
     if fault is not None and fault.when == "before" and fault.kind == "delay":
-        carry_out(fault, exchange.request)
+        carry_out(fault, exchange.request, exchange.pause)
 
 
 def do_the_work(exchange: Exchange) -> None:
@@ -215,7 +218,7 @@ def do_the_work(exchange: Exchange) -> None:
 
 def meet_fault_after(exchange: Exchange) -> None:
     if exchange.fault is not None and exchange.fault.when == "after":
-        carry_out(exchange.fault, exchange.request)
+        carry_out(exchange.fault, exchange.request, exchange.pause)
 
 
 STEPS: tuple[Callable[[Exchange], None], ...] = (

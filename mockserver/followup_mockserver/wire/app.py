@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from flask import Flask, Response, jsonify
+from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map
 
@@ -58,6 +58,12 @@ def create_app(worlds: Worlds, engine: Engine, mounts: Mounts, guard: Guard) -> 
     control = acting_control(worlds, engine, mounts)
     app.register_blueprint(control_blueprint(control, guard))
     app.register_blueprint(dashboard_blueprint(control, guard, PREFIX))
+
+    if guard.protects_api:
+
+        @app.before_request
+        def reject_web_pages() -> None:
+            guard.check_host(request.environ.get("HTTP_HOST", ""), request.environ.get("HTTP_ORIGIN"))
 
     @app.get(CONTRACT_PATH, endpoint="contract")
     def contract() -> Response:

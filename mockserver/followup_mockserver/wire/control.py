@@ -17,6 +17,7 @@ from followup_mockserver.errors import invalid
 from followup_mockserver.gateway.parsing import parse_json, query_values
 from followup_mockserver.shapes import Shape, Validator, object_shape
 from followup_mockserver.wire.guard import Guard
+from followup_mockserver.wire.waiting import WaitingRoom
 
 PREFIX = "/_mock"
 
@@ -63,6 +64,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any] | property], ...] = (
 def control_blueprint(control: Callable[[], Control], guard: Guard) -> Blueprint:
     """The routes under ``/_mock``."""
     blueprint = Blueprint("control", __name__, url_prefix=PREFIX)
+    waiting = WaitingRoom()
 
     @blueprint.before_request
     def let_in() -> None:
@@ -79,14 +81,16 @@ def control_blueprint(control: Callable[[], Control], guard: Guard) -> Blueprint
         blueprint.add_url_rule(
             path,
             endpoint=f"{method} {path}".replace(".", ":"),
-            view_func=_view(control, method, call),
+            view_func=_view(control, waiting, method, call),
             methods=[method],
             provide_automatic_options=False,
         )
     return blueprint
 
 
-def _view(control: Callable[[], Control], method: str, call: Callable[..., Any] | property) -> Callable[..., Response]:
+def _view(
+    control: Callable[[], Control], waiting: WaitingRoom, method: str, call: Callable[..., Any] | property
+) -> Callable[..., Response]:
     function = call.fget if isinstance(call, property) else call
     assert function is not None
     shape, validator = _taken_by(function)
@@ -104,7 +108,8 @@ def _view(control: Callable[[], Control], method: str, call: Callable[..., Any] 
         if "wait" in arguments and not 0 <= arguments["wait"] <= LONGEST_WAIT:
             raise invalid("parameter_invalid", f"This must be from 0 to {LONGEST_WAIT:g} seconds.", "wait")
         path = () if path_id is None else (path_id,)
-        return _answer(function(control(), *path, **arguments))
+        with waiting.admit(function, arguments) as granted:
+            return _answer(function(control(), *path, **granted))
 
     return act
 

@@ -1,0 +1,78 @@
+"""On this machine alone, the mock takes no request that a web page of another host could have sent."""
+
+from typing import Any
+
+import httpx
+import pytest
+from support.http import problem
+
+from followup import FollowUp
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.transport import InProcessTransport
+
+PATHS = ["/v1/account", "/v1/patients", "/api/v1/patients", "/api/v1/openapi.json", "/v1/nothing", "/_mock/clock"]
+FOREIGN: list[dict[str, str]] = [
+    {"Host": "evil.example"},
+    {"Host": "evil.example:4210", "Origin": "http://evil.example:4210"},
+    {"Host": "127.0.0.1.evil.example"},
+    {"Host": "127.0.0.1@evil.example"},
+    {"Host": "evil.example@127.0.0.1"},
+    {"Host": "evil.example\\@127.0.0.1"},
+    {"Host": "localhost/evil.example"},
+    {"Host": "evil.example."},
+    {"Host": ""},
+    {"Origin": "https://evil.example"},
+    {"Origin": "http://localhost:3000"},
+    {"Origin": "null"},
+    {"Origin": ""},
+]
+
+
+def get(server: MockServer, path: str, headers: dict[str, str]) -> httpx.Response:
+    key = {"Authorization": f"Bearer {server.api_key}"}
+    return httpx.get(server.url + path, headers={**key, **headers}, trust_env=False)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("headers", FOREIGN, ids=str)
+def test_a_foreign_host_or_origin_is_rejected(server: MockServer, path: str, headers: dict[str, str]) -> None:
+    response = get(server, path, headers)
+    assert problem(response) == (403, "foreign_origin", None)
+    assert response.json()["error"]["type"] == "permission_error"
+    assert response.headers["request-id"]
+    assert "access-control-allow-origin" not in response.headers
+
+
+def test_a_page_of_another_host_can_neither_read_nor_write_patients(server: MockServer) -> None:
+    headers = {"Authorization": f"Bearer {server.api_key}", "Host": "evil.example"}
+    body: dict[str, Any] = {"phone": "+5491155550000"}
+    assert httpx.post(f"{server.url}/v1/patients", json=body, headers=headers, trust_env=False).status_code == 403
+    assert len(server.world.patients) == 0
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST", "mock", "10.0.0.1"])
+def test_the_names_of_this_machine_pass(server: MockServer, host: str) -> None:
+    authority = f"{host}:{server.url.rsplit(':', 1)[1]}"
+    assert get(server, "/v1/account", {"Host": authority}).status_code == 200
+    assert get(server, "/v1/account", {"Host": authority, "Origin": f"http://{authority}"}).status_code == 200
+
+
+def test_the_sdk_passes_by_name_and_by_address(server: MockServer) -> None:
+    for base_url in (server.url, server.url.replace("127.0.0.1", "localhost")):
+        with FollowUp(api_key=server.api_key, base_url=base_url) as client:
+            assert client.account.retrieve().id
+
+
+def test_on_an_address_of_the_network_the_operations_are_reached_by_any_name() -> None:
+    with MockServer(host="0.0.0.0") as server:
+        url = server.url.replace("0.0.0.0", "127.0.0.1")
+        headers = {"Authorization": f"Bearer {server.api_key}", "Host": "mock.team.example"}
+        assert httpx.get(f"{url}/v1/account", headers=headers, trust_env=False).status_code == 200
+        assert httpx.get(f"{url}/_mock/clock", headers=headers, trust_env=False).status_code == 403
+
+
+def test_in_process_any_base_url_will_do() -> None:
+    service = MockService()
+    with httpx.Client(transport=InProcessTransport(service.app), base_url="https://api.production.example") as http:
+        headers = {"Authorization": f"Bearer {service.api_key}"}
+        assert http.get("/v1/account", headers=headers).status_code == 200
