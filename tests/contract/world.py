@@ -1,6 +1,7 @@
 """One object of each kind in a mock, and requests that its operations accept."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import httpx
@@ -23,6 +24,9 @@ DATA_OF_EVENTS: dict[str, Any] = {
     "order.issued": {"patient": PATIENT, "order": {"kind": "lab"}},
 }
 """The shapes that the mock gives to the data of events where the specification shows none."""
+
+
+REFERENCES = {"patient": "pat_", "doctor": "doc_", "appointment": "apt_"}
 
 
 class World:
@@ -64,16 +68,16 @@ class World:
             return self.event("order.issued")
         if operation.name == "intake_requests.create":
             return {"patient": PATIENT}
-        fields = [field for field in operation.body if field.required]
-        return self.values(fields) if operation.body_required else None
+        return self.values(each for each in operation.body if each.required) if operation.body_required else None
 
-    def values(self, fields: list[Field]) -> dict[str, Any]:
-        """Fields of a request with values that the mock accepts."""
+    def values(self, fields: Iterable[Field]) -> dict[str, Any]:
+        """Fields of a request with values that the mock accepts; references are ids."""
+        fields = [*fields]
         body = object_of(fields)
-        if "patient" in body:
-            body["patient"] = self.ids["pat_"]
-        if "startAt" in body:
-            body["startAt"] = "2026-10-01T10:00:00Z"
+        for field in fields:
+            prefix = REFERENCES.get(field.name)
+            if prefix and not field.type.fields:
+                body[field.name] = self.ids[prefix]
         return body
 
     def event(self, type: str, id: str = "e2") -> dict[str, Any]:

@@ -5,10 +5,10 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
+from contract import specification as spec
 
 from followup import FollowUp
 from followup_mockserver import MockServer
-from followup_mockserver.operations import OPERATIONS
 
 from .conftest import SCALE, Tell
 
@@ -44,9 +44,9 @@ def test_the_books_balance(tell: Tell) -> None:
             assert [*client.webhook_deliveries.list()] == []
             assert server.reminders == []
         calls = Counter(each.operation for each in server.requests)
-        assert set(calls) == set(OPERATIONS)
+        assert set(calls) == {each.name for each in spec.OPERATIONS}
         assert {each.status for each in server.requests} == {200}
-    seconds, done = time.perf_counter() - began, rounds * len(OPERATIONS)
+    seconds, done = time.perf_counter() - began, rounds * len(spec.OPERATIONS)
     tell(f"{done:,} calls over {CONNECTIONS} connections in {seconds:.1f} s, {done / seconds:,.0f} a second")
 
 

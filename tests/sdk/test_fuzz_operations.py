@@ -7,16 +7,18 @@ import pickle
 from typing import Any
 
 import httpx
+from contract import specification as spec
+from contract.samples import snake
 from hypothesis import given
 from hypothesis import strategies as st
 
 from followup import FollowUp, FollowUpError, Page
 from followup.models import Model
 from followup_mockserver import MockService
-from followup_mockserver.operations import OPERATIONS
 from followup_mockserver.transport import InProcessTransport
 
 KEY = "fu_test_mock"
+OPERATIONS = {each.name: each for each in spec.OPERATIONS}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -39,10 +41,10 @@ ARGUMENTS: dict[str, Any] = {
 
 def call(client: FollowUp, name: str, ids: dict[str, str]) -> Any:
     """Call an operation; ids are given by their prefix."""
-    declaration = OPERATIONS[name].declaration
+    operation = OPERATIONS[name]
     group, method = name.split(".")
-    path_id = [] if declaration.id_prefix is None else [ids[declaration.id_prefix.prefix]]
-    taken = [each.name for each in declaration.parameters if each.place in ("body", "whole_body")]
+    path_id = [ids[operation.id]] if operation.id else []
+    taken = ["events"] if operation.whole_body else [snake(each.name) for each in operation.body]
     return getattr(getattr(client, group), method)(
         *path_id, **{each: ARGUMENTS[each] for each in taken if each in ARGUMENTS}
     )

@@ -1,0 +1,172 @@
+"""The limits of section 8, the schedule of section 6.2 and the client's defaults, as they take effect."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from contract import specification as spec
+from contract.samples import object_of
+from support.http import Api
+
+from followup import AsyncFollowUp, FollowUp, RateLimitError, WebhookSignatureError, construct_event, verify_signature
+from followup.webhooks import sign
+from followup_mockserver import MockServer, MockService
+
+NOON = "2026-09-28T12:00:00Z"
+URL = "https://clinic.example/hooks"
+SECRET = "whsec_0123456789"
+
+
+def test_section_8_600_requests_a_minute() -> None:
+    limited = MockService(start_time=NOON)
+    with limited.client(max_retries=0) as client:
+        for _ in range(spec.REQUESTS_PER_MINUTE):
+            client.account.retrieve()
+        with pytest.raises(RateLimitError) as caught:
+            client.account.retrieve()
+        assert caught.value.type == "rate_limit_error"
+        assert caught.value.retry_after is not None
+        limited.advance(seconds=60)
+        client.account.retrieve()
+
+
+class Receiver:
+    """A receiver that always fails, and keeps when it was asked and with what."""
+
+    def __init__(self, service: MockService) -> None:
+        self.service = service
+        self.times: list[datetime] = []
+        self.requests: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.times.append(self.service.clock.now)
+        self.requests.append(request)
+        return httpx.Response(500)
+
+
+def test_section_6_2_nine_attempts_at_their_times(service: MockService) -> None:
+    receiver = Receiver(service)
+    service.mount(URL, receiver)
+    with service.client() as client:
+        endpoint = client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+        delivery = client.webhook_endpoints.ping(endpoint.id)
+        service.advance(seconds=0)
+        for number, wait, since_first in spec.ATTEMPTS[1:]:
+            service.advance(seconds=wait.total_seconds() - 1)
+            assert len(receiver.times) == number - 1
+            assert client.webhook_deliveries.retrieve(delivery.id).status == "pending"
+            service.advance(seconds=1)
+            assert receiver.times[-1] - receiver.times[0] == since_first
+            assert len(receiver.times) == number
+        service.advance(days=30)
+        assert len(receiver.times) == len(spec.ATTEMPTS) == 9
+        final = client.webhook_deliveries.retrieve(delivery.id)
+        assert (final.status, final.attempts, final.next_attempt_at) == ("failed", 9, None)
+    attempts = [request.headers["x-service-delivery-attempt"] for request in receiver.requests]
+    assert attempts == [str(number) for number, _, _ in spec.ATTEMPTS]
+    assert len({request.content for request in receiver.requests}) == 1
+
+
+def test_section_6_2_the_waits_add_up_to_the_times_since_the_first_attempt() -> None:
+    """Guards the table typed by hand."""
+    passed = timedelta(0)
+    for _, wait, since_first in spec.ATTEMPTS:
+        passed += wait
+        assert passed == since_first
+
+
+def test_section_8_an_attempt_has_10_seconds() -> None:
+    # That attempts end then is proved with shorter limits; here is the limit that users get.
+    assert MockService.attempt_timeout == MockServer.attempt_timeout == spec.WEBHOOK_ATTEMPT_SECONDS
+
+
+@pytest.mark.parametrize(("seconds", "accepted"), [(-301, False), (-300, True), (300, True), (301, False)])
+def test_section_6_2_a_webhook_is_at_most_5_minutes_off(seconds: int, accepted: bool) -> None:
+    assert spec.WEBHOOK_TOLERANCE_SECONDS == 300
+    body, sent = b"{}", 1_790_000_000
+    headers = {"x-service-timestamp": str(sent), "x-service-signature": sign(body, SECRET, sent)}
+    if accepted:
+        verify_signature(body, headers, SECRET, now=sent + seconds)
+    else:
+        with pytest.raises(WebhookSignatureError):
+            verify_signature(body, headers, SECRET, now=sent + seconds)
+
+
+def test_a_client_gives_the_service_30_seconds_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    timeouts: list[dict[str, float]] = []
+
+    def respond(_: httpx.Client, request: httpx.Request, **__: Any) -> httpx.Response:
+        timeouts.append(request.extensions["timeout"])
+        return httpx.Response(200, json=object_of(spec.RESULTS["Account"]), request=request)
+
+    async def respond_later(_: httpx.AsyncClient, request: httpx.Request, **__: Any) -> httpx.Response:
+        return respond(httpx.Client(), request)
+
+    monkeypatch.setattr(httpx.Client, "send", respond)
+    monkeypatch.setattr(httpx.AsyncClient, "send", respond_later)
+    options = {"api_key": "k", "base_url": "http://service.example"}
+    with FollowUp(**options) as client:
+        client.account.retrieve()
+
+    async def retrieve() -> None:
+        async with AsyncFollowUp(**options) as asynchronous:
+            await asynchronous.account.retrieve()
+
+    asyncio.run(retrieve())
+    assert [(each["read"], each["write"]) for each in timeouts] == [(30, 30), (30, 30)]
+
+
+# --- webhooks ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("type", spec.OUTBOUND_TYPES)
+def test_section_6_2_body_and_headers_of_each_type(service: MockService, type: Any) -> None:
+    requests: list[httpx.Request] = []
+    service.mount(URL, lambda request: requests.append(request) or httpx.Response(204))  # type: ignore[func-returns-value]
+    with service.client() as client:
+        endpoint = client.webhook_endpoints.create(url=URL, enabled_events=[type])
+        service.trigger(type=type)
+        service.advance(seconds=0)
+        (delivery,) = client.webhook_deliveries.list(webhook_endpoint=endpoint.id)
+    (request,) = requests
+    assert endpoint.secret is not None
+    now = int(request.headers["x-service-timestamp"])
+    event = construct_event(request.content, request.headers, endpoint.secret, now=now)
+    assert (event.id, event.type, event.api_version) == (delivery.id, type, spec.SERVICE_VERSION)
+    assert set(spec.WEBHOOK_HEADERS) <= set(request.headers)
+    assert request.headers["user-agent"] == spec.WEBHOOK_USER_AGENT
+    assert request.headers["x-service-event-type"] == type
+    assert request.headers["x-service-delivery-attempt"] == "1"
+
+
+def test_section_6_2_which_types_are_sent_by_what_happens(service: MockService, api: Api) -> None:
+    types: list[str] = []
+
+    def receive(request: httpx.Request) -> httpx.Response:
+        types.append(request.headers["x-service-event-type"])
+        return httpx.Response(204)
+
+    service.mount(URL, receive)
+    patient = {"phone": "+54 9 11 5555-0000", "fullName": "Ana Pérez", "dni": "30123456"}
+    events = [
+        {"id": "1", "type": "patient.upserted", "data": {"patient": patient}},
+        {"id": "2", "type": "order.issued", "data": {"patient": patient, "order": {}}},
+    ]
+    with service.client() as client:
+        endpoint = client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+        assert api.post("/v1/events", events).status_code == 200
+        person: Any = {"phone": patient["phone"]}
+        appointment = client.appointments.create(patient=person, start_at="2026-10-01T10:00:00Z")
+        client.appointments.update(appointment.id, start_at="2026-10-02T10:00:00Z")
+        client.appointments.cancel(appointment.id)
+        client.visits.create(patient=person, visited_at="2026-09-28T10:00:00Z")
+        client.treatments.create(patient=person, name="ibuprofen")
+        client.intake_requests.create(
+            patient=person, coverage={"insurer": "Salud Sur"}, address="Sur 1", requested_service="nursing"
+        )
+        client.webhook_endpoints.ping(endpoint.id)
+    service.advance(days=10)
+    assert set(types) == set(spec.SENT_TYPES)
+    assert set(spec.SENT_TYPES) | set(spec.NOT_YET_SENT_TYPES) == set(spec.OUTBOUND_TYPES)
