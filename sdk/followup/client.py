@@ -1,26 +1,19 @@
 """The two clients: their options, and the drivers that carry calls over httpx."""
 
-import contextvars
-import logging
-import math
-import os
-import queue
-import re
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
-from urllib.parse import urlsplit
 
 import attrs
 import httpx
 
+from followup._drivers import send, send_async, send_within
+from followup._options import DEFAULT_MAX_RETRIES, checked_deadline, checked_retries, checked_timeout, options_from
 from followup.connections import AsyncConnections, Connections
 from followup.contract import SERVICE_VERSION
 from followup.errors import ConfigurationError
-from followup.exchange import Call, DeadlineReached, Options, Outcome, Send, Wait, exchange
+from followup.exchange import Call, Options, Outcome, Send, Wait, exchange
 from followup.models import Result
 from followup.operation import NOT_GIVEN, Async, Mode, NotGiven, Sync
 from followup.pagination import AsyncListing, Listing, Page
@@ -41,27 +34,20 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Result)
 T = TypeVar("T")
 
-DEFAULT_TIMEOUT = httpx.Timeout(30.0, connect=5.0)
-DEFAULT_MAX_RETRIES = 2
-
-_ours: contextvars.ContextVar[bool] = contextvars.ContextVar("followup_request", default=False)
+_USED_BY_EVERY_CALL = ("cattrs.gen", "followup.compiled", "httpcore")
+_USED_BY_ASYNC_CALLS = ("asyncio", "anyio", "anyio._backends._asyncio")
 
 
-def _not_ours(_: logging.LogRecord) -> bool:
-    return not _ours.get()
+def _import_what_calls_use(*modules: str) -> None:
+    """Import now what ``import followup`` leaves for later.
 
-
-# httpx logs whole URLs at INFO, with phones and documents in the query. Not for our requests; others stay as they are.
-logging.getLogger("httpx").addFilter(_not_ours)
-
-
-@contextmanager
-def _unlogged_by_httpx() -> Iterator[None]:
-    token = _ours.set(True)
-    try:
-        yield
-    finally:
-        _ours.reset(token)
+    A lock of the import system that another thread holds during a fork is never freed in the child, so a call must
+    not import anything: a client that was made before a fork would hang in its first call after it.
+    """
+    for module in modules:
+        import_module(module)
+    for name in GROUP_NAMES:
+        group_class(name)
 
 
 class _Client(Generic[Mode]):
@@ -115,11 +101,11 @@ class _Client(Generic[Mode]):
         """
         changes: dict[str, Any] = {}
         if not isinstance(timeout, NotGiven):
-            changes["timeout"] = _checked_timeout(timeout)
+            changes["timeout"], changes["attempt_seconds"] = checked_timeout(timeout)
         if not isinstance(max_retries, NotGiven):
-            changes["max_retries"] = _checked_retries(max_retries)
+            changes["max_retries"] = checked_retries(max_retries)
         if not isinstance(deadline, NotGiven):
-            changes["deadline"] = _checked_deadline(deadline)
+            changes["deadline"] = checked_deadline(deadline)
         derived = object.__new__(type(self))
         derived.__dict__.update(self._shared())
         derived._options = attrs.evolve(self._options, **changes)
@@ -163,10 +149,11 @@ class FollowUp(_Client[Sync]):
     ) -> None:
         if http_client is not None and not isinstance(http_client, httpx.Client):
             raise ConfigurationError("http_client must be an httpx.Client")
-        self._options = _options(
+        self._options = options_from(
             api_key, base_url, service_version, timeout, max_retries, deadline, own_client=http_client is not None
         )
-        self._connections = Connections(http_client)
+        _import_what_calls_use(*_USED_BY_EVERY_CALL)
+        self._connections = Connections(http_client, tls=self._options.base_url.startswith("https:"))
         self._owns_connections = True
 
     def close(self) -> None:
@@ -205,9 +192,9 @@ class FollowUp(_Client[Sync]):
             time.sleep(step.seconds)
             return None
         client = self._connections.client()
-        if step.seconds is None:
-            return _send(client, step)
-        return _send_within(client, step, step.seconds)
+        if step.seconds is None or self._connections.enforce_time_limits:
+            return send(client, step)
+        return send_within(client, step, step.seconds)
 
 
 class AsyncFollowUp(_Client[Async]):
@@ -244,10 +231,11 @@ class AsyncFollowUp(_Client[Async]):
     ) -> None:
         if http_client is not None and not isinstance(http_client, httpx.AsyncClient):
             raise ConfigurationError("http_client must be an httpx.AsyncClient")
-        self._options = _options(
+        self._options = options_from(
             api_key, base_url, service_version, timeout, max_retries, deadline, own_client=http_client is not None
         )
-        self._connections = AsyncConnections(http_client)
+        _import_what_calls_use(*_USED_BY_EVERY_CALL, *_USED_BY_ASYNC_CALLS)
+        self._connections = AsyncConnections(http_client, tls=self._options.base_url.startswith("https:"))
         self._owns_connections = True
 
     async def close(self) -> None:
@@ -287,175 +275,4 @@ class AsyncFollowUp(_Client[Async]):
         if isinstance(step, Wait):
             await asyncio.sleep(step.seconds)
             return None
-        client = self._connections.client()
-        limit = asyncio.timeout(step.seconds)
-        try:
-            async with limit:
-                return await _send_async(client, step)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            return DeadlineReached()
-
-
-def _request(client: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Request:
-    timeout = httpx.USE_CLIENT_DEFAULT if step.timeout is None else step.timeout
-    return client.build_request(step.method, step.url, headers=step.headers, content=step.content, timeout=timeout)
-
-
-def _send(client: httpx.Client, step: Send) -> Outcome:
-    try:
-        with _unlogged_by_httpx():
-            return client.send(_request(client, step), auth=None, follow_redirects=False)
-    except httpx.RequestError as failure:
-        return failure
-
-
-async def _send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
-    try:
-        with _unlogged_by_httpx():
-            return await client.send(_request(client, step), auth=None, follow_redirects=False)
-    except httpx.RequestError as failure:
-        return failure
-
-
-def _send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
-    """Send and read the whole body, or stop when the time is up.
-
-    httpx bounds each read, not their sum, and nothing bounds a look-up of a name; so the attempt runs in a thread of
-    its own that this one stops waiting for. The thread ends with its next chunk, or with its read timeout.
-    """
-    ends = time.monotonic() + seconds
-    done: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
-
-    def attempt() -> None:
-        try:
-            done.put(_stream(client, step, ends))
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            done.put(error)
-
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(attempt,), name="followup-deadline", daemon=True).start()
-    try:
-        outcome = done.get(timeout=seconds)
-    except queue.Empty:
-        return DeadlineReached()
-    if isinstance(outcome, BaseException) and not isinstance(outcome, (httpx.RequestError, DeadlineReached)):
-        raise outcome
-    return outcome
-
-
-def _stream(client: httpx.Client, step: Send, ends: float) -> Outcome:
-    try:
-        with _unlogged_by_httpx():
-            response = client.send(_request(client, step), stream=True, auth=None, follow_redirects=False)
-            try:
-                body = b"".join(_until(ends, response.iter_bytes()))
-            finally:
-                response.close()
-    except (httpx.RequestError, DeadlineReached) as failure:
-        return failure
-    return httpx.Response(response.status_code, headers=_decoded_headers(response.headers), content=body)
-
-
-def _until(ends: float, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    for chunk in chunks:
-        if time.monotonic() > ends:
-            raise DeadlineReached
-        yield chunk
-
-
-def _decoded_headers(headers: httpx.Headers) -> httpx.Headers:
-    """Headers of a body that is already decoded: without what would have it decoded again."""
-    kept = headers.copy()
-    for name in ("content-encoding", "transfer-encoding"):
-        kept.pop(name, None)
-    return kept
-
-
-def _options(
-    api_key: str | None,
-    base_url: str | None,
-    service_version: str,
-    timeout: float | httpx.Timeout | NotGiven,
-    max_retries: int,
-    deadline: float | None,
-    *,
-    own_client: bool,
-) -> Options:
-    if not isinstance(timeout, NotGiven):
-        checked_timeout: httpx.Timeout | None = _checked_timeout(timeout)
-    else:
-        checked_timeout = None if own_client else DEFAULT_TIMEOUT
-    return Options(
-        api_key=_checked_key(_given_or_environment("api_key", api_key, "FOLLOWUP_API_KEY")),
-        base_url=_checked_base_url(_given_or_environment("base_url", base_url, "FOLLOWUP_BASE_URL")),
-        service_version=_checked_version(service_version),
-        timeout=checked_timeout,
-        max_retries=_checked_retries(max_retries),
-        deadline=_checked_deadline(deadline),
-    )
-
-
-def _given_or_environment(option: str, value: object, variable: str) -> str:
-    value = os.environ.get(variable) if value is None else value
-    if not isinstance(value, str) or not value.strip():
-        raise ConfigurationError(f"no {option}: pass {option}=..., or set the environment variable {variable}")
-    return value
-
-
-_VISIBLE = re.compile(r"[\x21-\x7e]+")
-
-
-def _checked_key(key: str) -> str:
-    if not _VISIBLE.fullmatch(key):
-        raise ConfigurationError("api_key must be visible ASCII characters, without spaces or line ends")
-    return key
-
-
-def _checked_version(version: object) -> str:
-    if not isinstance(version, str) or not _VISIBLE.fullmatch(version):
-        raise ConfigurationError(f'service_version must be a dated version such as "{SERVICE_VERSION}"')
-    return version
-
-
-def _checked_base_url(url: str) -> str:
-    # The URL itself is not shown: it may hold a password.
-    problem = 'base_url must be an http or https URL such as "https://api.example.com"'
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-        httpx.URL(url)
-    except (ValueError, httpx.InvalidURL):
-        raise ConfigurationError(problem) from None
-    if not valid or not _VISIBLE.fullmatch(url):
-        raise ConfigurationError(problem)
-    if parts.username is not None or parts.password is not None:
-        raise ConfigurationError(f"{problem}, without user name and password")
-    if parts.query or parts.fragment:
-        raise ConfigurationError(f"{problem}, without query and fragment")
-    if parts.path.rstrip("/").endswith("/v1"):
-        raise ConfigurationError(f"{problem}, without /v1, which is appended to it")
-    return url.rstrip("/")
-
-
-def _checked_timeout(timeout: object) -> httpx.Timeout:
-    if isinstance(timeout, httpx.Timeout):
-        return timeout
-    return httpx.Timeout(_seconds("timeout", timeout))
-
-
-def _checked_deadline(deadline: object) -> float | None:
-    return None if deadline is None else _seconds("deadline", deadline)
-
-
-def _seconds(option: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        raise ConfigurationError(f"{option} must be a number of seconds above 0")
-    return float(value)
-
-
-def _checked_retries(retries: object) -> int:
-    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise ConfigurationError("max_retries must be a whole number, 0 or more")
-    return retries
+        return await send_async(self._connections.client(), step)

@@ -47,12 +47,19 @@ logger = logging.getLogger("followup")
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """What a client was configured with; ``timeout`` None leaves it to the user's own httpx client."""
+    """What a client was configured with.
+
+    Attributes:
+        timeout: bounds of the parts of an attempt; None leaves them to the user's own httpx client.
+        attempt_seconds: bound of an attempt as a whole; None for none.
+        deadline: seconds for a whole call; None for no deadline.
+    """
 
     api_key: str = attrs.field(repr=False)
     base_url: str
     service_version: str
     timeout: httpx.Timeout | None
+    attempt_seconds: float | None
     max_retries: int
     deadline: float | None
 
@@ -77,7 +84,7 @@ class Call(Generic[R]):
 
 @attrs.frozen(kw_only=True)
 class Send:
-    """Send this request, and come back with its answer; ``seconds`` bounds the whole of it, body included."""
+    """Send this request and return its outcome; ``seconds`` bounds the whole attempt, body included."""
 
     method: str
     url: str = attrs.field(repr=False)
@@ -94,12 +101,30 @@ class Wait:
     seconds: float
 
 
-class DeadlineReached(Exception):
-    """The time for the whole call ran out during an attempt."""
+@attrs.frozen(kw_only=True)
+class Response:
+    """A response, read to its end.
+
+    Attributes:
+        problem: why its body could not be read, as a predicate; ``content`` is empty then.
+    """
+
+    status_code: int
+    headers: httpx.Headers = attrs.field(repr=False)
+    content: bytes = attrs.field(repr=False)
+    problem: str | None = None
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status_code < 300
 
 
-Failure = httpx.RequestError | DeadlineReached
-Outcome = httpx.Response | Failure | None
+class NotSendable(Exception):
+    """httpx cannot make a request of what it was passed; the text is the name of its error."""
+
+
+Failure = httpx.RequestError | httpx.StreamError | NotSendable
+Outcome = Response | Failure | None
 
 
 def exchange(call: Call[R], options: Options) -> Generator[Send | Wait, Outcome, R]:
@@ -116,23 +141,24 @@ def exchange(call: Call[R], options: Options) -> Generator[Send | Wait, Outcome,
         headers=_headers(call, options),
         content=call.content,
         timeout=options.timeout,
-        seconds=options.deadline,
+        seconds=options.attempt_seconds,
     )
     history = _History()
     for attempt in itertools.count(1):
         started = time.monotonic()
-        outcome = yield send if attempt == 1 else attrs.evolve(send, seconds=_left(ends))
+        outcome = yield send if ends is None else attrs.evolve(send, seconds=_lesser(send.seconds, _left(ends)))
         assert outcome is not None
         _log_attempt(call, attempt, outcome, time.monotonic() - started)
-        if isinstance(outcome, httpx.Response):
+        if isinstance(outcome, Response):
             if outcome.is_success:
                 return _result(call, outcome, attempt)
             if outcome.status_code == 404 and call.when_gone and history.may_be_done:
                 return _with_response(call.when_gone(), outcome)
         history.add(outcome)
         wait = _wait_before_retry(outcome, attempt, options.max_retries)
-        if wait is None or (ends is not None and wait >= ends - time.monotonic()):
-            raise _error(call, options, outcome, attempt, history.was_sent)
+        if wait is None or (ends is not None and wait >= _left(ends)):
+            late = ends is not None and _left(ends) < _TOO_LITTLE
+            raise _error(call, options, outcome, attempt, history.was_sent, late=late)
         if wait > 0:
             yield Wait(wait)
     raise AssertionError("unreachable")  # pragma: no cover
@@ -145,8 +171,8 @@ class _History:
         self.was_sent: WasSent = "no"
         self.may_be_done = False
 
-    def add(self, outcome: httpx.Response | Failure) -> None:
-        if isinstance(outcome, httpx.Response):
+    def add(self, outcome: Response | Failure) -> None:
+        if isinstance(outcome, Response):
             self.was_sent = "yes"
             self.may_be_done |= outcome.status_code >= 500 or outcome.status_code == 408
         elif not isinstance(outcome, _NEVER_SENT):
@@ -154,7 +180,8 @@ class _History:
             self.may_be_done = True
 
 
-_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
+_NOT_WORTH_RETRYING = (NotSendable, httpx.UnsupportedProtocol)
+_NEVER_SENT = (*_NOT_WORTH_RETRYING, httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 _BROKEN_CONNECTION = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 
 
@@ -163,6 +190,7 @@ def _headers(call: Call[Any], options: Options) -> dict[str, str]:
         "Authorization": f"Bearer {options.api_key}",
         "Service-Version": options.service_version,
         "Accept": "application/json",
+        "Accept-Encoding": "gzip, deflate",  # what _bodies decodes
         "User-Agent": f"followup-python/{__version__}",
     }
     if call.content is not None:
@@ -172,15 +200,23 @@ def _headers(call: Call[Any], options: Options) -> dict[str, str]:
     return headers
 
 
-def _left(ends: float | None) -> float | None:
-    return None if ends is None else max(0.0, ends - time.monotonic())
+_TOO_LITTLE = 0.001
+"""Seconds before a deadline at which it counts as reached: clocks and timers are no more exact."""
 
 
-def _wait_before_retry(outcome: httpx.Response | Failure, attempt: int, max_retries: int) -> float | None:
+def _left(ends: float) -> float:
+    return max(0.0, ends - time.monotonic())
+
+
+def _lesser(bound: float | None, seconds: float) -> float:
+    return seconds if bound is None else min(bound, seconds)
+
+
+def _wait_before_retry(outcome: Response | Failure, attempt: int, max_retries: int) -> float | None:
     """Seconds until the next attempt; None if there is to be none."""
-    if attempt > max_retries or isinstance(outcome, (DeadlineReached, httpx.UnsupportedProtocol)):
+    if attempt > max_retries or isinstance(outcome, _NOT_WORTH_RETRYING):
         return None
-    if isinstance(outcome, httpx.Response):
+    if isinstance(outcome, Response):
         if outcome.status_code not in RETRIED_STATUSES and outcome.status_code < 500:
             return None
         asked = parse_retry_after(outcome.headers.get("retry-after"))
@@ -198,10 +234,10 @@ def backoff(attempt: int) -> float:
     return longest * (1 - random.random() / 4)  # noqa: S311 - spreads load, protects nothing
 
 
-def _log_attempt(call: Call[Any], attempt: int, outcome: httpx.Response | Failure, seconds: float) -> None:
+def _log_attempt(call: Call[Any], attempt: int, outcome: Response | Failure, seconds: float) -> None:
     if not logger.isEnabledFor(logging.INFO):
         return
-    if isinstance(outcome, httpx.Response):
+    if isinstance(outcome, Response):
         status = str(outcome.status_code)
         request_id = redacted(outcome.headers.get("request-id", "-"), max_length=100)
     else:
@@ -218,9 +254,9 @@ def _log_attempt(call: Call[Any], attempt: int, outcome: httpx.Response | Failur
     )
 
 
-def _result(call: Call[R], response: httpx.Response, attempt: int) -> R:
+def _result(call: Call[R], response: Response, attempt: int) -> R:
     try:
-        result = call.decode(json.loads(response.content))
+        result = call.decode(_json(response))
     except WireError as error:
         problem = f"{error.path or 'the body'} {error.problem}"
     except (ValueError, RecursionError):
@@ -243,7 +279,13 @@ def _result(call: Call[R], response: httpx.Response, attempt: int) -> R:
     )
 
 
-def _with_response(result: R, response: httpx.Response) -> R:
+def _json(response: Response) -> Any:
+    if response.problem is not None:
+        raise WireError("", response.problem)
+    return json.loads(response.content)
+
+
+def _with_response(result: R, response: Response) -> R:
     result.last_response = ResponseInfo(
         status_code=response.status_code,
         headers=response.headers,
@@ -253,15 +295,23 @@ def _with_response(result: R, response: httpx.Response) -> R:
 
 
 def _error(
-    call: Call[Any], options: Options, outcome: httpx.Response | Failure, attempts: int, was_sent: WasSent
+    call: Call[Any],
+    options: Options,
+    outcome: Response | Failure,
+    attempts: int,
+    was_sent: WasSent,
+    *,
+    late: bool,
 ) -> FollowUpError:
-    if isinstance(outcome, httpx.Response):
+    if isinstance(outcome, Response):
         return _status_error(call, options, outcome, attempts)
     kind: type[APIConnectionError] = APITimeoutError
-    if isinstance(outcome, DeadlineReached):
+    if late and isinstance(outcome, httpx.TimeoutException):
         problem = f"not done within its deadline of {options.deadline:g} s"
     elif isinstance(outcome, httpx.TimeoutException):
         problem = f"no answer in time ({type(outcome).__name__})"
+    elif isinstance(outcome, NotSendable):
+        kind, problem = APIConnectionError, f"the request cannot be sent ({outcome})"
     else:
         kind, problem = APIConnectionError, f"no answer ({_why(outcome)})"
     tries = f" after {attempts} attempts" if attempts > 1 else ""
@@ -274,12 +324,12 @@ def _error(
     )
 
 
-def _why(failure: httpx.RequestError) -> str:
+def _why(failure: Failure) -> str:
     # Other texts of httpx may quote bytes that the server sent.
     return f"ConnectError: {failure}" if isinstance(failure, httpx.ConnectError) else type(failure).__name__
 
 
-def _status_error(call: Call[Any], options: Options, response: httpx.Response, attempts: int) -> APIStatusError:
+def _status_error(call: Call[Any], options: Options, response: Response, attempts: int) -> APIStatusError:
     body = _error_body(response.content)
     kind = status_error_class(response.status_code, body)
     if call.batch_error is not None and isinstance(body, dict) and "results" in body:

@@ -1,0 +1,87 @@
+"""Everything that the SDK uses of httpx and httpcore beyond their documented interface.
+
+It stands in this one file; ``tests/sdk/test_httpx_private.py`` names what moved when a new version moves it, and
+``pyproject.toml`` bounds the version of httpx for it.
+"""
+
+import socket
+from http.cookiejar import CookieJar
+from typing import Any
+
+import httpx
+
+from followup._network import Backend
+from followup._quiet import is_ours
+from followup.exchange import Send
+
+
+class _Cookies(httpx.Cookies):
+    """The cookies of a client as its owner knows them; during a request of ours there are none, and none are kept.
+
+    An ``http_client`` belongs to its user, whose own requests keep their cookies. httpx offers no switch per request:
+    it reads the jar when it builds a request, and fills it inside ``send``, before any event hook runs. A copy of the
+    client with another jar would not do, because subclasses keep state, and close themselves when a copy is dropped.
+    """
+
+    def __init__(self, cookies: httpx.Cookies) -> None:
+        self._jar = cookies.jar
+
+    @property
+    def jar(self) -> CookieJar:  # type: ignore[override]
+        return CookieJar() if is_ours() else self._jar
+
+    def extract_cookies(self, response: httpx.Response) -> None:
+        if not is_ours():
+            super().extract_cookies(response)
+
+
+def keep_no_cookies(client: httpx.Client | httpx.AsyncClient) -> None:
+    """Let requests of ours neither send nor store cookies. Done before each request: a user may set new ones."""
+    if not isinstance(client._cookies, _Cookies):
+        client._cookies = _Cookies(client._cookies)
+
+
+def enforce_time_limits(client: httpx.Client) -> None:
+    """Let each connection of a client, direct or through a proxy, keep the time limit of the attempt.
+
+    httpx builds the transports itself: passing one would switch off the proxies of the environment.
+    """
+    for transport in (client._transport, *client._mounts.values()):
+        if transport is not None:  # None: an entry of NO_PROXY
+            pool_of(transport)._network_backend = Backend()
+
+
+def pool_of(transport: httpx.BaseTransport) -> Any:
+    """The httpcore pool of a transport that httpx made."""
+    # An instrumentation may have put a transport of its own around it.
+    while not hasattr(transport, "_pool"):
+        transport = transport._transport  # type: ignore[attr-defined]
+    return transport._pool
+
+
+ATTEMPT = "followup_attempt"
+"""The request extension by which a request that is under way is found again; its value is the attempt's ``Send``."""
+
+
+def shut_down(client: httpx.Client, attempt: Send) -> None:
+    """End an attempt that another thread is waiting for, by shutting down its socket; httpcore then closes it.
+
+    Only what httpx itself made can be ended: a transport of the user's own has no pool that we know.
+    """
+    pool = getattr(client._transport_for_url(httpx.URL(attempt.url)), "_pool", None)
+    for waiting in list(getattr(pool, "_requests", ())):
+        if waiting.request.extensions.get(ATTEMPT) is not attempt:
+            continue
+        connection = waiting.connection
+        while connection is not None and not hasattr(connection, "_network_stream"):
+            connection = getattr(connection, "_connection", None)
+        if connection is not None:
+            _shut(connection._network_stream.get_extra_info("socket"))
+
+
+def _shut(connected: socket.socket) -> None:
+    try:
+        # Not SSLSocket's own method, which also pulls the TLS object from under the thread that reads.
+        socket.socket.shutdown(connected, socket.SHUT_RDWR)
+    except OSError:
+        return  # closed meanwhile

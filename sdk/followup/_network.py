@@ -1,0 +1,138 @@
+"""The time limit of an attempt, enforced where httpx cannot: at each connect, TLS handshake, read and write.
+
+httpx bounds each read and not their sum, so a response that drips a byte at a time never ends; neither do headers
+that drip, nor interim (1xx) responses without end. httpcore takes all of its connections from a network backend. The
+one below hands out httpcore's own, and gives each of their operations no more than what is left of the attempt.
+"""
+
+import contextvars
+import ipaddress
+import queue
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpcore
+
+_ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("followup_attempt_ends", default=None)
+
+_PIECE = 16 * 1024
+"""Bytes that a socket takes in one go once it is writable, so that the clock is read between any two of them."""
+
+
+@contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Bound everything that our network backend does in a with block; None sets no bound."""
+    token = _ends.set(None if seconds is None else time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _ends.reset(token)
+
+
+def time_is_up() -> bool:
+    """Whether the attempt of this thread has used up its time."""
+    ends = _ends.get()
+    return ends is not None and time.monotonic() >= ends
+
+
+class Backend(httpcore.NetworkBackend):
+    """Opens connections whose every operation ends in time."""
+
+    def __init__(self) -> None:
+        self._sockets = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        failure: Exception = httpcore.ConnectError("no address")
+        for address in self._addresses(host, port, timeout):
+            within = _at_most(timeout, httpcore.ConnectTimeout)
+            try:
+                return _Stream(self._sockets.connect_tcp(address, port, within, local_address, socket_options))
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    def _addresses(self, host: str, port: int, timeout: float | None) -> list[str]:
+        if _ends.get() is None or _is_address(host):
+            return [host]
+        return _look_up(host, port, _at_most(timeout, httpcore.ConnectTimeout))
+
+
+class _Stream(httpcore.NetworkStream):
+    """A connection whose every operation ends in time."""
+
+    def __init__(self, stream: httpcore.NetworkStream) -> None:
+        self._stream = stream
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, _at_most(timeout, httpcore.ReadTimeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        for start in range(0, len(buffer), _PIECE):
+            self._stream.write(buffer[start : start + _PIECE], _at_most(timeout, httpcore.WriteTimeout))
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        within = _at_most(timeout, httpcore.ConnectTimeout)
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, within))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+def _at_most(timeout: float | None, too_late: type[httpcore.TimeoutException]) -> float | None:
+    """The timeout, or what is left of the attempt if that is less."""
+    ends = _ends.get()
+    if ends is None:
+        return timeout
+    left = ends - time.monotonic()
+    if left <= 0:
+        raise too_late("the attempt took too long")
+    return left if timeout is None else min(timeout, left)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _look_up(host: str, port: int, seconds: float | None) -> list[str]:
+    """The addresses of a host. In a thread, because nothing can bound a look-up but to stop waiting for it."""
+    done: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            done.put([str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
+        except OSError as error:
+            done.put(error)
+
+    run = contextvars.copy_context().run
+    try:
+        threading.Thread(target=run, args=(look_up,), name="followup-lookup", daemon=True).start()
+    except RuntimeError:
+        look_up()  # the interpreter is shutting down and starts no threads any more; the call may still succeed
+    try:
+        found = done.get(timeout=seconds)
+    except queue.Empty:
+        raise httpcore.ConnectTimeout("the look-up of the host took too long") from None
+    if isinstance(found, OSError):
+        raise httpcore.ConnectError(str(found))
+    return found
