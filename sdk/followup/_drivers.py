@@ -16,8 +16,8 @@ import httpx
 
 from followup._bodies import MAX_BODY_BYTES, TOO_LARGE, Body
 from followup._httpx_private import ATTEMPT, keep_no_cookies, shut_down
-from followup._network import time_is_up, time_limit
 from followup._quiet import our_request
+from followup._time_limit import seconds_left, time_limit
 from followup.exchange import Failure, NotSendable, Outcome, Response, Send
 
 _FAILURES = (httpx.RequestError, httpx.StreamError, httpx.HTTPStatusError, NotSendable)
@@ -127,7 +127,8 @@ def _read(response: httpx.Response) -> Response:
             pass
         if body.problem is not None:
             break
-        if time_is_up():
+        left = seconds_left()
+        if left is not None and left <= 0:
             raise httpx.ReadTimeout("the attempt took too long")
     return _response(response, body.content(), body.problem)
 

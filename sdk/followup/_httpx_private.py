@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 
-from followup._network import Backend
 from followup._quiet import is_ours
 from followup.exchange import Send
 
@@ -46,6 +45,8 @@ def enforce_time_limits(client: httpx.Client) -> None:
 
     httpx builds the transports itself: passing one would switch off the proxies of the environment.
     """
+    from followup._network import Backend  # needs httpcore, which httpx too imports as late as it can
+
     for transport in (client._transport, *client._mounts.values()):
         if transport is not None:  # None: an entry of NO_PROXY
             pool_of(transport)._network_backend = Backend()

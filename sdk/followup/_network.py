@@ -1,4 +1,4 @@
-"""The time limit of an attempt, enforced where httpx cannot: at each connect, TLS handshake, read and write.
+"""The time limit of an attempt, enforced where httpx does not: at each connect, TLS handshake, read and write.
 
 httpx bounds each read and not their sum, so a response that drips a byte at a time never ends; neither do headers
 that drip, nor interim (1xx) responses without end. httpcore takes all of its connections from a network backend. The
@@ -11,33 +11,15 @@ import queue
 import socket
 import ssl
 import threading
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import httpcore
 
-_ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("followup_attempt_ends", default=None)
+from followup._time_limit import seconds_left
 
 _PIECE = 16 * 1024
 """Bytes that a socket takes in one go once it is writable, so that the clock is read between any two of them."""
-
-
-@contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
-    """Bound everything that our network backend does in a with block; None sets no bound."""
-    token = _ends.set(None if seconds is None else time.monotonic() + seconds)
-    try:
-        yield
-    finally:
-        _ends.reset(token)
-
-
-def time_is_up() -> bool:
-    """Whether the attempt of this thread has used up its time."""
-    ends = _ends.get()
-    return ends is not None and time.monotonic() >= ends
 
 
 class Backend(httpcore.NetworkBackend):
@@ -64,7 +46,7 @@ class Backend(httpcore.NetworkBackend):
         raise failure
 
     def _addresses(self, host: str, port: int, timeout: float | None) -> list[str]:
-        if _ends.get() is None or _is_address(host):
+        if seconds_left() is None or _is_address(host):
             return [host]
         return _look_up(host, port, _at_most(timeout, httpcore.ConnectTimeout))
 
@@ -97,10 +79,9 @@ class _Stream(httpcore.NetworkStream):
 
 def _at_most(timeout: float | None, too_late: type[httpcore.TimeoutException]) -> float | None:
     """The timeout, or what is left of the attempt if that is less."""
-    ends = _ends.get()
-    if ends is None:
+    left = seconds_left()
+    if left is None:
         return timeout
-    left = ends - time.monotonic()
     if left <= 0:
         raise too_late("the attempt took too long")
     return left if timeout is None else min(timeout, left)

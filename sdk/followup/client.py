@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Result)
 T = TypeVar("T")
 
-_USED_BY_EVERY_CALL = ("cattrs.gen", "followup.compiled", "httpcore")
+_USED_BY_EVERY_CALL = ("cattrs.gen", "followup.compiled", "followup._network")
 _USED_BY_ASYNC_CALLS = ("asyncio", "anyio", "anyio._backends._asyncio")
 
 

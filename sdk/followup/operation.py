@@ -31,6 +31,7 @@ from urllib.parse import quote, urlencode
 
 import attrs
 
+from followup._lazy import lazy
 from followup.contract import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, IdPrefix
 from followup.errors import APIStatusError
 from followup.exchange import Call
@@ -140,29 +141,29 @@ class Declaration:
         """Whether the operation takes an idempotency key."""
         return "idempotency_key" in self._signature
 
-    @functools.cached_property
+    @lazy
     def description(self) -> str:
         """What the docstring says of the operation as a whole; its first paragraph is a summary."""
         return re.split(_SECTIONS, inspect.getdoc(self.declared) or "")[0].strip()
 
-    @functools.cached_property
+    @lazy
     def meanings(self) -> dict[str, str]:
         """What the docstring says of each parameter."""
         section = re.search(_ARGUMENTS, inspect.getdoc(self.declared) or "")
         found = re.findall(_ARGUMENT, section[1]) if section else []
         return {name: " ".join(meaning.split()) for name, meaning in found}
 
-    @functools.cached_property
+    @lazy
     def returns(self) -> Any:
         """The annotation of the result: a result class, or ``Page[...]`` of one."""
         return annotations_of(self.declared)["return"]
 
-    @functools.cached_property
+    @lazy
     def item_type(self) -> type[Model] | None:
         """The class of the items of a list; None for operations that return one object."""
         return get_args(self.returns)[0] if get_origin(self.returns) is Page else None
 
-    @functools.cached_property
+    @lazy
     def parameters(self) -> tuple[Parameter, ...]:
         annotations = annotations_of(self.declared)
         return tuple(
@@ -178,7 +179,7 @@ class Declaration:
             if name not in ("self", "idempotency_key")
         )
 
-    @functools.cached_property
+    @lazy
     def id_prefix(self) -> IdPrefix | None:
         """The kind of id in the path; None where the path has none."""
         for parameter in self.parameters:
@@ -186,18 +187,18 @@ class Declaration:
                 return cast("IdPrefix", get_args(parameter.annotation)[1])
         return None
 
-    @functools.cached_property
+    @lazy
     def _returns_its_object(self) -> bool:
         """Whether the result is the object in the path; a ping returns a delivery."""
         if self.id_prefix is None:
             return False
         return self.id_prefix in getattr(annotations_of(self.returns)["id"], "__metadata__", (self.id_prefix,))
 
-    @functools.cached_property
+    @lazy
     def _signature(self) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(self.declared).parameters
 
-    @functools.cached_property
+    @lazy
     def _keyword_parameters(self) -> dict[str, Parameter]:
         return {parameter.name: parameter for parameter in self.parameters if parameter.place != "path"}
 

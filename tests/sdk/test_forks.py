@@ -1,0 +1,255 @@
+"""Clients that are made before a fork: as under gunicorn's ``preload_app``, Celery's prefork and multiprocessing."""
+
+import asyncio
+import functools
+import gc
+import json
+import os
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from support.answers import error, page, patient
+from support.forks import in_a_child
+from support.server import Received, ScriptedServer, reply
+
+from followup import APIConnectionError, AsyncFollowUp, ConfigurationError, FollowUp
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+
+
+def echo_phone(connection: Any, received: Received) -> bool:
+    phone = json.loads(received.body)["phone"] if received.body else "none"
+    return reply(200, patient(phone=phone))(connection, received)
+
+
+class TestOwnHttpClient:
+    @pytest.mark.parametrize("derived", [False, True])
+    def test_in_another_process_it_is_rejected_before_anything_is_sent(
+        self, server: ScriptedServer, derived: bool
+    ) -> None:
+        server.script = [echo_phone]
+        with httpx.Client() as own:
+            client = FollowUp(api_key="k", base_url=server.url, http_client=own)
+            if derived:
+                client = client.with_options(timeout=5)
+            client.patients.create(phone="parent")
+            raised = in_a_child(lambda: client.patients.create(phone="child"))
+            assert isinstance(raised, ConfigurationError)
+            assert "http_client" in str(raised)
+            assert "fork" in str(raised)
+            assert client.patients.create(phone="again").phone == "again"
+        assert [json.loads(each.body)["phone"] for each in server.received] == ["parent", "again"]
+
+    def test_in_another_process_the_async_client_rejects_it_too(self, server: ScriptedServer) -> None:
+        server.script = [echo_phone]
+        own = httpx.AsyncClient()
+        client = AsyncFollowUp(api_key="k", base_url=server.url, http_client=own)
+
+        async def create() -> object:
+            return await client.with_options(max_retries=0).patients.create(phone="child")
+
+        raised = in_a_child(lambda: asyncio.run(create()))
+        assert isinstance(raised, ConfigurationError)
+        assert "fork" in str(raised)
+        assert server.received == []
+
+    def test_made_in_the_child_it_works_there(self, server: ScriptedServer) -> None:
+        server.script = [echo_phone]
+
+        def work() -> str | None:
+            with httpx.Client() as own:
+                client = FollowUp(api_key="k", base_url=server.url, http_client=own)
+                return client.patients.create(phone="child").phone
+
+        assert in_a_child(work) == "child"
+
+
+class TestOwnConnections:
+    def test_parent_and_child_never_share_one(self, server: ScriptedServer) -> None:
+        server.script = [echo_phone]
+        with FollowUp(api_key="k", base_url=server.url) as client:
+            derived = client.with_options(deadline=20)
+            client.patients.create(phone="parent")
+            assert in_a_child(lambda: client.patients.create(phone="child").phone) == "child"
+            assert in_a_child(lambda: derived.patients.create(phone="derived").phone) == "derived"
+            client.patients.create(phone="again")
+        connections = {json.loads(each.body)["phone"]: each.connection for each in server.received}
+        assert connections["parent"] == connections["again"]
+        assert len(set(connections.values())) == 3
+
+    def test_an_async_client_works_in_a_child(self, server: ScriptedServer) -> None:
+        server.script = [echo_phone]
+        client = AsyncFollowUp(api_key="k", base_url=server.url)
+
+        async def create(phone: str) -> str | None:
+            found = (await client.patients.create(phone=phone)).phone
+            await client.close()
+            return found
+
+        assert in_a_child(lambda: asyncio.run(create("child"))) == "child"
+        assert asyncio.run(create("parent")) == "parent"
+
+    def test_a_child_of_a_child(self, server: ScriptedServer) -> None:
+        server.script = [echo_phone]
+        with FollowUp(api_key="k", base_url=server.url) as client:
+            client.patients.create(phone="parent")
+
+            def child() -> object:
+                client.patients.create(phone="child")
+                return in_a_child(lambda: client.patients.create(phone="grandchild").phone)
+
+            assert in_a_child(child) == "grandchild"
+
+
+def sync_call(client: Any) -> object:
+    return client.patients.retrieve("pat_1").id
+
+
+def async_call(client: Any) -> object:
+    async def call() -> object:
+        return (await client.patients.retrieve("pat_1")).id
+
+    return asyncio.run(call())
+
+
+class TestAtAnyMoment:
+    @pytest.mark.parametrize(("kind", "call"), [(FollowUp, sync_call), (AsyncFollowUp, async_call)])
+    def test_while_another_thread_makes_its_first_call(
+        self, server: ScriptedServer, kind: Any, call: Callable[[Any], object]
+    ) -> None:
+        server.script = [reply(200, patient())]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # the loops of the async client end with open connections
+            for round in range(40):
+                client = kind(api_key="k", base_url=server.url)
+                other = threading.Thread(target=call, args=(client,))
+                other.start()
+                time.sleep(round % 20 / 4000)
+                assert in_a_child(functools.partial(call, client)) == "pat_1"
+                other.join()
+            del client, other
+            gc.collect()
+
+    @pytest.mark.parametrize("scheme", ["http", "https"])
+    def test_while_other_threads_load_certificates(self, server: ScriptedServer, scheme: str) -> None:
+        server.script = [reply(200, patient())]
+        over = threading.Event()
+        url = server.url if scheme == "http" else "https://127.0.0.1:1"
+        client = FollowUp(api_key="k", base_url=url, max_retries=0)
+
+        def load() -> None:
+            while not over.is_set():
+                ssl.create_default_context()
+                httpx.Client().close()
+                FollowUp(api_key="k", base_url="https://127.0.0.1:1")
+
+        threads = [threading.Thread(target=load) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(40):
+                found = in_a_child(lambda: sync_call(client))
+                # Nothing listens there: what counts is that the child gets as far as finding out.
+                assert found == "pat_1" if scheme == "http" else isinstance(found, APIConnectionError)
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+
+    @pytest.mark.parametrize("round", range(6))
+    def test_while_another_thread_makes_the_first_call_of_its_process(self, server: ScriptedServer, round: int) -> None:
+        server.script = [reply(200, patient())]
+        code = f"""
+import os, sys, threading, time
+from followup import FollowUp
+from support.forks import in_a_child
+client = FollowUp(api_key="k", base_url={server.url!r}, deadline=20)
+other = threading.Thread(target=lambda: client.patients.retrieve("pat_1"))
+other.start()
+time.sleep({round} * 0.002)
+print(in_a_child(lambda: client.patients.retrieve("pat_1").id))
+other.join()
+client.close()
+"""
+        assert run(code) == "pat_1"
+
+
+CALLS = """
+import asyncio, contextlib, sys
+from followup import AsyncFollowUp, FollowUp, FollowUpError
+{make}
+before = set(sys.modules)
+def calls(client):
+    return [
+        lambda: client.patients.retrieve("pat_1"),
+        lambda: client.with_options(deadline=20).patients.retrieve("pat_1"),
+        lambda: client.patients.create(phone="1", full_name="Ana"),
+        lambda: client.patients.list(),
+        lambda: client.patients.retrieve("pat_1"),
+        lambda: client.events.create([{{"id": "1", "type": "patient.upserted", "data": {{}}}}]),
+        lambda: client.patients.retrieve("pat_1"),
+    ]
+{use}
+print(sorted(set(sys.modules) - before))
+"""
+SYNC = {
+    "make": "client = FollowUp(api_key='k', base_url={url!r}, max_retries=0)",
+    "use": """
+for call in calls(client):
+    with contextlib.suppress(FollowUpError):
+        call()
+client.close()
+""",
+}
+ASYNC = {
+    "make": "client = AsyncFollowUp(api_key='k', base_url={url!r}, max_retries=0)",
+    "use": """
+async def use():
+    for call in calls(client):
+        with contextlib.suppress(FollowUpError):
+            await call()
+    await client.close()
+asyncio.run(use())
+""",
+}
+
+
+class TestImports:
+    @pytest.mark.parametrize("kind", [SYNC, ASYNC], ids=["sync", "async"])
+    def test_calls_import_nothing(self, server: ScriptedServer, kind: dict[str, str]) -> None:
+        # A lock of the import system that another thread holds while a process forks is never freed in the child.
+        server.script = [
+            reply(200, patient()),
+            reply(200, patient(new="field")),
+            reply(200, patient(fullName=5)),
+            reply(200, page(patient())),
+            reply(404, error()),
+            reply(400, error()),
+            reply(200, b"<html>"),
+        ]
+        parts = {name: text.format(url=server.url) for name, text in kind.items()}
+        assert run(CALLS.format(**parts)) == "[]"
+        assert len(server.received) == 7
+
+    def test_importing_the_package_still_imports_none_of_it(self) -> None:
+        later = ("cattrs", "followup.resources.patients", "asyncio", "httpcore")
+        assert run(f"import sys, followup; print([name for name in {later} if name in sys.modules])") == "[]"
+
+
+def run(code: str) -> str:
+    """What a program prints that runs in an interpreter of its own."""
+    tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+    environment = {**os.environ, "PYTHONPATH": tests, "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
