@@ -128,11 +128,11 @@ class TestAtAnyMoment:
         server.script = [reply(200, patient())]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)  # the loops of the async client end with open connections
-            for round in range(40):
+            for number in range(40):
                 client = kind(api_key="k", base_url=server.url)
                 other = threading.Thread(target=call, args=(client,))
                 other.start()
-                time.sleep(round % 20 / 4000)
+                time.sleep(number % 20 / 4000)
                 assert in_a_child(functools.partial(call, client)) == "pat_1"
                 other.join()
             del client, other
