@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import gc
 import json
 import os
 import ssl
@@ -10,8 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -109,34 +106,41 @@ class TestOwnConnections:
             assert in_a_child(child) == "grandchild"
 
 
-def sync_call(client: Any) -> object:
-    return client.patients.retrieve("pat_1").id
-
-
-def async_call(client: Any) -> object:
-    async def call() -> object:
-        return (await client.patients.retrieve("pat_1")).id
-
-    return asyncio.run(call())
-
-
 class TestAtAnyMoment:
-    @pytest.mark.parametrize(("kind", "call"), [(FollowUp, sync_call), (AsyncFollowUp, async_call)])
-    def test_while_another_thread_makes_its_first_call(
-        self, server: ScriptedServer, kind: Any, call: Callable[[Any], object]
-    ) -> None:
+    def test_while_another_thread_makes_its_first_call(self, server: ScriptedServer) -> None:
         server.script = [reply(200, patient())]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)  # the loops of the async client end with open connections
-            for number in range(40):
-                client = kind(api_key="k", base_url=server.url)
-                other = threading.Thread(target=call, args=(client,))
+        for number in range(40):
+            with FollowUp(api_key="k", base_url=server.url) as client:
+                other = threading.Thread(target=client.patients.retrieve, args=("pat_1",))
                 other.start()
                 time.sleep(number % 20 / 4000)
-                assert in_a_child(functools.partial(call, client)) == "pat_1"
+                assert in_a_child(lambda: client.patients.retrieve("pat_1").id) == "pat_1"
                 other.join()
-            del client, other
-            gc.collect()
+
+    def test_while_the_event_loop_of_another_thread_makes_its_first_call(self, server: ScriptedServer) -> None:
+        server.script = [reply(200, patient())]
+
+        async def call(client: AsyncFollowUp, forked: threading.Event) -> object:
+            found = await client.patients.retrieve("pat_1")
+            await asyncio.to_thread(forked.wait)
+            await client.close()
+            return found.id
+
+        def call_in_child(client: AsyncFollowUp) -> object:
+            forked = threading.Event()
+            forked.set()
+            return asyncio.run(call(client, forked))
+
+        for number in range(40):
+            client, forked = AsyncFollowUp(api_key="k", base_url=server.url), threading.Event()
+            other = threading.Thread(target=asyncio.run, args=(call(client, forked),))
+            other.start()
+            time.sleep(number % 20 / 4000)
+            try:
+                assert in_a_child(functools.partial(call_in_child, client)) == "pat_1"
+            finally:
+                forked.set()
+                other.join()
 
     @pytest.mark.parametrize("scheme", ["http", "https"])
     def test_while_other_threads_load_certificates(self, server: ScriptedServer, scheme: str) -> None:
@@ -156,7 +160,7 @@ class TestAtAnyMoment:
             thread.start()
         try:
             for _ in range(40):
-                found = in_a_child(lambda: sync_call(client))
+                found = in_a_child(lambda: client.patients.retrieve("pat_1").id)
                 # Nothing listens there: what counts is that the child gets as far as finding out.
                 assert found == "pat_1" if scheme == "http" else isinstance(found, APIConnectionError)
         finally:
