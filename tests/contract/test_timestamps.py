@@ -1,0 +1,119 @@
+"""Timestamps and dates of requests are RFC 3339 to the letter, as the document's formats promise (section 2)."""
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from contract.world import World
+from hypothesis import given
+from hypothesis import strategies as st
+
+from followup_mockserver.instants import is_date, is_timestamp
+
+ACCEPTED = {
+    "2026-10-01T10:00:00Z": "2026-10-01T10:00:00.000Z",
+    "2026-10-01t10:00:00z": "2026-10-01T10:00:00.000Z",
+    "2026-10-01T07:00:00-03:00": "2026-10-01T10:00:00.000Z",
+    "2026-10-01T10:00:00-00:00": "2026-10-01T10:00:00.000Z",
+    "2026-10-02T09:59:00+23:59": "2026-10-01T10:00:00.000Z",
+    "2026-10-01T10:00:00.5Z": "2026-10-01T10:00:00.500Z",
+    "2026-10-01T10:00:00.123456789Z": "2026-10-01T10:00:00.123Z",
+    "2024-02-29T00:00:00Z": "2024-02-29T00:00:00.000Z",
+    "2016-12-31T23:59:60Z": "2017-01-01T00:00:00.000Z",
+    "2016-12-31T20:59:60.25-03:00": "2017-01-01T00:00:00.250Z",
+    "0002-01-01T00:00:00Z": "0002-01-01T00:00:00.000Z",
+    "9998-12-31T23:59:59Z": "9998-12-31T23:59:59.000Z",
+}
+"""And how the service responds."""
+
+REJECTED = (
+    "2026-10-01 10:00:00Z",
+    "2026-10-01_10:00:00Z",
+    "2026-10-01T10:00:00",
+    "2026-10-01T10:00Z",
+    "2026-10-01T10Z",
+    "2026-10-01T10:00:00+0300",
+    "2026-10-01T10:00:00+03",
+    "2026-10-01T10:00:00+03:00:00",
+    "2026-10-01T10:00:00+24:00",
+    "2026-10-01T10:00:00+10:60",
+    "2026-10-01T10:00:00,5Z",
+    "2026-10-01T10:00:00.Z",
+    "2026-10-01T10:00:00 Z",
+    "2026-10-01T10:00:00Z\n",
+    " 2026-10-01T10:00:00Z",
+    "+2026-10-01T10:00:00Z",
+    "20261001T100000Z",
+    "2026-W40-4T10:00:00Z",
+    "2026-274T10:00:00Z",
+    "2026-02-29T00:00:00Z",
+    "2026-13-01T00:00:00Z",
+    "2026-10-01T24:00:00Z",
+    "2026-10-01T10:60:00Z",
+    "2026-10-01T10:00:61Z",
+    "2016-12-31T22:59:60Z",
+    "2016-12-31T23:58:60Z",
+    "２０２６-10-01T10:00:00Z",
+    "2026-10-01",
+    "1790000000",
+    "",
+    "0000-01-01T00:00:00Z",
+    "0001-01-01T00:00:00Z",
+    "9999-12-31T23:59:59Z",
+)
+
+
+def visit_at(world: World, text: Any) -> Any:
+    return world.api.post("/v1/visits", {"patient": world.ids["pat_"], "visitedAt": text})
+
+
+@pytest.mark.parametrize("text", ACCEPTED)
+def test_section_2_an_rfc_3339_timestamp_is_accepted(world: World, text: str) -> None:
+    response = visit_at(world, text)
+    assert response.status_code == 200, response.text
+    assert response.json()["visitedAt"] == ACCEPTED[text]
+
+
+@pytest.mark.parametrize("text", REJECTED)
+def test_section_2_any_other_text_is_rejected(world: World, text: str) -> None:
+    response = visit_at(world, text)
+    assert response.status_code == 400
+    assert response.json()["error"]["param"] == "visitedAt"
+
+
+@pytest.mark.parametrize("day", ["2024-02-29", "0001-01-01", "9999-12-31"])
+def test_section_2_an_rfc_3339_date_is_accepted(world: World, day: str) -> None:
+    response = world.api.patch(f"/v1/patients/{world.ids['pat_']}", {"dateOfBirth": day})
+    assert (response.status_code, response.json()["dateOfBirth"]) == (200, day)
+
+
+@pytest.mark.parametrize("day", ["0000-01-01", "2026-02-29", "20240229", "2024-2-29", "2024-W09-4", "24-02-29", ""])
+def test_section_2_any_other_date_is_rejected(world: World, day: str) -> None:
+    response = world.api.patch(f"/v1/patients/{world.ids['pat_']}", {"dateOfBirth": day})
+    assert (response.status_code, response.json()["error"]["param"]) == (400, "dateOfBirth")
+
+
+PIECES = st.sampled_from(
+    [
+        "2026", "2024", "0001", "10", "01", "02", "12", "29", "30", "31", "23", "24", "59", "60", "00", "-", ":", "T",
+        "t", " ", ".", ",", "5", "Z", "z", "+", "+03:00", "-03:00", "+0300", "+24:00", "2016-12-31T23:59:60",
+    ]
+)  # fmt: skip
+NEARLY = st.lists(PIECES, max_size=8).map("".join)
+PLAUSIBLE = st.builds(
+    "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{}{}".format,
+    st.integers(1, 9999), st.integers(0, 13), st.integers(0, 32),
+    st.integers(0, 25), st.integers(0, 61), st.integers(0, 61),
+    st.sampled_from(["", ".5", ".123456789", "."]),
+    st.sampled_from(["Z", "z", "", "+00:00", "-03:00", "+14:00", "+23:59", "+24:00", "-00:01", "+0300"]),
+)  # fmt: skip
+
+
+@given(NEARLY | PLAUSIBLE)
+def test_another_implementation_of_rfc_3339_agrees(text: str) -> None:
+    def valid(format: str) -> bool:
+        return jsonschema_rs.Draft202012Validator({"format": format}, validate_formats=True).is_valid(text)
+
+    if not text.startswith("0000"):
+        assert is_timestamp(text) == valid("date-time")
+        assert is_date(text) == valid("date")
