@@ -8,11 +8,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
-from followup import InvalidRequestError
+from followup import EventBatchError, InvalidRequestError
 from followup_mockserver import MockService
 
 PHONES = st.integers(0, 4).map(lambda number: f"+549115555000{number}")
 DNIS = st.integers(0, 3).map(lambda number: f"3000000{number}")
+EXTERNAL_IDS = st.integers(0, 2).map(lambda number: f"P-{number}")
 NAMES = st.sampled_from(["Ana", "Eva", "Luis"])
 HOURS = st.integers(1, 200)
 START = datetime(2026, 9, 28, 12, tzinfo=UTC)
@@ -32,17 +33,25 @@ class Service(RuleBasedStateMachine):
         self.booked: dict[str, dict[str, Any]] = {}
         self.now = START
         self.reminded = 0
+        self.visited: set[str] = set()
+        self.events = 0
 
-    def expected_patient(self, details: dict[str, Any]) -> str | None:
-        for name in ("phone", "dni"):
+    def expected_patient(self, details: dict[str, Any], keys: tuple[str, ...] = ("phone", "dni")) -> str | None:
+        for name in keys:
             matching = [key for key, each in self.people.items() if name in details and each.get(name) == details[name]]
             if matching:
                 return matching[-1]
         return None
 
-    @rule(target=patients, phone=PHONES, dni=st.none() | DNIS, name=st.none() | NAMES)
-    def create_patient(self, phone: str, dni: str | None, name: str | None) -> str:
-        given = {"phone": phone, "dni": dni, "full_name": name}
+    @rule(
+        target=patients,
+        phone=PHONES,
+        dni=st.none() | DNIS,
+        name=st.none() | NAMES,
+        external_id=st.none() | EXTERNAL_IDS,
+    )
+    def create_patient(self, phone: str, dni: str | None, name: str | None, external_id: str | None) -> str:
+        given = {"phone": phone, "dni": dni, "full_name": name, "external_id": external_id}
         details = {key: value for key, value in given.items() if value is not None}
         expected = self.expected_patient(details)
         made = self.client.patients.create(**details)
@@ -51,6 +60,28 @@ class Service(RuleBasedStateMachine):
         for key, value in details.items():
             record.setdefault(key, value)
         return made.id
+
+    @rule(phone=st.none() | PHONES, dni=st.none() | DNIS, name=st.none() | NAMES, external_id=st.none() | EXTERNAL_IDS)
+    def upsert_by_event(self, phone: str | None, dni: str | None, name: str | None, external_id: str | None) -> None:
+        self.events += 1
+        # Nulls and all: in the data of an event they are the same as absent.
+        data = {"patient": {"phone": phone, "dni": dni, "fullName": name, "externalId": external_id}}
+        event: Any = {"id": str(self.events), "type": "patient.upserted", "data": data}
+        given = {"phone": phone, "dni": dni, "full_name": name, "external_id": external_id}
+        details = {key: value for key, value in given.items() if value is not None}
+        expected = self.expected_patient(details, ("phone", "dni", "external_id"))
+        if expected is None and not {"phone", "dni"} & set(details):
+            with pytest.raises(EventBatchError) as caught:
+                self.client.events.create(event)
+            assert caught.value.results[0].status == ("failed" if external_id else "invalid")
+            return
+        result = self.client.events.create(event).results[0]
+        assert result.result is not None
+        assert expected in (None, result.result.id)
+        record = self.people.setdefault(result.result.id, {})
+        if "phone" in record:
+            details.pop("phone", None)
+        record.update(details)
 
     @rule(id=patients, name=st.none() | NAMES, dni=st.none() | DNIS)
     def update_patient(self, id: str, name: str | None, dni: str | None) -> None:
@@ -98,8 +129,22 @@ class Service(RuleBasedStateMachine):
         record = self.booked[id]
         self.client.visits.create(patient=record["patient"], visited_at=self.now, appointment=id)
         record["reminders"] = set()
+        self.visited.add(record["patient"])
         if record["status"] != "cancelled":
             record["status"] = "completed"
+
+    @rule(id=appointments, other=patients)
+    def attend_as_another(self, id: str, other: str) -> None:
+        if other != self.booked[id]["patient"]:
+            with pytest.raises(InvalidRequestError, match="appointment"):
+                self.client.visits.create(patient=other, visited_at=self.now, appointment=id)
+
+    def expected_stage(self, patient: str) -> str:
+        ahead = ("confirmed", "rescheduled")
+        mine = [each for each in self.booked.values() if each["patient"] == patient]
+        if any(each["status"] in ahead and each["start"] >= self.now for each in mine):
+            return "scheduled"
+        return "periodic_follow_up" if patient in self.visited else "pending_follow_up"
 
     @rule(hours=st.integers(0, 50))
     def time_passes(self, hours: int) -> None:
@@ -117,8 +162,9 @@ class Service(RuleBasedStateMachine):
         listed = {each.id: each for each in self.client.patients.list(limit=3)}
         assert set(listed) == set(self.people)
         for key, record in self.people.items():
-            for name in ("phone", "dni", "full_name"):
+            for name in ("phone", "dni", "full_name", "external_id"):
                 assert getattr(listed[key], name) == record.get(name)
+            assert listed[key].stage == self.expected_stage(key)
         appointments = {each.id: (each.start_at, each.status) for each in self.client.appointments.list(limit=4)}
         assert appointments == {key: (each["start"], each["status"]) for key, each in self.booked.items()}
         pending = sorted((each.appointment, each.send_at) for each in self.service.reminders)

@@ -1,0 +1,164 @@
+"""Decisions where the specification is silent that no other module proves; docs/open-points.md lists all of them."""
+
+from typing import Any
+
+import pytest
+from support.http import Api, problem
+
+from followup import FollowUp
+from followup_mockserver import MockService
+
+PHONE = "+5491155550000"
+START = "2026-10-05T12:00:00Z"
+
+
+def test_the_error_object_has_four_fields_and_names_the_path(api: Api) -> None:
+    error = api.post("/v1/appointments", {"patient": {"phone": 5}, "startAt": START}).json()
+    assert set(error) == {"error"}
+    assert error["error"] | {"message": ""} == {
+        "type": "invalid_request_error",
+        "code": "parameter_invalid",
+        "message": "",
+        "param": "patient.phone",
+    }
+    assert error["error"]["message"]
+    missing = api.get("/v1/patients/pat_none").json()["error"]
+    assert (missing["type"], missing["code"]) == ("invalid_request_error", "resource_missing")
+
+
+def test_a_doctor_is_matched_by_external_id_then_by_name_and_else_is_null(client: FollowUp) -> None:
+    first, second = (client.doctors.list(external_id=each).data[0] for each in ("D-1", "D-2"))
+
+    def booked(**doctor: str) -> str | None:
+        return client.appointments.create(patient={"phone": PHONE}, start_at=START, doctor=doctor).doctor  # type: ignore[arg-type]
+
+    assert booked(external_id="D-1", full_name=second.full_name) == first.id
+    assert booked(external_id="D-99", full_name=second.full_name) == second.id
+    assert booked(full_name=second.full_name) == second.id
+    assert booked(external_id="D-99", full_name="nobody") is None
+    visit = client.visits.create(patient={"phone": PHONE}, visited_at=START, doctor={"full_name": "nobody"})
+    assert visit.doctor is None
+
+
+def test_outbound_data_is_the_resource_under_its_name_and_its_patient_beside_it(client: FollowUp, api: Api) -> None:
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    patient = client.patients.create(phone=PHONE, full_name="Ana")
+    made = {
+        "appointment": client.appointments.create(patient=patient.id, start_at=START).id,
+        "visit": client.visits.create(patient=patient.id, visited_at=START).id,
+        "treatment": client.treatments.create(patient=patient.id, name="rest").id,
+        "intakeRequest": client.intake_requests.create(patient={"phone": PHONE}).id,
+    }
+    paths = {
+        "appointment": "/v1/appointments",
+        "visit": "/v1/visits",
+        "treatment": "/v1/treatments",
+        "intakeRequest": "/v1/intake_requests",
+    }
+    sent = [each["payload"] for each in api.get("/v1/webhook_deliveries").json()["data"]]
+    types = {"appointment.created": "appointment", "visit.completed": "visit", "treatment.prescribed": "treatment"}
+    types |= dict.fromkeys(("intake.requested", "intake.created"), "intakeRequest")
+    assert [each["type"] for each in sent][::-1] == ["patient.upserted", *types]
+    for payload in sent[:-1]:
+        name = types[payload["type"]]
+        assert set(payload["data"]) == {name, "patient"}
+        assert payload["ref"] == payload["data"][name]["id"] == made[name]
+        assert payload["data"][name] == api.get(f"{paths[name]}/{made[name]}").json()
+        assert payload["data"]["patient"]["id"] == patient.id
+    assert set(sent[-1]["data"]) == {"patient"}
+
+
+def routes() -> dict[str, Any]:
+    details: Any = {"phone": PHONE, "dni": "30123456"}
+    return {
+        "create": lambda client: client.patients.create(**details),
+        "appointment": lambda client: client.appointments.create(patient=details, start_at=START),
+        "visit": lambda client: client.visits.create(patient=details, visited_at=START),
+        "treatment": lambda client: client.treatments.create(patient=details, name="rest"),
+        "intake": lambda client: client.intake_requests.create(patient=details),
+        "event": lambda client: client.events.create(
+            {"id": "e-1", "type": "patient.upserted", "data": {"patient": details}}
+        ),
+    }
+
+
+@pytest.mark.parametrize("route", routes())
+def test_section_6_2_an_upsert_is_told_when_a_patient_is_created_or_really_changed(
+    client: FollowUp, service: MockService, route: str
+) -> None:
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["patient.upserted"])
+
+    def told() -> int:
+        return len(client.webhook_deliveries.list(limit=100).data)
+
+    routes()[route](client)
+    assert told() == 1
+    for each in routes().values():
+        each(client)
+    patient = client.patients.list().data[0]
+    client.patients.update(patient.id, dni="30.123.456", full_name=None)
+    assert told() == 1, "nothing of the patient changed"
+    client.patients.update(patient.id, full_name="Ana")
+    assert told() == 2
+    service.update_patient(patient.id, opted_out=True, stage="lost")
+    service.advance(days=30)
+    assert told() == 2, "stage and optedOut are the service's own marks"
+
+
+def test_a_new_organization_is_like_the_default_one(service: MockService, client: FollowUp) -> None:
+    other = service.create_organization()
+    mine, theirs = client.account.retrieve(), other.organization
+    assert (theirs.type, theirs.time_zone, theirs.service_lines) == (mine.type, mine.time_zone, mine.service_lines)
+    with service.client(api_key=other.keys[0].value) as their_client:
+        assert [each.full_name for each in their_client.doctors.list()] == [
+            each.full_name for each in client.doctors.list()
+        ]
+
+
+def test_a_changed_setting_leaves_what_was_made_before_as_it_is(client: FollowUp, service: MockService) -> None:
+    client.appointments.create(patient={"phone": PHONE}, start_at=START)
+    request = client.intake_requests.create(patient={"phone": PHONE})
+    reminders = service.reminders
+    service.update_organization(reminder_hours=[1], intake_required=["phone"])
+    assert service.reminders == reminders
+    assert client.intake_requests.retrieve(request.id) == request
+
+
+def test_a_known_visit_is_returned_as_it_is_whatever_is_sent(client: FollowUp) -> None:
+    patient = client.patients.create(phone=PHONE).id
+    visit = client.visits.create(patient=patient, visited_at=START, external_id="V-1")
+    booked = client.appointments.create(patient=patient, start_at=START)
+    again = client.visits.create(patient=patient, visited_at=START, external_id="V-1", appointment=booked.id)
+    assert again == visit
+    assert client.appointments.retrieve(booked.id).status == "confirmed"
+
+
+def test_the_newest_of_several_patients_with_an_external_id_is_found(client: FollowUp) -> None:
+    made = [client.patients.create(phone=f"+549115555000{number}", external_id="P-1").id for number in range(2)]
+    assert client.treatments.create(patient={"external_id": "P-1"}, name="rest").patient == made[-1]
+    assert [each.id for each in client.patients.list(external_id="P-1")] == made[::-1]
+
+
+def test_a_timestamp_needs_an_offset(api: Api) -> None:
+    body = {"patient": {"phone": PHONE}, "visitedAt": "2026-09-28T11:00:00"}
+    assert problem(api.post("/v1/visits", body)) == (400, "parameter_invalid", "visitedAt")
+
+
+def test_a_webhook_occurs_when_it_is_processed(client: FollowUp, service: MockService) -> None:
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["patient.upserted"])
+    data = {"patient": {"phone": PHONE}}
+    event: Any = {"id": "e-1", "type": "patient.upserted", "data": data, "occurredAt": "2026-09-01T12:00:00Z"}
+    client.events.create({key if key != "occurredAt" else "occurred_at": value for key, value in event.items()})  # type: ignore[arg-type]
+    assert client.events.list().data[0].occurred_at.isoformat() == "2026-09-01T12:00:00+00:00"
+    assert client.webhook_deliveries.list().data[0].payload["occurredAt"] == "2026-09-28T12:00:00.000Z"
+
+
+def test_who_opted_out_still_has_pending_reminders_and_may_come_back(client: FollowUp, service: MockService) -> None:
+    booked = client.appointments.create(patient={"phone": PHONE}, start_at=START)
+    service.update_patient(booked.patient, opted_out=True)
+    assert len(service.reminders) == 2
+    service.step()
+    assert service.messages == []
+    service.update_patient(booked.patient, opted_out=False)
+    service.step()
+    assert [each.kind for each in service.messages] == ["reminder"]
