@@ -100,7 +100,7 @@ class PendingJob:
 
 @attrs.frozen(kw_only=True)
 class PendingReminder:
-    """A reminder that will be sent."""
+    """A reminder that is due later; it is not sent to a patient who has opted out by then."""
 
     appointment: str
     patient: str
@@ -220,11 +220,11 @@ class Control:
 
     @property
     def reminders(self) -> list[PendingReminder]:
-        """The reminders that will be sent, in order."""
+        """The pending reminders, in order; one of a patient who has opted out by then is not sent."""
         return self.reminders_of()
 
     def reminders_of(self, appointment: str | None = None) -> list[PendingReminder]:
-        """The reminders that will be sent, of one appointment or of all, in order."""
+        """The pending reminders of one appointment or of all, in order."""
         world = self.world
         with world.lock:
             pending = []

@@ -162,3 +162,18 @@ def test_who_opted_out_still_has_pending_reminders_and_may_come_back(client: Fol
     service.update_patient(booked.patient, opted_out=False)
     service.step()
     assert [each.kind for each in service.messages] == ["reminder"]
+
+
+def test_a_partly_failed_batch_is_kept_under_its_key_and_resent_under_a_new_one(client: FollowUp) -> None:
+    events: Any = [
+        {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"phone": PHONE}}},
+        {"id": "e-2", "type": "appointment.cancelled", "data": {"appointment": {"externalId": "A-1"}}},
+    ]
+
+    def sent(key: str) -> list[str]:
+        return [each.status for each in client.events.create(events, idempotency_key=key).results]
+
+    assert sent("k-1") == ["processed", "failed"]
+    client.appointments.create(patient={"phone": PHONE}, start_at=START, external_id="A-1")
+    assert sent("k-1") == ["processed", "failed"]
+    assert sent("k-2") == ["duplicate", "processed"]

@@ -165,7 +165,7 @@ def reminders(
     appointment: Annotated[str | None, typer.Option(help="Only of this appointment.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the reminders that will be sent."""
+    """Show the pending reminders."""
     show(Remote(url, api_key, token).get("/reminders", appointment=appointment)["data"], as_json)
 
 
