@@ -186,7 +186,8 @@ def _nullable(shape: Shape) -> Shape:
 
 
 def _typed_dict_shape(declared: Any) -> Shape:
-    annotations = annotations_of(declared)
+    # None in an input dict means that the key is omitted; it is never null on the wire.
+    annotations = {key: without_none(annotation) for key, annotation in annotations_of(declared).items()}
     required = [key for key in annotations if get_origin(annotations[key]) is Required]
     return object_shape(annotations, required)
 

@@ -5,7 +5,7 @@ anything unusual it gives up without a word; the decoder in ``wire`` then decide
 """
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 import attrs
@@ -35,6 +35,16 @@ class FieldPlan:
     optional: bool
 
 
+def parse_timestamp(value: str) -> datetime:
+    """Return the aware datetime of a timestamp; one without an offset is in UTC, as all of the service are.
+
+    Raises:
+        TypeError, ValueError: it is no timestamp.
+    """
+    instant = datetime.fromisoformat(value)
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
+
+
 _CLASSES = {"text": "str", "boolean": "bool", "integer": "int", "object": "dict"}
 _PARSERS = {"timestamp": "timestamp", "date": "date_of"}
 
@@ -60,7 +70,7 @@ def compile_decoder(cls: type[Any], fields: Sequence[FieldPlan]) -> Decoder:
     scope: dict[str, Any] = {
         "cls": cls,
         "new": cls.__new__,
-        "timestamp": _timestamp,
+        "timestamp": parse_timestamp,
         "date_of": date.fromisoformat,
         "others": lambda raw: {name: value for name, value in raw.items() if name not in known},
         "NO_EXTRA": NO_EXTRA,
@@ -82,10 +92,3 @@ def _value(field: FieldPlan, value: str) -> str:
         return value
     parsed = f"{_PARSERS.get(str(field.kind), f'decode_{value}')}({value})"
     return f"None if {value} is None else {parsed}" if field.optional else parsed
-
-
-def _timestamp(value: str) -> datetime:
-    instant = datetime.fromisoformat(value)
-    if instant.tzinfo is None:
-        raise ValueError
-    return instant

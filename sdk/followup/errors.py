@@ -191,7 +191,7 @@ class APIStatusError(FollowUpError):
             context.append(f"{attempts} attempts")
         return f"{text} [{', '.join(context)}]" if context else text
 
-    def _details(self, _: Sequence[str]) -> str:
+    def _details(self, sent: Sequence[str]) -> str:  # noqa: ARG002 - for subclasses
         """What the text of a subclass says after the message, redacted."""
         return ""
 

@@ -1,23 +1,129 @@
-"""How what a caller passes goes out: after the annotations of the operations' parameters and of the input dicts."""
+"""How the arguments of a call are checked and encoded: after the annotations of the operations and the input dicts."""
 
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import date, datetime
-from typing import Any, NotRequired, Required, get_args, get_origin, is_typeddict
+from typing import Any, Final, Literal, NotRequired, Required, get_args, get_origin, is_typeddict
 
-from followup.contract import Limits
+import attrs
+
+from followup.contract import IdPrefix, Limits
+from followup.json_body import kind_of, text_problem
+from followup.redaction import redacted
 from followup.wire import annotations_of, bare, camel, is_union
 
+LONGEST_ID = 255
+"""Characters; an id is opaque, and no service has longer ones."""
+
 Encoder = Callable[[Any, str], Any]
-"""Takes a value and the path of the parameter it was given for; returns JSON; raises ValueError or TypeError."""
+"""Takes a value and the path of its argument; returns JSON; raises ValueError or TypeError, which name the path."""
 
 
-def _as_is(value: Any, _: str) -> Any:
-    return value
+class NotGiven:
+    """Sentinel for an omitted argument; omitted arguments are not sent."""
+
+    def __repr__(self) -> str:
+        return "NOT_GIVEN"
+
+    def __bool__(self) -> Literal[False]:
+        return False
 
 
-def _encode_timestamp(value: Any, path: str) -> Any:
-    if not isinstance(value, datetime):
-        return value
+NOT_GIVEN: Final = NotGiven()
+
+
+@attrs.frozen
+class _Kind:
+    """One kind of value that an argument takes.
+
+    Attributes:
+        expected: its name in an error message.
+        accepts: whether a value is of this kind.
+        encode: checks the rest, and encodes it.
+    """
+
+    expected: str
+    accepts: Callable[[Any], bool]
+    encode: Encoder
+
+
+def encoder_for(annotation: Any) -> Encoder:
+    """Return the encoder of an argument with this annotation.
+
+    It takes what the annotation names, and rejects None: the caller decides what None means.
+    """
+    kinds = list(_kinds(annotation))
+    expected = " or ".join(dict.fromkeys(kind.expected for kind in kinds))
+
+    def encode(value: Any, path: str) -> Any:
+        for kind in kinds:
+            if kind.accepts(value):
+                return kind.encode(value, path)
+        raise TypeError(f"{path} must be {expected}, not {kind_of(value)}")
+
+    return encode
+
+
+def _kinds(annotation: Any) -> Iterator[_Kind]:
+    metadata = getattr(annotation, "__metadata__", ())
+    annotation = bare(annotation)
+    origin = get_origin(annotation)
+    if origin in (Required, NotRequired):
+        yield from _kinds(get_args(annotation)[0])
+    elif is_union(annotation):
+        yield from _union_kinds(annotation)
+    elif is_typeddict(annotation):
+        yield _Kind(f"a dict with the keys of {annotation.__name__}", _is_mapping, _dict_encoder(annotation))
+    elif origin is Literal or annotation is str:
+        is_id = any(isinstance(mark, IdPrefix) for mark in metadata)
+        yield _Kind("a string", _is_text, _encode_id if is_id else _encode_text)
+    elif origin is Mapping:
+        yield _Kind("a dict", _is_mapping, lambda value, _: value if isinstance(value, dict) else dict(value))
+    elif isinstance(origin, type) and issubclass(origin, Iterable):
+        limits = next((mark for mark in metadata if isinstance(mark, Limits)), None)
+        yield _Kind("a list", _is_sequence, _sequence_encoder(get_args(annotation)[0], limits))
+    elif annotation not in (type(None), NotGiven):
+        yield _SCALARS[annotation]
+
+
+def _union_kinds(annotation: Any) -> Iterator[_Kind]:
+    kinds = list(itertools.chain.from_iterable(_kinds(arm) for arm in get_args(annotation)))
+    if any(kind in (_SCALARS[datetime], _SCALARS[date]) for kind in kinds):
+        # A time or a date may be passed as text; its name in an error message says so.
+        kinds = [attrs.evolve(kind, expected=_AS_TEXT) if kind.expected == "a string" else kind for kind in kinds]
+    return iter(kinds)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, bytearray, Mapping))
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _encode_text(value: str, path: str) -> str:
+    if problem := text_problem(value):
+        raise ValueError(f"{path} {problem}")
+    # The text of a string enum, not its name.
+    return str.__str__(value)
+
+
+def _encode_id(value: str, path: str) -> str:
+    if len(value) > LONGEST_ID:
+        raise ValueError(f"{path} must be an id of at most {LONGEST_ID} characters")
+    return _encode_text(value, path)
+
+
+def _encode_timestamp(value: datetime, path: str) -> str:
     if value.utcoffset() is None:
         raise ValueError(
             f"{path} is a naive datetime, which names no instant: give it a time zone, "
@@ -26,21 +132,43 @@ def _encode_timestamp(value: Any, path: str) -> Any:
     return value.isoformat()
 
 
-def _encode_date(value: Any, path: str) -> Any:
+def _encode_date(value: date, path: str) -> str:
     if isinstance(value, datetime):
         raise ValueError(f"{path} is a datetime; a date is needed, for example value.date()")
-    return value.isoformat() if isinstance(value, date) else value
+    return value.isoformat()
 
 
-def _typed_dict_encoder(declared: Any) -> Encoder:
-    encoders = {key: encoder_for(annotation) for key, annotation in annotations_of(declared).items()}
+def _as_is(value: Any, _: str) -> Any:
+    return value
 
-    def encode_dict(value: Any, path: str) -> Any:
-        if not isinstance(value, Mapping):
-            raise TypeError(f"{path} must be a dict with the keys of {declared.__name__}, not {_kind(value)}")
-        if unknown := [key for key in value if key not in encoders]:
-            raise ValueError(f"{path} has no key {unknown[0]!r}; its keys are {', '.join(sorted(encoders))}")
-        return {camel(key): encoders[key](item, f"{path}.{key}") for key, item in value.items()}
+
+_AS_TEXT = "an ISO 8601 string"
+_SCALARS: dict[Any, _Kind] = {
+    bool: _Kind("True or False", lambda value: isinstance(value, bool), _as_is),
+    int: _Kind("a whole number", _is_integer, _as_is),
+    float: _Kind("a number", lambda value: isinstance(value, float) or _is_integer(value), _as_is),
+    datetime: _Kind("an aware datetime", lambda value: isinstance(value, datetime), _encode_timestamp),
+    date: _Kind("a date", lambda value: isinstance(value, date), _encode_date),
+    Any: _Kind("anything", lambda _: True, _as_is),
+}
+
+
+def _dict_encoder(declared: Any) -> Encoder:
+    annotations = annotations_of(declared)
+    encoders = {key: encoder_for(annotation) for key, annotation in annotations.items()}
+    required = {key for key, annotation in annotations.items() if get_origin(annotation) is Required}
+    names = {key: camel(key) for key in annotations}
+
+    def encode_dict(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
+        encoded = {}
+        for key, item in value.items():
+            if key not in encoders:
+                shown = redacted(str(key), max_length=64)
+                raise ValueError(f"{path} has no key {shown!r}; its keys are {', '.join(sorted(encoders))}")
+            if (item is None or item is NOT_GIVEN) and key not in required:
+                continue
+            encoded[names[key]] = encoders[key](item, f"{path}.{key}")
+        return encoded
 
     return encode_dict
 
@@ -48,54 +176,17 @@ def _typed_dict_encoder(declared: Any) -> Encoder:
 def _sequence_encoder(item_type: Any, limits: Limits | None) -> Encoder:
     encode_item = encoder_for(item_type)
 
-    def encode_sequence(value: Any, path: str) -> Any:
-        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-            raise TypeError(f"{path} must be a list, not {_kind(value)}")
-        items = [encode_item(item, f"{path}[{position}]") for position, item in enumerate(value)]
-        if limits is not None and not limits.minimum <= len(items) <= limits.maximum:
-            raise ValueError(f"{path} takes {limits.minimum} to {limits.maximum} items, not {len(items)}")
-        return items
+    def encode_sequence(value: Iterable[Any], path: str) -> list[Any]:
+        items = list(value) if limits is None else _limited(value, limits, path)
+        return [encode_item(item, f"{path}[{position}]") for position, item in enumerate(items)]
 
     return encode_sequence
 
 
-def _kind(value: object) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
-
-
-def _union_encoder(annotation: Any) -> Encoder:
-    arms = [arm for arm in get_args(annotation) if arm is not type(None)]
-    if datetime in arms:
-        return _encode_timestamp
-    if date in arms:
-        return _encode_date
-    structured = [encoder for arm in arms if (encoder := encoder_for(arm)) is not _as_is]
-    if not structured:
-        return _as_is
-    encode_one, encode_many = structured[0], structured[-1]
-    plain = (str, type(None)) if any(bare(arm) is str for arm in arms) else type(None)
-
-    def encode_arm(value: Any, path: str) -> Any:
-        if isinstance(value, plain):
-            return value
-        return (encode_one if isinstance(value, Mapping) else encode_many)(value, path)
-
-    return encode_arm
-
-
-def encoder_for(annotation: Any) -> Encoder:
-    """How a value of this annotation goes out; what needs no change goes out as it is."""
-    limits = next((each for each in getattr(annotation, "__metadata__", ()) if isinstance(each, Limits)), None)
-    annotation = _not_required(bare(annotation))
-    if is_union(annotation):
-        return _union_encoder(annotation)
-    if is_typeddict(annotation):
-        return _typed_dict_encoder(annotation)
-    origin = get_origin(annotation)
-    if isinstance(origin, type) and issubclass(origin, Iterable) and not issubclass(origin, Mapping):
-        return _sequence_encoder(get_args(annotation)[0], limits)
-    return _as_is
-
-
-def _not_required(annotation: Any) -> Any:
-    return bare(get_args(annotation)[0]) if get_origin(annotation) in (Required, NotRequired) else annotation
+def _limited(value: Iterable[Any], limits: Limits, path: str) -> Sequence[Any]:
+    # One more than there may be is enough to know; an iterable may have no end.
+    items = list(itertools.islice(value, limits.maximum + 1))
+    if limits.minimum <= len(items) <= limits.maximum:
+        return items
+    number = f"{len(value)}" if isinstance(value, Sized) else f"{len(items)} or more" if items else "0"
+    raise ValueError(f"{path} takes {limits.minimum} to {limits.maximum} items, not {number}")

@@ -8,7 +8,6 @@ on both. The mock server reads the same declarations.
 
 import functools
 import inspect
-import json
 import re
 import types
 import uuid
@@ -16,7 +15,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import (
     Any,
     Concatenate,
-    Final,
     Generic,
     Literal,
     ParamSpec,
@@ -35,28 +33,18 @@ from followup._lazy import lazy
 from followup.contract import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, IdPrefix
 from followup.errors import APIStatusError
 from followup.exchange import Call
-from followup.inputs import Encoder, encoder_for
+from followup.inputs import LONGEST_ID, Encoder, encoder_for
+from followup.inputs import NOT_GIVEN as NOT_GIVEN
+from followup.inputs import NotGiven as NotGiven
+from followup.json_body import json_bytes, kind_of, text_problem
 from followup.models import Model, Result
 from followup.pagination import AsyncListing, Envelope, Listing, Page, decode_envelope
-from followup.wire import annotations_of, camel, decode
+from followup.wire import annotations_of, camel, decode, without_none
 
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R", bound=Result)
 M = TypeVar("M", bound=Model)
-
-
-class NotGiven:
-    """The type of ``NOT_GIVEN``: an argument that was left out, and is not sent."""
-
-    def __repr__(self) -> str:
-        return "NOT_GIVEN"
-
-    def __bool__(self) -> Literal[False]:
-        return False
-
-
-NOT_GIVEN: Final = NotGiven()
 
 
 class Sync:
@@ -100,9 +88,14 @@ class Resource(Generic[Mode]):
         return {each.name: each for each in vars(cls).values() if isinstance(each, Declaration)}
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Parameter:
-    """One parameter of an operation and where it goes: into the path, the query, or the body (or it is the body)."""
+    """One parameter of an operation and where it goes: into the path, the query, or the body (or it is the body).
+
+    Attributes:
+        annotation: what the parameter may be on the wire. None is among it only where it is sent as null, which is in
+            updates; anywhere else it means that the argument is omitted.
+    """
 
     name: str
     wire_name: str
@@ -163,9 +156,15 @@ class Declaration:
         """The class of the items of a list; None for operations that return one object."""
         return get_args(self.returns)[0] if get_origin(self.returns) is Page else None
 
+    @property
+    def _sends_null(self) -> bool:
+        return self.method == "PATCH"
+
     @lazy
     def parameters(self) -> tuple[Parameter, ...]:
         annotations = annotations_of(self.declared)
+        if not self._sends_null:
+            annotations = {name: without_none(annotation) for name, annotation in annotations.items()}
         return tuple(
             Parameter(
                 name=name,
@@ -210,7 +209,7 @@ class Declaration:
         return "query" if self.method == "GET" else "body"
 
     def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[Any]:
-        """The call that these arguments stand for.
+        """Return the call that these arguments stand for.
 
         Raises:
             TypeError, ValueError: an argument is missing, unknown, or cannot be sent; the text names it.
@@ -222,27 +221,37 @@ class Declaration:
         elif args:
             given[next(iter(self._keyword_parameters))] = args[0]
         idempotency_key = given.pop("idempotency_key", None)
-        places: dict[str, dict[str, Any]] = {"query": {}, "body": {}, "whole_body": {}}
-        for name, value in given.items():
-            parameter = self._keyword_parameters[name]
-            if value is not NOT_GIVEN:
-                places[parameter.place][parameter.wire_name] = parameter.encode(value, name)
-        body: Any = places["body"] or ({} if self.method == "PATCH" else None)
-        for whole in places["whole_body"].values():
-            body = whole
+        encoded = {name: each for name, value in given.items() if (each := self._encoded(name, value)) is not NOT_GIVEN}
         return Call(
             operation=self.name,
             method=self.method,
             path_template=self.path,
             path=path,
-            query=_query_string(places["query"]),
-            content=None if body is None else _json_bytes(self.name, body),
+            query=_query_string(self._placed(encoded, "query")),
+            content=self._content(encoded),
             idempotency_key=_checked_key(idempotency_key) if self.idempotent else None,
             decode=self.decode,
             batch_error=self.batch_error,
             when_gone=functools.partial(self._gone, args[0]) if self.method == "DELETE" else None,
             object_id=args[0] if self._returns_its_object else None,
         )
+
+    def _encoded(self, name: str, value: Any) -> Any:
+        """The argument as JSON; NOT_GIVEN if it is omitted."""
+        parameter = self._keyword_parameters[name]
+        if not parameter.required and (value is NOT_GIVEN or (value is None and not self._sends_null)):
+            return NOT_GIVEN
+        return None if value is None and self._sends_null else parameter.encode(value, name)
+
+    def _placed(self, encoded: Mapping[str, Any], place: str) -> dict[Parameter, Any]:
+        parameters = self._keyword_parameters
+        return {parameters[name]: value for name, value in encoded.items() if parameters[name].place == place}
+
+    def _content(self, encoded: Mapping[str, Any]) -> bytes | None:
+        for whole, value in self._placed(encoded, "whole_body").items():
+            return json_bytes(value, whole.name)
+        body = {parameter.wire_name: value for parameter, value in self._placed(encoded, "body").items()}
+        return json_bytes(body, "") if body or self.method == "PATCH" else None
 
     def decode(self, raw: Any) -> Any:
         """The result of the operation from the decoded JSON of its answer."""
@@ -257,13 +266,24 @@ _NOT_IN_AN_ID = re.compile(r"[\s/\\?#%\x00-\x1f\x7f]")
 
 
 def checked_path_id(operation: str, kind: IdPrefix, value: Any) -> str:
-    """The id as it goes into a path, once it is sure that it stays one segment of it."""
+    """Return the id as it goes into a path, once it is certain that it stays one segment of it.
+
+    Raises:
+        ValueError: it is no such id; neither the text nor its context holds it.
+    """
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{operation} needs the id of the {kind.object}: a string that begins with {kind.prefix!r}")
+        found = "an empty one" if value == "" else kind_of(value)
+        raise ValueError(
+            f"{operation} needs the id of the {kind.object}: a string that begins with {kind.prefix!r}, not {found}"
+        )
     if not value.startswith(kind.prefix):
         raise ValueError(f"{operation} needs an id that begins with {kind.prefix!r}; this one does not")
+    if len(value) > LONGEST_ID:
+        raise ValueError(f"{operation} needs an id of at most {LONGEST_ID} characters")
     if _NOT_IN_AN_ID.search(value):
         raise ValueError(f"{operation} needs an id without spaces and without any of / \\ ? # %")
+    if problem := text_problem(value):
+        raise ValueError(f"{operation} needs another id: this one {problem}")
     return quote(value, safe="")
 
 
@@ -278,25 +298,22 @@ def _checked_key(key: object) -> str:
     return key
 
 
-def _query_string(values: Mapping[str, Any]) -> str:
-    return urlencode([(name, _query_value(value)) for name, value in values.items() if value is not None])
+LONGEST_QUERY = 32_768
+"""Characters, once encoded. httpx takes no URL of more than 65,536."""
+
+
+def _query_string(values: Mapping[Parameter, Any]) -> str:
+    query = urlencode([(parameter.wire_name, _query_value(value)) for parameter, value in values.items()])
+    if len(query) > LONGEST_QUERY:
+        longest = max(values, key=lambda parameter: len(_query_value(values[parameter])))
+        raise ValueError(f"{longest.name} is too long: a query takes {LONGEST_QUERY:,} characters once it is encoded")
+    return query
 
 
 def _query_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
-
-
-def _json_bytes(operation: str, body: Any) -> bytes:
-    try:
-        return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        problem = "a string that is not valid Unicode (a lone surrogate)"
-    except (TypeError, ValueError, RecursionError) as error:
-        problem = str(error)
-    # Outside the handler: the original error would carry the body along.
-    raise ValueError(f"{operation}: the request cannot be written as JSON: {problem}")
 
 
 class Operation(Declaration, Generic[P, R]):

@@ -22,12 +22,12 @@ from typing import (
 
 import attrs
 
+from followup.compiled import GIVES_UP, Decoder, FieldPlan, Kind, compile_decoder, parse_timestamp
 from followup.models import ABSENT_IF_NONE, Model
 
 if TYPE_CHECKING:
     from cattrs import Converter
 
-    from followup.compiled import Decoder, FieldPlan, Kind
 
 T = TypeVar("T")
 
@@ -74,10 +74,6 @@ def bare(annotation: Any) -> Any:
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
-def _origin(annotation: Any) -> Any:
-    return get_origin(annotation)
-
-
 def wire_fields(cls: type[Any]) -> dict[str, str]:
     """The fields of a result class that are on the wire: attribute name to wire name."""
     return {field.name: camel(field.name) for field in attrs.fields(cls) if field.name not in NOT_ON_THE_WIRE}
@@ -109,10 +105,9 @@ def _mapping(value: Any, _: Any = None) -> Mapping[str, Any]:
 
 def _timestamp(value: Any, _: Any = None) -> datetime:
     try:
-        instant = datetime.fromisoformat(value)
+        return parse_timestamp(value)
     except (TypeError, ValueError):
         _refuse("a timestamp")
-    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
 
 
 def _date(value: Any, _: Any = None) -> date:
@@ -135,6 +130,9 @@ def _is_optional(annotation: Any) -> bool:
 
 
 def without_none(annotation: Any) -> Any:
+    """The annotation without None among its arms."""
+    if not _is_optional(annotation):
+        return annotation
     return functools.reduce(
         lambda left, right: left | right, (arm for arm in get_args(annotation) if arm is not type(None))
     )
@@ -183,8 +181,6 @@ def _field_override(cls: type[Any], field: "attrs.Attribute[Any]") -> Any:
 
 def _class_hook(cls: type[Any]) -> Callable[[Any, Any], Any]:
     """Decodes as compiled what is as expected, and everything else with care."""
-    from followup.compiled import GIVES_UP, compile_decoder
-
     decode_with_care = _careful_hook(cls)
     if any(field.metadata.get(ABSENT_IF_NONE) for field in attrs.fields(cls)):
         return decode_with_care
@@ -199,19 +195,17 @@ def _class_hook(cls: type[Any]) -> Callable[[Any, Any], Any]:
     return decode
 
 
-def _field_plans(cls: type[Any]) -> "list[FieldPlan]":
-    from followup.compiled import FieldPlan
-
+def _field_plans(cls: type[Any]) -> list[FieldPlan]:
     annotations = annotations_of(cls)
     return [FieldPlan(name, wire_name, *_kind(annotations[name])) for name, wire_name in wire_fields(cls).items()]
 
 
-def _kind(annotation: Any) -> "tuple[Kind | Decoder, bool]":
+def _kind(annotation: Any) -> tuple[Kind | Decoder, bool]:
     optional = _is_optional(annotation)
     inner = bare(without_none(annotation) if optional else annotation)
     if _is_text(inner):
         return "text", optional
-    if _origin(inner) is Mapping:
+    if get_origin(inner) is Mapping:
         return "object", optional
     if inner in _KINDS:
         return _KINDS[inner], optional
@@ -219,7 +213,7 @@ def _kind(annotation: Any) -> "tuple[Kind | Decoder, bool]":
     return lambda value: hook(value, inner), optional
 
 
-_KINDS: "dict[Any, Kind]" = {bool: "boolean", int: "integer", datetime: "timestamp", date: "date"}
+_KINDS: dict[Any, Kind] = {bool: "boolean", int: "integer", datetime: "timestamp", date: "date"}
 
 
 def _careful_hook(cls: type[Any]) -> Callable[[Any, Any], Any]:
@@ -259,6 +253,10 @@ def _is_model(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, Model)
 
 
+def _is_generic(origin: type[Any]) -> Callable[[Any], bool]:
+    return lambda annotation: get_origin(annotation) is origin
+
+
 @functools.cache
 def _converter() -> "Converter":
     """Made when the first answer is decoded, for importing cattrs takes a while."""
@@ -268,8 +266,8 @@ def _converter() -> "Converter":
     for kind, hook in {str: _text, bool: _boolean, int: _integer, datetime: _timestamp, date: _date}.items():
         converter.register_structure_hook(kind, hook)
     converter.register_structure_hook_func(_is_text, _text)
-    converter.register_structure_hook_func(lambda a: _origin(a) is Mapping, _mapping)
-    converter.register_structure_hook_factory(lambda a: _origin(a) is list, _list_hook)
+    converter.register_structure_hook_func(_is_generic(Mapping), _mapping)
+    converter.register_structure_hook_factory(_is_generic(list), _list_hook)
     converter.register_structure_hook_factory(_is_optional, _optional_hook)
     converter.register_structure_hook_factory(_is_model, _class_hook)
     converter.register_unstructure_hook(datetime, format_timestamp)

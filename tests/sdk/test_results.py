@@ -218,9 +218,13 @@ def test_errors_pickle_and_come_back_the_same(server: ScriptedServer, driver: Dr
     assert again.retry_after == 90
 
 
-def test_timestamps_without_an_offset_are_taken_as_utc(server: ScriptedServer, driver: Driver) -> None:
-    server.script = [reply(200, patient(createdAt=TIME.removesuffix("Z")))]
-    assert driver.call(server.url, retrieve).created_at == datetime(2026, 9, 28, 12, tzinfo=UTC)
+@pytest.mark.parametrize("missing", [[], ["dni"]], ids=["all fields there", "a field missing"])
+def test_timestamps_without_an_offset_are_in_utc(server: ScriptedServer, driver: Driver, missing: list[str]) -> None:
+    body = {name: value for name, value in patient(createdAt=TIME.removesuffix("Z")).items() if name not in missing}
+    server.script = [reply(200, body)]
+    found = driver.call(server.url, retrieve).created_at
+    assert found == datetime(2026, 9, 28, 12, tzinfo=UTC)
+    assert found.tzinfo is UTC
 
 
 ABOUT_ONE_OBJECT: dict[str, tuple[Any, dict[str, Any]]] = {

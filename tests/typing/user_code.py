@@ -16,6 +16,7 @@ from followup import (
     FollowUp,
     Page,
     Patient,
+    PatientInput,
     RateLimitError,
     WebhookDelivery,
     WebhookEndpoint,
@@ -75,3 +76,16 @@ def receive(body: bytes, headers: dict[str, str]) -> str:
     event = construct_event(body, headers, "whsec_new", tolerance=None)
     assert_type(event, WebhookEvent)
     return event.type
+
+
+def send_nullable_columns(client: FollowUp, name: str | None, born: date | None, patient: Patient) -> None:
+    client.patients.create(phone="1", full_name=name, date_of_birth=born, email=None)
+    client.patients.create(phone=patient.phone or "", full_name=patient.full_name, dni=patient.dni)
+    known: PatientInput = {"phone": patient.phone, "full_name": name, "date_of_birth": born}
+    client.appointments.create(patient=known, start_at=datetime.now(UTC), doctor=None, type=name)
+    client.appointments.update("apt_1", doctor={"external_id": name}, type=name)
+    client.appointments.cancel("apt_1", reason=name)
+    client.patients.list(external_id=name, starting_after=None, limit=None)
+    client.intake_requests.create(patient=known, contacts=[{"name": name, "phone": None}], coverage=None)
+    event: EventInput = {"id": "1", "type": "order.issued", "data": {"x": None}, "occurred_at": None, "source": None}
+    client.events.create(event)

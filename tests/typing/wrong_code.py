@@ -7,6 +7,9 @@ from followup_mockserver import MockServce, MockService  # type: ignore[attr-def
 def use(client: FollowUp) -> None:
     client.patients.create()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     client.patients.create(phone=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    client.patients.create(phone=None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    client.patients.create(phone="1", full_name=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    client.appointments.update("apt_1", start_at=None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.patients.create("1")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     client.patients.create(phone="1", fullName="Ana")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     client.patients.retrieve()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from followup import NOT_GIVEN, Appointment, FollowUp, FollowUpError, Patient, WebhookEvent
+from followup import Appointment, FollowUp, FollowUpError, Patient, WebhookEvent
 from followup.cli.application import Application
 from followup.redaction import visible
 from followup_mockserver.demo.receiver import Receiver
@@ -77,9 +77,9 @@ def _book(client: FollowUp, row: Row) -> tuple[Patient, Appointment]:
     appointment = client.appointments.create(
         patient=patient.id,
         start_at=row.start_at,
-        type=NOT_GIVEN if row.type is None else row.type,
-        external_id=NOT_GIVEN if row.appointment_id is None else row.appointment_id,
-        doctor=NOT_GIVEN if row.doctor is None else {"external_id": row.doctor},
+        type=row.type,
+        external_id=row.appointment_id,
+        doctor=None if row.doctor is None else {"external_id": row.doctor},
     )
     return patient, appointment
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import attrs
 
-from followup import PatientInput
-
 PATIENT_COLUMNS = ("full_name", "phone", "dni", "email", "date_of_birth", "external_id")
 REQUIRED = ("phone", "start_at")
 
@@ -22,7 +20,7 @@ class BadFile(Exception):
 class Row:
     """A patient, and an appointment of theirs. ``repr`` shows nothing of it."""
 
-    patient: PatientInput = attrs.field(repr=False)
+    patient: dict[str, str] = attrs.field(repr=False)
     start_at: str = attrs.field(repr=False)
     type: str | None = attrs.field(repr=False)
     appointment_id: str | None = attrs.field(repr=False)
@@ -62,9 +60,8 @@ def _row(values: Mapping[str, Any], number: int, path: Path) -> Row:
     for column in REQUIRED:
         if column not in given:
             raise BadFile(f"{path}, row {number}: {column} is missing")
-    patient = PatientInput(**{name: given[name] for name in PATIENT_COLUMNS if name in given})  # type: ignore[typeddict-item]
     return Row(
-        patient=patient,
+        patient={name: given[name] for name in PATIENT_COLUMNS if name in given},
         start_at=given["start_at"],
         type=given.get("type"),
         appointment_id=given.get("appointment_id"),

@@ -50,10 +50,10 @@ def normalized(world: World, details: PatientInput, path: str) -> PatientInput:
     """The details with phone and document as they are compared; ``path`` is where they stand in the request."""
     prefix = f"{path}." if path else ""
     result = details.copy()
-    if "phone" in details:
-        result["phone"] = normalized_phone(world, details["phone"], f"{prefix}phone")
-    if "dni" in details:
-        result["dni"] = normalized_dni(details["dni"], f"{prefix}dni")
+    if (phone := details.get("phone")) is not None:
+        result["phone"] = normalized_phone(world, phone, f"{prefix}phone")
+    if (dni := details.get("dni")) is not None:
+        result["dni"] = normalized_dni(dni, f"{prefix}dni")
     return result
 
 

@@ -53,9 +53,9 @@ class Appointments(Resource[Mode], group="appointments"):
         *,
         patient: PatientId | PatientInput,
         start_at: datetime | str,
-        doctor: DoctorId | DoctorInput | NotGiven = NOT_GIVEN,
-        type: str | NotGiven = NOT_GIVEN,
-        external_id: NonEmpty | NotGiven = NOT_GIVEN,
+        doctor: DoctorId | DoctorInput | None | NotGiven = NOT_GIVEN,
+        type: str | None | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Appointment:
         """Create an appointment; the reminders that the organization configured are scheduled.
@@ -69,7 +69,7 @@ class Appointments(Resource[Mode], group="appointments"):
             doctor: id of the doctor, or what is known of them.
             type: type of appointment or procedure.
             external_id: id in your system; without it the appointment can only be changed by its id here.
-            idempotency_key: made for you when left out.
+            idempotency_key: made for you when omitted.
         """
         ...
 
@@ -105,7 +105,7 @@ class Appointments(Resource[Mode], group="appointments"):
         id: AppointmentId,
         /,
         *,
-        reason: str | NotGiven = NOT_GIVEN,
+        reason: str | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Appointment:
         """Cancel an appointment and remove its pending reminders; cancelling it again changes nothing.
@@ -114,7 +114,7 @@ class Appointments(Resource[Mode], group="appointments"):
 
         Args:
             reason: for the record.
-            idempotency_key: made for you when left out.
+            idempotency_key: made for you when omitted.
         """
         ...
 
@@ -122,14 +122,14 @@ class Appointments(Resource[Mode], group="appointments"):
     def list(
         self,
         *,
-        limit: PageLimit | NotGiven = NOT_GIVEN,
-        starting_after: AppointmentId | NotGiven = NOT_GIVEN,
-        ending_before: AppointmentId | NotGiven = NOT_GIVEN,
-        patient: PatientId | NotGiven = NOT_GIVEN,
-        status: AppointmentStatus | NotGiven = NOT_GIVEN,
-        external_id: NonEmpty | NotGiven = NOT_GIVEN,
-        start_at_gte: datetime | str | NotGiven = NOT_GIVEN,
-        start_at_lt: datetime | str | NotGiven = NOT_GIVEN,
+        limit: PageLimit | None | NotGiven = NOT_GIVEN,
+        starting_after: AppointmentId | None | NotGiven = NOT_GIVEN,
+        ending_before: AppointmentId | None | NotGiven = NOT_GIVEN,
+        patient: PatientId | None | NotGiven = NOT_GIVEN,
+        status: AppointmentStatus | None | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
+        start_at_gte: datetime | str | None | NotGiven = NOT_GIVEN,
+        start_at_lt: datetime | str | None | NotGiven = NOT_GIVEN,
     ) -> Page[Appointment]:
         """List appointments, the last loaded first (specification, section 4, Appointments).
 

@@ -20,9 +20,9 @@ class DoctorInput(TypedDict, total=False):
         specialty: for example ``cardiology``.
     """
 
-    external_id: NonEmpty
-    full_name: NonEmpty
-    specialty: str
+    external_id: NonEmpty | None
+    full_name: NonEmpty | None
+    specialty: str | None
 
 
 @attrs.define(kw_only=True)
@@ -58,11 +58,11 @@ class Doctors(Resource[Mode], group="doctors"):
     def list(
         self,
         *,
-        limit: PageLimit | NotGiven = NOT_GIVEN,
-        starting_after: DoctorId | NotGiven = NOT_GIVEN,
-        ending_before: DoctorId | NotGiven = NOT_GIVEN,
-        active: bool | NotGiven = NOT_GIVEN,
-        external_id: NonEmpty | NotGiven = NOT_GIVEN,
+        limit: PageLimit | None | NotGiven = NOT_GIVEN,
+        starting_after: DoctorId | None | NotGiven = NOT_GIVEN,
+        ending_before: DoctorId | None | NotGiven = NOT_GIVEN,
+        active: bool | None | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
     ) -> Page[Doctor]:
         """List doctors, newest first (specification, section 4, Doctors).
 

@@ -35,8 +35,8 @@ class EventSourceInput(TypedDict, total=False):
         version: its version.
     """
 
-    system: str
-    version: str
+    system: str | None
+    version: str | None
 
 
 class EventInput(TypedDict, total=False):
@@ -45,18 +45,18 @@ class EventInput(TypedDict, total=False):
     Keys:
         id: your id of the event, its idempotency key; required.
         type: one of the eight inbound types; required.
-        data: the facts, in the wire's own names (camelCase), sent untouched; required.
+        data: the facts, in the wire's own names (camelCase), sent unchanged, None as null; required.
         schema_version: always 1.
-        occurred_at: when it happened; now when left out. An aware ``datetime`` or an ISO 8601 string.
+        occurred_at: when it happened; now when omitted. An aware ``datetime`` or an ISO 8601 string.
         source: the system that it comes from.
     """
 
     id: Required[str]
     type: Required[EventType]
     data: Required[Mapping[str, Any]]
-    schema_version: Annotated[int, Default(SCHEMA_VERSION)]
-    occurred_at: datetime | str
-    source: EventSourceInput
+    schema_version: Annotated[int, Default(SCHEMA_VERSION)] | None
+    occurred_at: datetime | str | None
+    source: EventSourceInput | None
 
 
 EventBatchInput = Annotated[Iterable[EventInput], Limits(1, MAX_EVENTS_PER_BATCH)]
@@ -185,7 +185,7 @@ class Events(Resource[Mode], group="events"):
 
         Args:
             events: one event, or an iterable of 1 to 100.
-            idempotency_key: made for you when left out.
+            idempotency_key: made for you when omitted.
 
         Raises:
             EventBatchError: none was accepted; its ``results`` say why.
@@ -202,12 +202,12 @@ class Events(Resource[Mode], group="events"):
     def list(
         self,
         *,
-        limit: PageLimit | NotGiven = NOT_GIVEN,
-        starting_after: EventId | NotGiven = NOT_GIVEN,
-        ending_before: EventId | NotGiven = NOT_GIVEN,
-        type: EventType | NotGiven = NOT_GIVEN,
-        status: EventStatus | NotGiven = NOT_GIVEN,
-        source: EventSource | NotGiven = NOT_GIVEN,
+        limit: PageLimit | None | NotGiven = NOT_GIVEN,
+        starting_after: EventId | None | NotGiven = NOT_GIVEN,
+        ending_before: EventId | None | NotGiven = NOT_GIVEN,
+        type: EventType | None | NotGiven = NOT_GIVEN,
+        status: EventStatus | None | NotGiven = NOT_GIVEN,
+        source: EventSource | None | NotGiven = NOT_GIVEN,
     ) -> Page[Event]:
         """List everything that came in for the organization, newest first (specification, section 4, Events).
 

@@ -25,10 +25,10 @@ class ContactInput(TypedDict, total=False):
         email: e-mail address.
     """
 
-    name: NonEmpty
-    relationship: str
-    phone: NonEmpty
-    email: Email
+    name: NonEmpty | None
+    relationship: str | None
+    phone: NonEmpty | None
+    email: Email | None
 
 
 class CoverageInput(TypedDict, total=False):
@@ -40,9 +40,9 @@ class CoverageInput(TypedDict, total=False):
         member_id: the patient's number there.
     """
 
-    insurer: str
-    plan: str
-    member_id: str
+    insurer: str | None
+    plan: str | None
+    member_id: str | None
 
 
 class SenderInput(TypedDict, total=False):
@@ -54,9 +54,9 @@ class SenderInput(TypedDict, total=False):
         email: e-mail address.
     """
 
-    name: NonEmpty
-    organization: str
-    email: Email
+    name: NonEmpty | None
+    organization: str | None
+    email: Email | None
 
 
 @attrs.define(kw_only=True)
@@ -96,14 +96,14 @@ class IntakeRequests(Resource[Mode], group="intake_requests"):
     def create(
         self,
         *,
-        patient: PatientInput | NotGiven = NOT_GIVEN,
-        contacts: Iterable[ContactInput] | NotGiven = NOT_GIVEN,
-        coverage: CoverageInput | NotGiven = NOT_GIVEN,
-        address: str | NotGiven = NOT_GIVEN,
-        requested_service: str | NotGiven = NOT_GIVEN,
-        summary: str | NotGiven = NOT_GIVEN,
-        hospitalized: bool | NotGiven = NOT_GIVEN,
-        sender: SenderInput | NotGiven = NOT_GIVEN,
+        patient: PatientInput | None | NotGiven = NOT_GIVEN,
+        contacts: Iterable[ContactInput] | None | NotGiven = NOT_GIVEN,
+        coverage: CoverageInput | None | NotGiven = NOT_GIVEN,
+        address: str | None | NotGiven = NOT_GIVEN,
+        requested_service: str | None | NotGiven = NOT_GIVEN,
+        summary: str | None | NotGiven = NOT_GIVEN,
+        hospitalized: bool | None | NotGiven = NOT_GIVEN,
+        sender: SenderInput | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> IntakeRequest:
         """Register a request for the service.
@@ -120,7 +120,7 @@ class IntakeRequests(Resource[Mode], group="intake_requests"):
             summary: administrative only, without clinical content.
             hospitalized: whether the patient is in hospital.
             sender: who asks.
-            idempotency_key: made for you when left out.
+            idempotency_key: made for you when omitted.
         """
         ...
 
@@ -133,11 +133,11 @@ class IntakeRequests(Resource[Mode], group="intake_requests"):
     def list(
         self,
         *,
-        limit: PageLimit | NotGiven = NOT_GIVEN,
-        starting_after: IntakeRequestId | NotGiven = NOT_GIVEN,
-        ending_before: IntakeRequestId | NotGiven = NOT_GIVEN,
-        status: IntakeStatus | NotGiven = NOT_GIVEN,
-        patient: str | NotGiven = NOT_GIVEN,
+        limit: PageLimit | None | NotGiven = NOT_GIVEN,
+        starting_after: IntakeRequestId | None | NotGiven = NOT_GIVEN,
+        ending_before: IntakeRequestId | None | NotGiven = NOT_GIVEN,
+        status: IntakeStatus | None | NotGiven = NOT_GIVEN,
+        patient: str | None | NotGiven = NOT_GIVEN,
     ) -> Page[IntakeRequest]:
         """List intake requests, newest first (specification, section 4, Intake requests).
 

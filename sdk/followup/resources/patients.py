@@ -27,12 +27,12 @@ class PatientInput(TypedDict, total=False):
         date_of_birth: a ``date``, or ``YYYY-MM-DD``.
     """
 
-    phone: NonEmpty
-    full_name: NonEmpty
-    dni: NonEmpty
-    email: Email
-    external_id: NonEmpty
-    date_of_birth: date | str
+    phone: NonEmpty | None
+    full_name: NonEmpty | None
+    dni: NonEmpty | None
+    email: Email | None
+    external_id: NonEmpty | None
+    date_of_birth: date | str | None
 
 
 @attrs.define(kw_only=True)
@@ -69,11 +69,11 @@ class Patients(Resource[Mode], group="patients"):
         self,
         *,
         phone: NonEmpty,
-        full_name: NonEmpty | NotGiven = NOT_GIVEN,
-        dni: NonEmpty | NotGiven = NOT_GIVEN,
-        external_id: NonEmpty | NotGiven = NOT_GIVEN,
-        email: Email | NotGiven = NOT_GIVEN,
-        date_of_birth: date | str | NotGiven = NOT_GIVEN,
+        full_name: NonEmpty | None | NotGiven = NOT_GIVEN,
+        dni: NonEmpty | None | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
+        email: Email | None | NotGiven = NOT_GIVEN,
+        date_of_birth: date | str | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Patient:
         """Create a patient, or return the one who has this phone or DNI.
@@ -88,7 +88,7 @@ class Patients(Resource[Mode], group="patients"):
             external_id: id in your system.
             email: e-mail address.
             date_of_birth: a ``date``, or ``YYYY-MM-DD``.
-            idempotency_key: made for you when left out.
+            idempotency_key: made for you when omitted.
         """
         ...
 
@@ -126,12 +126,12 @@ class Patients(Resource[Mode], group="patients"):
     def list(
         self,
         *,
-        limit: PageLimit | NotGiven = NOT_GIVEN,
-        starting_after: PatientId | NotGiven = NOT_GIVEN,
-        ending_before: PatientId | NotGiven = NOT_GIVEN,
-        phone: NonEmpty | NotGiven = NOT_GIVEN,
-        dni: NonEmpty | NotGiven = NOT_GIVEN,
-        external_id: NonEmpty | NotGiven = NOT_GIVEN,
+        limit: PageLimit | None | NotGiven = NOT_GIVEN,
+        starting_after: PatientId | None | NotGiven = NOT_GIVEN,
+        ending_before: PatientId | None | NotGiven = NOT_GIVEN,
+        phone: NonEmpty | None | NotGiven = NOT_GIVEN,
+        dni: NonEmpty | None | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
     ) -> Page[Patient]:
         """List patients, newest first (specification, section 4, Patients).
 

@@ -49,12 +49,12 @@ class Treatments(Resource[Mode], group="treatments"):
         *,
         patient: PatientId | PatientInput,
         name: NonEmpty,
-        kind: Annotated[TreatmentKind, Default(DEFAULT_TREATMENT_KIND)] | NotGiven = NOT_GIVEN,
-        dosage: str | NotGiven = NOT_GIVEN,
-        frequency: str | NotGiven = NOT_GIVEN,
-        instructions: str | NotGiven = NOT_GIVEN,
-        start_date: datetime | str | NotGiven = NOT_GIVEN,
-        end_date: datetime | str | NotGiven = NOT_GIVEN,
+        kind: Annotated[TreatmentKind, Default(DEFAULT_TREATMENT_KIND)] | None | NotGiven = NOT_GIVEN,
+        dosage: str | None | NotGiven = NOT_GIVEN,
+        frequency: str | None | NotGiven = NOT_GIVEN,
+        instructions: str | None | NotGiven = NOT_GIVEN,
+        start_date: datetime | str | None | NotGiven = NOT_GIVEN,
+        end_date: datetime | str | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Treatment:
         """Store a treatment in the patient's record (specification, section 4, Treatments).
@@ -68,7 +68,7 @@ class Treatments(Resource[Mode], group="treatments"):
             instructions: in the doctor's words.
             start_date: when it begins; an aware ``datetime`` or an ISO 8601 string.
             end_date: when it ends; an aware ``datetime`` or an ISO 8601 string.
-            idempotency_key: made for you when left out.
+            idempotency_key: made for you when omitted.
         """
         ...
 
@@ -81,11 +81,11 @@ class Treatments(Resource[Mode], group="treatments"):
     def list(
         self,
         *,
-        limit: PageLimit | NotGiven = NOT_GIVEN,
-        starting_after: TreatmentId | NotGiven = NOT_GIVEN,
-        ending_before: TreatmentId | NotGiven = NOT_GIVEN,
-        patient: PatientId | NotGiven = NOT_GIVEN,
-        active: bool | NotGiven = NOT_GIVEN,
+        limit: PageLimit | None | NotGiven = NOT_GIVEN,
+        starting_after: TreatmentId | None | NotGiven = NOT_GIVEN,
+        ending_before: TreatmentId | None | NotGiven = NOT_GIVEN,
+        patient: PatientId | None | NotGiven = NOT_GIVEN,
+        active: bool | None | NotGiven = NOT_GIVEN,
     ) -> Page[Treatment]:
         """List treatments, newest first (specification, section 4, Treatments).
 

@@ -49,12 +49,12 @@ class Visits(Resource[Mode], group="visits"):
         *,
         patient: PatientId | PatientInput,
         visited_at: datetime | str,
-        doctor: DoctorId | DoctorInput | NotGiven = NOT_GIVEN,
-        type: str | NotGiven = NOT_GIVEN,
-        external_id: NonEmpty | NotGiven = NOT_GIVEN,
-        diagnosis: str | NotGiven = NOT_GIVEN,
-        notes: str | NotGiven = NOT_GIVEN,
-        appointment: str | NotGiven = NOT_GIVEN,
+        doctor: DoctorId | DoctorInput | None | NotGiven = NOT_GIVEN,
+        type: str | None | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
+        diagnosis: str | None | NotGiven = NOT_GIVEN,
+        notes: str | None | NotGiven = NOT_GIVEN,
+        appointment: str | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Visit:
         """Create a visit; some hours later the service writes to the patient.
@@ -70,7 +70,7 @@ class Visits(Resource[Mode], group="visits"):
             diagnosis: as the doctor wrote it.
             notes: as the doctor wrote them.
             appointment: id, or your external id, of the appointment that it came from, which becomes completed.
-            idempotency_key: made for you when left out.
+            idempotency_key: made for you when omitted.
         """
         ...
 
@@ -83,11 +83,11 @@ class Visits(Resource[Mode], group="visits"):
     def list(
         self,
         *,
-        limit: PageLimit | NotGiven = NOT_GIVEN,
-        starting_after: VisitId | NotGiven = NOT_GIVEN,
-        ending_before: VisitId | NotGiven = NOT_GIVEN,
-        patient: PatientId | NotGiven = NOT_GIVEN,
-        external_id: NonEmpty | NotGiven = NOT_GIVEN,
+        limit: PageLimit | None | NotGiven = NOT_GIVEN,
+        starting_after: VisitId | None | NotGiven = NOT_GIVEN,
+        ending_before: VisitId | None | NotGiven = NOT_GIVEN,
+        patient: PatientId | None | NotGiven = NOT_GIVEN,
+        external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
     ) -> Page[Visit]:
         """List visits, the last loaded first (specification, section 4, Visits).
 

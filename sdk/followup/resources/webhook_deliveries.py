@@ -55,11 +55,11 @@ class WebhookDeliveries(Resource[Mode], group="webhook_deliveries"):
     def list(
         self,
         *,
-        limit: PageLimit | NotGiven = NOT_GIVEN,
-        starting_after: WebhookDeliveryId | NotGiven = NOT_GIVEN,
-        ending_before: WebhookDeliveryId | NotGiven = NOT_GIVEN,
-        webhook_endpoint: WebhookEndpointId | NotGiven = NOT_GIVEN,
-        status: WebhookDeliveryStatus | NotGiven = NOT_GIVEN,
+        limit: PageLimit | None | NotGiven = NOT_GIVEN,
+        starting_after: WebhookDeliveryId | None | NotGiven = NOT_GIVEN,
+        ending_before: WebhookDeliveryId | None | NotGiven = NOT_GIVEN,
+        webhook_endpoint: WebhookEndpointId | None | NotGiven = NOT_GIVEN,
+        status: WebhookDeliveryStatus | None | NotGiven = NOT_GIVEN,
     ) -> Page[WebhookDelivery]:
         """List deliveries, newest first (specification, section 4, Webhook endpoints and deliveries).
 

@@ -76,7 +76,7 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
         *,
         url: HttpsUrl,
         enabled_events: EnabledEvents,
-        description: str | NotGiven = NOT_GIVEN,
+        description: str | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> WebhookEndpoint:
         """Create an endpoint; the answer, and no later one, carries its ``secret``.
@@ -87,7 +87,7 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
             url: https URL that the webhooks are posted to.
             enabled_events: event types to receive; ``["*"]`` for all.
             description: for your team.
-            idempotency_key: made for you when left out.
+            idempotency_key: made for you when omitted.
         """
         ...
 
@@ -132,7 +132,7 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
         (Specification, section 4.)
 
         Args:
-            idempotency_key: made for you when left out.
+            idempotency_key: made for you when omitted.
         """
         ...
 
@@ -140,9 +140,9 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
     def list(
         self,
         *,
-        limit: PageLimit | NotGiven = NOT_GIVEN,
-        starting_after: WebhookEndpointId | NotGiven = NOT_GIVEN,
-        ending_before: WebhookEndpointId | NotGiven = NOT_GIVEN,
+        limit: PageLimit | None | NotGiven = NOT_GIVEN,
+        starting_after: WebhookEndpointId | None | NotGiven = NOT_GIVEN,
+        ending_before: WebhookEndpointId | None | NotGiven = NOT_GIVEN,
     ) -> Page[WebhookEndpoint]:
         """List endpoints, newest first, without their secrets (specification, section 4).
 
