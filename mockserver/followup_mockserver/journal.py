@@ -1,7 +1,7 @@
 """What was called: the journal of an organization's API calls, for tests to assert on."""
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import attrs
@@ -17,6 +17,48 @@ DETAILED = 1_000
 LONGEST_BODY = 65_536
 """Bytes of a body that are kept; what is beyond is not."""
 
+LONGEST_TEXT = 255
+"""Characters of a path and of an idempotency key that are kept: more than any valid one has."""
+
+LONGEST_PAIRS = 16_384
+"""Characters of a query, and of the headers of a request, that are kept: beyond this the longest values are cut."""
+
+_LONGEST_VALUE = 1_000
+"""Characters that are left of a value that is cut."""
+
+LARGEST_DETAILS = 16 * 1024 * 1024
+"""Characters and bytes of all calls together that can be looked at whole; the oldest are forgotten beyond."""
+
+
+def _beginning(text: str) -> str:
+    return text[:LONGEST_TEXT]
+
+
+def _size_of(pairs: Iterable[tuple[str, str]]) -> int:
+    return sum(len(name) + len(value) for name, value in pairs)
+
+
+def _cut(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    left = LONGEST_PAIRS
+    for name, value in pairs:
+        cut = name[:LONGEST_TEXT], value[:_LONGEST_VALUE]
+        left -= _size_of([cut])
+        if left < 0:
+            return
+        yield cut
+
+
+def _cut_query(query: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    return query if _size_of(query) <= LONGEST_PAIRS else list(_cut(query))
+
+
+def _cut_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    return headers if _size_of(headers.items()) <= LONGEST_PAIRS else dict(_cut(headers.items()))
+
+
+def _cut_body(body: bytes) -> bytes:
+    return body[:LONGEST_BODY]
+
 
 @attrs.frozen(kw_only=True)
 class JournalEntry:
@@ -24,17 +66,18 @@ class JournalEntry:
 
     Attributes:
         operation: name of the operation, such as ``patients.create``; None for a path or method that is none.
-        path: path of the request, without its query, which may hold a phone or a document.
+        path: path of the request, without its query, which may hold a phone or a document; the beginning of one that is
+            longer than any valid one.
         status: HTTP status of the answer; 0 where the connection was dropped without one.
         at: the mock's time of it.
     """
 
     operation: str | None
     method: str
-    path: str
+    path: str = attrs.field(converter=_beginning)
     status: int
     request_id: str
-    idempotency_key: str | None
+    idempotency_key: str | None = attrs.field(converter=attrs.converters.optional(_beginning))
     at: datetime
 
 
@@ -50,12 +93,18 @@ class CallDetails:
         seconds: how long the answer took, in real time.
     """
 
-    query: Sequence[tuple[str, str]] = attrs.field(repr=False)
-    request_headers: Mapping[str, str] = attrs.field(repr=False)
-    request_body: bytes | None = attrs.field(repr=False)
+    query: Sequence[tuple[str, str]] = attrs.field(repr=False, converter=_cut_query)
+    request_headers: Mapping[str, str] = attrs.field(repr=False, converter=_cut_headers)
+    request_body: bytes | None = attrs.field(repr=False, converter=attrs.converters.optional(_cut_body))
     response_headers: Mapping[str, str] = attrs.field(repr=False)
-    response_body: bytes = attrs.field(repr=False)
+    response_body: bytes = attrs.field(repr=False, converter=_cut_body)
     seconds: float
+
+    @property
+    def size(self) -> int:
+        """Characters and bytes that are kept of it."""
+        texts = _size_of(self.query) + _size_of(self.request_headers.items())
+        return texts + len(self.request_body or b"") + len(self.response_body)
 
     @property
     def request_is_whole(self) -> bool:
@@ -73,13 +122,18 @@ class Journal:
 
     def __init__(self) -> None:
         self._entries: deque[JournalEntry] = deque(maxlen=LENGTH)
-        self._details: OrderedDict[str, CallDetails] = OrderedDict()
+        self._details: OrderedDict[str, tuple[CallDetails, int]] = OrderedDict()
+        self._size = 0
 
     def record(self, entry: JournalEntry, details: CallDetails) -> None:
+        """Write down a call, and forget older ones to make room for it."""
         self._entries.append(entry)
-        self._details[entry.request_id] = details
-        if len(self._details) > DETAILED:
-            self._details.popitem(last=False)
+        size = details.size
+        self._details[entry.request_id] = details, size
+        self._size += size
+        while len(self._details) > DETAILED or (self._size > LARGEST_DETAILS and len(self._details) > 1):
+            _, (_, forgotten) = self._details.popitem(last=False)
+            self._size -= forgotten
 
     def find(self, request_id: str) -> JournalEntry | None:
         """The call with this id; None if there was none, or it is forgotten."""
@@ -87,7 +141,8 @@ class Journal:
 
     def details(self, entry: JournalEntry) -> CallDetails | None:
         """What was said in a call; None if that is no longer kept."""
-        return self._details.get(entry.request_id)
+        found = self._details.get(entry.request_id)
+        return None if found is None else found[0]
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -1,56 +1,26 @@
 """``MockServer``: the whole service on a socket, in threads of this process."""
 
 import ipaddress
-import json
 import secrets
 import socket
 import threading
-from typing import Any, Self, Unpack
-
-from waitress.channel import ClientDisconnected, HTTPChannel
-from waitress.server import create_server
-from waitress.task import ErrorTask
+from typing import Any, ClassVar, Self, Unpack
 
 from followup import AsyncFollowUp, FollowUp
-from followup_mockserver.errors import ServiceError
+from followup_mockserver.gateway.pipeline import answer_outside
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.service import Mock
-from followup_mockserver.transport import DROPPED
+from followup_mockserver.web_server import REQUEST_TIMEOUT, WebServer
 from followup_mockserver.wire.guard import Guard
-
-THREADS = 64
-"""Requests that are answered at the same time. Many, for those that wait or move a clock keep a thread each, and the
-receivers that these wait for may call the API from their handlers."""
-
-_TIME_TO_FINISH = 0.5
-"""Seconds that requests have to be answered when the server stops."""
-
-MOST_CONNECTIONS = 1000
-
-
-class _Refusal(ErrorTask):
-    """What is no HTTP request is refused in the service's error format too."""
-
-    def execute(self) -> None:
-        request: Any = self.request
-        problem = request.error
-        error = ServiceError(problem.code, "invalid_request_error", "request_malformed", "This is no HTTP request.")
-        body = json.dumps(error.as_json()).encode()
-        self.status = f"{problem.code} {problem.reason}"
-        self.content_length = len(body)
-        self.response_headers = [("Content-Type", "application/json"), ("Connection", "close")]
-        self.close_on_finish = True
-        self.write(body)
-
-
-class _Channel(HTTPChannel):
-    error_task_class = _Refusal
 
 
 class MockServer(Mock):
     """The whole service on a real socket; a context manager.
 
     First webhook attempts are sent at once, in the background, as the service does.
+
+    Attributes:
+        request_timeout: seconds that a request has to arrive whole.
 
     Args:
         host: address to listen on.
@@ -62,6 +32,8 @@ class MockServer(Mock):
         OSError: the address cannot be listened on.
     """
 
+    request_timeout: ClassVar[float] = REQUEST_TIMEOUT
+
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0, **options: Unpack[MockOptions]) -> None:
         checked = Options(**options)
         self._host = host
@@ -71,9 +43,9 @@ class MockServer(Mock):
         local = _is_loopback(host)
         token = None if local else secrets.token_urlsafe(24)
         super().__init__(checked, threaded=True, guard=Guard(host, token, protects_api=local))
-        self._server: Any = None
-        self._thread: threading.Thread | None = None
-        self._stopping = False
+        self._lifecycle = threading.Lock()
+        self._web_server: WebServer | None = None
+        self._is_over = False
 
     @property
     def url(self) -> str:
@@ -82,35 +54,38 @@ class MockServer(Mock):
         return f"http://{host}:{self._port}"
 
     def start(self) -> None:
-        """Listen. From now on requests are answered."""
-        self._server = create_server(
-            _droppable(self.app),
-            sockets=[self._socket],
-            threads=THREADS,
-            connection_limit=MOST_CONNECTIONS,
-            ident=None,
-            clear_untrusted_proxy_headers=True,
-        )
-        self._server.channel_class = _Channel
-        self._engine.start()
-        self._thread = threading.Thread(target=self._serve, name="followup-mock-server", daemon=True)
-        self._thread.start()
+        """Listen. From now on requests are answered.
+
+        Raises:
+            RuntimeError: it has been started before. A server that was stopped cannot be started again.
+        """
+        with self._lifecycle:
+            if self._is_over:
+                raise RuntimeError("this server was stopped; make a new MockServer")
+            if self._web_server is not None:
+                raise RuntimeError("this server has been started already")
+            self._web_server = WebServer(
+                self.app,
+                self._socket,
+                lambda error: answer_outside(self._worlds, error),
+                request_timeout=self.request_timeout,
+            )
+            self._engine.start()
 
     def stop(self) -> None:
-        """Answer what is being worked on, and free the port."""
-        if self._server is None:
-            self._socket.close()
-            return
-        server, self._server = self._server, None
-        self._engine.stop()
-        server.task_dispatcher.shutdown(cancel_pending=True, timeout=_TIME_TO_FINISH)
-        self._stopping = True
-        server.pull_trigger()
-        if self._thread is not None:
-            self._thread.join(timeout=2)
-        server.close()
-        for channel in [*server.active_channels.values()]:
-            channel.handle_close()
+        """Answer what is being worked on, and free the port; long polls, delays and advances end at once.
+
+        Stopping twice does nothing more.
+        """
+        with self._lifecycle:
+            if self._is_over:
+                return
+            self._is_over = True
+            if self._web_server is None:
+                self._socket.close()
+            else:
+                self._engine.stop()
+                self._web_server.stop()
 
     def client(self, **options: Any) -> FollowUp:
         """A client of this server, for the default organization; ``options`` are those of ``FollowUp``."""
@@ -127,11 +102,6 @@ class MockServer(Mock):
     def close(self) -> None:
         """The same as ``stop``."""
         self.stop()
-
-    def _serve(self) -> None:
-        server = self._server
-        while not self._stopping:
-            server.asyncore.loop(timeout=1, use_poll=True, map=server._map, count=1)
 
 
 def _is_loopback(host: str) -> bool:
@@ -153,13 +123,3 @@ def _bound(host: str, port: int) -> socket.socket:
         bound.close()
         raise
     return bound
-
-
-def _droppable(app: Any) -> Any:
-    """The application, told how waitress calls a connection that is dropped."""
-
-    def wsgi(environ: dict[str, Any], start_response: Any) -> Any:
-        environ[DROPPED] = ClientDisconnected
-        return app(environ, start_response)
-
-    return wsgi

@@ -76,7 +76,9 @@ class TestProtection:
     def test_what_comes_from_data_is_escaped(self, api: Api, client: FollowUp, service: MockService) -> None:
         evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
         patient = client.patients.create(phone=ANA["phone"], full_name=evil, external_id=evil)
-        client.webhook_endpoints.create(url="https://clinic.example/<script>", enabled_events=["*"], description=evil)
+        client.webhook_endpoints.create(
+            url="https://clinic.example/'onclick='alert(1)", enabled_events=["*"], description=evil
+        )
         intake = client.intake_requests.create(patient={"phone": ANA["phone"]}, summary=evil, address=evil)
         event = client.events.create({"id": evil, "type": "order.issued", "data": {evil: evil}}).results[0].event
         client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z", type=evil)

@@ -58,7 +58,7 @@ class Parser:
 
     def _body_arguments(self, operation: Operation, headers: Mapping[str, str], body: bytes | None) -> dict[str, Any]:
         if body is None:
-            raise _too_large()
+            raise body_too_large()
         if not body:
             if operation.body_required:
                 raise invalid("body_missing", "This operation needs a JSON body.")
@@ -116,7 +116,8 @@ def parse_json(headers: Mapping[str, str], body: bytes) -> Any:
     return value
 
 
-def _too_large() -> ServiceError:
+def body_too_large() -> ServiceError:
+    """The error of a body that has more than ``MAX_BODY_BYTES``."""
     return ServiceError(413, "invalid_request_error", "body_too_large", f"A body has at most {MAX_BODY_BYTES} bytes.")
 
 

@@ -20,7 +20,7 @@ from followup_mockserver.gateway.exchange import Answer, RawRequest
 from followup_mockserver.gateway.fault_responses import carry_out
 from followup_mockserver.gateway.parsing import Parser
 from followup_mockserver.idempotency import IdempotencyRecord
-from followup_mockserver.journal import LONGEST_BODY, REQUEST_ID_PREFIX, CallDetails, JournalEntry
+from followup_mockserver.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
 from followup_mockserver.organization import KeyRecord
 from followup_mockserver.world import World
 from followup_mockserver.worlds import Worlds
@@ -255,9 +255,9 @@ def _sign_off(exchange: Exchange, answer: Answer) -> None:
             CallDetails(
                 query=request.query,
                 request_headers=request.headers,
-                request_body=None if request.body is None else request.body[:LONGEST_BODY],
+                request_body=request.body,
                 response_headers=answer.headers,
-                response_body=answer.body[:LONGEST_BODY],
+                response_body=answer.body,
                 seconds=RealTime.monotonic() - exchange.began,
             ),
         )

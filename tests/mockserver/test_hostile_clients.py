@@ -1,0 +1,277 @@
+"""Clients that send too much, or too slowly, or nothing: the mock goes on, and keeps nothing of it."""
+
+import json
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from support.http import problem
+
+from followup import APIStatusError
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.transport import InProcessTransport
+
+MEBIBYTE = 1024 * 1024
+GUARD = 20
+"""Seconds after which something hangs."""
+
+
+class HurriedServer(MockServer):
+    request_timeout = 0.4
+
+
+@pytest.fixture
+def http(server: MockServer) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {server.api_key}", "Content-Type": "application/json"}
+    with httpx.Client(base_url=server.url, headers=headers, timeout=GUARD, trust_env=False) as client:
+        yield client
+
+
+def connect(server: MockServer) -> socket.socket:
+    host, port = server.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=GUARD)
+
+
+def rest(connection: socket.socket) -> bytes:
+    """What comes until the server closes the connection."""
+    received = b""
+    while chunk := connection.recv(65536):
+        received += chunk
+    return received
+
+
+def every_20_ms() -> Iterator[None]:
+    ends = time.monotonic() + GUARD
+    while time.monotonic() < ends:
+        time.sleep(0.02)
+        yield
+
+
+def has_ended(connection: socket.socket, drop: bytes) -> bool:
+    """Send one more drop; whether the server has closed the connection."""
+    connection.setblocking(False)
+    try:
+        connection.sendall(drop)
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def account(connection: socket.socket) -> bytes:
+    """Ask for the account, and read the whole response."""
+    connection.sendall(b"GET /v1/account HTTP/1.1\r\n" + HEAD + b"\r\n")
+    received = b""
+    while not received.endswith(b"}}"):
+        received += connection.recv(65536)
+    return received
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the server closes the connection without a word."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+HEAD = b"Host: localhost\r\nAuthorization: Bearer fu_test_mock\r\nContent-Type: application/json\r\n"
+
+
+class TestTooMuch:
+    @pytest.mark.parametrize("size", [MEBIBYTE + 1, 3 * MEBIBYTE, 20 * MEBIBYTE])
+    def test_a_body_over_1_mib_is_a_413(self, http: httpx.Client, size: int) -> None:
+        response = http.post("/v1/patients", content=b"x" * size)
+        assert problem(response) == (413, "body_too_large", None)
+        assert response.json()["error"]["type"] == "invalid_request_error"
+        assert response.headers["request-id"]
+        assert response.headers["service-version"]
+
+    def test_a_chunked_body_over_1_mib_too(self, http: httpx.Client) -> None:
+        response = http.post("/v1/patients", content=iter([b"x" * 65536] * 48))
+        assert problem(response) == (413, "body_too_large", None)
+
+    def test_a_body_of_exactly_1_mib_is_read(self, http: httpx.Client) -> None:
+        body = json.dumps({"phone": "+5491155550000"}).encode()
+        content = body + b" " * (MEBIBYTE - len(body))
+        assert http.post("/v1/patients", content=content).status_code == 200
+        assert http.post("/v1/patients", content=iter([content[:7], content[7:]])).status_code == 200
+
+    def test_small_chunks_count_by_what_they_hold(self, server: MockServer) -> None:
+        pieces = [
+            b"1;padding=%s\r\n%c\r\n" % (b"x" * 1000, byte) for byte in b" " * 1200 + b'{"phone": "+549115555000"}'
+        ]
+        with connect(server) as connection:
+            connection.sendall(b"POST /v1/patients HTTP/1.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n")
+            connection.sendall(HEAD + b"\r\n" + b"".join(pieces) + b"0\r\n\r\n")
+            assert rest(connection).startswith(b"HTTP/1.1 200")
+
+    def test_the_sdk_says_so(self, server: MockServer) -> None:
+        events = [
+            {"id": f"e{number}", "type": "order.issued", "data": {"order": {"text": "x" * 40_000}}}
+            for number in range(50)
+        ]
+        with server.client() as client, pytest.raises(APIStatusError) as caught:
+            client.events.create(events)  # type: ignore[arg-type]
+        assert (caught.value.status_code, caught.value.code) == (413, "body_too_large")
+
+    def test_who_asks_before_sending_need_not_send(self, server: MockServer) -> None:
+        with connect(server) as connection:
+            connection.sendall(
+                b"POST /v1/patients HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2000000\r\n" + HEAD + b"\r\n"
+            )
+            assert rest(connection).startswith(b"HTTP/1.1 413")
+
+    def test_who_asks_before_sending_what_is_not_too_large_is_let(self, server: MockServer) -> None:
+        with connect(server) as connection:
+            connection.sendall(b"POST /v1/patients HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 26\r\n" + HEAD)
+            connection.sendall(b"Connection: close\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 100 Continue")
+            connection.sendall(b'{"phone": "+549115555000"}')
+            assert rest(connection).startswith(b"HTTP/1.1 200")
+
+    @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+    @pytest.mark.parametrize("chunked", [True, False])
+    def test_no_body_goes_to_a_file(self, server: MockServer, chunked: bool) -> None:
+        how = b"Transfer-Encoding: chunked\r\n" if chunked else b"Content-Length: 9000000\r\n"
+        before = temporary_files()
+        with connect(server) as connection:
+            connection.sendall(b"POST /v1/patients HTTP/1.1\r\n" + how + HEAD + b"\r\n")
+            for _ in range(100):
+                connection.sendall((b"f000\r\n" if chunked else b"") + b"x" * 0xF000 + (b"\r\n" if chunked else b""))
+            assert temporary_files() <= before
+
+    @pytest.mark.parametrize("piece", [b"1" * 8192, b"0\r\n" + b"X-Trailer: 1\r\n" * 2000])
+    def test_endless_framing_is_rejected(self, server: MockServer, piece: bytes) -> None:
+        with connect(server) as connection:
+            connection.sendall(b"POST /v1/patients HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + HEAD + b"\r\n")
+            assert any(has_ended(connection, piece) for _ in every_20_ms())
+
+    def test_a_head_that_is_too_long_is_a_431(self, http: httpx.Client) -> None:
+        response = http.get("/v1/account", headers={"X-Long": "x" * 70_000})
+        assert problem(response) == (431, "headers_too_large", None)
+
+    @pytest.mark.parametrize("letter", ["a", "ñ", "漢", "🩺"])
+    def test_section_4_the_longest_filter_passes_in_any_script(self, http: httpx.Client, letter: str) -> None:
+        response = http.get("/v1/patients", params={"externalId": letter * 5000})
+        assert (response.status_code, response.json()["data"]) == (200, [])
+
+
+def temporary_files() -> set[str]:
+    found = set()
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            found.add(str(link.readlink()))
+        except FileNotFoundError:
+            continue
+    return {each for each in found if each.endswith("(deleted)")}
+
+
+class TestTooSlow:
+    @pytest.mark.parametrize(
+        "begun",
+        [
+            b"",
+            b"GET /v1/account HT",
+            b"GET /v1/account HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+            b"POST /v1/patients HTTP/1.1\r\nContent-Length: 100000\r\n" + HEAD + b"\r\n",
+            b"POST /v1/patients HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + HEAD + b"\r\nffff\r\n",
+        ],
+        ids=["nothing", "request line", "header", "body", "chunked body"],
+    )
+    def test_a_request_that_drips_is_cut_off(self, begun: bytes) -> None:
+        with HurriedServer() as server, connect(server) as connection:
+            connection.sendall(begun)
+            assert any(has_ended(connection, b"x" if begun else b"") for _ in every_20_ms())
+
+    def test_the_next_request_of_a_connection_is_cut_off_too(self) -> None:
+        with HurriedServer() as server, connect(server) as connection:
+            assert account(connection).startswith(b"HTTP/1.1 200")
+            connection.sendall(b"GET /v1/acc")
+            assert is_closed(connection)
+
+    def test_a_connection_that_rests_between_requests_is_kept(self) -> None:
+        with HurriedServer() as server, connect(server) as connection:
+            for _ in range(2):
+                assert account(connection).startswith(b"HTTP/1.1 200")
+                time.sleep(3 * HurriedServer.request_timeout)
+
+    def test_a_slow_response_is_not_cut_off(self) -> None:
+        with HurriedServer() as server, server.client(max_retries=0) as client:
+            server.add_fault(operation="*", kind="delay", seconds=3 * HurriedServer.request_timeout)
+            assert client.account.retrieve().id
+
+    def test_a_thousand_half_requests_leave_room(self, server: MockServer) -> None:
+        with ExitStack() as stack:
+            half = [stack.enter_context(connect(server)) for _ in range(400)]
+            for connection in half:
+                connection.sendall(b"GET /v1/account HTTP/1.1\r\n")
+            with server.client(timeout=GUARD, max_retries=0) as client:
+                before = client.account.retrieve().id
+                more = [stack.enter_context(connect(server)) for _ in range(300)]
+                for connection in more:
+                    connection.sendall(b"GET /v1/account HTTP/1.1\r\n")
+                # Those that have never asked for anything make room, the oldest first.
+                assert is_closed(half[0])
+                assert client.account.retrieve().id == before
+
+
+class TestJournal:
+    @pytest.fixture
+    def local(self, service: MockService) -> Iterator[httpx.Client]:
+        headers = {"Authorization": f"Bearer {service.api_key}", "Content-Type": "application/json"}
+        with httpx.Client(transport=InProcessTransport(service.app), base_url=service.url, headers=headers) as client:
+            yield client
+
+    def calls(self, http: httpx.Client, count: int) -> None:
+        for _ in range(count):
+            http.post(
+                f"/v1/patients?q={'q' * 20_000}",
+                content=json.dumps({"x": "y" * 60_000}),
+                headers={"Idempotency-Key": "k" * 20_000, "X-Long": "h" * 10_000},
+            )
+        http.get(f"/v1/patients/pat_{'p' * 30_000}")
+
+    def test_an_entry_keeps_the_beginning_of_what_is_too_long(self, service: MockService, local: httpx.Client) -> None:
+        self.calls(local, 1)
+        read, made = service.requests
+        assert read.path.startswith("/v1/patients/pat_ppp")
+        assert made.idempotency_key is not None
+        assert max(len(read.path), len(made.path), len(made.idempotency_key)) <= 255
+        details = service.world.journal.details(made)
+        assert details is not None
+        assert size(details.query) + size(details.request_headers.items()) < 40_000
+        assert details.request_headers["content-type"] == "application/json"
+
+    def test_what_is_valid_is_kept_whole(self, service: MockService, local: httpx.Client) -> None:
+        key = "k" * 255
+        path_id = local.post("/v1/patients", json={"phone": "+5491155550000"}, headers={"Idempotency-Key": key}).json()[
+            "id"
+        ]
+        local.get(f"/v1/patients/{path_id}")
+        read, made = service.requests
+        assert (made.idempotency_key, read.path) == (key, f"/v1/patients/{path_id}")
+
+    def test_all_entries_together_are_bounded(self, service: MockService, local: httpx.Client) -> None:
+        self.calls(local, 180)
+        journal = service.world.journal
+        details = [journal.details(entry) for entry in journal.newest_first()]
+        kept = sum(
+            size(each.query) + size(each.request_headers.items()) + len(each.request_body or b"")
+            for each in details
+            if each
+        )
+        assert details[0] is not None
+        assert kept < 17 * MEBIBYTE
+        assert sum(sys.getsizeof(entry.path) for entry in journal.newest_first()) < MEBIBYTE
+
+
+def size(pairs: Any) -> int:
+    return sum(len(name) + len(value) for name, value in pairs)
