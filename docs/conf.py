@@ -1,8 +1,10 @@
 """How Sphinx builds the documents."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from followup import __version__
 
@@ -21,6 +23,26 @@ autodoc_typehints = "signature"
 autodoc_default_options = {"members": True, "show-inheritance": True}
 napoleon_custom_sections = [("Keys", "params_style")]
 
+maximum_signature_line_length = 80
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+
 sys.path.insert(0, str(Path(__file__).parent))
-command_pages = importlib.import_module("command_pages")
-command_pages.write()
+for module in ("command_pages", "reference_pages"):
+    importlib.import_module(module).write()
+
+
+_NOT_CONSTRUCTED = ("followup.Page", "followup.AsyncPage", "followup.ResponseInfo")
+"""Besides the errors: classes whose objects only the package makes."""
+
+
+def setup(app: Any) -> None:
+    """That an argument may be omitted is said by its default; what nobody constructs shows no constructor."""
+
+    def signature(_: object, what: str, name: str, *event: Any) -> tuple[str | None, str | None]:
+        arguments, returns = event[-2:]
+        if what == "exception" or name in _NOT_CONSTRUCTED:
+            return "", None
+        return arguments and re.sub(r" \| ~?[\w.]*NotGiven\b", "", arguments), returns
+
+    app.connect("autodoc-process-signature", signature)

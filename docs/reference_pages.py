@@ -1,0 +1,189 @@
+"""The reference of the operations and of their data, written from the declarations whenever the documents are built.
+
+Types are shown as they stand in the source (``DoctorId``), which no signature at run time knows any more.
+"""
+
+import ast
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin, is_typeddict
+
+from sphinx.ext.napoleon import Config, GoogleDocstring
+
+import followup
+from followup import contract
+from followup.contract import IdPrefix
+from followup.models import Model
+from followup.operation import Declaration
+from followup.resources import GROUP_NAMES, group_class, group_module
+
+FOLDER = Path(__file__).parent / "reference"
+
+_ARGUMENTS = Config(napoleon_use_rtype=False)
+_ATTRIBUTES = Config(napoleon_use_ivar=True, napoleon_custom_sections=[("Keys", "attributes")])
+
+OPERATIONS = """\
+# Operations
+
+The methods of `FollowUp`; on `AsyncFollowUp` they are the same, and awaited (a list may also be iterated over with
+`async for`). The id of the path is positional, everything else is a keyword. An omitted argument is not sent.
+
+Each of them may raise the [errors of a call](sdk.md#errors): an `APIStatusError` for a response that reports one, an
+`APIConnectionError` when no response came, a `ResponseDecodeError` for a response that is not what the contract says. A
+`ValueError` or `TypeError` names an argument that cannot be sent. What an operation raises besides is shown below.
+"""
+
+OBJECTS = """\
+# Results and inputs
+
+Import all of these from `followup`, but for the names of ids and of enumerations, which stand for `str`.
+
+"""
+
+RESULTS = """\
+## Results
+
+What a call returns has, beside its fields, `last_response` (status, headers and request id of the response) and `extra`
+(fields that this version does not know, by their names on the wire).
+"""
+
+INPUTS = """\
+## Inputs
+
+Plain dicts with these keys. All are optional, but for those of an event that are marked.
+"""
+
+ENUMERATIONS = """\
+## Ids and enumerations
+
+An id begins with the prefix of its kind. A value of an enumeration that this version does not know arrives as its
+string.
+
+| name | value |
+|---|---|
+"""
+
+
+def write() -> None:
+    """Write the pages."""
+    sections = [_group(name) for name in GROUP_NAMES]
+    (FOLDER / "operations.md").write_text("\n".join([OPERATIONS, *sections]), encoding="utf-8")
+    results = [_data_class(each) for each in _public(lambda value: issubclass(value, Model))]
+    inputs = [_data_class(each) for each in _public(is_typeddict)]
+    pages = [OBJECTS, RESULTS, *results, INPUTS, *inputs, ENUMERATIONS + "\n".join(_enumerations())]
+    (FOLDER / "objects.md").write_text("\n".join(pages) + "\n", encoding="utf-8")
+
+
+def _group(name: str) -> str:
+    group = group_class(name)
+    operations = [_operation(name, each) for each in group.declarations().values()]
+    return "\n".join([f"## {name}", "", inspect.getdoc(group) or "", "", *operations])
+
+
+def _operation(group: str, declaration: Declaration) -> str:
+    function = _source(declaration.declared).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    arguments = function.args
+    arguments.posonlyargs = [each for each in arguments.posonlyargs if each.arg != "self"]
+    arguments.args = [each for each in arguments.args if each.arg != "self"]
+    for each in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+        if each.annotation is not None:
+            each.annotation = _type(declaration.declared, each.annotation)
+    returns = ast.unparse(function.returns) if function.returns else "None"
+    signature = f"FollowUp.{group}.{declaration.method_name}({ast.unparse(arguments)}) -> {returns}"
+    text = str(GoogleDocstring(_complete_docstring(declaration), _ARGUMENTS))
+    if ":returns:" not in text:
+        text = f"{text.rstrip()}\n\n:returns: :py:class:`{returns.partition('[')[0]}`\n"
+    return _rst(f".. py:method:: {signature}", text)
+
+
+def _complete_docstring(declaration: Declaration) -> str:
+    """The docstring, with the id of the path among the arguments."""
+    text = inspect.getdoc(declaration.declared) or ""
+    if declaration.id_prefix is None or "id" in declaration.meanings:
+        return text
+    kind = declaration.id_prefix
+    line = f"    id: id of the {kind.object.replace('_', ' ')}, begins with ``{kind.prefix}``."
+    if "\nArgs:\n" in text:
+        return text.replace("\nArgs:\n", f"\nArgs:\n{line}\n", 1)
+    return f"{text}\n\nArgs:\n{line}\n"
+
+
+class _PublicNames(ast.NodeTransformer):
+    """Replaces what only narrows a type: ``str`` from ``NonEmpty | NotGiven``, which is said by text and default."""
+
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        value = self._names.get(node.id)
+        if get_origin(value) is not Annotated or any(isinstance(each, IdPrefix) for each in value.__metadata__):
+            return node
+        inner = get_args(value)[0]
+        text = inner.__name__ if isinstance(inner, type) else re.sub(r"[\w.]+\.(\w+)", r"\1", str(inner))
+        return ast.parse(text, mode="eval").body
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if ast.unparse(node.value) == "Annotated" and isinstance(node.slice, ast.Tuple):
+            return self.visit(node.slice.elts[0])
+        return self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        if ast.unparse(node.right) == "NotGiven":
+            return self.visit(node.left)
+        return self.generic_visit(node)
+
+
+def _type(declared: Any, annotation: ast.expr) -> ast.expr:
+    """The annotation as a user would write it."""
+    return _PublicNames(vars(sys.modules[declared.__module__])).visit(annotation)
+
+
+def _public(accepts: Callable[[type[Any]], bool]) -> list[type[Any]]:
+    values = (getattr(followup, name) for name in followup.__all__)
+    return [value for value in values if isinstance(value, type) and accepts(value)]
+
+
+def _data_class(cls: type[Any]) -> str:
+    parsed = str(GoogleDocstring(inspect.getdoc(cls) or "", _ATTRIBUTES))
+    text, *described = parsed.split(":ivar ")
+    pairs = (each.partition(":") for each in described)
+    meanings = {name.strip(): " ".join(meaning.partition(":vartype")[0].split()) for name, _, meaning in pairs}
+    rows = [f"* **{name}** (``{kind}``){_said(meanings.get(name))}" for name, kind in _fields(cls)]
+    return _rst(f".. py:class:: {cls.__name__}", "\n".join([text.strip(), "", *rows]))
+
+
+def _said(meaning: str | None) -> str:
+    return f" – {meaning}" if meaning else ""
+
+
+def _fields(cls: type[Any]) -> Iterator[tuple[str, str]]:
+    definition = _source(cls).body[0]
+    assert isinstance(definition, ast.ClassDef)
+    for each in definition.body:
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+            yield each.target.id, ast.unparse(_type(cls, each.annotation))
+
+
+def _enumerations() -> Iterator[str]:
+    for module in map(group_module, GROUP_NAMES):
+        for name, value in vars(module).items():
+            if get_origin(value) is Literal and not name.startswith("_"):
+                yield f"| `{name}` | {', '.join(f'`{each}`' for each in get_args(value))} |"
+    for name, value in vars(contract).items():
+        for each in getattr(value, "__metadata__", ()):
+            if isinstance(each, IdPrefix):
+                yield f"| `{name}` | begins with `{each.prefix}` |"
+
+
+def _source(declared: Any) -> ast.Module:
+    return ast.parse(textwrap.dedent(inspect.getsource(declared)))
+
+
+def _rst(directive: str, text: str) -> str:
+    body = textwrap.indent(text.rstrip(), "   ")
+    return f"```{{eval-rst}}\n.. py:currentmodule:: followup\n\n{directive}\n\n{body}\n```\n"
