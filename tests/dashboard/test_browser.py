@@ -94,11 +94,32 @@ class TestCalls:
         client.doctors.list()
         client.account.retrieve()
         go("calls")
+        tab.get_by_label("Operation").focus()
         tab.get_by_label("Operation").select_option("account.retrieve")
-        tab.get_by_role("button", name="Show").click()
         expect(tab.get_by_role("row")).to_have_count(2)
+        expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 1 of 2")
+        expect(tab.get_by_label("Operation")).to_be_focused()
         tab.go_back()
         expect(tab.get_by_role("row")).to_have_count(3)
+        expect(tab.get_by_label("Operation")).to_have_value("")
+        expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 2")
+        tab.get_by_label("only those that were not 200").check()
+        expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 0 of 2")
+
+    def test_a_live_update_keeps_what_is_chosen_and_shows_it(self, tab: Page, go: Open, client: FollowUp) -> None:
+        patient = client.patients.create(phone=ANA["phone"])
+        booked = [
+            client.appointments.create(patient=patient.id, start_at=f"2026-10-0{day}T12:00:00Z").id for day in (1, 2, 3)
+        ]
+        client.appointments.cancel(booked[0])
+        go("appointments")
+        tab.get_by_label("Status").select_option("cancelled")
+        expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 1 of 3")
+        client.appointments.cancel(booked[1])
+        expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 2 of 3")
+        expect(tab.get_by_label("Status")).to_have_value("cancelled")
+        expect(tab.get_by_role("row")).to_have_count(3)
+        expect(tab.get_by_label("Status").locator("option:checked")).to_have_text("cancelled (2)")
 
 
 class TestDeliveries:
@@ -125,20 +146,50 @@ class TestClock:
         client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
         go("clock")
         now = tab.locator("#now")
-        expect(tab.locator(".timeline li")).to_have_count(2)
         tab.get_by_role("button", name="+1 h").click()
         expect(now).to_have_text("2026-09-28 13:00:00")
         tab.get_by_role("button", name="+1 d").click()
         expect(now).to_have_text("2026-09-29 13:00:00")
-        told(tab, "0 jobs ran.")
-        tab.get_by_role("button", name="To the next timer").click()
+        told(tab, "+1 d: nothing was due.")
+        tab.get_by_role("button", name="Run next job").click()
         expect(now).to_have_text("2026-09-30 12:00:00")
-        told(tab, "1 jobs ran.")
-        tab.get_by_label("Move to, UTC").fill("2026-10-02T08:30:15")
-        tab.get_by_role("button", name="Move", exact=True).click()
+        told(tab, "Run next job: 1 reminder sent.")
+        tab.get_by_label("Advance to, UTC").fill("2026-10-02T08:30:15")
+        tab.get_by_role("button", name="Advance", exact=True).click()
         expect(now).to_have_text("2026-10-02 08:30:15")
-        expect(tab.get_by_role("button", name="To the next timer")).to_be_disabled()
+        tab.get_by_label("Advance to, UTC").fill("2026-10-02T08:45")
+        tab.get_by_role("button", name="Advance", exact=True).click()
+        expect(now).to_have_text("2026-10-02 08:45:00")
+        expect(tab.get_by_role("button", name="Run next job")).to_be_disabled()
         assert len(mock.messages) == 2
+
+    def test_what_a_move_did_is_said(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        responses = iter([204, 500, 204])
+        mock.mount(HOOKS, lambda _: httpx.Response(next(responses, 204)))
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-29T14:00:00Z")
+        client.visits.create(patient={"phone": ANA["phone"]}, visited_at="2026-09-28T11:00:00Z")
+        client.appointments.create(patient={"phone": "+5491155550002"}, start_at="2026-09-29T15:00:00Z")
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["patient.silent"])
+        go("clock")
+        for _ in range(2):
+            mock.disturb(kind="late", seconds=3600)
+            mock.trigger(type="patient.silent")
+        tab.get_by_role("button", name="+1 d").click()
+        told(tab, "+1 d: 4 reminders sent, 1 post-visit message sent, 2 webhooks delivered, 1 failed.")
+
+    def test_it_never_goes_back(self, browser: Browser, mock: MockServer) -> None:
+        tab = browser.new_page()
+        tab.goto(f"{mock.url}/_mock/#/clock")
+        field = tab.get_by_label("Advance to, UTC")
+        expect(field).to_have_attribute("min", "2026-09-28T12:00:00")
+        field.fill("2026-09-28T11:00:00")
+        tab.get_by_role("button", name="Advance", exact=True).click()
+        assert field.evaluate("field => field.validity.rangeUnderflow")
+        field.evaluate("field => field.removeAttribute('min')")
+        tab.get_by_role("button", name="Advance", exact=True).click()
+        expect(tab.get_by_role("status")).to_contain_text("time never goes back")
+        assert mock.clock.now.isoformat() == "2026-09-28T12:00:00+00:00"
+        tab.close()
 
 
 class TestOutsideWorld:
@@ -209,7 +260,7 @@ class TestOutsideWorld:
         told(tab, "data: This must be JSON.")
         tab.get_by_label("Data, as JSON").fill('{"since": "yesterday"}')
         tab.get_by_role("button", name="Send").click()
-        told(tab, "1 deliveries queued.")
+        told(tab, "1 delivery queued.")
         assert mock.deliveries[0].payload["data"] == {"since": "yesterday"}
 
     def test_faults(self, tab: Page, go: Open, mock: MockServer) -> None:
@@ -217,23 +268,40 @@ class TestOutsideWorld:
         tab.get_by_label("Operation").select_option("patients.create")
         tab.get_by_label("Status, for kind status").fill("503")
         tab.get_by_label("For how many calls").fill("2")
-        tab.get_by_role("button", name="Add").click()
+        tab.get_by_role("button", name="Add fault").click()
         told(tab, "The fault waits for its calls.")
+        expect(tab.get_by_text("patients.create: status 503 before the work, 2 times")).to_be_visible()
         (fault,) = mock.faults
         assert (fault.operation, fault.status, fault.times) == ("patients.create", 503, 2)
-        tab.get_by_role("button", name="Take all back").click()
-        told(tab, "No faults wait any more.")
+        tab.get_by_role("button", name="Clear all faults").click()
+        told(tab, "All faults are cleared.")
         assert mock.faults == []
 
-    def test_disturbances(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+    def test_a_delay_needs_its_seconds(self, browser: Browser, mock: MockServer) -> None:
+        tab = browser.new_page()
+        tab.goto(f"{mock.url}/_mock/#/outside")
+        tab.get_by_label("Kind", exact=True).select_option("delay")
+        tab.get_by_role("button", name="Add fault").click()
+        expect(tab.get_by_role("status")).to_contain_text("seconds: This must be more than 0")
+        assert mock.faults == []
+        tab.close()
+
+    def test_webhook_faults(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
         go("outside")
-        tab.get_by_label("How", exact=True).select_option("duplicate")
-        tab.get_by_role("button", name="Disturb").click()
-        told(tab, "The next webhooks are disturbed.")
+        tab.get_by_label("Fault", exact=True).select_option("duplicate")
+        tab.get_by_role("button", name="Add webhook fault").click()
+        told(tab, "The fault waits for its deliveries.")
+        expect(tab.get_by_text("any event: duplicate, once")).to_be_visible()
         client.patients.create(phone=ANA["phone"])
         mock.advance()
         assert len(mock.attempts_of()) == 2
+        expect(tab.get_by_text("any event: duplicate, once")).to_be_hidden()
+        mock.disturb(kind="late", type="visit.completed", times=3, seconds=90)
+        expect(tab.get_by_text("visit.completed: late by 90 s, 3 times")).to_be_visible()
+        tab.get_by_role("button", name="Clear all webhook faults").click()
+        told(tab, "All webhook faults are cleared.")
+        assert mock.webhook_faults == []
 
     def test_reset_asks_first(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
         client.patients.create(phone=ANA["phone"])
@@ -256,13 +324,58 @@ class TestFinding:
         tab.get_by_role("link", name="Ana <b>Pérez</b>").click()
         expect(tab.get_by_role("heading", level=1)).to_contain_text(made.id)
 
-    def test_what_is_gone_is_said(self, browser: Browser, mock: MockServer) -> None:
+    def test_what_is_gone_is_said_in_the_frame(self, browser: Browser, mock: MockServer, client: FollowUp) -> None:
+        """A link from before a reset: there is a way on, and the page waits for a change instead of asking again."""
         page = browser.new_page()
-        page.goto(f"{mock.url}/_mock/#/patients/pat_gone")
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{mock.url}/_mock/#/webhook_deliveries/whd_gone")
         expect(page.get_by_role("heading", level=1)).to_have_text("Nothing here")
-        page.get_by_role("link", name="To the API calls").click()
-        expect(page.get_by_role("heading", level=1)).to_contain_text("API calls")
+        expect(page.get_by_text("There is no such webhook delivery. It may be gone with a reset")).to_be_visible()
+        expect(page.locator("#live")).to_have_text("live")
+        expect(page.get_by_role("searchbox")).to_be_visible()
+        version = page.locator("#page").get_attribute("data-version")
+        with page.expect_request(lambda request: f"since={version}&wait=" in request.url):
+            pass
+        asked.clear()
+        # Changes are asked for at most once for each that there is, and each brings the view again.
+        client.patients.create(phone=ANA["phone"])
+        with page.expect_request(lambda request: "changes" in request.url and f"since={version}" not in request.url):
+            pass
+        assert len(asked) <= 6
+        page.get_by_role("link", name="Webhook deliveries").last.click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Webhook deliveries")
         page.close()
+
+    def test_a_page_whose_object_goes_with_a_reset_says_so(
+        self, browser: Browser, client: FollowUp, mock: MockServer
+    ) -> None:
+        made = client.patients.create(phone=ANA["phone"])
+        page = browser.new_page()
+        page.goto(f"{mock.url}/_mock/#/patients/{made.id}")
+        expect(page.get_by_role("heading", level=1)).to_contain_text(made.id)
+        mock.reset()
+        expect(page.get_by_text("There is no such patient.")).to_be_visible()
+        expect(page.get_by_role("navigation", name="Views")).to_be_visible()
+        page.close()
+
+
+class TestReports:
+    def test_they_go_away_by_themselves(self, tab: Page, go: Open, mock: MockServer) -> None:
+        tab.clock.install()
+        go("clock")
+        tab.get_by_role("button", name="+1 h").click()
+        told(tab, "+1 h: nothing was due.")
+        tab.clock.fast_forward(9_000)
+        told(tab, "")
+
+    def test_they_can_be_closed(self, tab: Page, go: Open, mock: MockServer) -> None:
+        go("clock")
+        tab.get_by_role("button", name="+1 h").click()
+        told(tab, "+1 h: nothing was due.")
+        tab.get_by_role("button", name="Close").click()
+        told(tab, "")
+        expect(tab.get_by_role("button", name="Close")).to_be_hidden()
 
 
 class TestWhoLooks:

@@ -70,7 +70,7 @@ class TestProtection:
         patient = client.patients.create(phone=ANA["phone"], full_name="Ana")
         assert "Ana" in shown(api, "patients")
         assert "Ana" not in shown(api, "patients", key=key)
-        assert problem(api.get(f"/_mock/views/patients/{patient.id}", key=key))[0] == 404
+        assert api.get(f"/_mock/views/patients/{patient.id}", key=key).status_code == 404
         assert problem(api.get("/_mock/views/patients", key="fu_test_nobody"))[0:2] == (401, "api_key_invalid")
 
     def test_what_comes_from_data_is_escaped(self, api: Api, client: FollowUp, service: MockService) -> None:
@@ -94,9 +94,28 @@ class TestProtection:
             assert "<script" not in html, path
             assert "<img" not in html, path
 
-    def test_unknown_views_and_objects_are_404(self, api: Api) -> None:
-        for path in ("nonsense", "search/x", "patients/pat_x", "calls/req_x", "webhook_deliveries/whd_x"):
-            assert problem(api.get(f"/_mock/views/{path}"))[0] == 404
+    @pytest.mark.parametrize(
+        ("path", "text"),
+        [
+            ("nonsense", "There is no such view."),
+            ("search/x", "There is no such view."),
+            ("calls/req_x", "There is no such API call."),
+            ("patients/pat_x", "There is no such patient."),
+            ("doctors/doc_x", "There is no such doctor."),
+            ("appointments/apt_x", "There is no such appointment."),
+            ("visits/vis_x", "There is no such visit."),
+            ("treatments/trt_x", "There is no such treatment."),
+            ("intake_requests/int_x", "There is no such intake request."),
+            ("events/evt_x", "There is no such event."),
+            ("webhook_endpoints/we_x", "There is no such webhook endpoint."),
+            ("webhook_deliveries/whd_x", "There is no such webhook delivery."),
+        ],
+    )
+    def test_unknown_views_and_objects_are_404_within_the_frame(self, api: Api, path: str, text: str) -> None:
+        answer = api.get(f"/_mock/views/{path}")
+        assert answer.status_code == 404
+        for part in (text, 'id="live"', 'role="search"', 'aria-label="Views"', "data-version="):
+            assert part in answer.text
 
 
 class TestCalls:
@@ -209,6 +228,12 @@ class TestLists:
         assert html.count('<tr role="row" data-key') == 1
         assert "confirmed (2)" in html
         assert "cancelled (1)" in html
+        assert '<span class="count">1 of 3</span>' in html
+        assert '<span class="count">3</span>' in shown(api, "appointments")
+        other = client.appointments.create(patient={"phone": "+5491155550009"}, start_at="2026-10-04T12:00:00Z")
+        html = shown(api, f"appointments?patient={other.patient}&status=confirmed")
+        assert '<span class="count">1 of 4</span>' in html
+        assert "cancelled (0)" in html
         assert shown(api, f"appointments?patient={patient.id}").count('<tr role="row" data-key') == 3
 
     @pytest.mark.parametrize("view", ["webhook_endpoints", "visits", "treatments", "events", "doctors", "clock"])

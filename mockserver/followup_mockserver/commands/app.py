@@ -303,10 +303,9 @@ def parsed_distance(text: str) -> dict[str, Any]:
         distance = sum((timedelta(**{_UNITS[unit]: float(number)}) for number, unit in parts), timedelta())
         return {"seconds": distance.total_seconds()}
     try:
-        datetime.fromisoformat(text)
+        return {"to": datetime.fromisoformat(text).isoformat()}
     except ValueError:
         fail(f"cannot advance by {text!r}: give a distance such as 90s, 5m, 3h or 1d12h, or a time")
-    return {"to": text}
 
 
 def _json(text: str, option: str) -> Any:

@@ -33,11 +33,12 @@ def list_of_calls(world: World, query: Mapping[str, str]) -> dict[str, Any]:
         query: ``operation`` and ``problems`` filter; ``after`` is the request id that the page begins after.
     """
     operation, problems, after = query.get("operation"), "problems" in query, query.get("after")
-    wanted = (
-        entry
-        for entry in world.journal.newest_first()
-        if operation in (None, "", entry.operation) and not (problems and entry.status == 200)
-    )
+
+    def fits(entry: JournalEntry) -> bool:
+        return operation in (None, "", entry.operation) and not (problems and entry.status == 200)
+
+    matching = sum(map(fits, world.journal.newest_first())) if operation or problems else len(world.journal)
+    wanted = filter(fits, world.journal.newest_first())
     if after and world.journal.find(after) is not None:
         for entry in wanted:
             if entry.request_id == after:
@@ -47,6 +48,7 @@ def list_of_calls(world: World, query: Mapping[str, str]) -> dict[str, Any]:
     rows = list(islice(wanted, ROWS + 1))
     return {
         "calls": [CallShown(entry=entry, details=world.journal.details(entry)) for entry in rows[:ROWS]],
+        "matching": matching,
         "total": len(world.journal),
         "operations": list(OPERATIONS),
         "operation": operation,

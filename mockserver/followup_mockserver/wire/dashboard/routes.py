@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, get_args
 
 from flask import Blueprint, Response, render_template, request
@@ -32,7 +32,7 @@ _HEADERS = {
 JOBS_SHOWN = 100
 
 NAVIGATION = (calls.CALLS, *TABLES, "clock", "outside")
-TITLES = {calls.CALLS: "API calls", "clock": "Clock", "outside": "Outside world"} | {
+TITLES = {calls.CALLS: "API calls", "clock": "Clock", "outside": "Test controls"} | {
     name: table.title for name, table in TABLES.items()
 }
 
@@ -54,6 +54,7 @@ def dashboard_blueprint(control: Callable[[], Control], guard: Guard, prefix: st
     blueprint.add_app_template_filter(_told, "as_told")
     blueprint.add_app_template_filter(format_timestamp, "as_timestamp")
     blueprint.add_app_template_filter(_view_of, "view_of")
+    blueprint.add_app_template_filter(_earliest, "as_earliest")
 
     @blueprint.before_request
     def let_in() -> None:
@@ -77,14 +78,20 @@ def dashboard_blueprint(control: Callable[[], Control], guard: Guard, prefix: st
         acting = control()
         world = acting.world
         with world.lock:
-            template, facts = _shown(world, acting, name, id, request.args.to_dict())
-            return _html(template, {**_frame(world, acting, name), **facts})
+            frame = _frame(world, acting, name)
+            try:
+                template, facts = _shown(world, acting, name, id, request.args.to_dict())
+            except ServiceError as error:
+                # With the frame, so that whoever follows an old link can go on from here, and with the version, from
+                # which the page waits for a change.
+                return _html("missing.html", {**frame, "error": error}, error.status)
+            return _html(template, {**frame, **facts})
 
     return blueprint
 
 
-def _html(template: str, facts: Mapping[str, Any]) -> Response:
-    answer = Response(render_template(f"dashboard/{template}", **facts), mimetype="text/html")
+def _html(template: str, facts: Mapping[str, Any], status: int = 200) -> Response:
+    answer = Response(render_template(f"dashboard/{template}", **facts), status, mimetype="text/html")
     answer.headers["Cache-Control"] = "no-store"
     return answer
 
@@ -120,7 +127,7 @@ def _shown(world: World, control: Control, name: str, id: str | None, query: Map
 def _object(world: World, name: str, id: str) -> View:
     obj = collection_of(world, name).get(id)
     if obj is None:
-        raise missing(TITLES[name].lower().removesuffix("s"), param="id")
+        raise missing(TABLES[name].one, param="id")
     facts = DETAILS[name](world, obj) if name in DETAILS else {}
     return f"{name if name in _OWN_TEMPLATE else 'object'}.html", {"object": obj, "fields": fields_of(obj), **facts}
 
@@ -139,7 +146,8 @@ def _outside(_: World, control: Control, __: Mapping[str, str]) -> dict[str, Any
         "fault_moments": get_args(FaultMoment),
         "faults": control.faults,
         "event_types": list(control.trigger_types),
-        "disturbance_kinds": get_args(DisturbanceKind),
+        "webhook_fault_kinds": get_args(DisturbanceKind),
+        "webhook_faults": control.webhook_faults,
     }
 
 
@@ -161,6 +169,11 @@ def _json(value: Any) -> str:
 
 def _told(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M:%S}"
+
+
+def _earliest(now: datetime) -> str:
+    """The first whole second that has not passed, as a field for a time has it."""
+    return f"{now if now.microsecond == 0 else now + timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}"
 
 
 def _view_of(id: Any) -> str | None:

@@ -31,12 +31,14 @@ class Table:
 
     Attributes:
         title: its heading.
+        one: what one of the objects is called.
         columns: heading of a column to the attribute that stands in it; ``id`` leads to the object.
         choices: index to the values that it can be filtered by.
         belonging: further indexes that links filter by, such as ``patient``.
     """
 
     title: str
+    one: str
     columns: Mapping[str, str]
     choices: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
     belonging: tuple[str, ...] = ()
@@ -48,6 +50,7 @@ _ID = {"id": "id"}
 TABLES: Mapping[str, Table] = {
     "webhook_deliveries": Table(
         title="Webhook deliveries",
+        one="webhook delivery",
         columns={
             **_ID,
             "event": "event_type",
@@ -62,6 +65,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "webhook_endpoints": Table(
         title="Webhook endpoints",
+        one="webhook endpoint",
         columns={
             **_ID,
             "URL": "url",
@@ -73,6 +77,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "patients": Table(
         title="Patients",
+        one="patient",
         columns={
             **_ID,
             "name": "full_name",
@@ -85,6 +90,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "appointments": Table(
         title="Appointments",
+        one="appointment",
         columns={
             **_ID,
             "start": "start_at",
@@ -99,6 +105,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "visits": Table(
         title="Visits",
+        one="visit",
         columns={
             **_ID,
             "visited": "visited_at",
@@ -112,6 +119,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "treatments": Table(
         title="Treatments",
+        one="treatment",
         columns={
             **_ID,
             "kind": "kind",
@@ -124,6 +132,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "intake_requests": Table(
         title="Intake requests",
+        one="intake request",
         columns={
             **_ID,
             "status": "status",
@@ -137,6 +146,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "events": Table(
         title="Events",
+        one="event",
         columns={
             **_ID,
             "type": "type",
@@ -150,6 +160,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "doctors": Table(
         title="Doctors",
+        one="doctor",
         columns={
             **_ID,
             "name": "full_name",
@@ -167,8 +178,10 @@ class TablePage:
     """Some rows of a list, newest first.
 
     Attributes:
+        matching: how many objects there are with the filters.
+        total: how many there are without.
         chosen: the filters, by index.
-        counts: how many objects there are for each choice.
+        counts: how many objects there are for each choice, with the other filters.
         newer: id of the first row, where there are newer ones; None where there are none.
         older: id of the last row, where there are older ones.
     """
@@ -176,6 +189,7 @@ class TablePage:
     name: str
     table: Table
     rows: list[Any]
+    matching: int
     total: int
     chosen: Mapping[str, str]
     counts: Mapping[str, Mapping[str, int]]
@@ -208,12 +222,23 @@ def page_of(world: World, name: str, query: Mapping[str, str], rows: int = ROWS)
         name=name,
         table=table,
         rows=found,
+        matching=_count(collection, chosen),
         total=len(collection),
         chosen=chosen,
         counts={
-            index: {choice: collection.count(index, choice) for choice in choices}
+            index: {choice: _count(collection, {**chosen, index: choice}) for choice in choices}
             for index, choices in table.choices.items()
         },
         newer=found[0].id if found and (after is not None or (before is not None and more)) else None,
         older=found[-1].id if found and (more if before is None else True) else None,
     )
+
+
+def _count(collection: Collection[Any], chosen: Mapping[str, str]) -> int:
+    """How many objects there are with all of these values; the names of the indexes are those of the attributes."""
+    if not chosen:
+        return len(collection)
+    (index, value), *others = sorted(chosen.items(), key=lambda each: collection.count(*each))
+    if not others:
+        return collection.count(index, value)
+    return sum(all(getattr(obj, name) == other for name, other in others) for obj in collection.find_all(index, value))

@@ -1,14 +1,17 @@
 // Shows the view that the address names, keeps it up to date, and lets its forms and buttons act.
 
 import { act, answered } from "./forms.js";
-import { Refused, changed, session, view } from "./mock.js";
+import { Rejected, changed, session, view } from "./mock.js";
 import { morph } from "./morph.js";
+import { tell } from "./toast.js";
 
 const FIRST_VIEW = "calls";
 const SHORTEST_PAUSE = 300; // milliseconds between two renewals, however much happens
 const RETRY_PAUSE = 1000;
+const NEEDS_SESSION = ["control_token_missing", "api_key_invalid"];
 
 let watching = new AbortController();
+let filtering = false; // whether the next view is the one that is shown, with other filters
 
 const page = () => document.getElementById("page");
 const address = () => location.hash.replace(/^#\/?/, "") || FIRST_VIEW;
@@ -45,21 +48,17 @@ function tick() {
   time.dateTime = now;
 }
 
-function tell(text, isProblem = false) {
-  const told = document.getElementById("told");
-  told.textContent = text;
-  told.classList.toggle("problem", isProblem);
-}
-
 // --- keeping it up to date
 
 async function arrive() {
   watching.abort();
   watching = new AbortController();
   const { signal } = watching;
+  const arrived = !filtering;
+  filtering = false;
   tell("");
   try {
-    await show({ arrived: true });
+    await show({ arrived });
   } catch (problem) {
     if (signal.aborted) return;
     await explain(problem);
@@ -80,7 +79,10 @@ async function watch(signal) {
     } catch (problem) {
       if (signal.aborted) return;
       live(!(problem instanceof TypeError)); // what fetch throws when nobody answers
-      if (problem instanceof Refused) await explain(problem);
+      if (problem instanceof Rejected) {
+        await explain(problem);
+        if (NEEDS_SESSION.includes(problem.code)) return; // until somebody enters another key or token
+      }
       await pause(RETRY_PAUSE);
     }
   }
@@ -98,27 +100,8 @@ function live(is) {
 }
 
 async function explain(problem) {
-  if (["control_token_missing", "api_key_invalid"].includes(problem.code)) {
-    tell(problem.message, true);
-    await askForSession();
-  } else if (["resource_missing", "path_unknown"].includes(problem.code)) {
-    showNothing(problem.message);
-  } else {
-    tell(problem.message, true);
-  }
-}
-
-function showNothing(why) {
-  const title = document.createElement("h1");
-  title.tabIndex = -1;
-  title.textContent = "Nothing here";
-  const reason = document.createElement("p");
-  reason.textContent = `${why} It may be gone with a reset, or belong to another organization.`;
-  const home = document.createElement("a");
-  home.href = `#/${FIRST_VIEW}`;
-  home.textContent = "To the API calls";
-  document.querySelector("main").replaceChildren(title, reason, home);
-  title.focus({ preventScroll: true });
+  tell(problem.message, true);
+  if (NEEDS_SESSION.includes(problem.code)) await askForSession();
 }
 
 // --- who is looking
@@ -147,10 +130,7 @@ async function submitted(event) {
   if (form.method === "dialog") return;
   event.preventDefault();
   if (form.dataset.go) {
-    const said = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
-    const wanted = `#/${form.dataset.go}${said.size ? `?${said}` : ""}`;
-    if (location.hash === wanted) arrive();
-    else location.hash = wanted;
+    go(form);
     return;
   }
   try {
@@ -162,6 +142,21 @@ async function submitted(event) {
   } catch (problem) {
     tell(problem.message, true);
   }
+}
+
+function go(form) {
+  const chosen = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+  const wanted = `#/${form.dataset.go}${chosen.size ? `?${chosen}` : ""}`;
+  if (location.hash === wanted) arrive();
+  else location.hash = wanted;
+}
+
+/** A filter applies as soon as it is chosen, and keeps the focus. */
+function chosen(event) {
+  const form = event.target.closest("form.filters");
+  if (!form) return;
+  filtering = true;
+  go(form);
 }
 
 async function clicked(event) {
@@ -182,6 +177,7 @@ async function copy(text, done) {
 }
 
 document.addEventListener("submit", submitted);
+document.addEventListener("change", chosen);
 document.addEventListener("click", clicked);
 addEventListener("hashchange", arrive);
 setInterval(tick, 1000);

@@ -1,23 +1,29 @@
 // Forms that act: what a form says becomes a call of the control API.
 //
 //   data-call="POST /clock/advance"   method and path
-//   data-done="{ran} jobs ran."       what is told afterwards, filled from the answer
+//   data-done="It is {status}."       what is reported afterwards, filled from the response;
+//                                     {data.length|delivery|deliveries} counts; "ran": what a move of the clock did
 //   data-confirm="Reset?"             asked first
 //   data-clear                        emptied afterwards
-//   data-empty="null"                 empty fields are sent as null, and not left out
+//   data-empty="null"                 empty fields are sent as null, and not omitted
 //   data-kind="number"                of a field: number, json, or instant (UTC)
 //   name="patient.phone"              of a field: becomes {"patient": {"phone": …}}
 
 import { call } from "./mock.js";
+import { counted, moved } from "./moves.js";
 
-/** Does what the form says; resolves to what there is to tell, or to nothing if the person thought better of it. */
+/** Does what the form says; resolves to what there is to report, or to nothing if the person thought better of it. */
 export async function act(form, submitter) {
   const [method, path] = form.dataset.call.split(" ");
   const body = bodyOf(form, submitter);
   if (form.dataset.confirm && !(await confirmed(form.dataset.confirm))) return "";
-  const answer = await call(method, path, method === "DELETE" ? undefined : body);
+  const response = await call(method, path, method === "DELETE" ? undefined : body);
   if ("clear" in form.dataset) form.reset();
-  return form.dataset.done.replace(/\{([\w.]+)\}/g, (_, path) => path.split(".").reduce((at, name) => at?.[name], answer));
+  if (form.dataset.done === "ran") return `${submitter.textContent}: ${moved(response)}.`;
+  return form.dataset.done.replace(/\{([\w.]+)(?:\|(\w+)\|(\w+))?\}/g, (_, path, one, many) => {
+    const value = path.split(".").reduce((at, name) => at?.[name], response);
+    return one ? counted(value, [one, many]) : value;
+  });
 }
 
 /** Shows a dialog; resolves to whether it was answered with yes. */
@@ -58,7 +64,7 @@ function valueOf(field) {
     case "number":
       return Number(field.value);
     case "instant":
-      return `${field.value}Z`;
+      return new Date(`${field.value}Z`).toISOString(); // browsers omit seconds that are 0
     case "json":
       return parsed(field);
     default:

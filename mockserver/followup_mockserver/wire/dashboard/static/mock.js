@@ -7,10 +7,10 @@ export const session = {
   set: (name, value) => sessionStorage.setItem(name, value),
 };
 
-/** The mock refused: `code` says why, as in the service's error format. */
-export class Refused extends Error {
+/** The mock rejected a request: `code` says why, as in the service's error format. */
+export class Rejected extends Error {
   constructor(problem) {
-    super(problem.param ? `${problem.param}: ${problem.message}` : problem.message);
+    super(problem.param && problem.param !== "id" ? `${problem.param}: ${problem.message}` : problem.message);
     this.code = problem.code;
   }
 }
@@ -25,7 +25,7 @@ export async function call(method, path, body) {
   return (await send(path.replace(/^\//, ""), options)).json();
 }
 
-/** A view, as the element that holds the whole page. */
+/** A view, as the element that holds the whole page. One that is not there is a page too, which says so. */
 export async function view(path, signal) {
   const answer = await send(`views/${path}`, { signal });
   return new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("page");
@@ -42,7 +42,8 @@ async function send(path, options) {
   if (session.get("token")) headers["Mock-Token"] = session.get("token");
   if (session.get("key")) headers.Authorization = `Bearer ${session.get("key")}`;
   const answer = await fetch(new URL(path, ROOT), { ...options, headers, cache: "no-store" });
-  if (!answer.ok) throw new Refused(await problemOf(answer));
+  const isPage = answer.headers.get("Content-Type")?.startsWith("text/html");
+  if (!answer.ok && !isPage) throw new Rejected(await problemOf(answer));
   return answer;
 }
 
@@ -50,6 +51,6 @@ async function problemOf(answer) {
   try {
     return (await answer.json()).error;
   } catch {
-    return { message: `The mock answered ${answer.status}.` };
+    return { message: `The mock responded with ${answer.status}.` };
   }
 }

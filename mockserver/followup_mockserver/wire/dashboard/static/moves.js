@@ -1,0 +1,34 @@
+// What a move of the clock did, in one line.
+
+const MESSAGES = {
+  reminder: ["reminder", "reminders"],
+  post_visit: ["post-visit message", "post-visit messages"],
+  intake: ["intake message", "intake messages"],
+};
+const DELIVERIES = ["delivery", "repeated_delivery"];
+
+export const counted = (count, [one, many]) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
+/** `{now, ran, jobs}` as "9 reminders sent, 4 webhooks delivered, 1 failed". */
+export function moved({ ran, jobs }) {
+  if (!ran) return "nothing was due";
+  const parts = [];
+  const count = (fits) => jobs.filter(fits).length;
+  for (const [kind, words] of Object.entries(MESSAGES)) {
+    const sent = count((job) => job.kind === kind && job.outcome === "sent");
+    if (sent) parts.push(`${counted(sent, words)} sent`);
+  }
+  const unsent = count((job) => job.kind in MESSAGES && job.outcome !== "sent");
+  if (unsent) parts.push(`${counted(unsent, ["message", "messages"])} not sent`);
+
+  const delivered = count((job) => DELIVERIES.includes(job.kind) && /^2\d\d$/.test(job.outcome));
+  const failed = count((job) => DELIVERIES.includes(job.kind)) - delivered;
+  if (delivered) parts.push(`${counted(delivered, ["webhook", "webhooks"])} delivered`);
+  if (failed) parts.push(delivered ? `${failed.toLocaleString("en")} failed` : `${counted(failed, ["webhook", "webhooks"])} failed`);
+
+  const others = count((job) => !(job.kind in MESSAGES) && !DELIVERIES.includes(job.kind));
+  if (others) parts.push(`${counted(others, ["other job", "other jobs"])} run`);
+  // The mock lists the last jobs of a long move only.
+  if (ran > jobs.length) parts.push(`and ${counted(ran - jobs.length, ["earlier job", "earlier jobs"])}`);
+  return parts.join(", ");
+}
