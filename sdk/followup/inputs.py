@@ -38,13 +38,15 @@ class _Kind:
 
     Attributes:
         expected: its name in an error message.
-        accepts: whether a value is of this kind.
+        classes: a value of this kind is an instance of one of them,
+        but_not: and of none of these.
         encode: checks the rest, and encodes it.
     """
 
     expected: str
-    accepts: Callable[[Any], bool]
+    classes: tuple[type, ...]
     encode: Encoder
+    but_not: tuple[type, ...] = ()
 
 
 def encoder_for(annotation: Any) -> Encoder:
@@ -57,7 +59,7 @@ def encoder_for(annotation: Any) -> Encoder:
 
     def encode(value: Any, path: str) -> Any:
         for kind in kinds:
-            if kind.accepts(value):
+            if isinstance(value, kind.classes) and not isinstance(value, kind.but_not):
                 return kind.encode(value, path)
         raise TypeError(f"{path} must be {expected}, not {kind_of(value)}")
 
@@ -73,15 +75,15 @@ def _kinds(annotation: Any) -> Iterator[_Kind]:
     elif is_union(annotation):
         yield from _union_kinds(annotation)
     elif is_typeddict(annotation):
-        yield _Kind(f"a dict with the keys of {annotation.__name__}", _is_mapping, _dict_encoder(annotation))
+        yield _Kind(f"a dict with the keys of {annotation.__name__}", _MAPPING, _dict_encoder(annotation))
     elif origin is Literal or annotation is str:
         is_id = any(isinstance(mark, IdPrefix) for mark in metadata)
-        yield _Kind("a string", _is_text, _encode_id if is_id else _encode_text)
+        yield _Kind("a string", (str,), _encode_id if is_id else _encode_text)
     elif origin is Mapping:
-        yield _Kind("a dict", _is_mapping, lambda value, _: value if isinstance(value, dict) else dict(value))
+        yield _Kind("a dict", _MAPPING, lambda value, _: value if isinstance(value, dict) else dict(value))
     elif isinstance(origin, type) and issubclass(origin, Iterable):
         limits = next((mark for mark in metadata if isinstance(mark, Limits)), None)
-        yield _Kind("a list", _is_sequence, _sequence_encoder(get_args(annotation)[0], limits))
+        yield _Kind("a list", (Iterable,), _sequence_encoder(get_args(annotation)[0], limits), _NO_LIST)
     elif annotation not in (type(None), NotGiven):
         yield _SCALARS[annotation]
 
@@ -94,23 +96,9 @@ def _union_kinds(annotation: Any) -> Iterator[_Kind]:
     return iter(kinds)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _is_sequence(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, bytearray, Mapping))
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _encode_text(value: str, path: str) -> str:
+    if type(value) is str and value.isascii():
+        return value
     if problem := text_problem(value):
         raise ValueError(f"{path} {problem}")
     # The text of a string enum, not its name.
@@ -143,13 +131,16 @@ def _as_is(value: Any, _: str) -> Any:
 
 
 _AS_TEXT = "an ISO 8601 string"
+_MAPPING = (dict, Mapping)
+"""A dict nearly always; asking the abstract class alone takes longer."""
+_NO_LIST = (str, bytes, bytearray, Mapping)
 _SCALARS: dict[Any, _Kind] = {
-    bool: _Kind("True or False", lambda value: isinstance(value, bool), _as_is),
-    int: _Kind("a whole number", _is_integer, _as_is),
-    float: _Kind("a number", lambda value: isinstance(value, float) or _is_integer(value), _as_is),
-    datetime: _Kind("an aware datetime", lambda value: isinstance(value, datetime), _encode_timestamp),
-    date: _Kind("a date", lambda value: isinstance(value, date), _encode_date),
-    Any: _Kind("anything", lambda _: True, _as_is),
+    bool: _Kind("True or False", (bool,), _as_is),
+    int: _Kind("a whole number", (int,), _as_is, but_not=(bool,)),
+    float: _Kind("a number", (float, int), _as_is, but_not=(bool,)),
+    datetime: _Kind("an aware datetime", (datetime,), _encode_timestamp),
+    date: _Kind("a date", (date,), _encode_date),
+    Any: _Kind("anything", (object,), _as_is),
 }
 
 

@@ -10,7 +10,6 @@ import functools
 import inspect
 import re
 import types
-import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from typing import (
     Any,
@@ -25,20 +24,20 @@ from typing import (
     get_origin,
     overload,
 )
-from urllib.parse import quote, urlencode
 
 import attrs
 
 from followup._lazy import lazy
-from followup.contract import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, IdPrefix
+from followup.contract import IdPrefix
 from followup.errors import APIStatusError
 from followup.exchange import Call
-from followup.inputs import LONGEST_ID, Encoder, encoder_for
 from followup.inputs import NOT_GIVEN as NOT_GIVEN
+from followup.inputs import Encoder, encoder_for
 from followup.inputs import NotGiven as NotGiven
-from followup.json_body import json_bytes, kind_of, text_problem
+from followup.json_body import json_bytes
 from followup.models import Model, Result
 from followup.pagination import AsyncListing, Envelope, Listing, Page, decode_envelope
+from followup.request_parts import checked_key, checked_path_id, query_string
 from followup.wire import annotations_of, camel, decode, without_none
 
 P = ParamSpec("P")
@@ -221,36 +220,36 @@ class Declaration:
         elif args:
             given[next(iter(self._keyword_parameters))] = args[0]
         idempotency_key = given.pop("idempotency_key", None)
-        encoded = {name: each for name, value in given.items() if (each := self._encoded(name, value)) is not NOT_GIVEN}
+        placed: dict[str, list[tuple[Parameter, Any]]] = {"query": [], "body": [], "whole_body": []}
+        for name, value in given.items():
+            parameter = self._keyword_parameters[name]
+            encoded = self._encoded(parameter, value)
+            if encoded is not NOT_GIVEN:
+                placed[parameter.place].append((parameter, encoded))
         return Call(
             operation=self.name,
             method=self.method,
             path_template=self.path,
             path=path,
-            query=_query_string(self._placed(encoded, "query")),
-            content=self._content(encoded),
-            idempotency_key=_checked_key(idempotency_key) if self.idempotent else None,
+            query=query_string([(each.name, each.wire_name, value) for each, value in placed["query"]]),
+            content=self._content(placed),
+            idempotency_key=checked_key(idempotency_key) if self.idempotent else None,
             decode=self.decode,
             batch_error=self.batch_error,
             when_gone=functools.partial(self._gone, args[0]) if self.method == "DELETE" else None,
             object_id=args[0] if self._returns_its_object else None,
         )
 
-    def _encoded(self, name: str, value: Any) -> Any:
+    def _encoded(self, parameter: Parameter, value: Any) -> Any:
         """The argument as JSON; NOT_GIVEN if it is omitted."""
-        parameter = self._keyword_parameters[name]
         if not parameter.required and (value is NOT_GIVEN or (value is None and not self._sends_null)):
             return NOT_GIVEN
-        return None if value is None and self._sends_null else parameter.encode(value, name)
+        return None if value is None and self._sends_null else parameter.encode(value, parameter.name)
 
-    def _placed(self, encoded: Mapping[str, Any], place: str) -> dict[Parameter, Any]:
-        parameters = self._keyword_parameters
-        return {parameters[name]: value for name, value in encoded.items() if parameters[name].place == place}
-
-    def _content(self, encoded: Mapping[str, Any]) -> bytes | None:
-        for whole, value in self._placed(encoded, "whole_body").items():
-            return json_bytes(value, whole.name)
-        body = {parameter.wire_name: value for parameter, value in self._placed(encoded, "body").items()}
+    def _content(self, placed: Mapping[str, list[tuple[Parameter, Any]]]) -> bytes | None:
+        for parameter, value in placed["whole_body"]:
+            return json_bytes(value, parameter.name)
+        body = {parameter.wire_name: value for parameter, value in placed["body"]}
         return json_bytes(body, "") if body or self.method == "PATCH" else None
 
     def decode(self, raw: Any) -> Any:
@@ -262,60 +261,6 @@ class Declaration:
         return self.returns(id=path_id, object=self.id_prefix.object, deleted=True)
 
 
-_NOT_IN_AN_ID = re.compile(r"[\s/\\?#%\x00-\x1f\x7f]")
-
-
-def checked_path_id(operation: str, kind: IdPrefix, value: Any) -> str:
-    """Return the id as it goes into a path, once it is certain that it stays one segment of it.
-
-    Raises:
-        ValueError: it is no such id; neither the text nor its context holds it.
-    """
-    if not isinstance(value, str) or not value:
-        found = "an empty one" if value == "" else kind_of(value)
-        raise ValueError(
-            f"{operation} needs the id of the {kind.object}: a string that begins with {kind.prefix!r}, not {found}"
-        )
-    if not value.startswith(kind.prefix):
-        raise ValueError(f"{operation} needs an id that begins with {kind.prefix!r}; this one does not")
-    if len(value) > LONGEST_ID:
-        raise ValueError(f"{operation} needs an id of at most {LONGEST_ID} characters")
-    if _NOT_IN_AN_ID.search(value):
-        raise ValueError(f"{operation} needs an id without spaces and without any of / \\ ? # %")
-    if problem := text_problem(value):
-        raise ValueError(f"{operation} needs another id: this one {problem}")
-    return quote(value, safe="")
-
-
-_KEY = re.compile(IDEMPOTENCY_KEY)
-
-
-def _checked_key(key: object) -> str:
-    if key is None:
-        return str(uuid.uuid4())
-    if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise ValueError(f"idempotency_key {IDEMPOTENCY_KEY_RULE}")
-    return key
-
-
-LONGEST_QUERY = 32_768
-"""Characters, once encoded. httpx takes no URL of more than 65,536."""
-
-
-def _query_string(values: Mapping[Parameter, Any]) -> str:
-    query = urlencode([(parameter.wire_name, _query_value(value)) for parameter, value in values.items()])
-    if len(query) > LONGEST_QUERY:
-        longest = max(values, key=lambda parameter: len(_query_value(values[parameter])))
-        raise ValueError(f"{longest.name} is too long: a query takes {LONGEST_QUERY:,} characters once it is encoded")
-    return query
-
-
-def _query_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
-
-
 class Operation(Declaration, Generic[P, R]):
     """An operation that returns one object."""
 
@@ -324,7 +269,7 @@ class Operation(Declaration, Generic[P, R]):
 
         @functools.wraps(declared)
         def call(resource: Resource[Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
-            declared(resource, *args, **kwargs)  # does nothing, but refuses wrong arguments in Python's own words
+            declared(resource, *args, **kwargs)  # does nothing, but rejects wrong arguments in Python's own words
             return resource._client.perform(self.call(args, kwargs))
 
         self._bound = call
