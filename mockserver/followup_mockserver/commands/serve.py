@@ -12,6 +12,7 @@ from typing import Unpack
 import httpx
 
 from followup_mockserver.clock import RealTime
+from followup_mockserver.commands.env_file import write_env_file
 from followup_mockserver.commands.remote import fail
 from followup_mockserver.errors import InvalidArgument
 from followup_mockserver.options import MockOptions
@@ -63,7 +64,7 @@ def _announce(server: MockServer, env_file: Path | None) -> None:
         lines.append(f"token      {token}")
     if env_file is not None:
         try:
-            env_file.write_text(f"FOLLOWUP_BASE_URL={server.url}\nFOLLOWUP_API_KEY={server.api_key}\n")
+            write_env_file(env_file, {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key})
         except OSError as error:
             fail(f"cannot write --env-file {env_file}: {error.strerror}")
     sys.stdout.write("\n".join(lines) + "\n")

@@ -1,0 +1,101 @@
+"""``serve --env-file``: a file that only its owner can read, whole or not there at all; or one clear line."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from followup_mockserver.commands.env_file import write_env_file
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="FIFOs, modes and symbolic links of POSIX")
+GUARD = 60
+VALUES = {"FOLLOWUP_BASE_URL": "http://127.0.0.1:4210", "FOLLOWUP_API_KEY": "fu_test_mock"}
+LINES = "FOLLOWUP_BASE_URL=http://127.0.0.1:4210\nFOLLOWUP_API_KEY=fu_test_mock\n"
+
+
+def serve(path: Path) -> "subprocess.Popen[str]":
+    arguments = [sys.executable, "-m", "followup_mockserver", "serve", "--port", "0", "--env-file", str(path)]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_mock_that_listens_has_written_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "mock.env"
+    with serve(path) as process:
+        assert process.stdout
+        url = process.stdout.readline().removeprefix("base URL").strip()
+        assert path.read_text() == f"FOLLOWUP_BASE_URL={url}\nFOLLOWUP_API_KEY=fu_test_mock\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(GUARD) == 0
+
+
+def test_a_fifo_is_one_clear_line_and_no_hang(tmp_path: Path) -> None:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    with serve(path) as process:
+        out, err = process.communicate(timeout=GUARD)
+    expected = f"followup-mock: cannot write --env-file {path}: it is not a regular file\n"
+    assert (process.returncode, out, err) == (1, "", expected)
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_the_file_is_its_owners_alone_and_nothing_is_left_beside_it(tmp_path: Path, exists: bool) -> None:
+    path = tmp_path / "mock.env"
+    if exists:
+        path.write_text("OLD=1\n" * 100)
+        path.chmod(0o644)
+    write_env_file(path, VALUES)
+    assert path.read_text() == LINES
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [each.name for each in tmp_path.iterdir()] == ["mock.env"]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_the_file_that_a_symbolic_link_names_is_written(tmp_path: Path, exists: bool) -> None:
+    target, link = tmp_path / "target.env", tmp_path / "mock.env"
+    if exists:
+        target.write_text("OLD=1\n")
+    link.symlink_to(target.name)
+    write_env_file(link, VALUES)
+    assert link.is_symlink()
+    assert target.read_text() == LINES
+
+
+def test_what_is_no_file_is_rejected_and_stays(tmp_path: Path) -> None:
+    fifo, link, loop, bound = (tmp_path / name for name in ("fifo", "link", "loop", "socket"))
+    os.mkfifo(fifo)
+    link.symlink_to(fifo)
+    loop.symlink_to(loop)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(bound))
+        for path, reason in (
+            (fifo, "not a regular file"),
+            (link, "not a regular file"),
+            (bound, "not a regular file"),
+            (Path("/dev/null"), "not a regular file"),
+            (tmp_path, "a directory"),
+            (loop, "a symbolic link to itself"),
+        ):
+            with pytest.raises(OSError, match=reason):
+                write_env_file(path, VALUES)
+    assert fifo.is_fifo()
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize("path", ["/nowhere/mock.env", "/dev/null/mock.env"])
+def test_where_no_file_can_be_made_the_reason_is_the_systems(path: str) -> None:
+    with pytest.raises(OSError, match=r"No such file|Not a directory"):
+        write_env_file(Path(path), VALUES)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_file_that_may_not_be_written_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "mock.env"
+    path.write_text("OLD=1\n")
+    path.chmod(0o400)
+    with pytest.raises(PermissionError):
+        write_env_file(path, VALUES)
+    assert path.read_text() == "OLD=1\n"
