@@ -20,7 +20,7 @@ Document = dict[str, Any]
 _ERRORS = {
     "400": "The request is not valid, or its idempotency key was used with a different request.",
     "401": "The key is missing, invalid, revoked or expired.",
-    "403": "The key lacks the scope, or the organization the service line.",
+    "403": "The key lacks the scope, or the organization the service line; or Host or Origin is foreign.",
     "404": "The object does not exist.",
     "409": "Another request with the same idempotency key is in progress.",
     "413": f"The body is larger than {MAX_BODY_BYTES:,} bytes.",
@@ -200,8 +200,6 @@ def _error_statuses(operation: Operation) -> list[str]:
         statuses.append("409")
     if operation.takes_body:
         statuses += ["413", "415"]
-    if operation.row.scope is None:
-        statuses.remove("403")
     return sorted(statuses)
 
 

@@ -27,7 +27,7 @@ ALL_SCOPES = (
     "doctors:read",
     *(f"{resource}:{access}" for resource in RESOURCES_WITH_WRITE_SCOPE for access in ("read", "write")),
 )
-ALL_SERVICE_LINES: tuple[str, ...] = get_args(ServiceLine)
+ALL_SERVICE_LINES: tuple[ServiceLine, ...] = get_args(ServiceLine)
 
 KEY_PREFIX_LENGTH = 8
 """How many characters of a key ``account.retrieve`` shows: they tell production from test keys."""
@@ -102,7 +102,7 @@ class Organization:
         "AR", that(phonenumbers.SUPPORTED_REGIONS.__contains__, "the ISO 3166 code of a country, such as AR")
     )
     language: str = _setting("es", choice(get_args(Language)))
-    service_lines: list[str] = _setting(ALL_SERVICE_LINES, choice(ALL_SERVICE_LINES))
+    service_lines: list[ServiceLine] = _setting(ALL_SERVICE_LINES, choice(ALL_SERVICE_LINES))
     livemode: bool = _setting(False, boolean)
     reminder_hours: list[float] = _setting((24.0, 3.0), _hours)
     post_visit_hours: float = _setting(4.0, _hours)

@@ -55,8 +55,8 @@ class WebhookEvent(Model):
     """
 
     id: WebhookDeliveryId
-    object: Literal["event"] | str = "event"
-    type: OutboundEventType | str
+    object: Literal["event"] = "event"
+    type: OutboundEventType
     api_version: str
     livemode: bool
     occurred_at: datetime

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import Any, assert_type
+from typing import Any, Literal, assert_type
 
 from followup import (
     APIStatusError,
@@ -50,6 +50,15 @@ def use(client: FollowUp) -> None:
     for each in page:
         assert_type(each, Patient)
     assert_type(client.with_options(deadline=3), FollowUp)
+
+
+def statuses_of_results_are_statuses_of_filters(client: FollowUp) -> None:
+    for appointment in client.appointments.list():
+        client.appointments.list(status=appointment.status)
+    for event in client.events.list():
+        client.events.list(type=event.type, status=event.status, source=event.source)
+    for delivery in client.webhook_deliveries.list():
+        assert_type(delivery.status, Literal["pending", "succeeded", "failed"])
 
 
 async def use_async(client: AsyncFollowUp) -> None:

@@ -22,6 +22,7 @@ def use(client: FollowUp) -> None:
     client.webhook_endpoints.ping("we_1", reason="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     client.patiens.list()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     client.patients.creat(phone="1")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    assert client.patients.retrieve("pat_1").stage != "finished"  # type: ignore[comparison-overlap]
     client.patients.retrieve("pat_1").fullName  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 

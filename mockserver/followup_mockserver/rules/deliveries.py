@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import attrs
 
@@ -75,10 +75,12 @@ def too_late(limit: float) -> str:
 def on_fact(world: World, fact: Fact) -> None:
     """Queue the fact for every endpoint that wants to know it."""
     if fact.type in OUTBOUND_TYPES:
-        send_to_subscribers(world, fact.type, data_of(fact), fact.about.id)
+        send_to_subscribers(world, cast("OutboundEventType", fact.type), data_of(fact), fact.about.id)
 
 
-def send_to_subscribers(world: World, type: str, data: Mapping[str, Any], ref: str) -> list[WebhookDelivery]:
+def send_to_subscribers(
+    world: World, type: OutboundEventType, data: Mapping[str, Any], ref: str
+) -> list[WebhookDelivery]:
     """Queue an event for every enabled endpoint that is subscribed to its type."""
     return [
         queue(world, endpoint, type, data, ref)
@@ -87,7 +89,9 @@ def send_to_subscribers(world: World, type: str, data: Mapping[str, Any], ref: s
     ]
 
 
-def queue(world: World, endpoint: WebhookEndpoint, type: str, data: Mapping[str, Any], ref: str) -> WebhookDelivery:
+def queue(
+    world: World, endpoint: WebhookEndpoint, type: OutboundEventType, data: Mapping[str, Any], ref: str
+) -> WebhookDelivery:
     """Queue an event for one endpoint; its first attempt is due at once."""
     now = world.now()
     delivery_id = world.ids.new("whd_")

@@ -5,7 +5,7 @@ from typing import Any
 
 from followup import Event, EventBatch, EventOutcome, EventResult
 from followup.contract import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION
-from followup.resources.events import EventInput
+from followup.resources.events import EventInput, EventResultStatus
 from followup.wire import encode
 from followup_mockserver.errors import ServiceError, invalid
 from followup_mockserver.rules.event_kinds import KINDS, Kind
@@ -100,7 +100,8 @@ def _id_of(raw: Any) -> str | None:
 
 
 def _apply(world: World, event: Any, kind: Kind | None, data: Any, stored: Event | None, path: str) -> EventResult:
-    status, outcome, problem = "unhandled", None, None
+    status: EventResultStatus = "unhandled"
+    outcome, problem = None, None
     if kind is not None:
         try:
             produced = kind.apply(world, data)

@@ -39,11 +39,11 @@ class Account(Result):
     """
 
     id: AccountId
-    object: Literal["account"] | str
+    object: Literal["account"]
     name: str
     type: str
     time_zone: str
-    service_lines: list[ServiceLine | str]
+    service_lines: list[ServiceLine]
     livemode: bool
     api_key: ApiKey
 

@@ -31,14 +31,14 @@ class Appointment(Result):
     """
 
     id: AppointmentId
-    object: Literal["appointment"] | str
+    object: Literal["appointment"]
     patient: PatientId
     doctor: DoctorId | None = None
     start_at: datetime
-    status: AppointmentStatus | str
+    status: AppointmentStatus
     type: str | None = None
     external_id: str | None = None
-    source: AppointmentSource | str
+    source: AppointmentSource
     cancelled_at: datetime | None = None
     created_at: datetime
     updated_at: datetime

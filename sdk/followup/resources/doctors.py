@@ -37,7 +37,7 @@ class Doctor(Result):
     """
 
     id: DoctorId
-    object: Literal["doctor"] | str
+    object: Literal["doctor"]
     full_name: str
     specialty: str | None = None
     license_number: str | None = None

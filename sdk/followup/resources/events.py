@@ -90,7 +90,7 @@ class EventResult(Model):
 
     id: str
     accepted: bool
-    status: EventResultStatus | str
+    status: EventResultStatus
     event: EventId | None = None
     result: EventOutcome | None = None
     error: str | None = personal(None)
@@ -104,7 +104,7 @@ class EventBatch(Result):
         results: one per event, in the order of sending.
     """
 
-    object: Literal["event_batch"] | str
+    object: Literal["event_batch"]
     results: list[EventResult]
 
 
@@ -123,11 +123,11 @@ class Event(Result):
     """
 
     id: EventId
-    object: Literal["event"] | str
-    type: EventType | str
-    source: EventSource | str
+    object: Literal["event"]
+    type: EventType
+    source: EventSource
     source_ref: str
-    status: EventStatus | str
+    status: EventStatus
     error: str | None = personal(None)
     result: EventOutcome | None = None
     data: Mapping[str, Any] = personal()

@@ -75,8 +75,8 @@ class IntakeRequest(Result):
     """
 
     id: IntakeRequestId
-    object: Literal["intake_request"] | str
-    status: IntakeStatus | str
+    object: Literal["intake_request"]
+    status: IntakeStatus
     patient: PatientId | None = None
     summary: str | None = personal(None)
     missing: list[str]

@@ -48,14 +48,14 @@ class Patient(Result):
     """
 
     id: PatientId
-    object: Literal["patient"] | str
+    object: Literal["patient"]
     full_name: str | None = personal(None)
     phone: str | None = personal(None)
     email: Email | None = personal(None)
     dni: str | None = personal(None)
     external_id: str | None = personal(None)
     date_of_birth: date | None = personal(None)
-    stage: PatientStage | str
+    stage: PatientStage
     opted_out: bool
     created_at: datetime
     updated_at: datetime

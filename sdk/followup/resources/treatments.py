@@ -26,9 +26,9 @@ class Treatment(Result):
     """
 
     id: TreatmentId
-    object: Literal["treatment"] | str
+    object: Literal["treatment"]
     patient: PatientId
-    kind: TreatmentKind | str
+    kind: TreatmentKind
     name: str = personal()
     dosage: str | None = personal(None)
     frequency: str | None = personal(None)

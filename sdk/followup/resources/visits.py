@@ -27,7 +27,7 @@ class Visit(Result):
     """
 
     id: VisitId
-    object: Literal["visit"] | str
+    object: Literal["visit"]
     patient: PatientId
     doctor: DoctorId | None = None
     appointment: AppointmentId | None = None
@@ -36,7 +36,7 @@ class Visit(Result):
     diagnosis: str | None = personal(None)
     notes: str | None = personal(None)
     external_id: str | None = None
-    source: VisitSource | str
+    source: VisitSource
     created_at: datetime
 
 

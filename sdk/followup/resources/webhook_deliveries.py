@@ -30,10 +30,10 @@ class WebhookDelivery(Result):
     """
 
     id: WebhookDeliveryId
-    object: Literal["webhook_delivery"] | str
+    object: Literal["webhook_delivery"]
     webhook_endpoint: WebhookEndpointId
-    event_type: OutboundEventType | str
-    status: WebhookDeliveryStatus | str
+    event_type: OutboundEventType
+    status: WebhookDeliveryStatus
     attempts: int
     last_status_code: int | None = None
     last_error: str | None = None

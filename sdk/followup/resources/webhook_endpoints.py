@@ -43,11 +43,11 @@ class WebhookEndpoint(Result):
     """
 
     id: WebhookEndpointId
-    object: Literal["webhook_endpoint"] | str
+    object: Literal["webhook_endpoint"]
     url: str
     description: str | None = None
-    enabled_events: list[EnabledEvent | str]
-    status: WebhookEndpointStatus | str
+    enabled_events: list[EnabledEvent]
+    status: WebhookEndpointStatus
     secret: str | None = personal(None, absent_if_none=True)
     last_delivered_at: datetime | None = None
     last_error: DeliveryFailure | None = None
