@@ -52,7 +52,8 @@ class JobRun:
 
     Attributes:
         at: when it was due, on the mock's clock.
-        kind: ``reminder``, ``post_visit``, ``intake``, ``treatment_end``, ``delivery`` or ``repeated_delivery``.
+        kind: ``reminder``, ``post_visit``, ``intake``, ``stage``, ``treatment_end``, ``delivery`` or
+            ``repeated_delivery``.
         about: id of the object that it concerned.
         outcome: what came of it, in a few words.
     """

@@ -226,7 +226,7 @@ def _result_schema(cls: type[Model]) -> Schema:
 
 def _answer_schema(schema: Schema) -> Schema:
     """The schema of a field in a response, which is not bounded as that of a request."""
-    unbounded = {key: value for key, value in schema.items() if key != "maxLength"}
+    unbounded = {key: value for key, value in schema.items() if key not in ("minLength", "maxLength")}
     if unbounded.get("pattern") in (YEARS, DATE_YEARS):
         del unbounded["pattern"]
     if "items" in unbounded:

@@ -88,7 +88,6 @@ def complete(world: World, appointment: Appointment) -> None:
     """Mark as attended, unless it was cancelled."""
     if appointment.status not in ("cancelled", "completed"):
         world.appointments.update(appointment, status="completed", updated_at=world.now())
-        stages.refresh(world, _patient(world, appointment))
 
 
 def list_(world: World, **query: Any) -> Listed[Appointment]:

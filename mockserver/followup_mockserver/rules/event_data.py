@@ -1,6 +1,6 @@
 """The ``data`` of an inbound event: free, but for the keys that a rule uses (specification, section 6.1)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from followup_mockserver.errors import ServiceError, invalid
@@ -58,12 +58,11 @@ def _misspelt(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, st
     if not isinstance(value, dict):
         return
     properties = _properties(schema)
-    by_letters = {_letters(name): name for name in properties}
     for key, item in value.items():
         if key in properties:
             yield from _misspelt(properties[key], item, (*path, key))
-        elif _letters(key) in by_letters:
-            yield (*path, key), by_letters[_letters(key)]
+        elif (right := _spelling_of(key, properties)) is not None:
+            yield (*path, key), right
 
 
 def _properties(schema: Schema) -> Mapping[str, Schema]:
@@ -71,6 +70,10 @@ def _properties(schema: Schema) -> Mapping[str, Schema]:
     arms = [schema, *schema.get("anyOf", ())]
     found: Mapping[str, Schema] = next((arm["properties"] for arm in arms if "properties" in arm), {})
     return found
+
+
+def _spelling_of(key: str, properties: Iterable[str]) -> str | None:
+    return next((name for name in properties if _letters(name) == _letters(key)), None)
 
 
 def _letters(key: str) -> str:
