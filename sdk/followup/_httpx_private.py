@@ -40,23 +40,25 @@ def keep_no_cookies(client: httpx.Client | httpx.AsyncClient) -> None:
         client._cookies = _Cookies(client._cookies)
 
 
-def enforce_time_limits(client: httpx.Client) -> None:
-    """Let each connection of a client, direct or through a proxy, keep the time limit of the attempt.
+def use_our_network(client: httpx.Client | httpx.AsyncClient) -> None:
+    """Let each connection of a client, direct or through a proxy, come from our network backends.
 
     httpx builds the transports itself: passing one would switch off the proxies of the environment.
     """
-    from followup._network import Backend  # needs httpcore, which httpx too imports as late as it can
+    from followup._network import AsyncBackend, Backend  # needs httpcore, which httpx too imports as late as it can
 
     for transport in (client._transport, *client._mounts.values()):
-        if transport is not None:  # None: an entry of NO_PROXY
-            pool_of(transport)._network_backend = Backend()
+        if transport is None:  # an entry of NO_PROXY
+            continue
+        pool = pool_of(transport)
+        pool._network_backend = Backend() if isinstance(client, httpx.Client) else AsyncBackend(pool._network_backend)
 
 
-def pool_of(transport: httpx.BaseTransport) -> Any:
+def pool_of(transport: httpx.BaseTransport | httpx.AsyncBaseTransport) -> Any:
     """The httpcore pool of a transport that httpx made."""
     # An instrumentation may have put a transport of its own around it.
     while not hasattr(transport, "_pool"):
-        transport = transport._transport  # type: ignore[attr-defined]
+        transport = transport._transport  # type: ignore[union-attr]
     return transport._pool
 
 

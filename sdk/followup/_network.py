@@ -77,6 +77,38 @@ class _Stream(httpcore.NetworkStream):
         return self._stream.get_extra_info(info)
 
 
+class AsyncBackend(httpcore.AsyncNetworkBackend):
+    """Opens connections that a cancelled TLS handshake does not leave open, as those of httpcore are.
+
+    An event loop ends an attempt by cancelling it, wherever it is; all other places close what they opened.
+    """
+
+    def __init__(self, backend: httpcore.AsyncNetworkBackend) -> None:
+        self._backend = backend
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        stream = await self._backend.connect_tcp(host, port, timeout, local_address, socket_options)
+        shake_hands = stream.start_tls
+
+        async def start_tls(*args: Any, **kwargs: Any) -> httpcore.AsyncNetworkStream:
+            try:
+                return await shake_hands(*args, **kwargs)
+            except BaseException:
+                await stream.aclose()
+                raise
+
+        # On the stream itself: one around it would cost a coroutine for each read and write.
+        stream.start_tls = start_tls  # type: ignore[method-assign]
+        return stream
+
+
 def _at_most(timeout: float | None, too_late: type[httpcore.TimeoutException]) -> float | None:
     """The timeout, or what is left of the attempt if that is less."""
     left = seconds_left()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import httpx
 
 from followup._forks import unforked
-from followup._httpx_private import enforce_time_limits
+from followup._httpx_private import use_our_network
 from followup.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -57,11 +57,14 @@ class _Connections(Generic[C]):
     def _new_pool(self, kind: type[C]) -> C:
         problem = "a proxy of the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) cannot be used"
         try:
-            return kind(limits=_LIMITS, verify=self._certificates or True)
+            pool = kind(limits=_LIMITS, verify=self._certificates or True)
         except ImportError as error:  # the package for SOCKS is not installed; the text names it
             problem = f"{problem}: {error}"
         except (ValueError, httpx.InvalidURL):
             pass  # their texts may hold the password of the proxy
+        else:
+            use_our_network(pool)
+            return pool
         raise ConfigurationError(problem)
 
     def _has_open_pools(self) -> bool:
@@ -95,9 +98,8 @@ class Connections(_Connections[httpx.Client]):
             return pool
         with unforked():
             if self._pool is None or self._process != os.getpid():
-                pool = self._new_pool(httpx.Client)
-                enforce_time_limits(pool)
-                self._pool, self._process = pool, os.getpid()
+                self._pool = self._new_pool(httpx.Client)
+                self._process = os.getpid()
             return self._pool
 
     def close(self) -> None:

@@ -68,6 +68,30 @@ def drip(released: threading.Event, *, headers: bool = False) -> Action:
     return act
 
 
+def drip_gzip_name(released: threading.Event) -> Action:
+    """Answer with a gzip file whose header holds a name without end: bytes arrive, and nothing is decoded of them."""
+
+    def act(connection: socket.socket, _: Received) -> bool:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100000\r\n\r\n")
+        connection.sendall(b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\x03")
+        while not released.wait(0.02):
+            connection.sendall(b"x")
+        return False
+
+    return act
+
+
+def interim(released: threading.Event) -> Action:
+    """Answer "100 Continue" again and again, until released."""
+
+    def act(connection: socket.socket, _: Received) -> bool:
+        while not released.wait(0.02):
+            connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return False
+
+    return act
+
+
 def hang(released: threading.Event) -> Action:
     """Answer nothing until released."""
 
@@ -118,6 +142,11 @@ class ScriptedServer:
         for thread in self._threads:
             thread.join(5)
 
+    def open_at_the_client(self) -> int:
+        """How many connections the client has not closed, although the server may not have noticed yet."""
+        with self._lock:
+            return sum(_is_open(each) for each in self._open)
+
     def stop_listening(self) -> None:
         """Refuse further connections."""
         _shut(self._listener)
@@ -154,6 +183,15 @@ class ScriptedServer:
         finally:
             with self._lock:
                 self._open.remove(connection)
+
+
+def _is_open(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
 
 
 def _shut(connection: socket.socket) -> None:

@@ -1,0 +1,376 @@
+"""How long a call may take: ``timeout`` for each attempt as a whole, ``deadline`` for the whole call."""
+
+import asyncio
+import contextvars
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from support.answers import patient
+from support.drivers import Driver
+from support.proxies import connect_proxy, socks_proxy, tls_in_front_of
+from support.server import Action, Received, ScriptedServer, drip, drip_gzip_name, hang, interim, reply
+
+from followup import NOT_GIVEN, APIConnectionError, APITimeoutError, AsyncFollowUp, FollowUp, _options
+
+ENDLESS: dict[str, Callable[[threading.Event], Action]] = {
+    "silence": hang,
+    "a body that drips": drip,
+    "headers that drip": lambda released: drip(released, headers=True),
+    "a gzip header that drips": drip_gzip_name,
+    "interim responses without end": interim,
+}
+HANG_GUARD = 20
+"""Seconds: far more than any limit below, far less than for ever."""
+
+
+def retrieve(client: Any) -> Any:
+    return client.patients.retrieve("pat_1")
+
+
+@contextmanager
+def own_client(driver: Driver, **options: Any) -> Iterator[dict[str, Any]]:
+    """Options of a client with an ``http_client`` of the user's own."""
+    if driver.name == "async":
+        # Its event loop ends with the call, so that no connection is kept for another one.
+        yield {"http_client": httpx.AsyncClient(limits=httpx.Limits(max_keepalive_connections=0), **options)}
+    else:
+        with httpx.Client(**options) as own:
+            yield {"http_client": own}
+
+
+@pytest.mark.parametrize("endless", ENDLESS)
+class TestEndlessResponses:
+    @pytest.mark.parametrize("bound", ["timeout", "deadline"])
+    def test_end_in_time(self, server: ScriptedServer, driver: Driver, endless: str, bound: str) -> None:
+        server.script = [ENDLESS[endless](server.released)]
+        started = time.monotonic()
+        with pytest.raises(APITimeoutError) as caught:
+            driver.call(server.url, retrieve, max_retries=0, **{bound: 0.3})
+        assert 0.25 < time.monotonic() - started < HANG_GUARD
+        assert caught.value.was_sent == "maybe"
+
+    @pytest.mark.parametrize("bound", ["timeout", "deadline"])
+    def test_end_in_time_with_a_client_of_the_users_own(
+        self, server: ScriptedServer, driver: Driver, endless: str, bound: str
+    ) -> None:
+        server.script = [ENDLESS[endless](server.released)]
+        started = time.monotonic()
+        with own_client(driver) as options, pytest.raises(APITimeoutError):
+            driver.call(server.url, retrieve, max_retries=0, **options, **{bound: 0.3})
+        assert 0.25 < time.monotonic() - started < HANG_GUARD
+
+    def test_end_in_time_by_default(
+        self, server: ScriptedServer, driver: Driver, endless: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(_options, "DEFAULT_TIMEOUT", 0.3)
+        server.script = [ENDLESS[endless](server.released)]
+        with pytest.raises(APITimeoutError):
+            driver.call(server.url, retrieve, max_retries=0)
+
+    @pytest.mark.usefixtures("quick_backoff")
+    def test_are_tried_again(self, server: ScriptedServer, driver: Driver, endless: str) -> None:
+        server.script = [ENDLESS[endless](server.released), reply(200, patient())]
+        assert driver.call(server.url, retrieve, timeout=0.3).id == "pat_1"
+
+    @pytest.mark.parametrize("own", [False, True], ids=["our connections", "http_client"])
+    def test_leave_a_client_that_works_at_once_and_nothing_behind(
+        self, server: ScriptedServer, endless: str, own: bool
+    ) -> None:
+        server.script = [ENDLESS[endless](server.released)]
+        with httpx.Client() as theirs:
+            options: dict[str, Any] = {"http_client": theirs} if own else {}
+            with FollowUp(api_key="k", base_url=server.url, max_retries=0, **options) as client:
+                with ThreadPoolExecutor(20) as pool:
+                    assert set(pool.map(lambda _: abandoned(client), range(200))) == {True}
+                server.script = [reply(200, patient())]
+                assert client.with_options(deadline=10).patients.retrieve("pat_1").id == "pat_1"
+                eventually(lambda: threads_of_ours() == [])
+                eventually(lambda: server.open_at_the_client() <= 20)
+
+    def test_leave_an_async_client_that_works_at_once_and_nothing_behind(
+        self, server: ScriptedServer, endless: str
+    ) -> None:
+        server.script = [ENDLESS[endless](server.released)]
+
+        async def use() -> str:
+            async with AsyncFollowUp(api_key="k", base_url=server.url, max_retries=0) as client:
+                hurried = client.with_options(deadline=0.3)
+                outcomes = await asyncio.gather(
+                    *(hurried.patients.retrieve("pat_1") for _ in range(200)), return_exceptions=True
+                )
+                assert {type(each) for each in outcomes} == {APITimeoutError}
+                server.script = [reply(200, patient())]
+                return (await client.with_options(deadline=10).patients.retrieve("pat_1")).id
+
+        assert asyncio.run(use()) == "pat_1"
+        eventually(lambda: server.open_at_the_client() == 0)
+
+
+def abandoned(client: FollowUp) -> bool:
+    with suppress(APITimeoutError):
+        client.with_options(deadline=0.05).patients.retrieve("pat_1")
+        return False
+    return True
+
+
+def threads_of_ours() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name.startswith("followup-")]
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    ends = time.monotonic() + HANG_GUARD
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+def in_pieces(connection: socket.socket, _: Received) -> bool:
+    body = httpx.Response(200, json=patient()).content
+    connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+    for start in range(0, len(body), len(body) // 10):
+        time.sleep(0.06)
+        connection.sendall(body[start : start + len(body) // 10])
+    return True
+
+
+class TestWhatATimeoutMeans:
+    def test_a_number_bounds_an_attempt_as_a_whole(self, server: ScriptedServer, driver: Driver) -> None:
+        server.script = [in_pieces]
+        with pytest.raises(APITimeoutError):
+            driver.call(server.url, retrieve, timeout=0.3, max_retries=0)
+
+    def test_an_httpx_timeout_bounds_each_read(self, server: ScriptedServer, driver: Driver) -> None:
+        server.script = [in_pieces]
+        assert driver.call(server.url, retrieve, timeout=httpx.Timeout(0.3), max_retries=0).id == "pat_1"
+
+    def test_with_a_client_of_the_users_own_its_timeouts_hold(self, server: ScriptedServer, driver: Driver) -> None:
+        server.script = [in_pieces]
+        with own_client(driver, timeout=0.3) as options:
+            assert driver.call(server.url, retrieve, max_retries=0, **options).id == "pat_1"
+        server.script = [hang(server.released)]
+        with own_client(driver, timeout=0.1) as options, pytest.raises(APITimeoutError):
+            driver.call(server.url, retrieve, max_retries=0, **options)
+
+    def test_the_default_is_30_seconds_and_5_to_connect(self) -> None:
+        options = _options.options_from("k", "http://x", "1", NOT_GIVEN, 2, None, own_client=False)
+        assert options.attempt_seconds == 30
+        assert options.timeout is not None
+        assert options.timeout.as_dict() == {"connect": 5, "read": 30, "write": 30, "pool": 30}
+
+    def test_a_deadline_is_named_in_the_error(self, server: ScriptedServer, driver: Driver) -> None:
+        server.script = [hang(server.released)]
+        with pytest.raises(APITimeoutError, match=r"deadline of 0\.2 s"):
+            driver.call(server.url, retrieve, deadline=0.2)
+        with pytest.raises(APITimeoutError, match="in time"):
+            driver.call(server.url, retrieve, timeout=0.2, deadline=60, max_retries=0)
+
+
+class TestConnecting:
+    @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x03\x40\x00"], ids=["silence", "a handshake that drips"])
+    def test_a_tls_handshake_ends_in_time_and_leaves_no_connection(self, driver: Driver, sent: bytes) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+            closed_by_the_client = pool.submit(shake_hands_for_ever, listener, sent)
+            url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+            with pytest.raises(APITimeoutError):
+                driver.call(url, retrieve, timeout=0.3, max_retries=0)
+            assert closed_by_the_client.result()
+
+    @pytest.mark.parametrize("own", [False, True], ids=["our connections", "http_client"])
+    def test_a_name_look_up_ends_in_time(self, monkeypatch: pytest.MonkeyPatch, own: bool) -> None:
+        released = threading.Event()
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: released.wait(HANG_GUARD) and [])
+        with httpx.Client(trust_env=False) as theirs:
+            options: dict[str, Any] = {"http_client": theirs} if own else {}
+            try:
+                with FollowUp(api_key="k", base_url="http://slow.example", max_retries=0, **options) as client:
+                    with pytest.raises(APITimeoutError) as caught:
+                        client.with_options(timeout=0.2).patients.retrieve("pat_1")
+                    assert own or caught.value.was_sent == "no"
+            finally:
+                released.set()
+                eventually(lambda: threads_of_ours() == [])
+
+    def test_a_name_is_looked_up_in_the_context_of_the_caller(
+        self, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server.script = [reply(200, patient())]
+        variable = contextvars.ContextVar("variable", default="elsewhere")
+        seen: list[str] = []
+        real = socket.getaddrinfo
+
+        def look_up(*args: Any, **kwargs: Any) -> Any:
+            seen.append(variable.get())
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        variable.set("here")
+        with FollowUp(api_key="k", base_url=server.url.replace("127.0.0.1", "localhost")) as client:
+            client.patients.retrieve("pat_1")
+        assert set(seen) == {"here"}
+
+    def test_an_unknown_name_was_never_sent(self, driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+        def unknown(*_: Any, **__: Any) -> Any:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        monkeypatch.setattr(socket, "getaddrinfo", unknown)
+        with pytest.raises(APIConnectionError, match="Name or service not known") as caught:
+            driver.call("http://unknown.example", retrieve, max_retries=0)
+        assert caught.value.was_sent == "no"
+
+    def test_each_address_of_a_name_is_tried(
+        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server.script = [reply(200, patient())]
+        port = int(server.url.rsplit(":", 1)[1])
+        real = socket.getaddrinfo
+
+        def look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
+            if host not in ("two.example", b"two.example"):
+                return real(host, *args, **kwargs)
+            kind = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
+            return [(*kind, ("127.0.0.2", port)), (*kind, ("127.0.0.1", port))]
+
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        assert driver.call(f"http://two.example:{port}", retrieve, max_retries=0).id == "pat_1"
+
+    def test_waiting_for_a_free_connection_ends_in_time(self, server: ScriptedServer) -> None:
+        server.script = [hang(server.released)]
+        with FollowUp(api_key="k", base_url=server.url, max_retries=0) as client, ThreadPoolExecutor(100) as pool:
+            for _ in range(100):
+                pool.submit(lambda: suppressed(client))
+            eventually(lambda: len(server.received) == 100)
+            try:
+                with pytest.raises(APITimeoutError) as caught:
+                    client.with_options(deadline=0.2).patients.retrieve("pat_1")
+                assert caught.value.was_sent == "no"
+            finally:
+                server.stop_listening()
+                server.released.set()
+
+    def test_a_call_at_the_end_of_the_program_finds_a_host_by_name(self, server: ScriptedServer) -> None:
+        server.script = [reply(200, patient())]
+        code = f"""
+import atexit
+from followup import FollowUp
+client = FollowUp(api_key="k", base_url={server.url.replace("127.0.0.1", "localhost")!r})
+def last_call():
+    print(client.patients.retrieve("pat_1").id)
+    client.close()
+atexit.register(last_call)
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.strip() == "pat_1"
+
+
+def shake_hands_for_ever(listener: socket.socket, sent: bytes) -> bool:
+    """Whether the client closed the connection, and did so in time."""
+    ends = time.monotonic() + HANG_GUARD
+    connection, _ = listener.accept()
+    with connection:
+        connection.sendall(sent)
+        connection.settimeout(0.02)
+        while time.monotonic() < ends:
+            try:
+                if connection.recv(4096) == b"":
+                    return True
+            except TimeoutError:
+                connection.sendall(b"x" if sent else b"")
+            except OSError:
+                return True
+    return False
+
+
+def suppressed(client: FollowUp) -> None:
+    with suppress(APIConnectionError):
+        client.patients.retrieve("pat_1")
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """An environment without proxies."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    return monkeypatch
+
+
+CERTIFICATE = Path(__file__).parent.parent / "support" / "tls" / "localhost.pem"
+
+
+class TestEnvironment:
+    """What httpx takes from the environment holds for connections with a time limit too."""
+
+    def test_http_proxy(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch) -> None:
+        environment.setenv("HTTP_PROXY", server.url)
+        server.script = [reply(200, patient())]
+        assert driver.call("http://api.example", retrieve).id == "pat_1"
+        assert [each.target for each in server.received] == ["http://api.example/v1/patients/pat_1"]
+
+    def test_no_proxy(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch) -> None:
+        environment.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+        environment.setenv("NO_PROXY", "127.0.0.1")
+        server.script = [reply(200, patient())]
+        assert driver.call(server.url, retrieve).id == "pat_1"
+        assert [each.target for each in server.received] == ["/v1/patients/pat_1"]
+
+    def test_ssl_cert_file(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch) -> None:
+        server.script = [reply(200, patient())]
+        with tls_in_front_of(server.url) as url:
+            with pytest.raises(APIConnectionError, match="CERTIFICATE_VERIFY_FAILED"):
+                driver.call(url, retrieve, max_retries=0)
+            environment.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+            assert driver.call(url, retrieve, max_retries=0).id == "pat_1"
+
+    def test_https_proxy(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch) -> None:
+        environment.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+        server.script = [reply(200, patient())]
+        with connect_proxy() as proxy, tls_in_front_of(server.url) as url:
+            environment.setenv("HTTPS_PROXY", proxy.url)
+            assert driver.call(url, retrieve, max_retries=0).id == "pat_1"
+        assert [host for host, _ in proxy.asked_for] == ["localhost"]
+
+    @pytest.mark.parametrize("scheme", ["socks5", "socks5h"])
+    def test_socks(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch, scheme: str) -> None:
+        server.script = [reply(200, patient())]
+        with socks_proxy() as proxy:
+            environment.setenv("ALL_PROXY", proxy.url.replace("socks5", scheme))
+            assert driver.call(server.url, retrieve, max_retries=0).id == "pat_1"
+        assert len(proxy.asked_for) == 1
+
+    @pytest.mark.parametrize("endless", ENDLESS)
+    @pytest.mark.parametrize("kind", ["http", "connect", "socks"])
+    def test_endless_responses_end_in_time_through_a_proxy(
+        self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch, kind: str, endless: str
+    ) -> None:
+        server.script = [ENDLESS[endless](server.released)]
+        environment.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+        with connect_proxy() as tunnel, socks_proxy() as socks, tls_in_front_of(server.url) as secure:
+            environment.setenv("ALL_PROXY", {"http": server.url, "connect": tunnel.url, "socks": socks.url}[kind])
+            with pytest.raises(APITimeoutError):
+                driver.call(secure if kind == "connect" else server.url, retrieve, timeout=0.3, max_retries=0)
+
+    @pytest.mark.parametrize("value", ["nonsense://user:secret@x", "http://user:secret@x:port"])
+    def test_a_proxy_that_cannot_be_used_is_named_without_its_password(
+        self, driver: Driver, environment: pytest.MonkeyPatch, value: str
+    ) -> None:
+        environment.setenv("HTTP_PROXY", value)
+        with pytest.raises(ValueError, match="HTTP_PROXY") as caught:
+            driver.call("http://127.0.0.1:1", retrieve)
+        assert "secret" not in str(caught.value)
+
+    def test_certificates_that_cannot_be_loaded_are_named(
+        self, driver: Driver, environment: pytest.MonkeyPatch
+    ) -> None:
+        environment.setenv("SSL_CERT_FILE", "/nowhere/at/all.pem")
+        with pytest.raises(ValueError, match="SSL_CERT_FILE"):
+            driver.call("https://127.0.0.1:1", retrieve)
