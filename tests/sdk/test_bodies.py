@@ -1,0 +1,229 @@
+"""Bodies of responses: their content codings, and how large they may be."""
+
+import asyncio
+import functools
+import gzip
+import json
+import tracemalloc
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from support.answers import error, patient
+from support.drivers import Driver
+from support.server import ScriptedServer, reply
+
+from followup import APIStatusError, AsyncFollowUp, FollowUp, InternalServerError, ResponseDecodeError
+
+MIB = 1024 * 1024
+LIMIT = 64 * MIB
+
+
+def retrieve(client: Any) -> Any:
+    return client.patients.retrieve("pat_1")
+
+
+def padded(size: int) -> bytes:
+    """A patient in exactly so many bytes."""
+    body = json.dumps(patient()).encode()
+    return body + b" " * (size - len(body))
+
+
+def raw_deflate(body: bytes) -> bytes:
+    compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return compressor.compress(body) + compressor.flush()
+
+
+def coded(body: bytes, coding: str, status: int = 200) -> Any:
+    return reply(status, body, headers={"Content-Encoding": coding})
+
+
+@functools.cache
+def bomb() -> bytes:
+    """400 KB of gzip that are 400 MiB."""
+    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    piece = b" " * MIB
+    return b"".join(compressor.compress(piece) for _ in range(400)) + compressor.flush()
+
+
+class TestContentCodings:
+    @pytest.mark.parametrize(
+        ("coding", "encode"),
+        [
+            ("gzip", gzip.compress),
+            ("x-gzip", gzip.compress),
+            ("GZIP", gzip.compress),
+            ("deflate", zlib.compress),
+            ("deflate", raw_deflate),
+            ("identity", bytes),
+            ("", bytes),
+        ],
+    )
+    def test_one_coding_is_decoded(
+        self, server: ScriptedServer, driver: Driver, coding: str, encode: Callable[[bytes], bytes]
+    ) -> None:
+        server.script = [coded(encode(json.dumps(patient()).encode()), coding)]
+        assert driver.call(server.url, retrieve).id == "pat_1"
+
+    def test_what_is_asked_for_is_what_is_understood(self, server: ScriptedServer, driver: Driver) -> None:
+        server.script = [reply(200, patient())]
+        driver.call(server.url, retrieve)
+        assert server.received[0].headers["accept-encoding"] == "gzip, deflate"
+
+    @pytest.mark.parametrize("coding", ["gzip, gzip", "deflate, gzip", "br", "zstd", "unheard-of"])
+    def test_any_other_coding_is_no_result(self, server: ScriptedServer, driver: Driver, coding: str) -> None:
+        server.script = [coded(gzip.compress(gzip.compress(json.dumps(patient()).encode())), coding)]
+        with pytest.raises(ResponseDecodeError, match="content coding") as caught:
+            driver.call(server.url, retrieve)
+        assert caught.value.status_code == 200
+        assert caught.value.was_sent == "yes"
+        assert len(server.received) == 1
+
+    @pytest.mark.parametrize(
+        "body",
+        [b"no gzip", gzip.compress(b"{}")[:-12], gzip.compress(b"{}")[:5]],
+        ids=["no gzip", "cut in its data", "cut in its header"],
+    )
+    def test_a_broken_coding_is_no_result(self, server: ScriptedServer, driver: Driver, body: bytes) -> None:
+        server.script = [coded(body, "gzip")]
+        with pytest.raises(ResponseDecodeError, match="compressed"):
+            driver.call(server.url, retrieve)
+
+    def test_a_broken_coding_of_an_error_is_an_error_without_a_body(
+        self, server: ScriptedServer, driver: Driver
+    ) -> None:
+        server.script = [coded(b"no gzip", "gzip", 500)]
+        with pytest.raises(InternalServerError):
+            driver.call(server.url, retrieve, max_retries=0)
+
+
+class TestSizes:
+    def test_64_mib_are_read(self, server: ScriptedServer, driver: Driver) -> None:
+        server.script = [coded(gzip.compress(padded(LIMIT), 1), "gzip")]
+        assert driver.call(server.url, retrieve).id == "pat_1"
+
+    @pytest.mark.parametrize("coding", ["gzip", "identity"])
+    def test_a_byte_more_is_no_result(self, server: ScriptedServer, driver: Driver, coding: str) -> None:
+        body = padded(LIMIT + 1)
+        server.script = [coded(gzip.compress(body, 1) if coding == "gzip" else body, coding), reply(200, patient())]
+        with pytest.raises(ResponseDecodeError, match="larger than 64 MiB") as caught:
+            driver.call(server.url, retrieve)
+        assert caught.value.status_code == 200
+        assert len(server.received) == 1
+
+    @pytest.mark.parametrize("status", [400, 429, 500])
+    def test_an_error_that_is_too_large_is_an_error_without_a_body(
+        self, server: ScriptedServer, driver: Driver, status: int
+    ) -> None:
+        server.script = [coded(bomb(), "gzip", status)]
+        with pytest.raises(APIStatusError) as caught:
+            driver.call(server.url, retrieve, max_retries=0)
+        assert caught.value.status_code == status
+        assert not caught.value.body
+
+    @pytest.mark.parametrize("coding", ["gzip", "gzip, gzip"])
+    def test_a_bomb_takes_no_memory(self, server: ScriptedServer, driver: Driver, coding: str) -> None:
+        server.script = [coded(bomb() if coding == "gzip" else gzip.compress(bomb()), coding)]
+        tracemalloc.start()
+        try:
+            with pytest.raises(ResponseDecodeError):
+                driver.call(server.url, retrieve)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < LIMIT + 16 * MIB
+
+    def test_a_bomb_does_not_block_the_event_loop(self, server: ScriptedServer) -> None:
+        server.script = [coded(bomb(), "gzip")]
+
+        async def turns() -> int:
+            counted = 0
+            async with AsyncFollowUp(api_key="k", base_url=server.url) as client:
+                call = asyncio.create_task(client.patients.retrieve("pat_1"))
+                while not call.done():
+                    await asyncio.sleep(0)
+                    counted += 1
+                assert isinstance(call.exception(), ResponseDecodeError)
+            return counted
+
+        # One turn for each bounded step at the least: 64 MiB in steps of at most 1 MiB.
+        assert asyncio.run(turns()) >= 64
+
+
+def chunks() -> Iterator[bytes]:
+    yield b'{"id": "pat_1", '
+    yield json.dumps(patient()).encode()[1:]
+
+
+async def async_chunks() -> AsyncIterator[bytes]:
+    for chunk in chunks():
+        yield chunk
+
+
+class TestTransportsOfTheUsersOwn:
+    """They may return responses that are read and decoded already, or that nobody has read."""
+
+    RESPONSES: dict[str, Callable[[bool], httpx.Response]] = {  # noqa: RUF012
+        "json": lambda _: httpx.Response(200, json=patient()),
+        "gzip": lambda _: httpx.Response(
+            200, headers={"Content-Encoding": "gzip"}, content=gzip.compress(json.dumps(patient()).encode())
+        ),
+        "a stream": lambda is_async: httpx.Response(200, content=async_chunks() if is_async else chunks()),
+        "bytes as a stream": lambda _: httpx.Response(200, stream=httpx.ByteStream(json.dumps(patient()).encode())),
+    }
+
+    @pytest.mark.parametrize("kind", RESPONSES)
+    @pytest.mark.parametrize("options", [{}, {"timeout": 20}, {"deadline": 20}], ids=str)
+    def test_any_of_them_is_understood(self, driver: Driver, kind: str, options: dict[str, Any]) -> None:
+        assert self.call(driver, self.RESPONSES[kind], **options).id == "pat_1"
+
+    def test_what_was_read_already_may_be_too_large(self, driver: Driver) -> None:
+        with pytest.raises(ResponseDecodeError, match="larger than 64 MiB"):
+            self.call(driver, lambda _: httpx.Response(200, content=padded(LIMIT + 1)))
+
+    def test_an_event_hook_may_read_the_response(self, server: ScriptedServer, driver: Driver) -> None:
+        seen: list[bytes] = []
+
+        def read(response: httpx.Response) -> None:
+            seen.append(response.read())
+
+        async def aread(response: httpx.Response) -> None:
+            seen.append(await response.aread())
+
+        server.script = [coded(gzip.compress(json.dumps(patient()).encode()), "gzip")]
+        hooks = {"response": [read if driver.name == "sync" else aread]}
+        limits = httpx.Limits(max_keepalive_connections=0)
+        own: Any = (httpx.Client if driver.name == "sync" else httpx.AsyncClient)(event_hooks=hooks, limits=limits)
+        assert driver.call(server.url, retrieve, http_client=own).id == "pat_1"
+        assert json.loads(seen[0])["id"] == "pat_1"
+
+    def test_an_event_hook_may_raise_for_a_status(self, driver: Driver) -> None:
+        def raising(response: httpx.Response) -> None:
+            response.raise_for_status()
+
+        async def araising(response: httpx.Response) -> None:
+            response.raise_for_status()
+
+        hooks = {"response": [raising if driver.name == "sync" else araising]}
+        responses = [httpx.Response(503), httpx.Response(200, json=patient())]
+        assert self.call(driver, lambda _: responses.pop(0), event_hooks=hooks).id == "pat_1"
+        with pytest.raises(APIStatusError, match="404"):
+            self.call(driver, lambda _: httpx.Response(404, json=error()), event_hooks=hooks)
+
+    def call(
+        self, driver: Driver, response: Callable[[bool], httpx.Response], *, event_hooks: Any = None, **options: Any
+    ) -> Any:
+        is_async = driver.name == "async"
+        transport = httpx.MockTransport(lambda _: response(is_async))
+        own: Any = httpx.AsyncClient if is_async else httpx.Client
+        return driver.call(
+            "http://api.example", retrieve, http_client=own(transport=transport, event_hooks=event_hooks), **options
+        )
+
+
+def test_a_response_that_ends_early_is_no_result(server: ScriptedServer) -> None:
+    server.script = [reply(200, b'{"id": "pat_1", "object')]
+    with FollowUp(api_key="k", base_url=server.url) as client, pytest.raises(ResponseDecodeError):
+        client.patients.retrieve("pat_1")

@@ -1,0 +1,110 @@
+"""Cookies are neither kept nor sent: an API has no use for them, and they would tie organizations together."""
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import httpx
+import httpx_aiohttp
+import pytest
+from support.answers import patient
+from support.drivers import Driver
+from support.server import ScriptedServer, reply
+
+from followup import AsyncFollowUp, FollowUp
+
+
+@pytest.fixture
+def setting(server: ScriptedServer) -> ScriptedServer:
+    """A server that sets a cookie in each response."""
+    server.script = [reply(200, patient(), headers={"Set-Cookie": "session=theirs; Path=/"})]
+    return server
+
+
+def cookies_sent(server: ScriptedServer) -> list[str | None]:
+    return [each.headers.get("cookie") for each in server.received]
+
+
+def test_ours_are_neither_kept_nor_sent(setting: ScriptedServer, driver: Driver) -> None:
+    driver.items(setting.url, lambda client: Both(client))
+    assert cookies_sent(setting) == [None, None]
+
+
+class Both:
+    """Two calls, iterated over with either client."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __iter__(self) -> Any:
+        for _ in range(2):
+            yield self._client.patients.retrieve("pat_1")
+
+    async def __aiter__(self) -> Any:
+        for _ in range(2):
+            yield await self._client.patients.retrieve("pat_1")
+
+
+@pytest.mark.parametrize("options", [{}, {"deadline": 20}], ids=str)
+def test_those_of_a_users_own_client_stay_its_own(setting: ScriptedServer, options: dict[str, Any]) -> None:
+    with httpx.Client(cookies={"mine": "1"}) as own:
+        client = FollowUp(api_key="k", base_url=setting.url, http_client=own, **options)
+        client.patients.retrieve("pat_1")
+        client.patients.retrieve("pat_1")
+        assert cookies_sent(setting) == [None, None]
+        assert dict(own.cookies) == {"mine": "1"}
+
+        # Its owner's requests go on as ever, and keep what they get.
+        own.get(setting.url)
+        own.get(setting.url)
+        assert cookies_sent(setting)[2:] == ["mine=1", "mine=1; session=theirs"]
+        own.cookies = {"new": "2"}  # type: ignore[assignment]
+        client.patients.retrieve("pat_1")
+        own.get(setting.url)
+        assert cookies_sent(setting)[4:] == [None, "new=2"]
+
+
+def test_those_of_a_users_own_async_client_stay_its_own(setting: ScriptedServer) -> None:
+    async def use() -> None:
+        async with httpx.AsyncClient(cookies={"mine": "1"}) as own:
+            client = AsyncFollowUp(api_key="k", base_url=setting.url, http_client=own)
+            await client.patients.retrieve("pat_1")
+            await asyncio.gather(own.get(setting.url), client.patients.retrieve("pat_1"))
+            await client.patients.retrieve("pat_1")
+            assert dict(own.cookies) == {"mine": "1", "session": "theirs"}
+
+    asyncio.run(use())
+    assert sorted(str(each) for each in cookies_sent(setting)) == ["None", "None", "None", "mine=1"]
+
+
+def test_a_cookie_header_that_the_user_set_is_a_header_like_any_other(setting: ScriptedServer) -> None:
+    with httpx.Client(headers={"Cookie": "gateway=1"}, cookies={"mine": "1"}) as own:
+        FollowUp(api_key="k", base_url=setting.url, http_client=own).patients.retrieve("pat_1")
+    assert cookies_sent(setting) == ["gateway=1"]
+
+
+def test_a_subclass_that_closes_itself_when_it_is_dropped_stays_open(setting: ScriptedServer) -> None:
+    class Wrapper(httpx.Client):
+        def __del__(self) -> None:
+            self.close()
+
+    with Wrapper() as own:
+        client = FollowUp(api_key="k", base_url=setting.url, http_client=own)
+        for _ in range(3):
+            client.patients.retrieve("pat_1")
+        assert not own.is_closed
+    assert setting.connections == 1
+
+
+def test_httpx_aiohttp_with_a_session_that_keeps_none(setting: ScriptedServer) -> None:
+    async def use() -> None:
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+            transport = httpx_aiohttp.AiohttpTransport(client=session)
+            async with AsyncFollowUp(
+                api_key="k", base_url=setting.url, http_client=httpx.AsyncClient(transport=transport), deadline=20
+            ) as client:
+                for _ in range(2):
+                    assert (await client.patients.retrieve("pat_1")).id == "pat_1"
+
+    asyncio.run(use())
+    assert cookies_sent(setting) == [None, None]
