@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import json
-import os
+import signal
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +12,18 @@ from typing import Any
 
 import httpx
 import pytest
-from support.answers import patient
-from support.server import Received, ScriptedServer, reply
+from support.answers import page, patient
+from support.drivers import Driver
+from support.server import Received, ScriptedServer, hang, reply
 
-from followup import APIStatusError, AsyncFollowUp, ConfigurationError, FollowUp, InternalServerError
+from followup import (
+    APIConnectionError,
+    APIStatusError,
+    AsyncFollowUp,
+    ConfigurationError,
+    FollowUp,
+    InternalServerError,
+)
 
 
 def open_files() -> int:
@@ -177,36 +185,93 @@ def test_a_hundred_tasks_share_a_client(server: ScriptedServer) -> None:
     assert asyncio.run(use()) == [str(number) for number in range(100)]
 
 
-def test_a_client_goes_on_working_after_a_fork(server: ScriptedServer) -> None:
-    server.script = [echo_phone]
-    with FollowUp(api_key="k", base_url=server.url) as client:
-        client.patients.create(phone="parent")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads, as pre-forking servers do
-            child = os.fork()
-        if child == 0:
-            phone = "lost"
-            try:
-                phone = client.patients.create(phone="child").phone or ""
-            finally:
-                os._exit(0 if phone == "child" else 1)
-        _, status = os.waitpid(child, 0)
-        assert os.waitstatus_to_exitcode(status) == 0
-        assert client.patients.create(phone="again").phone == "again"
-    numbers = {json_phone(each): each.connection for each in server.received}
-    assert numbers["parent"] == numbers["again"] != numbers["child"]
+def test_a_closed_client_of_the_users_own_says_so(server: ScriptedServer, driver: Driver) -> None:
+    own: Any = httpx.Client() if driver.name == "sync" else httpx.AsyncClient()
+    own.close() if driver.name == "sync" else asyncio.run(own.aclose())
+    with pytest.raises(ConfigurationError, match="http_client has been closed"):
+        driver.call(server.url, lambda client: client.patients.retrieve("pat_1"), http_client=own)
+    assert server.received == []
 
 
-def json_phone(received: Received) -> str:
-    return str(json.loads(received.body)["phone"])
+def test_parameters_of_a_users_own_client_do_not_replace_ours(server: ScriptedServer, driver: Driver) -> None:
+    # With them in the place of ours, a search for one patient would find all of them.
+    server.script = [reply(200, page(patient()))]
+    own: Any = (httpx.Client if driver.name == "sync" else httpx.AsyncClient)(
+        params={"subscription": "1"}, limits=httpx.Limits(max_keepalive_connections=0)
+    )
+    driver.items(server.url, lambda client: client.patients.list(phone="+54 9 11"), http_client=own)
+    query = httpx.URL(server.received[0].target).params
+    assert dict(query) == {"subscription": "1", "phone": "+54 9 11"}
 
 
-def test_a_deadline_leaves_no_thread_behind(server: ScriptedServer) -> None:
-    server.script = [reply(200, patient())]
+def test_a_request_that_httpx_cannot_make_is_an_error_of_ours(server: ScriptedServer, driver: Driver) -> None:
+    with pytest.raises(APIConnectionError, match="cannot be sent") as caught:
+        driver.call(server.url, lambda client: client.patients.retrieve("pat_1"), http_client=unable(driver))
+    assert caught.value.was_sent == "no"
+    assert caught.value.attempts == 1
+    assert caught.value.__context__ is None
+    assert server.received == []
+
+
+def unable(driver: Driver) -> Any:
+    """A client that fails as httpx does where a URL or a header cannot be written."""
+
+    class Unable(httpx.Client):
+        def build_request(self, *_: Any, **__: Any) -> httpx.Request:
+            raise httpx.InvalidURL("Ana")
+
+    class AsyncUnable(httpx.AsyncClient):
+        def build_request(self, *_: Any, **__: Any) -> httpx.Request:
+            raise UnicodeEncodeError("ascii", "Ana", 0, 1, "Ana")
+
+    return Unable() if driver.name == "sync" else AsyncUnable()
+
+
+def test_an_interrupted_call_in_a_thread_is_ended_too(server: ScriptedServer) -> None:
+    server.script = [hang(server.released)]
+    with httpx.Client() as own:
+        client = FollowUp(api_key="k", base_url=server.url, http_client=own, deadline=60)
+        previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                client.patients.retrieve("pat_1")
+        finally:
+            signal.signal(signal.SIGALRM, previous)
+        for thread in threading.enumerate():
+            if thread.name == "followup-attempt":
+                thread.join(20)
+                assert not thread.is_alive()
+
+
+def test_a_deadline_needs_no_thread_on_our_connections(server: ScriptedServer) -> None:
+    running: list[set[str]] = []
+
+    def look(connection: Any, received: Received) -> bool:
+        running.append({thread.name for thread in threading.enumerate() if thread.name.startswith("followup")})
+        return reply(200, patient())(connection, received)
+
+    server.script = [look]
     with FollowUp(api_key="k", base_url=server.url, deadline=5) as client:
+        client.patients.retrieve("pat_1")
+        client.patients.retrieve("pat_1")
+    assert running == [set(), set()]
+
+
+def test_a_deadline_leaves_no_thread_of_a_users_own_client_behind(server: ScriptedServer) -> None:
+    server.script = [reply(200, patient())]
+    with httpx.Client() as own:
+        client = FollowUp(api_key="k", base_url=server.url, http_client=own, deadline=5)
         for _ in range(20):
             client.patients.retrieve("pat_1")
     for thread in threading.enumerate():
-        if thread.name == "followup-deadline":
-            thread.join(1)
+        if thread.name == "followup-attempt":
+            thread.join(20)
             assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("base_url", ["http://api..example", f"https://{'a' * 64}.example"])
+def test_a_host_that_no_look_up_can_find_is_rejected_at_once(base_url: str) -> None:
+    for kind in (FollowUp, AsyncFollowUp):
+        with pytest.raises(ConfigurationError, match="base_url"):
+            kind(api_key="k", base_url=base_url)
