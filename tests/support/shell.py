@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ _OF_THE_MACHINE = (
 class Shell:
     """Runs the command against a server, in a directory of its own."""
 
-    def __init__(self, url: str, api_key: str, directory: Path) -> None:
+    def __init__(self, url: str, api_key: str, directory: Path, command: Sequence[str] = COMMAND) -> None:
+        self.command = command
         self.directory = directory
         self.environment = {name: value for name, value in os.environ.items() if name not in _OF_THE_MACHINE}
         self.environment |= {"FOLLOWUP_BASE_URL": url, "FOLLOWUP_API_KEY": api_key, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
@@ -42,7 +44,7 @@ class Shell:
     ) -> subprocess.CompletedProcess[str]:
         typed = stdin.encode() if isinstance(stdin, str) else stdin
         result = subprocess.run(
-            [*COMMAND, *arguments],
+            [*self.command, *arguments],
             input=b"" if typed is None else typed,
             capture_output=True,
             check=False,
@@ -56,7 +58,7 @@ class Shell:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*COMMAND, *arguments],
+            [*self.command, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -87,7 +89,7 @@ class Shell:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
         written = []
         with subprocess.Popen(
-            [*COMMAND, *arguments],
+            [*self.command, *arguments],
             stdin=slave,
             stdout=slave,
             stderr=slave,

@@ -130,9 +130,10 @@ def advance(
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """Move the clock forward and run everything that falls due."""
+    """Advance the clock and run everything that becomes due."""
     told = Remote(url, api_key, token).post("/clock/advance", parsed_distance(distance))
-    show(told["jobs"], as_json, whole=told, title=f"It is {told['now']}; {told['ran']} jobs ran.")
+    ran = "1 job ran" if told["ran"] == 1 else f"{told['ran']} jobs ran"
+    show(told["jobs"], as_json, whole=told, title=f"It is {told['now']}; {ran}.")
 
 
 @app.command()
@@ -140,15 +141,15 @@ def clock(
     url: Url = HERE,
     api_key: Key = None,
     token: Token = None,
-    limit: Annotated[int, typer.Option(help="How many of the jobs that fall due next to show, at most.", min=1)] = 25,
+    limit: Annotated[int, typer.Option(help="How many of the jobs that are due next to show, at most.", min=1)] = 25,
     as_json: AsJson = False,
 ) -> None:
-    """Show the time, and what falls due next."""
+    """Show the time, and what is due next."""
     remote = Remote(url, api_key, token)
     told = remote.get("/clock")
     jobs = remote.get("/clock/jobs", limit=limit)["data"]
     state = "frozen" if told["frozen"] else "running"
-    show(jobs, as_json, whole={**told, "jobs": jobs}, title=f"It is {told['now']} ({state}). What falls due next:")
+    show(jobs, as_json, whole={**told, "jobs": jobs}, title=f"It is {told['now']} ({state}). Due next:")
 
 
 @app.command()
@@ -162,7 +163,7 @@ def reminders(
     url: Url = HERE,
     api_key: Key = None,
     token: Token = None,
-    appointment: Annotated[str | None, typer.Option(help="Only of this appointment.")] = None,
+    appointment: Annotated[str | None, typer.Option(help="Only reminders for this appointment.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the pending reminders."""
@@ -174,7 +175,7 @@ def messages(
     url: Url = HERE,
     api_key: Key = None,
     token: Token = None,
-    patient: Annotated[str | None, typer.Option(help="Only to this patient.")] = None,
+    patient: Annotated[str | None, typer.Option(help="Only messages to this patient.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the messages written to patients."""
@@ -187,7 +188,7 @@ def requests(
     url: Url = HERE,
     api_key: Key = None,
     token: Token = None,
-    operation: Annotated[str | None, typer.Option(help="Only of this operation.")] = None,
+    operation: Annotated[str | None, typer.Option(help="Only calls of this operation.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the API calls, newest first."""
@@ -240,13 +241,13 @@ def fault(
     ] = None,
     kind: Annotated[str, typer.Option(help="status, delay, disconnect or truncate.")] = "status",
     status: Annotated[int, typer.Option(help="HTTP status, for kind status.")] = 500,
-    seconds: Annotated[float, typer.Option(help="For kind delay.")] = 0,
+    seconds: Annotated[float, typer.Option(help="How long, for kind delay.")] = 0,
     times: Annotated[int, typer.Option(help="For how many calls.")] = 1,
     when: Annotated[str, typer.Option(help="before or after the work is done.")] = "before",
     skip: Annotated[int, typer.Option(help="How many calls pass first.")] = 0,
-    probability: Annotated[float, typer.Option(help="Of hitting a call, 0 to 1.")] = 1,
+    probability: Annotated[float, typer.Option(help="Probability of hitting a call, 0 to 1.")] = 1,
     retry_after: Annotated[float | None, typer.Option(help="Seconds in a Retry-After header, for kind status.")] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Take all faults back.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all faults.")] = False,
     url: Url = HERE,
     api_key: Key = None,
     token: Token = None,

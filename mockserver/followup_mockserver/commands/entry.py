@@ -5,6 +5,7 @@ from typing import Any
 
 import typer
 
+from followup.redaction import visible
 from followup_mockserver.commands.app import app
 
 _UsageError: Any = typer.BadParameter.__base__
@@ -22,6 +23,6 @@ def run() -> None:
         sys.exit(1)
     except _UsageError as mistake:
         if text := mistake.format_message():  # the one without a text has printed the help
-            sys.stderr.write(f"followup-mock: {text}\n")
+            sys.stderr.write(f"followup-mock: {visible(text)}\n")
         sys.exit(_USAGE)
     sys.exit(status)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from followup.redaction import visible
 from followup_mockserver.commands.remote import Remote
 from followup_mockserver.wire.control import LONGEST_WAIT
 
@@ -17,7 +18,7 @@ def listen_until_stopped(remote: Remote, url: str, events: Sequence[str], tell: 
     with contextlib.suppress(KeyboardInterrupt):
         tell(f"signing secret  {endpoint['secret']}")
         for attempt in _attempts(remote, endpoint["id"]):
-            tell(_line(attempt))
+            tell(visible(_line(attempt)))
     # Left behind, it would get every webhook beside the endpoint of the next run, signed with another secret.
     remote.delete(f"/webhook_endpoints/{endpoint['id']}")
 

@@ -5,6 +5,7 @@ from typing import Any, NoReturn
 
 import httpx
 
+from followup.redaction import visible
 from followup_mockserver.wire.control import PREFIX
 from followup_mockserver.wire.guard import TOKEN_HEADER
 
@@ -14,7 +15,7 @@ TIMEOUT = 300.0
 
 def fail(message: str) -> NoReturn:
     """End the command with one clear line."""
-    sys.exit(f"followup-mock: {message}")
+    sys.exit(f"followup-mock: {visible(message)}")
 
 
 class Remote:

@@ -1,13 +1,14 @@
 """What the commands print: a table on a terminal, JSON in a pipe."""
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
+from followup.cli.lines import json_line, write_line
 from followup.cli.output import table_of
+from followup.redaction import visible
 
 
 def show(
@@ -27,11 +28,11 @@ def show(
         title: a line above the table.
     """
     if as_json or not sys.stdout.isatty():
-        sys.stdout.write(json.dumps(rows if whole is None else whole, ensure_ascii=False) + "\n")
+        write_line(json_line(rows if whole is None else whole))
         return
     console = Console()
     if title is not None:
-        console.print(title, highlight=False, markup=False)
+        console.print(visible(title), highlight=False, markup=False)
     if not rows:
         console.print("Nothing.")
         return

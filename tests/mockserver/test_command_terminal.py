@@ -1,0 +1,89 @@
+"""What ``followup-mock`` shows on a terminal: names and texts of data are shown, and never obeyed."""
+
+import json
+import sys
+import unicodedata
+from pathlib import Path
+
+import httpx
+import pytest
+from support.shell import Shell
+
+from followup_mockserver import MockServer
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31mRED\x9b5m\u202egnirts\u2028next"
+SHOWN = r"\x1b]0;owned\x07\x1b[2J\x1b[31mRED\x9b5m\u202egnirts\u2028next"
+
+
+def controls(text: str) -> set[str]:
+    """The characters that a terminal may obey, or that change how others are shown; but for line ends."""
+    return {each for each in text if unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp", "Cs")} - {"\n"}
+
+
+@pytest.fixture
+def shell(server: MockServer, tmp_path: Path) -> Shell:
+    return Shell(server.url, server.api_key, tmp_path, [sys.executable, "-m", "followup_mockserver"])
+
+
+@pytest.fixture
+def message(server: MockServer) -> str:
+    """A message to a patient whose name is hostile."""
+    with server.client() as client:
+        client.visits.create(
+            patient={"phone": "+5491155550000", "full_name": HOSTILE}, visited_at=server.clock.now.replace(year=2020)
+        )
+    server.advance()
+    (sent,) = server.messages
+    assert HOSTILE in sent.text
+    return sent.text
+
+
+def test_a_text_in_a_table(shell: Shell, message: str) -> None:
+    shown = shell.on_a_terminal(400, "messages")
+    assert SHOWN in shown
+    assert controls(shown) == set()
+
+
+def test_a_text_in_json(shell: Shell, message: str) -> None:
+    for written in (shell.on_a_terminal(400, "messages", "--json"), shell.run("messages").stdout):
+        assert controls(written) == set()
+        assert json.loads(written)[0]["text"] == message
+
+
+def test_a_text_in_a_title(shell: Shell, server: MockServer) -> None:
+    for command in (("clock",), ("advance", "1s"), ("deliveries",), ("requests",)):
+        assert controls(shell.on_a_terminal(200, *command)) == set()
+
+
+def test_a_text_in_an_error(shell: Shell) -> None:
+    for arguments in (("jump", HOSTILE), (HOSTILE,), ("advance", HOSTILE), ("clock", "--url", f"http://{HOSTILE}")):
+        written = shell.refused(*arguments)
+        assert controls(written) == set()
+
+
+def test_an_error_of_what_is_no_mock(shell: Shell, server: MockServer) -> None:
+    server.add_fault(operation="*", kind="status")
+    assert controls(shell.refused("clock", "--url", f"{server.url}/v1/{HOSTILE[3:6]}")) == set()
+
+
+def test_one_job_is_one_job(shell: Shell, server: MockServer) -> None:
+    with server.client() as client:
+        client.appointments.create(
+            patient={"phone": "+5491155550000"}, start_at=server.clock.now.replace(year=2099).isoformat()
+        )
+    assert "; 0 jobs ran." in shell.on_a_terminal(200, "advance", "1s")
+    assert "; 1 job ran." in shell.on_a_terminal(200, "advance", server.jobs[0].at.isoformat())
+
+
+def test_an_error_of_a_receiver_in_a_line_of_listen(shell: Shell, server: MockServer) -> None:
+    server.mount("https://clinic.example", lambda _: httpx.Response(500))
+    with shell.start("listen", "--forward-to", "https://clinic.example/hooks") as process:
+        assert process.stdout
+        process.stdout.readline()
+        with server.client() as client:
+            client.patients.create(phone="+5491155550000", full_name=HOSTILE)
+        line = process.stdout.readline()
+        assert "patient.upserted" in line
+        assert controls(line) == set()
+        process.terminate()
+        assert process.wait(30) == 0
