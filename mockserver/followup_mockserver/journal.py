@@ -1,5 +1,6 @@
 """What was called: the journal of an organization's API calls, for tests to assert on."""
 
+import itertools
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -35,7 +36,7 @@ def _beginning(text: str) -> str:
 
 
 def _size_of(pairs: Iterable[tuple[str, str]]) -> int:
-    return sum(len(name) + len(value) for name, value in pairs)
+    return sum(map(len, itertools.chain.from_iterable(pairs)))  # in C: this runs for every call
 
 
 def _cut(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,6 @@ The limit of these mocks is shorter, so that nobody waits for it; that it is ten
 
 import asyncio
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -204,23 +203,6 @@ class TestSockets:
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: elsewhere)
         delivery = delivered(service, "http://localhost:8000/")
         assert delivery.last_error == "No response (NotALoopbackAddressError)."
-
-    def test_certificates_are_verified(self, service: ImpatientService) -> None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-
-            def refuse() -> None:
-                connection, _ = listener.accept()
-                with connection:
-                    try:
-                        context.wrap_socket(connection, server_side=True)
-                    except OSError:
-                        return
-
-            threading.Thread(target=refuse, daemon=True).start()
-            delivery = delivered(service, f"https://127.0.0.1:{listener.getsockname()[1]}/")
-        assert delivery.status == "pending"
-        assert (delivery.last_error or "").startswith("No response (SSL")
 
 
 def sent(url: str, *, body: bytes, timeout: float = LIMIT) -> Outcome:
