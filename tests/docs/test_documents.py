@@ -19,8 +19,11 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
     [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/how-to").glob("*.md")]
 )
+TUTORIAL = ROOT / "docs/tutorial.md"
+"""Its commands run in test_tutorial.py, each in its terminal."""
+
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CONSOLE = re.compile(r"^```(?:console|shell)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 
@@ -47,7 +50,8 @@ def test_the_code_of_a_document_runs(
 
 
 @pytest.mark.parametrize(
-    "document", [each for each in DOCUMENTS if "followup" in "".join(CONSOLE.findall(each.read_text()))],
+    "document",
+    [each for each in DOCUMENTS if "followup" in "".join(CONSOLE.findall(each.read_text())) and each != TUTORIAL],
     ids=lambda path: path.name,
 )  # fmt: skip
 def test_the_commands_of_a_document_run(document: Path, tmp_path: Path) -> None:
