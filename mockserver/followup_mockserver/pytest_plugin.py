@@ -63,7 +63,7 @@ def followup_respx(followup_service: "MockService", monkeypatch: pytest.MonkeyPa
     try:
         import respx
     except ModuleNotFoundError:
-        pytest.fail("followup_respx needs respx: python -m pip install respx", pytrace=False)
+        pytest.fail("followup_respx needs respx: python -m pip install 'followup[testing]'", pytrace=False)
     from followup_mockserver.transport import call_wsgi
 
     monkeypatch.setenv("FOLLOWUP_BASE_URL", followup_service.url)

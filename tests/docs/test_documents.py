@@ -23,7 +23,7 @@ TUTORIAL = ROOT / "docs/tutorial.md"
 """Its commands run in test_tutorial.py, each in its terminal."""
 
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-CONSOLE = re.compile(r"^```(?:console|shell)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CONSOLE = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 

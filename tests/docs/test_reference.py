@@ -154,8 +154,8 @@ def test_an_operation_shows_its_signature_arguments_result_and_errors(built: Pat
     create = section(built, "followup.FollowUp.appointments.create")
     for part in (
         "patient : PatientId | PatientInput ,",
-        "doctor : DoctorId | DoctorInput = NOT_GIVEN ,",
-        "external_id : str = NOT_GIVEN ,",
+        "doctor : DoctorId | DoctorInput | None = NOT_GIVEN ,",
+        "external_id : str | None = NOT_GIVEN ,",
         "Appointment",
         "start_at – when it begins",
         "Returns",
