@@ -20,11 +20,8 @@ class Mounts:
         """Have webhooks whose URL begins with this go to the receiver.
 
         Raises:
-            ValueError: the URL has no scheme, and so no webhook's URL would ever begin with it.
             TypeError: the receiver cannot be called.
         """
-        if not url.lower().startswith(("https://", "http://")):
-            raise ValueError("mount() takes a URL that begins with https:// or http://")
         if not callable(receiver):
             raise TypeError("mount() takes a WSGI or ASGI application, or a function")
         with self._lock:

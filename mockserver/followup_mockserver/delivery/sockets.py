@@ -23,13 +23,13 @@ class TimedSocket(socket.socket):
         self.settimeout(time_left(self.ends))
         super().connect(address)
 
-    def recv_into(self, *arguments: Any) -> int:
+    def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
         self.settimeout(time_left(self.ends))
-        return super().recv_into(*arguments)
+        return super().recv_into(buffer, nbytes, flags)
 
-    def sendall(self, *arguments: Any) -> None:
+    def sendall(self, data: Any, flags: int = 0, /) -> None:
         self.settimeout(time_left(self.ends))
-        super().sendall(*arguments)
+        super().sendall(data, flags)
 
 
 class TimedTLSSocket(ssl.SSLSocket):
@@ -41,13 +41,13 @@ class TimedTLSSocket(ssl.SSLSocket):
         self.settimeout(time_left(self.ends))
         super().do_handshake(block)
 
-    def recv_into(self, *arguments: Any) -> int:
+    def recv_into(self, buffer: Any, nbytes: int | None = None, flags: int = 0) -> int:
         self.settimeout(time_left(self.ends))
-        return super().recv_into(*arguments)
+        return super().recv_into(buffer, nbytes, flags)
 
-    def send(self, *arguments: Any) -> int:  # sendall sends in parts with it
+    def send(self, data: Any, flags: int = 0) -> int:  # sendall sends in parts with it
         self.settimeout(time_left(self.ends))
-        return super().send(*arguments)
+        return super().send(data, flags)
 
 
 def time_left(ends: float) -> float:
