@@ -1,4 +1,4 @@
-"""What the control API does, as plain Python: the world outside of the service, in the hands of a test.
+"""What the control API does, as plain Python: the clock, faults, patients and staff in the hands of a test.
 
 These are also the methods of ``MockService`` and ``MockServer``, where they act on the default organization.
 """
@@ -75,7 +75,7 @@ _NEAR_ENOUGH = f"a number, and end before the year {END_OF_TIME.year}"
 
 
 class KeyInput(TypedDict, total=False):
-    """A key for a new organization: its name, and its scopes (all of them when left out)."""
+    """A key for a new organization: its name, and its scopes (default: all)."""
 
     name: str
     scopes: list[str]
@@ -83,7 +83,7 @@ class KeyInput(TypedDict, total=False):
 
 @attrs.frozen(kw_only=True)
 class ClockState:
-    """The time it is, and whether it moves only by hand."""
+    """The time it is, and whether the clock is frozen."""
 
     now: datetime
     frozen: bool
@@ -91,7 +91,7 @@ class ClockState:
 
 @attrs.frozen(kw_only=True)
 class PendingJob:
-    """Something that falls due later."""
+    """A job that is due later."""
 
     at: datetime
     kind: str
@@ -165,7 +165,7 @@ class Control:
         days: float = 0,
         to: datetime | str | None = None,
     ) -> Advanced:
-        """Move the clock forward, and run everything that falls due, in time order, each at its own due time.
+        """Advance the clock, and run everything that becomes due, in time order, each at its own due time.
 
         Returns when all of it, and all that it caused, is done. With no argument the clock is not moved: what is due
         now is done.
@@ -191,11 +191,11 @@ class Control:
 
     @property
     def jobs(self) -> list[PendingJob]:
-        """What falls due later, in order."""
+        """The jobs that are due later, in order."""
         return self.next_jobs()
 
     def next_jobs(self, limit: int | NotGiven = NOT_GIVEN) -> list[PendingJob]:
-        """What falls due next, in order; so many at most, or all."""
+        """The jobs that are due next, in order; so many at most, or all."""
         if not isinstance(limit, NotGiven):
             whole(1)("limit", limit)
         world = self.world
@@ -321,7 +321,7 @@ class Control:
             _existing(world.webhook_deliveries.get(id), "webhook delivery")
             return list(world.attempts.get(id, ()))
 
-    # --- the world outside ---------------------------------------------------------------------------------------
+    # --- test controls ------------------------------------------------------------------------------------------
 
     def mount(self, url: str, app: Receiver) -> None:
         """Have webhooks to this URL, and to those below it, go to an application in this process.
@@ -368,8 +368,8 @@ class Control:
         external_id: str | None | NotGiven = NOT_GIVEN,
         active: bool | NotGiven = NOT_GIVEN,
     ) -> Doctor:
-        """Change a doctor of the roster: what is given, and nothing else."""
-        changes = _given(
+        """Update a doctor of the roster. Omitted fields stay unchanged."""
+        changes = _passed(
             full_name=full_name,
             specialty=specialty,
             license_number=license_number,
@@ -382,7 +382,7 @@ class Control:
         self, id: str, /, *, opted_out: bool | NotGiven = NOT_GIVEN, stage: PatientStage | NotGiven = NOT_GIVEN
     ) -> Patient:
         """Change what the service would change by itself: whether the patient wants messages, and the stage."""
-        changes = _given(opted_out=opted_out, stage=stage)
+        changes = _passed(opted_out=opted_out, stage=stage)
         _checked(changes, opted_out=boolean, stage=choice(get_args(PatientStage)))
 
         def change(world: World) -> Patient:
@@ -406,7 +406,7 @@ class Control:
         sender: SenderInput | NotGiven = NOT_GIVEN,
     ) -> IntakeRequest:
         """The patient answers with data, in the shape of the creation body."""
-        answers = _given(
+        answers = _passed(
             patient=patient,
             contacts=contacts,
             coverage=coverage,
@@ -466,7 +466,7 @@ class Control:
         Raises:
             ValueError: an invalid setting; nothing is changed then.
         """
-        changes = _given(
+        changes = _passed(
             name=name,
             service_lines=service_lines,
             time_zone=time_zone,
@@ -485,7 +485,7 @@ class Control:
         return self._do(change)
 
     def add_api_key(self, *, name: str = "key", scopes: list[str] | None = None) -> KeyRecord:
-        """A further key of the organization; all scopes when left out."""
+        """Add a key to the organization; with all scopes by default."""
         return copied(self._worlds.add_key(self.world, _named(name), _scopes(scopes)))
 
     def organization_with_new_key(self, *, name: str = "key", scopes: list[str] | None = None) -> NewOrganization:
@@ -506,7 +506,7 @@ class Control:
         """Revoke a key, have it expire, or take either back (``revoked=False``, ``expires_at=None``)."""
         if isinstance(expires_at, (datetime, str)):
             expires_at = instant("expires_at", expires_at)
-        changes = _given(revoked=revoked, expires_at=expires_at)
+        changes = _passed(revoked=revoked, expires_at=expires_at)
         _checked(changes, revoked=boolean)
 
         def change(world: World) -> KeyRecord:
@@ -517,7 +517,7 @@ class Control:
 
         return self._do(change)
 
-    # --- trouble on purpose --------------------------------------------------------------------------------------
+    # --- faults --------------------------------------------------------------------------------------------------
 
     @property
     def faults(self) -> list[Fault]:
@@ -618,13 +618,13 @@ class Control:
         """Remove the webhook faults that wait for their deliveries."""
         self._do(lambda world: world.disturbances.clear())
 
-    # --- webhooks by hand ----------------------------------------------------------------------------------------
+    # --- webhooks ------------------------------------------------------------------------------------------------
 
     def add_webhook_endpoint(self, *, url: str, enabled_events: list[EnabledEvent] | None = None) -> WebhookEndpoint:
         """An endpoint that may be http on this machine, whatever the mock was started with; has its secret.
 
         Args:
-            enabled_events: all when left out.
+            enabled_events: default: all.
         """
         webhook_target("url", url)
         events: list[str] = [*enabled_events] if enabled_events else [deliveries.EVERY_TYPE]
@@ -643,14 +643,14 @@ class Control:
         """Send an outbound webhook of any type to the endpoints that are subscribed to it.
 
         Args:
-            data: of the event, as JSON has it; left out, about the newest object that fits, or an example.
+            data: of the event, as JSON has it; by default about the newest object that fits, or an example.
         """
         choice(examples.EXAMPLES)("type", type)
-        given = None if data is None else _json_copy(data)
+        passed = None if data is None else _json_copy(data)
 
         def send(world: World) -> list[WebhookDelivery]:
-            told, ref = (given, "trigger") if given is not None else examples.about_newest(world, type)
-            return deliveries.send_to_subscribers(world, type, told, ref)
+            sent, ref = (passed, "trigger") if passed is not None else examples.about_newest(world, type)
+            return deliveries.send_to_subscribers(world, type, sent, ref)
 
         return self._do(send)
 
@@ -712,7 +712,7 @@ class Control:
                     world.changed.wait(left)
 
 
-def _given(**arguments: Any) -> dict[str, Any]:
+def _passed(**arguments: Any) -> dict[str, Any]:
     """The arguments that were not omitted, as copies."""
     return {name: copied(value) for name, value in arguments.items() if value is not NOT_GIVEN}
 
