@@ -32,7 +32,7 @@ def _parameters(command: Any) -> Iterator[str]:
     shown = [each for each in command.params if each.name != "help"]
     if not shown:
         return
-    yield from ("| argument or option | |", "|---|---|")
+    yield from ("| argument or option | meaning |", "|---|---|")
     for parameter in shown:
         names = " ".join(parameter.opts) if parameter.param_type_name == "option" else parameter.name.upper()
         text = (parameter.help or "").replace("|", "\\|").replace("*", "\\*")

@@ -100,7 +100,7 @@ def _arguments(declaration: Declaration) -> list[inspect.Parameter]:
 
 def _argument(parameter: Parameter, text: str) -> inspect.Parameter:
     if parameter.place in ("path", "whole_body"):
-        text = text or f"Id, begins with {get_args(parameter.annotation)[1].prefix}"
+        text = text or f"Id, which begins with {get_args(parameter.annotation)[1].prefix}."
         if parameter.place == "whole_body":
             text = f"{text} As JSON; - reads standard input."
         return _keyword(parameter.name, Annotated[str, typer.Argument(help=text)], inspect.Parameter.empty)
