@@ -30,14 +30,19 @@ _OF_THE_MACHINE = (
 """What the tests set for themselves, whatever the machine that runs them says."""
 
 
+def own_environment() -> dict[str, str]:
+    """The environment of the tests, without what would change how the command writes."""
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_THE_MACHINE}
+    return {**kept, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+
+
 class Shell:
     """Runs the command against a server, in a directory of its own."""
 
     def __init__(self, url: str, api_key: str, directory: Path, command: Sequence[str] = COMMAND) -> None:
         self.command = command
         self.directory = directory
-        self.environment = {name: value for name, value in os.environ.items() if name not in _OF_THE_MACHINE}
-        self.environment |= {"FOLLOWUP_BASE_URL": url, "FOLLOWUP_API_KEY": api_key, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+        self.environment = {**own_environment(), "FOLLOWUP_BASE_URL": url, "FOLLOWUP_API_KEY": api_key}
 
     def run(
         self, *arguments: str, stdin: str | bytes | None = None, **environment: str

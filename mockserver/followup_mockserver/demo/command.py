@@ -114,4 +114,5 @@ def _print_summary(server: MockServer, receiver: Receiver) -> None:
         f"{len(receiver.events)} signed webhooks received and verified, {receiver.refused} refused. "
         f"Two weeks later, by moving the mock's clock: {sent} reminders were written to the patients.",
         highlight=False,
+        soft_wrap=not sys.stdout.isatty(),
     )
