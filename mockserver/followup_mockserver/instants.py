@@ -5,10 +5,10 @@ from datetime import UTC, date, datetime, timedelta
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(
-    r"(?P<minute>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})(?P<fraction>\.[0-9]+)?"
-    r"(?P<offset>Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
+    r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
-_LEAP_SECOND = "60"
+_SECOND = slice(17, 19)
 
 
 def parse_timestamp(text: str) -> datetime:
@@ -19,17 +19,15 @@ def parse_timestamp(text: str) -> datetime:
     Raises:
         ValueError: it is none, or lies outside of the calendar.
     """
-    match = _TIMESTAMP.fullmatch(text.upper())
-    if match is None or match["minute"][11:13] == "24":
+    text = text.upper()
+    if not _TIMESTAMP.fullmatch(text):
         raise ValueError("not an RFC 3339 timestamp")
-    leaps = match["second"] == _LEAP_SECOND
-    second = "59" if leaps else match["second"]
-    instant = datetime.fromisoformat(f"{match['minute']}:{second}{match['fraction'] or ''}{match['offset']}")
-    instant = instant.replace(microsecond=instant.microsecond // 1000 * 1000)
-    return _after_leap_second(instant) if leaps else instant
+    instant = _after_leap_second(text) if text[_SECOND] == "60" else datetime.fromisoformat(text)
+    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
-def _after_leap_second(instant: datetime) -> datetime:
+def _after_leap_second(text: str) -> datetime:
+    instant = datetime.fromisoformat(f"{text[: _SECOND.start]}59{text[_SECOND.stop :]}")
     try:
         utc = instant.astimezone(UTC)
         if (utc.hour, utc.minute) != (23, 59):

@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 import typer.main
+from contract import specification as spec
 from support.shell import COMMAND, Shell
 
 from followup.cli.app import app
-from followup.resources import all_groups
 from followup_mockserver import MockServer
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31mRED\x9b5m \u202egnirts\u2028next\u200f Ana"
@@ -153,7 +153,7 @@ class TestTables:
 
     @pytest.mark.parametrize(
         ("group", "width"),
-        [("patients", 20), *((each.group, 60) for each in all_groups() if each.group != "account")],
+        [("patients", 20), *((each.name.split(".")[0], 60) for each in spec.OPERATIONS if each.list_of)],
     )
     def test_every_list_fits(self, shell: Shell, server: MockServer, group: str, width: int) -> None:
         made = book(server)

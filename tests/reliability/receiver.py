@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from followup import construct_event
-from followup.webhooks import ATTEMPT_HEADER
 
 LAST_BAD_ATTEMPT = 6
 """Later ones are answered well: by chance alone, one event in 20,000 would fail nine times, and be given up rightly."""
@@ -43,7 +42,7 @@ class Handler(BaseHTTPRequestHandler):
                 connection.execute("INSERT INTO hung VALUES (1)")
         if hangs:
             threading.Event().wait(60)
-        fails = int(self.headers[ATTEMPT_HEADER]) <= LAST_BAD_ATTEMPT and chance.random() < 1 / 3
+        fails = int(self.headers["x-service-delivery-attempt"]) <= LAST_BAD_ATTEMPT and chance.random() < 1 / 3
         self.send_response(500 if fails else 204)
         self.send_header("Content-Length", "0")
         self.end_headers()

@@ -22,7 +22,6 @@ class Parser:
     """Parses the requests of every operation, under the options of one mock."""
 
     def __init__(self, options: Options) -> None:
-        self._refuse_unknown = options.refuse_unknown_fields
         self._queries = {name: self._validator(options, each.query.schema) for name, each in OPERATIONS.items()}
         self._bodies = {
             name: self._validator(options, each.body.schema) for name, each in OPERATIONS.items() if each.body
