@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import attrs
+
 from followup_mockserver.errors import InvalidArgument
 
 Check = Callable[[str, Any], None]
@@ -97,6 +99,11 @@ def optional(check_given: Check) -> Check:
             check_given(argument, value)
 
     return check
+
+
+def field(check: Check, default: Any = attrs.NOTHING) -> Any:
+    """A field of an attrs class, required unless there is a default, with its check."""
+    return attrs.field(default=default, validator=validator(check))
 
 
 def validator(check: Check) -> Callable[[Any, Any, Any], None]:

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import attrs
 
 from followup.contract import EventType, ServiceEventType
-from followup_mockserver.checks import choice, number, optional, validator, whole
+from followup_mockserver.checks import choice, field, number, optional, whole
 
 LONGEST_DISTURBANCE = 30 * 24 * 3600
 """Seconds."""
@@ -34,10 +34,10 @@ class Disturbance:
         ValueError: an invalid argument; the message names it.
     """
 
-    kind: DisturbanceKind = attrs.field(validator=validator(choice(get_args(DisturbanceKind))))
-    type: str | None = attrs.field(default=None, validator=validator(optional(choice(_TYPES))))
-    times: int = attrs.field(default=1, validator=validator(whole(1)))
-    seconds: float = attrs.field(default=600.0, validator=validator(number(0, LONGEST_DISTURBANCE, unit="seconds")))
+    kind: DisturbanceKind = field(choice(get_args(DisturbanceKind)))
+    type: str | None = field(optional(choice(_TYPES)), None)
+    times: int = field(whole(1), 1)
+    seconds: float = field(number(0, LONGEST_DISTURBANCE, unit="seconds"), 600.0)
 
 
 class Disturbances:

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 import attrs
 
-from followup_mockserver.checks import choice, number, optional, validator, whole
+from followup_mockserver.checks import choice, field, number, optional, validator, whole
 from followup_mockserver.errors import InvalidArgument
 
 FaultKind = Literal["status", "delay", "disconnect", "truncate"]
@@ -46,16 +46,14 @@ class Fault:
     """
 
     operation: str
-    kind: FaultKind = attrs.field(validator=validator(choice(get_args(FaultKind))))
-    status: int = attrs.field(default=500, validator=validator(whole(400, 599, "an HTTP status from 400 to 599")))
+    kind: FaultKind = field(choice(get_args(FaultKind)))
+    status: int = field(whole(400, 599, "an HTTP status from 400 to 599"), 500)
     seconds: float = attrs.field(default=0.0, validator=[validator(_seconds), _of_kind_delay])
-    times: int | None = attrs.field(
-        default=1, validator=validator(optional(whole(1, expected="1 or more, or null for all calls")))
-    )
-    when: FaultMoment = attrs.field(default="before", validator=validator(choice(get_args(FaultMoment))))
-    skip: int = attrs.field(default=0, validator=validator(whole(0)))
-    probability: float = attrs.field(default=1.0, validator=validator(number(0, 1)))
-    retry_after: float | None = attrs.field(default=None, validator=validator(optional(_seconds)))
+    times: int | None = field(optional(whole(1, expected="1 or more, or null for all calls")), 1)
+    when: FaultMoment = field(choice(get_args(FaultMoment)), "before")
+    skip: int = field(whole(0), 0)
+    probability: float = field(number(0, 1), 1.0)
+    retry_after: float | None = field(optional(_seconds), None)
 
 
 class Faults:

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import attrs
 
 from followup.contract import REQUESTS_PER_MINUTE
-from followup_mockserver.checks import boolean, instant, number, optional, that, validator, whole
+from followup_mockserver.checks import boolean, field, instant, number, optional, that, whole
 from followup_mockserver.organization import Organization
 from followup_mockserver.webhook_urls import is_webhook_target
 
@@ -62,12 +62,8 @@ def meanings() -> dict[str, str]:
 
 def _setting(name: str) -> Any:
     """A setting of an organization, with its default and its check: what new organizations begin with."""
-    field = attrs.fields_dict(Organization)[name]
-    return attrs.field(default=field.default, converter=field.converter, validator=field.validator)
-
-
-def _option(default: Any, check: Any) -> Any:
-    return attrs.field(default=default, validator=validator(check))
+    setting = attrs.fields_dict(Organization)[name]
+    return attrs.field(default=setting.default, converter=setting.converter, validator=setting.validator)
 
 
 def _start(value: datetime | str | None) -> datetime | None:
@@ -82,13 +78,13 @@ class Options:
         ValueError: an invalid option; the message names it.
     """
 
-    rate_limit: int = _option(REQUESTS_PER_MINUTE, whole(0))
+    rate_limit: int = field(whole(0), REQUESTS_PER_MINUTE)
     start_time: datetime | None = attrs.field(default=None, converter=_start)
-    allow_http_webhooks: bool = _option(False, boolean)
-    forward_to: str | None = _option(None, optional(webhook_target))
-    seed: int | None = _option(None, optional(whole()))
-    idempotency_hours: float = _option(24.0, number(0, LONGEST_MEMORY, unit="hours", above=True))
-    refuse_unknown_fields: bool = _option(True, boolean)
+    allow_http_webhooks: bool = field(boolean, False)
+    forward_to: str | None = field(optional(webhook_target), None)
+    seed: int | None = field(optional(whole()), None)
+    idempotency_hours: float = field(number(0, LONGEST_MEMORY, unit="hours", above=True), 24.0)
+    refuse_unknown_fields: bool = field(boolean, True)
     country: str = _setting("country")
     reminder_hours: Sequence[float] = _setting("reminder_hours")
     post_visit_hours: float = _setting("post_visit_hours")

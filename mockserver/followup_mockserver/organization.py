@@ -11,7 +11,7 @@ import phonenumbers
 
 from followup.resources.account import ServiceLine
 from followup.resources.intake_requests import IntakeRequests
-from followup_mockserver.checks import Check, as_list, boolean, choice, each, number, text, that, validator
+from followup_mockserver.checks import Check, as_list, boolean, choice, each, field, number, text, that, validator
 from followup_mockserver.shapes import object_shape
 
 RESOURCES_WITH_WRITE_SCOPE = (
@@ -71,7 +71,7 @@ def _has_field(schema: Mapping[str, Any], path: str) -> bool:
 def _setting(default: Any, check: Check) -> Any:
     if isinstance(default, tuple):
         return attrs.field(factory=lambda: list(default), converter=as_list, validator=validator(each(check)))
-    return attrs.field(default=default, validator=validator(check))
+    return field(check, default)
 
 
 @attrs.define(kw_only=True)
