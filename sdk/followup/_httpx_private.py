@@ -54,11 +54,11 @@ def use_our_network(client: httpx.Client | httpx.AsyncClient) -> None:
         pool._network_backend = Backend() if isinstance(client, httpx.Client) else AsyncBackend(pool._network_backend)
 
 
-def pool_of(transport: httpx.BaseTransport | httpx.AsyncBaseTransport) -> Any:
+def pool_of(transport: Any) -> Any:
     """The httpcore pool of a transport that httpx made."""
     # An instrumentation may have put a transport of its own around it.
     while not hasattr(transport, "_pool"):
-        transport = transport._transport  # type: ignore[union-attr]
+        transport = transport._transport
     return transport._pool
 
 

@@ -95,9 +95,15 @@ class _Client(Generic[Mode]):
         """A client with other options that shares this one's connections and does not own them.
 
         Args:
-            timeout: seconds, or an ``httpx.Timeout``, for each attempt.
+            timeout: seconds for each attempt as a whole, body included, or an ``httpx.Timeout`` for its parts.
             max_retries: how often a call is tried again, at most.
             deadline: seconds for one whole call, its retries, waits and body included; None for no deadline.
+
+        Returns:
+            A client to be used beside this one. Closing it closes nothing.
+
+        Raises:
+            ConfigurationError: an option that cannot be used; the text names it.
         """
         changes: dict[str, Any] = {}
         if not isinstance(timeout, NotGiven):
@@ -118,6 +124,8 @@ class _Client(Generic[Mode]):
 class FollowUp(_Client[Sync]):
     """The client of the service, for synchronous code. Thread-safe; a context manager.
 
+    It may be made before a fork and used after it. Cookies are neither kept nor sent, and a response may have 64 MiB.
+
     Example::
 
         with FollowUp() as client:
@@ -127,10 +135,12 @@ class FollowUp(_Client[Sync]):
         api_key: the key; left out, the environment variable ``FOLLOWUP_API_KEY``.
         base_url: the API root that ``/v1`` is appended to; left out, ``FOLLOWUP_BASE_URL``.
         service_version: dated version of the service (specification, section 9).
-        timeout: seconds, or an ``httpx.Timeout``, for each attempt; 30 s, and 5 s to connect, when left out.
+        timeout: seconds for each attempt as a whole, body included; when omitted 30 s, of which 5 s to connect. Or an
+            ``httpx.Timeout``, whose parts keep httpx's meaning: then only ``deadline`` bounds the whole.
         max_retries: how often a call is tried again, at most.
         deadline: seconds for one whole call, its retries, waits and body included; None for no deadline.
-        http_client: an ``httpx.Client`` of your own; it stays open when this client is closed.
+        http_client: an ``httpx.Client`` of your own; it stays open when this client is closed. Its timeouts hold
+            when ``timeout`` is omitted. Its cookies are not sent. Only the process that made this client may use it.
 
     Raises:
         ConfigurationError: no key, no base URL, or an option that cannot be used.
@@ -200,6 +210,8 @@ class FollowUp(_Client[Sync]):
 class AsyncFollowUp(_Client[Async]):
     """The client of the service, for asyncio. One client may serve many tasks, and event loops one after another.
 
+    It may be made before a fork and used after it. Cookies are neither kept nor sent, and a response may have 64 MiB.
+
     Example::
 
         async with AsyncFollowUp() as client:
@@ -209,10 +221,12 @@ class AsyncFollowUp(_Client[Async]):
         api_key: the key; left out, the environment variable ``FOLLOWUP_API_KEY``.
         base_url: the API root that ``/v1`` is appended to; left out, ``FOLLOWUP_BASE_URL``.
         service_version: dated version of the service (specification, section 9).
-        timeout: seconds, or an ``httpx.Timeout``, for each attempt; 30 s, and 5 s to connect, when left out.
+        timeout: seconds for each attempt as a whole, body included; when omitted 30 s, of which 5 s to connect. Or an
+            ``httpx.Timeout``, whose parts keep httpx's meaning: then only ``deadline`` bounds the whole.
         max_retries: how often a call is tried again, at most.
         deadline: seconds for one whole call, its retries, waits and body included; None for no deadline.
-        http_client: an ``httpx.AsyncClient`` of your own; it stays open when this client is closed.
+        http_client: an ``httpx.AsyncClient`` of your own; it stays open when this client is closed. Its timeouts hold
+            when ``timeout`` is omitted. Its cookies are not sent. Only the process that made this client may use it.
 
     Raises:
         ConfigurationError: no key, no base URL, or an option that cannot be used.
