@@ -8,15 +8,14 @@ attempt is bounded by ``Send.seconds`` as a whole:
 - ``send_async`` is cancelled by the event loop.
 """
 
-import contextvars
 import queue
-import threading
 
 import httpx
 
 from followup._bodies import MAX_BODY_BYTES, TOO_LARGE, Body
 from followup._httpx_private import ATTEMPT, keep_no_cookies, shut_down
 from followup._quiet import our_request
+from followup._threads import run_aside
 from followup._time_limit import seconds_left, time_limit
 from followup.exchange import Failure, NotSendable, Outcome, Response, Send
 
@@ -76,8 +75,7 @@ def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             done.put(error)
 
-    run = contextvars.copy_context().run
-    threading.Thread(target=run, args=(attempt,), name="followup-attempt", daemon=True).start()
+    run_aside(attempt, "followup-attempt")
     try:
         outcome = done.get(timeout=seconds)
     except queue.Empty:

@@ -5,17 +5,16 @@ that drip, nor interim (1xx) responses without end. httpcore takes all of its co
 one below hands out httpcore's own, and gives each of their operations no more than what is left of the attempt.
 """
 
-import contextvars
 import ipaddress
 import queue
 import socket
 import ssl
-import threading
 from collections.abc import Iterable
 from typing import Any
 
 import httpcore
 
+from followup._threads import run_aside
 from followup._time_limit import seconds_left
 
 _PIECE = 16 * 1024
@@ -137,11 +136,7 @@ def _look_up(host: str, port: int, seconds: float | None) -> list[str]:
         except OSError as error:
             done.put(error)
 
-    run = contextvars.copy_context().run
-    try:
-        threading.Thread(target=run, args=(look_up,), name="followup-lookup", daemon=True).start()
-    except RuntimeError:
-        look_up()  # the interpreter is shutting down and starts no threads any more; the call may still succeed
+    run_aside(look_up, "followup-lookup")
     try:
         found = done.get(timeout=seconds)
     except queue.Empty:

@@ -257,12 +257,14 @@ class TestConnecting:
                 server.stop_listening()
                 server.released.set()
 
-    def test_a_call_at_the_end_of_the_program_finds_a_host_by_name(self, server: ScriptedServer) -> None:
+    @pytest.mark.parametrize("own", ["", "http_client=httpx.Client(), timeout=30"], ids=["ours", "http_client"])
+    def test_a_call_at_the_end_of_the_program_is_made(self, server: ScriptedServer, own: str) -> None:
+        # Since Python 3.12 no thread can be started then.
         server.script = [reply(200, patient())]
         code = f"""
-import atexit
+import atexit, httpx
 from followup import FollowUp
-client = FollowUp(api_key="k", base_url={server.url.replace("127.0.0.1", "localhost")!r})
+client = FollowUp(api_key="k", base_url={server.url.replace("127.0.0.1", "localhost")!r}, {own})
 def last_call():
     print(client.patients.retrieve("pat_1").id)
     client.close()
