@@ -17,7 +17,7 @@ from servers import BARE, LOCALSTRIPE, MOCK, MOTO, running, seconds_to_first_ans
 from waitress.server import create_server
 
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.rules import deliveries
+from followup_mockserver.webhooks import deliveries
 
 KEY = {"Authorization": "Bearer fu_test_mock", "Content-Type": "application/json"}
 BODY = json.dumps({"phone": "+5491155550000", "fullName": "Ana"}).encode()

@@ -12,9 +12,9 @@ from typing import Any
 from measure import Figure, side_by_side
 
 from followup_mockserver import MockService
-from followup_mockserver.jobs import SendReminder
 from followup_mockserver.rules import patients
-from followup_mockserver.scheduler import Scheduler
+from followup_mockserver.state.jobs import SendReminder
+from followup_mockserver.state.scheduler import Scheduler
 from followup_mockserver.transport import InProcessTransport
 
 FEW, MANY = 1_000, 1_000_000

@@ -7,7 +7,7 @@ from typing import Any
 import typer.main
 
 from followup.cli.app import app as followup
-from followup_mockserver.commands.app import app as followup_mock
+from followup_mockserver.cli.app import app as followup_mock
 
 TARGET = Path(__file__).parent / "reference" / "commands.md"
 

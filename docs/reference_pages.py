@@ -15,10 +15,10 @@ from typing import Annotated, Any, Literal, get_args, get_origin, is_typeddict
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import followup
-from followup import contract
-from followup.contract import IdPrefix
-from followup.models import Model
-from followup.operation import Declaration
+from followup import _annotations
+from followup._annotations import IdPrefix
+from followup._declarations import Declaration
+from followup._results import Model
 from followup.resources import GROUP_NAMES, group_class, group_module
 
 FOLDER = Path(__file__).parent / "reference"
@@ -174,7 +174,7 @@ def _enumerations() -> Iterator[str]:
         for name, value in vars(module).items():
             if get_origin(value) is Literal and not name.startswith("_"):
                 yield f"| `{name}` | {', '.join(f'`{each}`' for each in get_args(value))} |"
-    for name, value in vars(contract).items():
+    for name, value in vars(_annotations).items():
         for each in getattr(value, "__metadata__", ()):
             if isinstance(each, IdPrefix):
                 yield f"| `{name}` | begins with `{each.prefix}` |"

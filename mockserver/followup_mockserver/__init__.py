@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from followup_mockserver.control import ClockState, NewOrganization, PendingJob, PendingReminder
     from followup_mockserver.engine import Advanced, JobRun
-    from followup_mockserver.errors import ServiceError
-    from followup_mockserver.faults import Fault
-    from followup_mockserver.journal import JournalEntry
-    from followup_mockserver.organization import KeyRecord
-    from followup_mockserver.records import Attempt, Message
+    from followup_mockserver.schema.errors import ServiceError
     from followup_mockserver.server import MockServer
     from followup_mockserver.service import MockService
+    from followup_mockserver.settings import KeyRecord
+    from followup_mockserver.state.journal import JournalEntry
+    from followup_mockserver.state.records import Attempt, Message
+    from followup_mockserver.state.request_faults import Fault
 
 __all__ = [
     "Advanced",
@@ -34,11 +34,11 @@ __all__ = [
 _MODULES = {
     "control": ("ClockState", "NewOrganization", "PendingJob", "PendingReminder"),
     "engine": ("Advanced", "JobRun"),
-    "errors": ("ServiceError",),
-    "faults": ("Fault",),
-    "journal": ("JournalEntry",),
-    "organization": ("KeyRecord",),
-    "records": ("Attempt", "Message"),
+    "schema.errors": ("ServiceError",),
+    "state.request_faults": ("Fault",),
+    "state.journal": ("JournalEntry",),
+    "settings": ("KeyRecord",),
+    "state.records": ("Attempt", "Message"),
     "server": ("MockServer",),
     "service": ("MockService",),
 }

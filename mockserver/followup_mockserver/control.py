@@ -25,14 +25,18 @@ from followup import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from followup.contract import OutboundEventType
-from followup.operation import NOT_GIVEN, NotGiven
+from followup._annotations import OutboundEventType
+from followup._codec.decode import format_timestamp
+from followup._declarations import NOT_GIVEN, NotGiven
 from followup.resources.account import ServiceLine
 from followup.resources.patients import PatientStage
 from followup.resources.webhook_deliveries import WebhookDeliveryStatus
 from followup.resources.webhook_endpoints import EnabledEvent
-from followup.wire import format_timestamp
-from followup_mockserver.checks import (
+from followup_mockserver.contract.operations import OPERATIONS
+from followup_mockserver.engine import Advanced, Engine
+from followup_mockserver.options import webhook_target
+from followup_mockserver.rules import account, doctors, intake_requests, patients, webhook_endpoints
+from followup_mockserver.schema.checks import (
     END_OF_TIME,
     Check,
     boolean,
@@ -44,30 +48,19 @@ from followup_mockserver.checks import (
     that,
     whole,
 )
-from followup_mockserver.clock import RealTime
-from followup_mockserver.copies import copied
-from followup_mockserver.delivery.mounts import Mounts, Receiver
-from followup_mockserver.disturbances import Disturbance, DisturbanceKind
-from followup_mockserver.engine import Advanced, Engine
-from followup_mockserver.errors import InvalidArgument, ServiceError, missing
-from followup_mockserver.faults import EVERY_OPERATION, Fault, FaultKind, FaultMoment
-from followup_mockserver.jobs import SendReminder
-from followup_mockserver.journal import JournalEntry
-from followup_mockserver.operations import OPERATIONS
-from followup_mockserver.options import webhook_target
-from followup_mockserver.organization import ALL_SCOPES, KeyRecord
-from followup_mockserver.records import Attempt, Message
-from followup_mockserver.rules import (
-    account,
-    deliveries,
-    doctors,
-    examples,
-    intake_requests,
-    patients,
-    webhook_endpoints,
-)
-from followup_mockserver.world import World
-from followup_mockserver.worlds import Worlds
+from followup_mockserver.schema.errors import InvalidArgument, ServiceError, missing
+from followup_mockserver.settings import ALL_SCOPES, KeyRecord
+from followup_mockserver.state.clock import RealTime
+from followup_mockserver.state.copies import copied
+from followup_mockserver.state.jobs import SendReminder
+from followup_mockserver.state.journal import JournalEntry
+from followup_mockserver.state.records import Attempt, Message
+from followup_mockserver.state.registry import Worlds
+from followup_mockserver.state.request_faults import EVERY_OPERATION, Fault, FaultKind, FaultMoment
+from followup_mockserver.state.tenant import World
+from followup_mockserver.state.webhook_faults import Disturbance, DisturbanceKind
+from followup_mockserver.webhooks import deliveries, examples
+from followup_mockserver.webhooks.mounts import Mounts, Receiver
 
 T = TypeVar("T")
 

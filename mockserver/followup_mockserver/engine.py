@@ -16,12 +16,10 @@ from datetime import datetime
 
 import attrs
 
-from followup.contract import WEBHOOK_ATTEMPT_TIMEOUT
-from followup_mockserver.delivery.mounted import MountedSender
-from followup_mockserver.delivery.mounts import Mounts
-from followup_mockserver.delivery.sender import Sender
-from followup_mockserver.delivery.workers import Workers
-from followup_mockserver.jobs import (
+from followup._annotations import WEBHOOK_ATTEMPT_TIMEOUT
+from followup_mockserver.rules import messages, questions, reminders, stages, treatments
+from followup_mockserver.schema.webhook_urls import parse_webhook_url
+from followup_mockserver.state.jobs import (
     AskForMissingData,
     AttemptDelivery,
     EndTreatment,
@@ -31,12 +29,15 @@ from followup_mockserver.jobs import (
     SendPostVisitMessage,
     SendReminder,
 )
-from followup_mockserver.rules import deliveries, messages, questions, reminders, stages, treatments
-from followup_mockserver.rules.deliveries import Trigger
-from followup_mockserver.scheduler import Timer
-from followup_mockserver.webhook_urls import parse_webhook_url
-from followup_mockserver.world import World
-from followup_mockserver.worlds import Worlds
+from followup_mockserver.state.registry import Worlds
+from followup_mockserver.state.scheduler import Timer
+from followup_mockserver.state.tenant import World
+from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks.deliveries import Trigger
+from followup_mockserver.webhooks.mounted_sender import MountedSender
+from followup_mockserver.webhooks.mounts import Mounts
+from followup_mockserver.webhooks.sender import Sender
+from followup_mockserver.webhooks.workers import Workers
 
 logger = logging.getLogger("followup_mockserver")
 

@@ -8,10 +8,10 @@ from typing import Any, TypedDict
 
 import attrs
 
-from followup.contract import REQUESTS_PER_MINUTE
-from followup_mockserver.checks import boolean, field, instant, number, optional, that, whole
-from followup_mockserver.organization import Organization
-from followup_mockserver.webhook_urls import is_webhook_target
+from followup._annotations import REQUESTS_PER_MINUTE
+from followup_mockserver.schema.checks import boolean, field, instant, number, optional, that, whole
+from followup_mockserver.schema.webhook_urls import is_webhook_target
+from followup_mockserver.settings import Organization
 
 LONGEST_MEMORY = 10 * 365 * 24
 """Hours for which an idempotency key may be remembered."""

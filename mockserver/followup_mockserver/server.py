@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self, Unpack
 
 from followup import AsyncFollowUp, FollowUp
 from followup_mockserver.gateway.pipeline import answer_outside
+from followup_mockserver.http.guard import Guard
+from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.service import Mock
-from followup_mockserver.web_server import REQUEST_TIMEOUT, WebServer
-from followup_mockserver.wire.guard import Guard
 
 
 class MockServer(Mock):

@@ -6,16 +6,17 @@ from typing import Any, ClassVar, Self, Unpack
 import httpx
 
 from followup import AsyncFollowUp, FollowUp
-from followup.contract import WEBHOOK_ATTEMPT_TIMEOUT
+from followup._annotations import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.control import Control
-from followup_mockserver.delivery.mounts import Mounts
 from followup_mockserver.engine import Engine
+from followup_mockserver.http.app import create_app
+from followup_mockserver.http.guard import Guard
 from followup_mockserver.options import MockOptions, Options
-from followup_mockserver.rules import deliveries, intake_requests, messages, reminders, stages
+from followup_mockserver.rules import doctors, intake_requests, messages, reminders, stages
+from followup_mockserver.state.registry import DEFAULT_KEY, Worlds
 from followup_mockserver.transport import InProcessTransport
-from followup_mockserver.wire.app import create_app
-from followup_mockserver.wire.guard import Guard
-from followup_mockserver.worlds import DEFAULT_KEY, Worlds
+from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks.mounts import Mounts
 
 SUBSCRIBERS = (reminders.on_fact, stages.on_fact, messages.on_fact, deliveries.on_fact, intake_requests.on_fact)
 """What reacts to what happens, in this order. The last publishes facts of its own, which are told after the first."""
@@ -34,7 +35,7 @@ class Mock(Control):
     attempt_timeout: ClassVar[float] = WEBHOOK_ATTEMPT_TIMEOUT
 
     def __init__(self, options: Options, *, threaded: bool, guard: Guard) -> None:
-        worlds, mounts = Worlds(options, SUBSCRIBERS), Mounts()
+        worlds, mounts = Worlds(options, SUBSCRIBERS, doctors.add_roster), Mounts()
         engine = Engine(worlds, mounts, threaded=threaded, attempt_timeout=self.attempt_timeout)
         super().__init__(worlds, engine, mounts)
         self.options = options

@@ -3,9 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from followup._version import __version__
-from followup.client import AsyncFollowUp, FollowUp
-from followup.errors import (
+from followup._client import AsyncFollowUp, FollowUp
+from followup._declarations import NOT_GIVEN, NotGiven
+from followup._errors import (
     APIConnectionError,
     APIStatusError,
     APITimeoutError,
@@ -23,9 +23,9 @@ from followup.errors import (
     ResponseDecodeError,
     WebhookSignatureError,
 )
-from followup.models import ResponseInfo
-from followup.operation import NOT_GIVEN, NotGiven
-from followup.pagination import AsyncPage, Page
+from followup._pagination import AsyncPage, Page
+from followup._results import ResponseInfo
+from followup._version import __version__
 from followup.resources import GROUP_NAMES
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ import queue
 import httpx
 
 from followup._bodies import MAX_BODY_BYTES, TOO_LARGE, Body
+from followup._call import Failure, NotSendable, Outcome, Response, Send
 from followup._httpx_private import ATTEMPT, keep_no_cookies, shut_down
 from followup._quiet import our_request
 from followup._threads import run_aside
 from followup._time_limit import seconds_left, time_limit
-from followup.exchange import Failure, NotSendable, Outcome, Response, Send
 
 _FAILURES = (httpx.RequestError, httpx.StreamError, httpx.HTTPStatusError, NotSendable)
 

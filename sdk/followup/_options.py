@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from followup.contract import SERVICE_VERSION
-from followup.errors import ConfigurationError
-from followup.exchange import Options
-from followup.operation import NotGiven
+from followup._annotations import SERVICE_VERSION
+from followup._call import Options
+from followup._declarations import NotGiven
+from followup._errors import ConfigurationError
 
 DEFAULT_TIMEOUT = 30.0
 """Seconds for an attempt as a whole."""

@@ -15,10 +15,10 @@ from typing import Any, Literal, Protocol
 
 import attrs
 
-from followup.contract import WEBHOOK_TOLERANCE, OutboundEventType, WebhookDeliveryId
-from followup.errors import WebhookSignatureError
-from followup.models import Model, personal
-from followup.wire import WireError, decode
+from followup._annotations import WEBHOOK_TOLERANCE, OutboundEventType, WebhookDeliveryId
+from followup._codec.decode import WireError, decode
+from followup._errors import WebhookSignatureError
+from followup._results import Model, personal
 
 SIGNATURE_HEADER = "x-service-signature"
 TIMESTAMP_HEADER = "x-service-timestamp"

@@ -10,7 +10,14 @@ from contract import specification as spec
 from contract.samples import object_of
 from support.http import Api
 
-from followup import AsyncFollowUp, FollowUp, RateLimitError, WebhookSignatureError, construct_event, verify_signature
+from followup import (
+    AsyncFollowUp,
+    FollowUp,
+    RateLimitError,
+    WebhookSignatureError,
+    construct_event,
+    verify_signature,
+)
 from followup.webhooks import sign
 from followup_mockserver import MockServer, MockService
 

@@ -2,7 +2,7 @@
 
 from contract import specification as spec
 
-from followup_mockserver.operations import OPERATIONS
+from followup_mockserver.contract.operations import OPERATIONS
 
 
 def test_sections_4_and_5_the_32_rows() -> None:

@@ -18,9 +18,9 @@ from support.server import Action, Received, ScriptedServer, hang, reply
 
 from followup import FollowUp, WebhookDelivery
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.delivery.sender import Sender
-from followup_mockserver.rules import deliveries
-from followup_mockserver.rules.deliveries import Outcome, Outgoing
+from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks.deliveries import Outcome, Outgoing
+from followup_mockserver.webhooks.sender import Sender
 
 LIMIT = 0.3
 TOO_LATE = f"No response within {LIMIT} s."

@@ -9,7 +9,7 @@ import pytest
 import time_machine
 from freezegun import freeze_time
 
-from followup_mockserver.clock import Clock, RealTime
+from followup_mockserver.state.clock import Clock, RealTime
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -142,7 +142,7 @@ class TestUnderToolsThatStopTime:
         program = """
 from freezegun import freeze_time
 with freeze_time("2024-05-06"):
-    from followup_mockserver.clock import Clock
+    from followup_mockserver.state.clock import Clock
     clock = Clock()
     first = clock.now()
     print(any(clock.now() != first for _ in range(100_000)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from followup_mockserver.commands.env_file import write_env_file
+from followup_mockserver.cli.env_file import write_env_file
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="FIFOs, modes and symbolic links of POSIX")
 GUARD = 60

@@ -14,7 +14,8 @@ import pytest
 from support.http import problem
 
 from followup import APIStatusError
-from followup_mockserver import MockServer, MockService, web_server
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.http import web_server
 from followup_mockserver.transport import InProcessTransport
 
 MEBIBYTE = 1024 * 1024

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from followup_mockserver import MockServer, idempotency
-from followup_mockserver.idempotency import IdempotencyRecords
+from followup_mockserver import MockServer
+from followup_mockserver.state import idempotency
+from followup_mockserver.state.idempotency import IdempotencyRecords
 
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
 TREATMENT = {"patient": {"phone": "+5491155550000"}, "name": "x"}

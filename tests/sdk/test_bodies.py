@@ -15,7 +15,13 @@ from support.answers import error, patient
 from support.drivers import Driver
 from support.server import ScriptedServer, reply
 
-from followup import APIStatusError, AsyncFollowUp, FollowUp, InternalServerError, ResponseDecodeError
+from followup import (
+    APIStatusError,
+    AsyncFollowUp,
+    FollowUp,
+    InternalServerError,
+    ResponseDecodeError,
+)
 
 MIB = 1024 * 1024
 LIMIT = 64 * MIB

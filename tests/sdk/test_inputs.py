@@ -12,7 +12,14 @@ import pytest
 from support.answers import TIME, appointment, page, patient
 from support.server import ScriptedServer, reply
 
-from followup import NOT_GIVEN, AsyncFollowUp, ConfigurationError, EventInput, FollowUp, FollowUpError
+from followup import (
+    NOT_GIVEN,
+    AsyncFollowUp,
+    ConfigurationError,
+    EventInput,
+    FollowUp,
+    FollowUpError,
+)
 
 BUENOS_AIRES = timezone(timedelta(hours=-3))
 NOON = datetime(2026, 9, 28, 12, tzinfo=BUENOS_AIRES)

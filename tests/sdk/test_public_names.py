@@ -97,7 +97,7 @@ def test_importing_the_sdk_imports_no_extra_and_nothing_that_only_a_call_needs(m
 
 def test_the_sdk_needs_no_rich() -> None:
     # httpx imports rich for its own command where rich is installed, so its absence is what can be tested.
-    assert "followup.client" in imported_by("sys.modules['rich'] = None; from followup import FollowUp")
+    assert "followup._client" in imported_by("sys.modules['rich'] = None; from followup import FollowUp")
 
 
 def test_verifying_webhooks_needs_no_decoder() -> None:

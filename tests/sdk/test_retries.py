@@ -18,7 +18,9 @@ from followup import (
     InternalServerError,
     NotFoundError,
     RateLimitError,
-    exchange,
+)
+from followup import (
+    _call as exchange,
 )
 
 

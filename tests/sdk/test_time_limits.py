@@ -20,7 +20,14 @@ from support.drivers import Driver
 from support.proxies import connect_proxy, socks_proxy, tls_in_front_of
 from support.server import Action, Received, ScriptedServer, drip, drip_gzip_name, hang, interim, reply
 
-from followup import NOT_GIVEN, APIConnectionError, APITimeoutError, AsyncFollowUp, FollowUp, _options
+from followup import (
+    NOT_GIVEN,
+    APIConnectionError,
+    APITimeoutError,
+    AsyncFollowUp,
+    FollowUp,
+    _options,
+)
 
 ENDLESS: dict[str, Callable[[threading.Event], Action]] = {
     "silence": hang,

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import jsonschema_rs
 
-from followup_mockserver.openapi import document
+from followup_mockserver.contract.openapi import document
 
 
 @functools.cache

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from followup_mockserver.errors import ServiceError
-from followup_mockserver.operations import FOLLOW_UP, Operation
-from followup_mockserver.organization import KeyRecord
-from followup_mockserver.world import World
+from followup_mockserver.contract.operations import FOLLOW_UP, Operation
+from followup_mockserver.schema.errors import ServiceError
+from followup_mockserver.settings import KeyRecord
+from followup_mockserver.state.tenant import World
 
 
 def bearer_token(headers: Mapping[str, str]) -> str | None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from followup_mockserver.errors import ServiceError
-from followup_mockserver.faults import Fault
-from followup_mockserver.gateway.exchange import RawRequest
 from followup_mockserver.gateway.parsing import parse_json
+from followup_mockserver.gateway.request import RawRequest
 from followup_mockserver.rules import events
+from followup_mockserver.schema.errors import ServiceError
+from followup_mockserver.state.request_faults import Fault
 
 _TYPES = {
     401: "authentication_error",

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from followup_mockserver.errors import ServiceError, invalid
-from followup_mockserver.operations import OPERATIONS, Operation
+from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.options import Options
-from followup_mockserver.shapes import MAX_BODY_BYTES, Schema, Shape, Validator
+from followup_mockserver.schema.errors import ServiceError, invalid
+from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Schema, Shape, Validator
 
 MAX_DEPTH = 32
 

@@ -10,20 +10,20 @@ from typing import Any
 
 import attrs
 
-from followup.contract import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION
-from followup.wire import encode
-from followup_mockserver.clock import RealTime
-from followup_mockserver.errors import ServiceError, invalid, missing
-from followup_mockserver.faults import Fault
+from followup._annotations import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION
+from followup._codec.decode import encode
 from followup_mockserver.gateway import auth
-from followup_mockserver.gateway.exchange import Answer, RawRequest
 from followup_mockserver.gateway.fault_responses import carry_out
 from followup_mockserver.gateway.parsing import Parser
-from followup_mockserver.idempotency import IdempotencyRecord
-from followup_mockserver.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
-from followup_mockserver.organization import KeyRecord
-from followup_mockserver.world import World
-from followup_mockserver.worlds import Worlds
+from followup_mockserver.gateway.request import Answer, RawRequest
+from followup_mockserver.schema.errors import ServiceError, invalid, missing
+from followup_mockserver.settings import KeyRecord
+from followup_mockserver.state.clock import RealTime
+from followup_mockserver.state.idempotency import IdempotencyRecord
+from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
+from followup_mockserver.state.registry import Worlds
+from followup_mockserver.state.request_faults import Fault
+from followup_mockserver.state.tenant import World
 
 logger = logging.getLogger("followup_mockserver")
 

@@ -1,8 +1,8 @@
 """The account (specification, section 4, Account)."""
 
 from followup import Account, ApiKey
-from followup_mockserver.organization import KeyRecord
-from followup_mockserver.world import World
+from followup_mockserver.settings import KeyRecord
+from followup_mockserver.state.tenant import World
 
 
 def retrieve(world: World, *, key: KeyRecord) -> Account:

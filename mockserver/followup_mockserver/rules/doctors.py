@@ -4,12 +4,42 @@ from typing import Any
 
 from followup import Doctor
 from followup_mockserver.rules.paging import Listed, page
-from followup_mockserver.world import World
+from followup_mockserver.state.tenant import World
+
+ROSTER: tuple[dict[str, Any], ...] = (
+    {
+        "full_name": "Dra. Lucía Fernández",
+        "specialty": "cardiology",
+        "license_number": "MN 84512",
+        "external_id": "D-1",
+    },
+    {
+        "full_name": "Dr. Martín Sosa",
+        "specialty": "general medicine",
+        "license_number": "MN 90233",
+        "external_id": "D-2",
+    },
+    {"full_name": "Dra. Carla Benítez", "specialty": "pediatrics", "license_number": "MN 77120", "external_id": "D-3"},
+    {
+        "full_name": "Dr. Jorge Molina",
+        "specialty": "dermatology",
+        "license_number": "MN 61004",
+        "external_id": "D-4",
+        "active": False,
+    },
+)
+"""The doctors of a new organization, one of them inactive."""
 
 
 def list_(world: World, **query: Any) -> Listed[Doctor]:
     """A page of the roster."""
     return page(world.doctors, query, where=("active", "external_id"))
+
+
+def add_roster(world: World) -> None:
+    """Add the doctors of a new organization."""
+    for doctor in ROSTER:
+        add(world, **doctor)
 
 
 def add(

@@ -7,19 +7,19 @@ from typing import Any
 import attrs
 
 from followup import Appointment
-from followup.contract import PatientId
-from followup.operation import Declaration
+from followup._annotations import PatientId
+from followup._declarations import Declaration
 from followup.resources.appointments import Appointments
 from followup.resources.intake_requests import IntakeRequests
 from followup.resources.patients import PatientInput
 from followup.resources.treatments import Treatments
 from followup.resources.visits import Visits
-from followup_mockserver.errors import ServiceError, missing
 from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits
 from followup_mockserver.rules.event_data import EventData
 from followup_mockserver.rules.references import PatientReference
-from followup_mockserver.shapes import Shape, object_shape, shape_of
-from followup_mockserver.world import World
+from followup_mockserver.schema.errors import ServiceError, missing
+from followup_mockserver.schema.shapes import Shape, object_shape, shape_of
+from followup_mockserver.state.tenant import World
 
 
 @attrs.frozen

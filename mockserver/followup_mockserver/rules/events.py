@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from followup import Event, EventBatch, EventOutcome, EventResult
-from followup.contract import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION
+from followup._annotations import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION
+from followup._codec.decode import encode
 from followup.resources.events import EventInput, EventResultStatus
-from followup.wire import encode
-from followup_mockserver.errors import ServiceError, invalid
 from followup_mockserver.rules.event_kinds import KINDS, Kind
 from followup_mockserver.rules.paging import Listed, page
-from followup_mockserver.shapes import Validator, shape_of
-from followup_mockserver.world import World
+from followup_mockserver.schema.errors import ServiceError, invalid
+from followup_mockserver.schema.shapes import Validator, shape_of
+from followup_mockserver.state.tenant import World
 
 ENVELOPE = shape_of(EventInput)
 ENVELOPE.schema["properties"]["id"]["minLength"] = 1

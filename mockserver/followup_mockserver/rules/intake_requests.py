@@ -6,14 +6,14 @@ from typing import Any
 from followup import IntakeRequest
 from followup.resources.intake_requests import IntakeRequests
 from followup.resources.patients import PatientInput
-from followup_mockserver.errors import invalid
-from followup_mockserver.facts import Fact
 from followup_mockserver.rules import patients, questions
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.rules.phones import normalized_phone
 from followup_mockserver.rules.questions import record_of
-from followup_mockserver.shapes import shape_of
-from followup_mockserver.world import World
+from followup_mockserver.schema.errors import invalid
+from followup_mockserver.schema.shapes import shape_of
+from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.tenant import World
 
 Data = dict[str, Any]
 

@@ -4,10 +4,10 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from followup import Appointment, IntakeRequest, Patient, Visit
-from followup_mockserver.facts import Fact
-from followup_mockserver.jobs import SendPostVisitMessage
-from followup_mockserver.records import Message
-from followup_mockserver.world import World
+from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.jobs import SendPostVisitMessage
+from followup_mockserver.state.records import Message
+from followup_mockserver.state.tenant import World
 
 TEXTS = {
     "es": {

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from followup.contract import DEFAULT_PAGE_SIZE
-from followup_mockserver.errors import invalid
-from followup_mockserver.store import Bounds, Collection, S, UnknownCursor
+from followup._annotations import DEFAULT_PAGE_SIZE
+from followup_mockserver.schema.errors import invalid
+from followup_mockserver.state.collection import Bounds, Collection, S, UnknownCursor
 
 Listed = tuple[list[S], bool]
 """The items of a page, newest first, and whether there are more in the direction of travel."""

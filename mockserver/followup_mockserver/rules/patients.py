@@ -4,10 +4,10 @@ from typing import Any, cast
 
 from followup import Patient
 from followup.resources.patients import PatientInput
-from followup_mockserver.facts import Fact
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.rules.phones import normalized_dni, normalized_phone
-from followup_mockserver.world import World
+from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.tenant import World
 
 FoundBy = tuple[str, ...]
 

@@ -3,8 +3,8 @@
 import phonenumbers
 from phonenumbers import CountryCodeSource, PhoneNumber, PhoneNumberFormat
 
-from followup_mockserver.errors import invalid
-from followup_mockserver.world import World
+from followup_mockserver.schema.errors import invalid
+from followup_mockserver.state.tenant import World
 
 _MEXICO = 52
 _MEXICAN_DIGITS = 10

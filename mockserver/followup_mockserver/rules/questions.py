@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from followup import IntakeRequest, Patient
-from followup_mockserver.jobs import AskForMissingData
 from followup_mockserver.rules import messages
-from followup_mockserver.world import World
+from followup_mockserver.state.jobs import AskForMissingData
+from followup_mockserver.state.tenant import World
 
 
 def ask_soon(world: World, intake: IntakeRequest) -> None:

@@ -3,11 +3,11 @@
 from datetime import timedelta
 
 from followup import Appointment
-from followup_mockserver.facts import Fact
-from followup_mockserver.jobs import SendReminder
 from followup_mockserver.rules import messages
 from followup_mockserver.rules.stages import AHEAD
-from followup_mockserver.world import World
+from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.jobs import SendReminder
+from followup_mockserver.state.tenant import World
 
 
 def on_fact(world: World, fact: Fact) -> None:

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from followup import Patient
-from followup_mockserver.facts import Fact
-from followup_mockserver.jobs import RecomputeStage
-from followup_mockserver.world import World
+from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.jobs import RecomputeStage
+from followup_mockserver.state.tenant import World
 
 _PASSED = timedelta(milliseconds=1)
 """The least by which the time of an appointment is over: the resolution of the mock's clock."""

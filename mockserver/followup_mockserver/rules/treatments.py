@@ -6,12 +6,12 @@ from typing import Any
 from followup import Treatment
 from followup.resources.patients import PatientInput
 from followup.resources.treatments import DEFAULT_TREATMENT_KIND, TreatmentKind
-from followup_mockserver.facts import Fact
-from followup_mockserver.jobs import EndTreatment
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference
-from followup_mockserver.world import World
+from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.jobs import EndTreatment
+from followup_mockserver.state.tenant import World
 
 
 def create(

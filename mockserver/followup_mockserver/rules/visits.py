@@ -6,14 +6,14 @@ from typing import Any
 from followup import Appointment, Visit
 from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
-from followup_mockserver.errors import invalid, missing
-from followup_mockserver.facts import Fact
 from followup_mockserver.rules import stages
 from followup_mockserver.rules.appointments import complete
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference, doctor_id
-from followup_mockserver.world import World
+from followup_mockserver.schema.errors import invalid, missing
+from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.tenant import World
 
 
 def create(

@@ -4,7 +4,7 @@ from typing import Any
 
 from followup import WebhookDelivery
 from followup_mockserver.rules.paging import Listed, page
-from followup_mockserver.world import World
+from followup_mockserver.state.tenant import World
 
 
 def list_(world: World, **query: Any) -> Listed[WebhookDelivery]:

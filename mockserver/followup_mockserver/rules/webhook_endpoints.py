@@ -6,11 +6,11 @@ from typing import Any
 import attrs
 
 from followup import DeletedObject, WebhookDelivery, WebhookEndpoint
-from followup.wire import encode
-from followup_mockserver.errors import invalid
-from followup_mockserver.rules import deliveries
+from followup._codec.decode import encode
 from followup_mockserver.rules.paging import Listed, page
-from followup_mockserver.world import World
+from followup_mockserver.schema.errors import invalid
+from followup_mockserver.state.tenant import World
+from followup_mockserver.webhooks import deliveries
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what secrets begin with
 

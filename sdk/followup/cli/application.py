@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from followup._redaction import visible
 from followup.cli.lines import flush
-from followup.redaction import visible
 
 _UsageError: Any = typer.BadParameter.__base__
 """What every mistake on the command line is. Typer has it from click, or from its own copy of click: newer versions."""

@@ -6,8 +6,8 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from followup._declarations import Declaration, Parameter
 from followup.cli.output import fail
-from followup.operation import Declaration, Parameter
 
 
 def clear_option(declaration: Declaration) -> Any:

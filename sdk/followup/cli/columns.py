@@ -21,8 +21,8 @@ from followup import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from followup.models import Model
-from followup.redaction import visible
+from followup._redaction import visible
+from followup._results import Model
 
 BETWEEN = 3
 """Characters between two columns: a space on both sides, and a line."""

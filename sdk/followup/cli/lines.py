@@ -5,7 +5,7 @@ import os
 import sys
 from typing import Any, NoReturn
 
-from followup.redaction import visible
+from followup._redaction import visible
 
 
 def write_line(text: str) -> None:

@@ -10,17 +10,17 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from rich.progress import SpinnerColumn, TextColumn
 
+from followup._codec.decode import bare, is_union
+from followup._declarations import Declaration, NotGiven, Parameter
 from followup.cli.application import Application
 from followup.cli.clearing import clear_option, cleared
 from followup.cli.help_texts import for_the_command_line, sentence
 from followup.cli.output import fail, progress, remark, show_many, show_one
 from followup.cli.sending import send
 from followup.cli.session import check_set_up, connected
-from followup.operation import Declaration, NotGiven, Parameter
 from followup.resources import all_groups
 from followup.resources.account import AccountGroup
 from followup.resources.events import EventBatch, Events
-from followup.wire import bare, is_union
 
 CONTROL = ("idempotency_key", "as_json", "all_pages", "clear")
 """Arguments of a command that are no parameters of its operation."""

@@ -9,11 +9,11 @@ from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 from rich.text import Text
 
+from followup._codec.decode import encode
+from followup._redaction import visible
+from followup._results import Model
 from followup.cli.columns import Column, cell, fitting_columns, telling_columns
 from followup.cli.lines import json_line, write_line
-from followup.models import Model
-from followup.redaction import visible
-from followup.wire import encode
 
 
 def fail(message: str) -> NoReturn:

@@ -25,14 +25,14 @@ from followup import (
     FollowUp,
     RateLimitError,
 )
+from followup._annotations import MAX_EVENTS_PER_BATCH, REQUESTS_PER_MINUTE
+from followup._codec.encode import encoder_for
+from followup._redaction import visible
 from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, read_events
 from followup.cli.lines import json_line
 from followup.cli.output import fail, progress, table_of
 from followup.cli.pace import Pace
 from followup.cli.session import connected
-from followup.contract import MAX_EVENTS_PER_BATCH, REQUESTS_PER_MINUTE
-from followup.inputs import encoder_for
-from followup.redaction import visible
 
 ROUNDS = 3
 """How often an event that failed is sent again, under its id."""

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from followup import WebhookSignatureError, construct_event
+from followup._annotations import WEBHOOK_TOLERANCE
 from followup.cli.application import Application
 from followup.cli.output import fail, say
-from followup.contract import WEBHOOK_TOLERANCE
 
 webhooks = Application(help="Webhooks that were received.", no_args_is_help=True)
 

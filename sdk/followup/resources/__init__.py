@@ -4,7 +4,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from followup.operation import Resource
+from followup._declarations import Resource
 
 GROUP_NAMES = (
     "account",

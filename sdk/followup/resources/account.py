@@ -4,9 +4,9 @@ from typing import Literal
 
 import attrs
 
-from followup.contract import AccountId
-from followup.models import Model, Result
-from followup.operation import Mode, Resource, get
+from followup._annotations import AccountId
+from followup._declarations import Mode, Resource, get
+from followup._results import Model, Result
 
 ServiceLine = Literal["follow_up", "network"]
 

@@ -5,10 +5,10 @@ from typing import Literal
 
 import attrs
 
-from followup.contract import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId
-from followup.models import Result
-from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
-from followup.pagination import Page
+from followup._annotations import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId
+from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
+from followup._pagination import Page
+from followup._results import Result
 from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
 

@@ -5,10 +5,10 @@ from typing import Literal, TypedDict
 
 import attrs
 
-from followup.contract import DoctorId, NonEmpty, PageLimit
-from followup.models import Result
-from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
-from followup.pagination import Page
+from followup._annotations import DoctorId, NonEmpty, PageLimit
+from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
+from followup._pagination import Page
+from followup._results import Result
 
 
 class DoctorInput(TypedDict, total=False):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 
 import attrs
 
-from followup.contract import (
+from followup._annotations import (
     MAX_EVENTS_PER_BATCH,
     SCHEMA_VERSION,
     Default,
@@ -15,12 +15,12 @@ from followup.contract import (
     Limits,
     PageLimit,
 )
-from followup.errors import APIStatusError
-from followup.models import Model, Result, personal
-from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
-from followup.pagination import Page
-from followup.redaction import redacted
-from followup.wire import WireError, decode
+from followup._codec.decode import WireError, decode
+from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
+from followup._errors import APIStatusError
+from followup._pagination import Page
+from followup._redaction import redacted
+from followup._results import Model, Result, personal
 
 EventSource = Literal["api", "pms", "email", "tool", "manual", "import"]
 EventStatus = Literal["received", "processed", "failed", "duplicate", "unhandled"]

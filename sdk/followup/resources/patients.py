@@ -5,10 +5,10 @@ from typing import Literal, TypedDict
 
 import attrs
 
-from followup.contract import Email, NonEmpty, PageLimit, PatientId
-from followup.models import Result, personal
-from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
-from followup.pagination import Page
+from followup._annotations import Email, NonEmpty, PageLimit, PatientId
+from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
+from followup._pagination import Page
+from followup._results import Result, personal
 
 PatientStage = Literal["pending_follow_up", "in_conversation", "scheduled", "periodic_follow_up", "discharged", "lost"]
 

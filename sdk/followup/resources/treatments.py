@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 import attrs
 
-from followup.contract import Default, NonEmpty, PageLimit, PatientId, TreatmentId
-from followup.models import Result, personal
-from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
-from followup.pagination import Page
+from followup._annotations import Default, NonEmpty, PageLimit, PatientId, TreatmentId
+from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
+from followup._pagination import Page
+from followup._results import Result, personal
 from followup.resources.patients import PatientInput
 
 TreatmentKind = Literal["medication", "therapy", "diet", "study", "lab", "work", "lifestyle"]

@@ -5,10 +5,10 @@ from typing import Literal
 
 import attrs
 
-from followup.contract import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId, VisitId
-from followup.models import Result, personal
-from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
-from followup.pagination import Page
+from followup._annotations import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId, VisitId
+from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
+from followup._pagination import Page
+from followup._results import Result, personal
 from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
 

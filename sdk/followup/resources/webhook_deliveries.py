@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import attrs
 
-from followup.contract import OutboundEventType, PageLimit, WebhookDeliveryId, WebhookEndpointId
-from followup.models import Result, personal
-from followup.operation import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
-from followup.pagination import Page
+from followup._annotations import OutboundEventType, PageLimit, WebhookDeliveryId, WebhookEndpointId
+from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
+from followup._pagination import Page
+from followup._results import Result, personal
 
 WebhookDeliveryStatus = Literal["pending", "succeeded", "failed"]
 

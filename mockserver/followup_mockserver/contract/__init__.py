@@ -1,0 +1,1 @@
+"""The 32 operations as a table, and the OpenAPI document that is made from it."""

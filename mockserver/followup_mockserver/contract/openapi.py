@@ -1,0 +1,344 @@
+"""The machine-readable contract: OpenAPI 3.1, made from the table of operations (specification, section 9).
+
+Its schemas are those that the gateway checks requests with, under the options of the mock that serves it.
+"""
+
+import functools
+from typing import Any, cast
+
+from followup._annotations import IDEMPOTENCY_KEY, SERVICE_VERSION
+from followup._results import Model
+from followup.resources.events import EventBatch
+from followup.webhooks import (
+    ATTEMPT_HEADER,
+    EVENT_TYPE_HEADER,
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    WebhookEvent,
+)
+from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, Operation
+from followup_mockserver.rules.events import ENVELOPE
+from followup_mockserver.schema.shapes import HTTPS_URL, MAX_BODY_BYTES, Schema, open_schema, shape_of
+from followup_mockserver.webhooks.deliveries import USER_AGENT
+
+Document = dict[str, Any]
+
+_ERRORS = {
+    "400": "The request is not valid, or its idempotency key was used with a different request.",
+    "401": "The key is missing, invalid, revoked or expired.",
+    "403": "The key lacks the scope, or the organization the service line; or Host or Origin is foreign.",
+    "404": "The object does not exist.",
+    "409": "Another request with the same idempotency key is in progress.",
+    "413": f"The body is larger than {MAX_BODY_BYTES:,} bytes.",
+    "415": "The Content-Type is not application/json.",
+    "429": "Too many requests in a minute.",
+    "500": "The service failed; try again with the same idempotency key.",
+}
+
+
+@functools.cache
+def document(*, refuse_unknown_fields: bool = True, allow_http_webhooks: bool = False) -> Document:
+    """Return the OpenAPI document of the 32 operations, as a mock with these options enforces it."""
+    published: Document = _published(_document(), allow_http_webhooks=allow_http_webhooks)
+    return published if refuse_unknown_fields else cast("Document", open_schema(published))
+
+
+def _published(part: Any, *, allow_http_webhooks: bool) -> Any:
+    """A part of the document with the mock's own format of a string in the terms of JSON Schema."""
+    if isinstance(part, list):
+        return [_published(each, allow_http_webhooks=allow_http_webhooks) for each in part]
+    if not isinstance(part, dict):
+        return part
+    published = {name: _published(each, allow_http_webhooks=allow_http_webhooks) for name, each in part.items()}
+    if part.get("format") == HTTPS_URL:
+        scheme = "[Hh][Tt][Tt][Pp][Ss]?" if allow_http_webhooks else "[Hh][Tt][Tt][Pp][Ss]"
+        published |= {"format": "uri", "pattern": f"^{scheme}://[^/?#@]+([/?#]|$)"}
+    return published
+
+
+def _document() -> Document:
+    schemas: dict[str, Schema] = {"Error": _error_schema(), "EventInput": ENVELOPE.schema}
+    paths: dict[str, Any] = {}
+    for operation in OPERATIONS.values():
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schemas)
+    schemas["WebhookEvent"] = shape_of(WebhookEvent).schema
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Patient follow-up integration API",
+            "version": SERVICE_VERSION,
+            "description": "The contract that the mock server of followup enforces. A path that is not described here "
+            "is a 404, another method than those of a path is a 405, both in the format of the other errors.",
+        },
+        "servers": [{"url": "/"}, {"url": "/api"}],
+        "security": [{"apiKey": []}],
+        "tags": [{"name": group} for group in dict.fromkeys(each.group for each in OPERATIONS.values())],
+        "paths": paths,
+        "webhooks": {"event": _webhook()},
+        "components": {
+            "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer"}},
+            "schemas": schemas,
+            "responses": _outside(),
+            "headers": _headers(),
+        },
+    }
+
+
+def _operation(operation: Operation, schemas: dict[str, Schema]) -> Document:
+    description = operation.declaration.description
+    described: Document = {
+        "operationId": operation.name,
+        "tags": [operation.group],
+        "summary": description.split("\n\n")[0].replace("\n", " "),
+        "description": description,
+        "parameters": _parameters(operation),
+        "responses": _responses(operation, schemas),
+    }
+    if operation.row.scope:
+        described["x-scope"] = operation.row.scope
+    if operation.row.line:
+        described["x-service-line"] = FOLLOW_UP
+    body = _request_body(operation)
+    if body is not None:
+        described["requestBody"] = body
+    return described
+
+
+def _parameters(operation: Operation) -> list[Document]:
+    meanings = operation.declaration.meanings
+    parameters: list[Document] = []
+    for parameter in operation.declaration.parameters:
+        if parameter.place not in ("path", "query"):
+            continue
+        parameters.append(
+            {
+                "name": parameter.wire_name,
+                "in": parameter.place,
+                "required": parameter.place == "path" or parameter.required,
+                "description": meanings.get(parameter.name, "Id of the object."),
+                "schema": shape_of(parameter.annotation).schema,
+            }
+        )
+    parameters.append(
+        _header_parameter("Service-Version", "Dated version.", {"type": "string", "enum": [SERVICE_VERSION]})
+    )
+    if operation.declaration.idempotent:
+        schema = {"type": "string", "pattern": IDEMPOTENCY_KEY}
+        parameters.append(_header_parameter("Idempotency-Key", "The same key does nothing twice.", schema))
+    return parameters
+
+
+def _header_parameter(name: str, description: str, schema: Schema) -> Document:
+    return {"name": name, "in": "header", "required": False, "description": description, "schema": schema}
+
+
+def _request_body(operation: Operation) -> Document | None:
+    if not operation.takes_body or (operation.body is not None and not operation.body.schema["properties"]):
+        return None
+    if operation.body is None:
+        schema = _batch_schema(operation)
+    else:
+        meanings = operation.declaration.meanings
+        properties = {
+            parameter.wire_name: {
+                **operation.body.schema["properties"][parameter.wire_name],
+                **_meaning(parameter.name, meanings),
+            }
+            for parameter in operation.declaration.parameters
+            if parameter.place == "body"
+        }
+        schema = {**operation.body.schema, "properties": properties}
+    media: Document = {"schema": schema}
+    if operation.name in _EXAMPLES:
+        media["example"] = _EXAMPLES[operation.name]
+    return {"required": operation.body_required, "content": {"application/json": media}}
+
+
+def _meaning(name: str, meanings: dict[str, str]) -> dict[str, str]:
+    return {"description": meanings[name]} if name in meanings else {}
+
+
+def _batch_schema(operation: Operation) -> Schema:
+    event = _reference("EventInput")
+    (parameter,) = (each for each in operation.declaration.parameters if each.place == "whole_body")
+    array = next(arm for arm in shape_of(parameter.annotation).schema["anyOf"] if arm["type"] == "array")
+    batch = {**array, "items": event}
+    wrapped = {
+        "type": "object",
+        "properties": {"events": batch},
+        "required": ["events"],
+        "additionalProperties": False,
+    }
+    # Not oneOf: where unknown fields are accepted, an object can be an event and hold events.
+    return {"anyOf": [event, batch, wrapped]}
+
+
+def _responses(operation: Operation, schemas: dict[str, Schema]) -> Document:
+    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in ("Request-Id", "Service-Version")}
+    success = dict(headers)
+    if operation.declaration.idempotent:
+        success["Idempotent-Replayed"] = {"$ref": "#/components/headers/Idempotent-Replayed"}
+    responses: Document = {
+        "200": {
+            "description": "Done.",
+            "headers": success,
+            "content": {"application/json": {"schema": _answer_schema(operation, schemas)}},
+        }
+    }
+    for status in _error_statuses(operation):
+        responses[status] = {
+            "description": _ERRORS[status],
+            "headers": {**headers, **_retry_after(status)},
+            "content": {"application/json": {"schema": _error_of(operation, status)}},
+        }
+    return responses
+
+
+def _retry_after(status: str) -> Document:
+    return {"Retry-After": {"$ref": "#/components/headers/Retry-After"}} if status == "429" else {}
+
+
+def _error_statuses(operation: Operation) -> list[str]:
+    statuses = ["400", "401", "403", "429", "500"]
+    if operation.has_path_id:
+        statuses.append("404")
+    if operation.declaration.idempotent:
+        statuses.append("409")
+    if operation.takes_body:
+        statuses += ["413", "415"]
+    return sorted(statuses)
+
+
+def _error_of(operation: Operation, status: str) -> Schema:
+    error = _reference("Error")
+    if operation.declaration.batch_error is None or status not in ("400", "500"):
+        return error
+    results = {"object": {"const": "event_batch"}, "results": shape_of(EventBatch).schema["properties"]["results"]}
+    return {"allOf": [error, {"type": "object", "properties": results}]}
+
+
+def _answer_schema(operation: Operation, schemas: dict[str, Schema]) -> Schema:
+    declaration = operation.declaration
+    item: type[Model] = declaration.item_type or declaration.returns
+    schemas.setdefault(item.__name__, shape_of(item).schema)
+    reference = _reference(item.__name__)
+    if declaration.item_type is None:
+        return reference
+    return {
+        "type": "object",
+        "properties": {
+            "object": {"const": "list"},
+            "data": {"type": "array", "items": reference},
+            "hasMore": {"type": "boolean"},
+            "url": {"const": operation.path},
+        },
+        "required": ["object", "data", "hasMore", "url"],
+    }
+
+
+def _error_schema() -> Schema:
+    nullable = {"type": ["string", "null"]}
+    return {
+        "type": "object",
+        "properties": {
+            "error": {
+                "type": "object",
+                "properties": {
+                    "type": {"type": "string"},
+                    "code": nullable,
+                    "message": {"type": "string"},
+                    "param": {**nullable, "description": "Path of the field, such as patient.phone."},
+                },
+                "required": ["type", "code", "message", "param"],
+            }
+        },
+        "required": ["error"],
+    }
+
+
+def _headers() -> Document:
+    text: Schema = {"type": "string"}
+    return {
+        "Request-Id": {"description": "Id of the request.", "schema": text},
+        "Service-Version": {"description": "Dated version of the answer.", "schema": text},
+        "Idempotent-Replayed": {"description": "true: the answer to an earlier request.", "schema": text},
+        "Retry-After": {"description": "Seconds to wait.", "schema": text},
+        "Allow": {"description": "The methods of the path.", "schema": text},
+    }
+
+
+def _outside() -> Document:
+    """The responses to requests that are for none of the operations."""
+    content = {"application/json": {"schema": _reference("Error")}}
+    return {
+        "PathUnknown": {"description": "404: there is nothing at this path.", "content": content},
+        "MethodNotAllowed": {
+            "description": "405: the path does not take this method; Allow names those that it takes.",
+            "headers": {"Allow": {"$ref": "#/components/headers/Allow"}},
+            "content": content,
+        },
+    }
+
+
+def _webhook() -> Document:
+    body = {"required": True, "content": {"application/json": {"schema": _reference("WebhookEvent")}}}
+    event_type = shape_of(WebhookEvent).schema["properties"]["type"]
+    return {
+        "post": {
+            "summary": "A signed event.",
+            "parameters": [
+                _webhook_header(
+                    SIGNATURE_HEADER,
+                    "HMAC-SHA256 of <timestamp>.<raw body>, keyed with the endpoint's secret.",
+                    {"type": "string", "pattern": "^sha256=[0-9a-f]{64}$"},
+                ),
+                _webhook_header(
+                    TIMESTAMP_HEADER, "Time of sending, in seconds since the epoch.", {"type": "integer", "minimum": 0}
+                ),
+                _webhook_header(EVENT_TYPE_HEADER, "The type of the event.", event_type),
+                _webhook_header(ATTEMPT_HEADER, "Number of the attempt.", {"type": "integer", "minimum": 1}),
+                _webhook_header("user-agent", "The sender.", {"type": "string", "const": USER_AGENT}),
+            ],
+            "requestBody": body,
+            "responses": {"2XX": {"description": "Received."}},
+        }
+    }
+
+
+def _webhook_header(name: str, description: str, schema: Schema) -> Document:
+    return {**_header_parameter(name, description, schema), "required": True}
+
+
+def _reference(schema: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{schema}"}
+
+
+_PATIENT = {"phone": "+54 9 11 5555-0000", "fullName": "Ana Pérez", "dni": "30.123.456"}
+_EXAMPLES: dict[str, Any] = {
+    "patients.create": {**_PATIENT, "email": "ana@clinic.example", "dateOfBirth": "1980-05-17", "externalId": "P-1"},
+    "patients.update": {"email": "ana@clinic.example"},
+    "appointments.create": {
+        "patient": _PATIENT,
+        "startAt": "2026-12-01T14:30:00Z",
+        "doctor": {"externalId": "D-1"},
+        "type": "check-up",
+        "externalId": "A-1",
+    },
+    "appointments.update": {"startAt": "2026-12-02T14:30:00Z"},
+    "appointments.cancel": {"reason": "The patient is travelling."},
+    "visits.create": {"patient": _PATIENT, "visitedAt": "2026-12-01T15:00:00Z", "appointment": "A-1"},
+    "intake_requests.create": {
+        "patient": _PATIENT,
+        "contacts": [{"name": "Luis Pérez", "relationship": "son", "phone": "+54 9 11 5555-0001"}],
+        "coverage": {"insurer": "Salud Sur", "plan": "210", "memberId": "123"},
+        "requestedService": "home nursing",
+    },
+    "treatments.create": {"patient": _PATIENT, "name": "ibuprofen", "dosage": "400 mg", "frequency": "every 8 h"},
+    "events.create": {
+        "id": "visit-1",
+        "type": "visit.completed",
+        "data": {"patient": _PATIENT, "visit": {"visitedAt": "2026-12-01T15:00:00Z", "externalId": "V-1"}},
+    },
+    "webhook_endpoints.create": {"url": "https://clinic.example/hooks", "enabledEvents": ["*"]},
+    "webhook_endpoints.update": {"disabled": True},
+}

@@ -1,0 +1,159 @@
+"""The table of operations: the SDK's declarations, and beside them what only the service knows.
+
+Routes, checks, validation and the OpenAPI document are made from it. To add an operation: declare it in the SDK, write
+its rule, and add its row here.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from followup._declarations import Declaration, Parameter
+from followup.resources import all_groups
+from followup_mockserver.rules import (
+    account,
+    appointments,
+    doctors,
+    events,
+    intake_requests,
+    patients,
+    treatments,
+    visits,
+    webhook_deliveries,
+    webhook_endpoints,
+)
+from followup_mockserver.schema.shapes import Shape, object_shape
+from followup_mockserver.state.tenant import World
+
+FOLLOW_UP = "follow_up"
+"""The service line that the operations marked "line" need (specification, section 1)."""
+
+Rule = Callable[..., Any]
+
+
+def _found(_: World, found: Any) -> Any:
+    """A retrieve operation is done once its object is found."""
+    return found
+
+
+@attrs.frozen(kw_only=True)
+class Row:
+    """What only the service knows of an operation.
+
+    Attributes:
+        scope: permission that the key needs; None: any valid key will do.
+        line: whether the organization needs the ``follow_up`` service line.
+        rule: the function that does it.
+        takes_key: whether the rule wants to know the key of the request.
+        unchangeable: fields that exist and that this operation cannot change.
+        optional_body: whether a request without a body will do, although it could have one.
+    """
+
+    scope: str | None
+    rule: Rule = _found
+    line: bool = False
+    takes_key: bool = False
+    unchangeable: tuple[str, ...] = ()
+    optional_body: bool = False
+
+
+_ROWS: dict[str, Row] = {
+    "account.retrieve": Row(scope=None, rule=account.retrieve, takes_key=True),
+    "patients.create": Row(scope="patients:write", line=True, rule=patients.create),
+    "patients.retrieve": Row(scope="patients:read"),
+    "patients.update": Row(scope="patients:write", line=True, rule=patients.update, unchangeable=("phone",)),
+    "patients.list": Row(scope="patients:read", rule=patients.list_),
+    "doctors.retrieve": Row(scope="doctors:read"),
+    "doctors.list": Row(scope="doctors:read", rule=doctors.list_),
+    "appointments.create": Row(scope="appointments:write", line=True, rule=appointments.create),
+    "appointments.retrieve": Row(scope="appointments:read"),
+    "appointments.update": Row(scope="appointments:write", line=True, rule=appointments.update),
+    "appointments.cancel": Row(scope="appointments:write", line=True, rule=appointments.cancel, optional_body=True),
+    "appointments.list": Row(scope="appointments:read", rule=appointments.list_),
+    "visits.create": Row(scope="visits:write", line=True, rule=visits.create),
+    "visits.retrieve": Row(scope="visits:read"),
+    "visits.list": Row(scope="visits:read", rule=visits.list_),
+    "intake_requests.create": Row(scope="intake_requests:write", line=True, rule=intake_requests.create),
+    "intake_requests.retrieve": Row(scope="intake_requests:read"),
+    "intake_requests.list": Row(scope="intake_requests:read", rule=intake_requests.list_),
+    "treatments.create": Row(scope="treatments:write", line=True, rule=treatments.create),
+    "treatments.retrieve": Row(scope="treatments:read"),
+    "treatments.list": Row(scope="treatments:read", rule=treatments.list_),
+    "events.create": Row(scope="events:write", line=True, rule=events.create),
+    "events.retrieve": Row(scope="events:read"),
+    "events.list": Row(scope="events:read", rule=events.list_),
+    "webhook_endpoints.create": Row(scope="webhooks:write", rule=webhook_endpoints.create),
+    "webhook_endpoints.retrieve": Row(scope="webhooks:read"),
+    "webhook_endpoints.update": Row(scope="webhooks:write", rule=webhook_endpoints.update),
+    "webhook_endpoints.delete": Row(scope="webhooks:write", rule=webhook_endpoints.delete),
+    "webhook_endpoints.ping": Row(scope="webhooks:write", rule=webhook_endpoints.ping),
+    "webhook_endpoints.list": Row(scope="webhooks:read", rule=webhook_endpoints.list_),
+    "webhook_deliveries.retrieve": Row(scope="webhooks:read"),
+    "webhook_deliveries.list": Row(scope="webhooks:read", rule=webhook_deliveries.list_),
+}
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Operation:
+    """An operation of the service.
+
+    Attributes:
+        group: its resource group, which is also the name of the collection of the object in its path.
+        query: shape of the query parameters.
+        body: shape of the body; None where the whole body is for the rule to take apart.
+    """
+
+    name: str
+    method: str
+    path: str
+    group: str
+    declaration: Declaration
+    row: Row
+    query: Shape
+    body: Shape | None
+
+    @property
+    def has_path_id(self) -> bool:
+        return self.declaration.id_prefix is not None
+
+    @property
+    def takes_body(self) -> bool:
+        return self.method in ("POST", "PATCH")
+
+    @property
+    def body_required(self) -> bool:
+        """Whether a request without a body is invalid."""
+        has_fields = self.body is None or bool(self.body.schema["properties"])
+        return self.takes_body and has_fields and not self.row.optional_body
+
+
+def _operation(group: str, declaration: Declaration) -> Operation:
+    places: dict[str, list[Parameter]] = {"path": [], "query": [], "body": [], "whole_body": []}
+    for parameter in declaration.parameters:
+        places[parameter.place].append(parameter)
+    return Operation(
+        name=declaration.name,
+        method=declaration.method,
+        path=declaration.path,
+        group=group,
+        declaration=declaration,
+        row=_ROWS[declaration.name],
+        query=_shape(places["query"]),
+        body=None if places["whole_body"] else _shape(places["body"]),
+    )
+
+
+def _shape(parameters: list[Parameter]) -> Shape:
+    return object_shape(
+        {parameter.name: parameter.annotation for parameter in parameters},
+        [parameter.name for parameter in parameters if parameter.required],
+    )
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    name: _operation(group.group, declaration)
+    for group in all_groups()
+    for name, declaration in group.declarations().items()
+}
+"""The 32 operations, by name."""

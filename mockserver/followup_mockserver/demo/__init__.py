@@ -1,5 +1,0 @@
-"""``followup demo``: the main job, done in one process against the mock."""
-
-from followup_mockserver.demo.command import run
-
-__all__ = ["run"]

@@ -1,0 +1,184 @@
+"""The routes of the dashboard: the page, its script and style, and its views."""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, get_args
+
+from flask import Blueprint, Response, render_template, request
+
+from followup._codec.decode import format_timestamp
+from followup_mockserver.contract.operations import OPERATIONS
+from followup_mockserver.control import Control
+from followup_mockserver.http.dashboard import calls, search
+from followup_mockserver.http.dashboard.details import DETAILS, fields_of
+from followup_mockserver.http.dashboard.tables import TABLES, VIEW_OF_PREFIX, collection_of, page_of
+from followup_mockserver.http.guard import Guard
+from followup_mockserver.schema.errors import ServiceError, missing
+from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
+from followup_mockserver.state.tenant import World
+from followup_mockserver.state.webhook_faults import DisturbanceKind
+
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+JOBS_SHOWN = 100
+
+NAVIGATION = (calls.CALLS, *TABLES, "clock", "outside")
+TITLES = {calls.CALLS: "API calls", "clock": "Clock", "outside": "Test controls"} | {
+    name: table.title for name, table in TABLES.items()
+}
+
+View = tuple[str, dict[str, Any]]
+"""Name of a template, and what it is filled with."""
+
+
+def dashboard_blueprint(control: Callable[[], Control], guard: Guard, prefix: str) -> Blueprint:
+    """The page at the root of the control API, and the views that its script asks for."""
+    blueprint = Blueprint(
+        "dashboard",
+        __name__,
+        url_prefix=prefix,
+        template_folder="templates",
+        static_folder="static",
+        static_url_path="/static",
+    )
+    blueprint.add_app_template_filter(_json, "as_json")
+    blueprint.add_app_template_filter(_told, "as_told")
+    blueprint.add_app_template_filter(format_timestamp, "as_timestamp")
+    blueprint.add_app_template_filter(_view_of, "view_of")
+    blueprint.add_app_template_filter(_earliest, "as_earliest")
+
+    @blueprint.before_request
+    def let_in() -> None:
+        if request.endpoint == f"{blueprint.name}.{view.__name__}":
+            guard.check(request.headers)
+        else:
+            guard.check_origin(request.headers)  # a browser opens the page without a token; there is no data in it
+
+    @blueprint.after_request
+    def protect(response: Response) -> Response:
+        response.headers.update(_HEADERS)
+        return response
+
+    @blueprint.get("/", provide_automatic_options=False)
+    def page() -> Response:
+        return _html("shell.html", {})
+
+    @blueprint.get("/views/<name>", provide_automatic_options=False)
+    @blueprint.get("/views/<name>/<id>", provide_automatic_options=False)
+    def view(name: str, id: str | None = None) -> Response:
+        acting = control()
+        world = acting.world
+        with world.lock:
+            frame = _frame(world, acting, name)
+            try:
+                template, facts = _shown(world, acting, name, id, request.args.to_dict())
+            except ServiceError as error:
+                # With the frame, so that whoever follows an old link can go on from here, and with the version, from
+                # which the page waits for a change.
+                return _html("missing.html", {**frame, "error": error}, error.status)
+            return _html(template, {**frame, **facts})
+
+    return blueprint
+
+
+def _html(template: str, facts: Mapping[str, Any], status: int = 200) -> Response:
+    answer = Response(render_template(f"dashboard/{template}", **facts), status, mimetype="text/html")
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+def _frame(world: World, control: Control, name: str) -> dict[str, Any]:
+    """What every view has around it."""
+    following = world.scheduler.next()
+    return {
+        "organization": world.organization,
+        "version": world.version,
+        "clock": control.clock,
+        "next_at": None if following is None else following.at,
+        "waiting": len(world.scheduler),
+        "navigation": [(each, TITLES[each]) for each in NAVIGATION],
+        "current": name,
+    }
+
+
+def _shown(world: World, control: Control, name: str, id: str | None, query: Mapping[str, str]) -> View:
+    if name == calls.CALLS:
+        if id is not None:
+            return "call.html", calls.one_call(world, id)
+        return "calls.html", calls.list_of_calls(world, query)
+    if name in TABLES:
+        if id is None:
+            return "list.html", {"page": page_of(world, name, query)}
+        return _object(world, name, id)
+    if name in _OTHER_VIEWS and id is None:
+        return f"{name}.html", _OTHER_VIEWS[name](world, control, query)
+    raise ServiceError(404, "invalid_request_error", "path_unknown", "There is no such view.")
+
+
+def _object(world: World, name: str, id: str) -> View:
+    obj = collection_of(world, name).get(id)
+    if obj is None:
+        raise missing(TABLES[name].one, param="id")
+    facts = DETAILS[name](world, obj) if name in DETAILS else {}
+    return f"{name if name in _OWN_TEMPLATE else 'object'}.html", {"object": obj, "fields": fields_of(obj), **facts}
+
+
+_OWN_TEMPLATE = frozenset({"patients", "webhook_deliveries", "intake_requests", "doctors"})
+
+
+def _clock(_: World, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
+    return {"jobs": control.next_jobs(JOBS_SHOWN)}
+
+
+def _outside(_: World, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "operations": [EVERY_OPERATION, *OPERATIONS],
+        "fault_kinds": get_args(FaultKind),
+        "fault_moments": get_args(FaultMoment),
+        "faults": control.faults,
+        "event_types": list(control.trigger_types),
+        "webhook_fault_kinds": get_args(DisturbanceKind),
+        "webhook_faults": control.webhook_faults,
+    }
+
+
+def _search(world: World, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
+    text = query.get("q", "")
+    return {"text": text, "found": search.search(world, text), "most": search.MOST_FOUND, "titles": TITLES}
+
+
+_OTHER_VIEWS: Mapping[str, Callable[[World, Control, Mapping[str, str]], dict[str, Any]]] = {
+    "clock": _clock,
+    "outside": _outside,
+    "search": _search,
+}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _told(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M:%S}"
+
+
+def _earliest(now: datetime) -> str:
+    """The first whole second that has not passed, as a field for a time has it."""
+    return f"{now if now.microsecond == 0 else now + timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}"
+
+
+def _view_of(id: Any) -> str | None:
+    """The view that shows the object with this id; None for what is no id."""
+    if not isinstance(id, str):
+        return None
+    prefix, underscore, opaque = id.partition("_")
+    return VIEW_OF_PREFIX.get(prefix + underscore) if opaque.isalnum() else None

@@ -1,0 +1,102 @@
+"""An API call again: as a curl command, and as code that uses the SDK."""
+
+import json
+import pprint
+import re
+import shlex
+from typing import Any, get_args
+from urllib.parse import quote, urlencode
+
+from followup._codec.decode import bare
+from followup._declarations import Parameter
+from followup_mockserver.contract.operations import OPERATIONS, Operation
+from followup_mockserver.state.journal import CallDetails, JournalEntry
+
+_SENT_BY_CURL = ("content-type", "idempotency-key", "service-version")
+_FREE = "data"
+"""The field whose keys are the caller's own, and go out as they are."""
+
+
+def curl(entry: JournalEntry, details: CallDetails) -> str | None:
+    """The call as a command for a shell, with the key from the environment; None if its body was not kept whole."""
+    if not details.request_is_whole:
+        return None
+    query = f"?{urlencode(details.query)}" if details.query else ""
+    words = ['curl -sS "$FOLLOWUP_BASE_URL"' + shlex.quote(f"{quote(entry.path)}{query}")]
+    if entry.method != "GET":
+        words.append(f"-X {entry.method}")
+    words.append('-H "Authorization: Bearer $FOLLOWUP_API_KEY"')
+    words += [
+        "-H " + shlex.quote(f"{name.title()}: {details.request_headers[name]}")
+        for name in _SENT_BY_CURL
+        if name in details.request_headers
+    ]
+    if details.request_body:
+        words.append("--data-raw " + shlex.quote(details.request_body.decode(errors="replace")))
+    return " \\\n  ".join(words)
+
+
+def sdk_code(entry: JournalEntry, details: CallDetails) -> str | None:
+    """The call in Python; None if the SDK would not send it so, or its body was not kept whole."""
+    operation = OPERATIONS.get(entry.operation or "")
+    if operation is None or not details.request_is_whole:
+        return None
+    try:
+        arguments = [*_path_argument(operation, entry.path), *_arguments(operation, details)]
+    except (ValueError, KeyError):
+        return None
+    if operation.declaration.idempotent and (key := details.request_headers.get("idempotency-key")):
+        arguments.append(f"idempotency_key={key!r}")
+    inside = "".join(f"\n    {argument}," for argument in arguments)
+    call = f"client.{operation.name}({inside}\n)" if inside else f"client.{operation.name}()"
+    return f"from followup import FollowUp\n\nclient = FollowUp()\n{call}\n"
+
+
+def _path_argument(operation: Operation, path: str) -> list[str]:
+    if not operation.has_path_id:
+        return []
+    before, _, after = operation.path.partition("{id}")
+    return [repr(path.removeprefix(before).removesuffix(after))]
+
+
+def _arguments(operation: Operation, details: CallDetails) -> list[str]:
+    """The arguments of the call.
+
+    Raises:
+        KeyError: there is a field that the SDK does not know.
+        ValueError: the body is not JSON, or no object.
+    """
+    parameters = {parameter.wire_name: parameter for parameter in operation.declaration.parameters}
+    found = [
+        f"{parameters[name].name}={_from_query(parameters[name], value)!r}" for name, value in details.query
+    ]  # an unknown one is a KeyError
+    if not details.request_body or not operation.takes_body:
+        return found
+    body = json.loads(details.request_body)
+    if operation.body is None:
+        return [*found, _literal(_in_python(body.get("events", body) if isinstance(body, dict) else body))]
+    if not isinstance(body, dict):
+        raise ValueError("not an object")  # noqa: TRY004 - what was sent is wrong, not what this was called with
+    return found + [f"{parameters[name].name}={_literal(_in_python(value))}" for name, value in body.items()]
+
+
+def _from_query(parameter: Parameter, value: str) -> Any:
+    kinds = get_args(parameter.annotation)
+    if bool in kinds:
+        return value == "true"
+    return int(value) if int in map(bare, kinds) else value
+
+
+def _in_python(value: Any) -> Any:
+    """JSON with the names of fields as the SDK's input dicts have them."""
+    if isinstance(value, dict):
+        return {_snake(key): item if key == _FREE else _in_python(item) for key, item in value.items()}
+    return [_in_python(item) for item in value] if isinstance(value, list) else value
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+def _literal(value: Any) -> str:
+    return pprint.pformat(value, width=88, sort_dicts=False).replace("\n", "\n    ")

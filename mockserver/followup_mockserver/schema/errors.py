@@ -1,0 +1,81 @@
+"""The errors of the service: raised by rules and checks, and written into answers (specification, section 7)."""
+
+from typing import Any
+
+from followup._codec.decode import camel
+
+
+class ServiceError(Exception):
+    """A request that the service refuses.
+
+    Attributes:
+        status: HTTP status of the answer.
+        type: error type, such as ``invalid_request_error``.
+        code: stable code, such as ``resource_missing``.
+        message: one sentence that says what would be right. Never repeats a value that the caller sent.
+        param: path of the field concerned, such as ``patient.phone`` or ``events[3].data``; None if it is none.
+        headers: further headers of the answer.
+        body: further top-level members of the answer's body.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        type: str,
+        code: str,
+        message: str,
+        *,
+        param: str | None = None,
+        headers: dict[str, str] | None = None,
+        body: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.type = type
+        self.code = code
+        self.message = message
+        self.param = param
+        self.headers = headers or {}
+        self.body = body or {}
+
+    def __str__(self) -> str:
+        return self.message if self.param is None else f"{self.param}: {self.message}"
+
+    def under(self, path: str) -> "ServiceError":
+        """The same error about a field inside ``path``."""
+        param = path if self.param is None else f"{path}.{self.param}"
+        return ServiceError(
+            self.status, self.type, self.code, self.message, param=param, headers=self.headers, body=self.body
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        error = {"type": self.type, "code": self.code, "message": self.message, "param": self.param}
+        return {"error": error, **self.body}
+
+
+class InvalidArgument(ServiceError, ValueError):
+    """An argument of the test controls that is invalid: a ``ValueError`` in Python, a 400 over HTTP.
+
+    Args:
+        argument: its name in Python, and in a list the position: ``reminder_hours[1]``.
+        expected: what it must be, to stand after "must be". Never repeats the value.
+    """
+
+    def __init__(self, argument: str, expected: str) -> None:
+        message = f"This must be {expected}."
+        super().__init__(400, "invalid_request_error", "parameter_invalid", message, param=camel(argument))
+        self.argument = argument
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"{self.argument} must be {self.expected}"
+
+
+def invalid(code: str, message: str, param: str | None = None) -> ServiceError:
+    """400 ``invalid_request_error``."""
+    return ServiceError(400, "invalid_request_error", code, message, param=param)
+
+
+def missing(what: str, *, status: int = 404, param: str | None = None) -> ServiceError:
+    """``resource_missing``: 404 for the object of the path, 400 for one that the body refers to."""
+    return ServiceError(status, "invalid_request_error", "resource_missing", f"There is no such {what}.", param=param)

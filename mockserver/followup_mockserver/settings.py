@@ -1,0 +1,142 @@
+"""What is configured about one organization: its settings and its API keys (specification, sections 2 and 5)."""
+
+import functools
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import attrs
+import phonenumbers
+
+from followup.resources.account import ServiceLine
+from followup.resources.intake_requests import IntakeRequests
+from followup_mockserver.schema.checks import (
+    Check,
+    as_list,
+    boolean,
+    choice,
+    each,
+    field,
+    number,
+    text,
+    that,
+    validator,
+)
+from followup_mockserver.schema.shapes import object_shape
+
+RESOURCES_WITH_WRITE_SCOPE = (
+    "patients",
+    "appointments",
+    "visits",
+    "intake_requests",
+    "treatments",
+    "events",
+    "webhooks",
+)
+ALL_SCOPES = (
+    "doctors:read",
+    *(f"{resource}:{access}" for resource in RESOURCES_WITH_WRITE_SCOPE for access in ("read", "write")),
+)
+ALL_SERVICE_LINES: tuple[ServiceLine, ...] = get_args(ServiceLine)
+
+KEY_PREFIX_LENGTH = 8
+"""How many characters of a key ``account.retrieve`` shows: they tell production from test keys."""
+
+
+LONGEST_LEAD = 180 * 24
+"""Hours between an appointment or a visit and the message about it."""
+
+Language = Literal["es", "en", "pt"]
+
+_hours = number(0, LONGEST_LEAD, unit="hours")
+
+
+def _is_time_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
+def _is_datum(name: str) -> bool:
+    """Whether an intake request can have this: a field of its body, by its path, or a datum of the patient."""
+    return name in _OF_THE_PATIENT or _has_field(_intake_schema(), name)
+
+
+_OF_THE_PATIENT = ("fullName", "dni", "phone")
+
+
+@functools.cache
+def _intake_schema() -> Mapping[str, Any]:
+    return object_shape({each.name: each.annotation for each in IntakeRequests.create.parameters}, ()).schema
+
+
+def _has_field(schema: Mapping[str, Any], path: str) -> bool:
+    for step in path.split("."):
+        schema = schema.get("properties", {}).get(step, {})
+    return bool(schema)
+
+
+def _setting(default: Any, check: Check) -> Any:
+    if isinstance(default, tuple):
+        return attrs.field(factory=lambda: list(default), converter=as_list, validator=validator(each(check)))
+    return field(check, default)
+
+
+@attrs.define(kw_only=True)
+class Organization:
+    """The owner of API keys, and what it configured inside the service. Each setting is checked when it is set.
+
+    Attributes:
+        type: kind of institution, such as ``clinic``.
+        time_zone: IANA name; messages to patients show times in it.
+        country: ISO 3166 code; phone numbers without a country code belong to it.
+        language: language of the messages to patients: ``es``, ``en`` or ``pt``.
+        reminder_hours: hours before the start of an appointment at which a reminder is sent.
+        post_visit_hours: hours after a visit at which the follow-up message is sent.
+        intake_messages: whether the service writes to patients for what an intake request is missing.
+        intake_required: what an intake request needs to become ready, in the order in which ``missing`` lists it.
+
+    Raises:
+        ValueError: an invalid setting; the message names it.
+    """
+
+    id: str
+    name: str = _setting("Clínica de prueba", text)
+    type: str = "clinic"
+    time_zone: str = _setting(
+        "America/Argentina/Buenos_Aires", that(_is_time_zone, "the IANA name of a time zone, such as Europe/Madrid")
+    )
+    country: str = _setting(
+        "AR", that(phonenumbers.SUPPORTED_REGIONS.__contains__, "the ISO 3166 code of a country, such as AR")
+    )
+    language: str = _setting("es", choice(get_args(Language)))
+    service_lines: list[ServiceLine] = _setting(ALL_SERVICE_LINES, choice(ALL_SERVICE_LINES))
+    livemode: bool = _setting(False, boolean)
+    reminder_hours: list[float] = _setting((24.0, 3.0), _hours)
+    post_visit_hours: float = _setting(4.0, _hours)
+    intake_messages: bool = _setting(True, boolean)
+    intake_required: list[str] = _setting(
+        ("fullName", "dni", "phone", "coverage.insurer", "address", "requestedService"),
+        that(_is_datum, "a field of an intake request, such as dni or coverage.insurer"),
+    )
+
+
+@attrs.define(kw_only=True)
+class KeyRecord:
+    """An API key of an organization."""
+
+    name: str
+    value: str = attrs.field(repr=False)
+    prefix: str = attrs.field(
+        init=False, default=attrs.Factory(lambda key: key.value[:KEY_PREFIX_LENGTH], takes_self=True)
+    )
+    scopes: list[str]
+    revoked: bool = False
+    expires_at: datetime | None = None
+
+    def works_at(self, instant: datetime) -> bool:
+        """Whether the key is neither revoked nor expired."""
+        return not self.revoked and (self.expires_at is None or instant < self.expires_at)

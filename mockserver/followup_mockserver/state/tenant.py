@@ -1,0 +1,157 @@
+"""All the mutable state of one organization, behind one lock.
+
+Reset makes a new world and drops the old one whole, so nothing that belonged to it can survive. Nothing here sends,
+waits or knows HTTP; whoever reads or changes a world holds its lock.
+"""
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import ClassVar
+
+from followup import (
+    Appointment,
+    Doctor,
+    Event,
+    IntakeRequest,
+    Patient,
+    Treatment,
+    Visit,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+from followup_mockserver.options import Options
+from followup_mockserver.settings import KeyRecord, Organization
+from followup_mockserver.state.clock import Clock
+from followup_mockserver.state.collection import Collection
+from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.idempotency import IdempotencyRecords
+from followup_mockserver.state.ids import IdFactory
+from followup_mockserver.state.jobs import Job
+from followup_mockserver.state.journal import Journal
+from followup_mockserver.state.rate_limit import RateLimiter
+from followup_mockserver.state.records import Attempt, Message
+from followup_mockserver.state.request_faults import Faults
+from followup_mockserver.state.scheduler import Scheduler
+from followup_mockserver.state.webhook_faults import Disturbances
+
+Subscriber = Callable[["World", Fact], None]
+
+
+class World:
+    """One organization's state.
+
+    Attributes:
+        version: another one after every change, and never again the same one, in this or another world.
+        ended: whether a reset has put another world in its place; nothing is sent for this one any more.
+        lock: held while anything below is read or changed; re-entrant.
+        changed: notified after every change that somebody may wait for (``?wait=``, the engine).
+        secrets: signing secrets, by webhook endpoint id; the endpoint objects themselves never hold theirs.
+        attempts: every attempt of every delivery, by delivery id.
+        messages: messages written to patients, oldest first.
+        held_back: a delivery that the next one is to pass, by webhook endpoint id; once that one is queued, by its id.
+    """
+
+    _versions: ClassVar["itertools.count[int]"] = itertools.count(1)
+
+    def __init__(
+        self,
+        organization: Organization,
+        keys: Sequence[KeyRecord],
+        options: Options,
+        subscribers: Sequence[Subscriber] = (),
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.organization = organization
+        self.keys = {key.value: key for key in keys}
+        self.options = options
+        self._subscribers = subscribers
+        self._wake = wake
+        self._timers_known = 0
+        self.version = next(self._versions)
+        self.ended = False
+
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.clock = Clock(options.start_time)
+        self.scheduler: Scheduler[Job] = Scheduler()
+        self.ids = IdFactory(options.seed, organization.id)
+
+        self.patients: Collection[Patient] = Collection(
+            indexes={
+                "phone": lambda patient: patient.phone,
+                "dni": lambda patient: patient.dni,
+                "external_id": lambda patient: patient.external_id,
+            }
+        )
+        self.doctors: Collection[Doctor] = Collection(
+            indexes={
+                "active": lambda doctor: doctor.active,
+                "external_id": lambda doctor: doctor.external_id,
+                "full_name": lambda doctor: doctor.full_name,
+            }
+        )
+        self.appointments: Collection[Appointment] = Collection(
+            indexes={
+                "patient": lambda appointment: appointment.patient,
+                "status": lambda appointment: appointment.status,
+                "external_id": lambda appointment: appointment.external_id,
+            },
+            ranges={"start_at": lambda appointment: appointment.start_at},
+        )
+        self.visits: Collection[Visit] = Collection(
+            indexes={"patient": lambda visit: visit.patient, "external_id": lambda visit: visit.external_id}
+        )
+        self.intake_requests: Collection[IntakeRequest] = Collection(
+            indexes={"status": lambda intake: intake.status, "patient": lambda intake: intake.patient}
+        )
+        self.treatments: Collection[Treatment] = Collection(
+            indexes={
+                "patient": lambda treatment: treatment.patient,
+                "active": lambda treatment: treatment.active,
+            }
+        )
+        self.events: Collection[Event] = Collection(
+            indexes={
+                "type": lambda event: event.type,
+                "status": lambda event: event.status,
+                "source": lambda event: event.source,
+                "origin": lambda event: (event.source, event.source_ref),
+            }
+        )
+        self.webhook_endpoints: Collection[WebhookEndpoint] = Collection()
+        self.webhook_deliveries: Collection[WebhookDelivery] = Collection(
+            indexes={
+                "webhook_endpoint": lambda delivery: delivery.webhook_endpoint,
+                "status": lambda delivery: delivery.status,
+            }
+        )
+        self.secrets: dict[str, str] = {}
+        self.attempts: dict[str, list[Attempt]] = {}
+        self.messages: list[Message] = []
+
+        self.journal = Journal()
+        self.faults = Faults(options.seed)
+        self.disturbances = Disturbances()
+        self.held_back: dict[str, str] = {}
+        self.idempotency = IdempotencyRecords(options.idempotency_hours)
+        self.rate_limiter = RateLimiter(options.rate_limit)
+
+    def now(self) -> datetime:
+        """The time of this world, to the millisecond that the wire shows."""
+        now = self.clock.now()
+        return now.replace(microsecond=now.microsecond // 1000 * 1000)
+
+    def publish(self, fact: Fact) -> None:
+        """Tell what happened to everything that reacts to it."""
+        for react in self._subscribers:
+            react(self, fact)
+
+    def notify(self) -> None:
+        """Wake whoever waits for a change, and whoever runs timers if there are new ones. The lock is held."""
+        self.version = next(self._versions)
+        self.changed.notify_all()
+        if self._timers_known != self.scheduler.scheduled:
+            self._timers_known = self.scheduler.scheduled
+            self._wake()

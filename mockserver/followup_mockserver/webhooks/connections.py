@@ -1,0 +1,141 @@
+"""Connections to receivers, kept for the next attempt."""
+
+import contextlib
+import http.client
+import select
+import socket
+import ssl
+import threading
+import weakref
+from collections import OrderedDict
+from functools import cached_property
+
+from followup_mockserver.schema.webhook_urls import WebhookUrl
+from followup_mockserver.webhooks.lookups import Lookups
+from followup_mockserver.webhooks.sockets import TimedSocket, TimedTLSSocket, connect, with_tls
+
+MOST_KEPT = 32
+
+
+class _Response(http.client.HTTPResponse):
+    def _read_status(self) -> tuple[str, int, str]:
+        # http.client passes over 100 alone; the other interim responses come before the final one just as well.
+        version, status, reason = super()._read_status()  # type: ignore[misc]
+        return version, 100 if 101 < status < 200 else status, reason
+
+
+class Connection(http.client.HTTPConnection):
+    """A connection to the origin of a URL; all that one attempt does on it ends by one instant."""
+
+    response_class = _Response
+    sock: TimedSocket | TimedTLSSocket | None  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(self, url: WebhookUrl) -> None:
+        super().__init__(url.host, url.port)
+        self.origin = url.origin
+
+    def post(self, url: WebhookUrl, headers: dict[str, str], body: bytes, ends: float) -> http.client.HTTPResponse:
+        """Send a request over the open connection; return its response, of which only the head has been read."""
+        assert self.sock is not None
+        self.sock.ends = ends
+        # A receiver may respond, and close, before it has read everything; its status decides.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.request("POST", url.target, body, {"Host": url.authority, **headers})
+        return self.getresponse()
+
+    def is_usable(self) -> bool:
+        """Whether the receiver has kept the connection open, and has sent nothing that nobody asked for."""
+        return self.sock is not None and not _has_something_to_read(self.sock)
+
+    def interrupt(self) -> None:
+        """End the attempt under way, in whatever thread it is."""
+        if self.sock is not None:
+            with contextlib.suppress(OSError):  # it may have ended already
+                self.sock.shutdown(socket.SHUT_RDWR)
+
+
+class Connections:
+    """The open connections of a sender. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lookups = Lookups()
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Connection, None] = OrderedDict()
+        self._in_use: set[Connection] = set()
+        self._closed = False
+        # Whoever drops a mock without closing it leaves no open socket behind.
+        self._finalizer = weakref.finalize(self, _close, self._kept)
+
+    def take(self, url: WebhookUrl, ends: float) -> Connection:
+        """An open connection to the origin of a URL, for one attempt.
+
+        Raises:
+            OSError: there is none to be had; ``TimeoutError``: not in time.
+        """
+        while (kept := self._pop(url.origin)) is not None:
+            if kept.is_usable():
+                return kept
+            self.drop(kept)
+        connection = Connection(url)
+        addresses = self._lookups.addresses(url.host, loopback_only=url.scheme == "http", ends=ends)
+        connected = connect(addresses, url.port, ends)
+        connection.sock = with_tls(connected, self._tls, url.host) if url.scheme == "https" else connected
+        with self._lock:
+            self._in_use.add(connection)
+            closed = self._closed
+        if closed:
+            self.drop(connection)
+            raise ConnectionAbortedError
+        return connection
+
+    def keep(self, connection: Connection) -> None:
+        """Take back a connection on which everything has been said, for the next attempt."""
+        with self._lock:
+            self._in_use.discard(connection)
+            if not self._closed:
+                self._kept[connection] = None
+                if len(self._kept) <= MOST_KEPT:
+                    return
+                connection, _ = self._kept.popitem(last=False)
+        connection.close()
+
+    def drop(self, connection: Connection) -> None:
+        """Close a connection that is of no more use."""
+        with self._lock:
+            self._in_use.discard(connection)
+        connection.close()
+
+    def close(self) -> None:
+        """Close what is kept, and end the attempts that are under way."""
+        with self._lock:
+            self._closed = True
+            in_use = list(self._in_use)
+        for connection in in_use:
+            connection.interrupt()
+        self._finalizer()
+
+    def _pop(self, origin: str) -> Connection | None:
+        with self._lock:
+            for connection in reversed(self._kept):
+                if connection.origin == origin:
+                    del self._kept[connection]
+                    self._in_use.add(connection)
+                    return connection
+        return None
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
+
+
+def _close(kept: OrderedDict[Connection, None]) -> None:
+    while kept:
+        kept.popitem()[0].close()
+
+
+def _has_something_to_read(sock: socket.socket) -> bool:
+    if hasattr(select, "poll"):
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        return bool(poll.poll(0))
+    return bool(select.select([sock], [], [], 0)[0])  # where there is no poll, select has no limit

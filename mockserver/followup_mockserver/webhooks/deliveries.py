@@ -1,0 +1,316 @@
+"""Webhooks on their way: queued by what happened, attempted nine times at most (specification, section 6.2)."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Literal, cast, get_args
+
+import attrs
+
+from followup import DeliveryFailure, WebhookDelivery, WebhookEndpoint
+from followup._annotations import MAX_WEBHOOK_ATTEMPTS, SERVICE_VERSION, WEBHOOK_RETRY_WAITS, OutboundEventType
+from followup._codec.decode import encode, format_timestamp
+from followup.webhooks import ATTEMPT_HEADER, EVENT_TYPE_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
+from followup_mockserver.schema.errors import invalid
+from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
+from followup_mockserver.state.records import Attempt
+from followup_mockserver.state.tenant import World
+
+USER_AGENT = "Service-Webhooks/1.0"
+EVERY_TYPE = "*"
+OUTBOUND_TYPES = frozenset(name for arm in get_args(OutboundEventType) for name in get_args(arm))
+
+Trigger = Literal["schedule", "manual", "disturbance"]
+
+
+@attrs.frozen(kw_only=True)
+class Outgoing:
+    """An attempt that is about to be sent."""
+
+    delivery: WebhookDelivery = attrs.field(repr=False)
+    endpoint: WebhookEndpoint = attrs.field(repr=False)
+    number: int
+    trigger: Trigger
+    url: str = attrs.field(repr=False)
+    timestamp: int
+    signature: str
+    body: bytes = attrs.field(repr=False)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return headers_of(
+            event_type=self.delivery.event_type,
+            number=self.number,
+            timestamp=self.timestamp,
+            signature=self.signature,
+        )
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """What came of an attempt.
+
+    Attributes:
+        status_code: HTTP status of the answer; None if there was none.
+        error: what went wrong; None if nothing did.
+        seconds: how long it took, in real time.
+    """
+
+    status_code: int | None
+    error: str | None
+    seconds: float
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status_code is not None and 200 <= self.status_code < 300
+
+
+def too_late(limit: float) -> str:
+    """The error of an attempt without a response within so many seconds."""
+    return f"No response within {limit:g} s."
+
+
+def on_fact(world: World, fact: Fact) -> None:
+    """Queue the fact for every endpoint that wants to know it."""
+    if fact.type in OUTBOUND_TYPES:
+        send_to_subscribers(world, cast("OutboundEventType", fact.type), data_of(fact), fact.about.id)
+
+
+def send_to_subscribers(
+    world: World, type: OutboundEventType, data: Mapping[str, Any], ref: str
+) -> list[WebhookDelivery]:
+    """Queue an event for every enabled endpoint that is subscribed to its type."""
+    return [
+        queue(world, endpoint, type, data, ref)
+        for endpoint in world.webhook_endpoints
+        if endpoint.status == "enabled" and not {type, EVERY_TYPE}.isdisjoint(endpoint.enabled_events)
+    ]
+
+
+def queue(
+    world: World, endpoint: WebhookEndpoint, type: OutboundEventType, data: Mapping[str, Any], ref: str
+) -> WebhookDelivery:
+    """Queue an event for one endpoint; its first attempt is due at once."""
+    now = world.now()
+    delivery_id = world.ids.new("whd_")
+    delivery = WebhookDelivery(
+        id=delivery_id,
+        object="webhook_delivery",
+        webhook_endpoint=endpoint.id,
+        event_type=type,
+        status="pending",
+        attempts=0,
+        next_attempt_at=now,
+        payload={
+            "id": delivery_id,
+            "object": "event",
+            "type": type,
+            "apiVersion": SERVICE_VERSION,
+            "livemode": world.organization.livemode,
+            "occurredAt": format_timestamp(now),
+            "ref": ref,
+            "data": data,
+        },
+        created_at=now,
+    )
+    world.webhook_deliveries.add(delivery)
+    _schedule_first(world, delivery)
+    return delivery
+
+
+def _schedule_first(world: World, delivery: WebhookDelivery) -> None:
+    """Have the first attempt made at once, unless the delivery is to be disturbed."""
+    now, first = delivery.created_at, AttemptDelivery(about=delivery.id)
+    disturbance = world.disturbances.strike(delivery.id, delivery.event_type)
+    held_back = world.held_back.pop(delivery.webhook_endpoint, None)
+    if held_back is not None:
+        world.held_back[delivery.id] = held_back
+    at = now
+    if disturbance is not None and disturbance.kind in ("late", "reorder"):
+        at = now + timedelta(seconds=disturbance.seconds)
+        world.webhook_deliveries.update(delivery, next_attempt_at=at)
+    world.scheduler.schedule(at, first)
+    if disturbance is not None and disturbance.kind == "duplicate":
+        world.scheduler.schedule(now, RepeatDelivery(about=delivery.id))
+    if disturbance is not None and disturbance.kind == "reorder":
+        world.held_back[delivery.webhook_endpoint] = delivery.id
+
+
+def _let_go(world: World, passed_by: WebhookDelivery) -> None:
+    """Send what was held back for this delivery to pass. Not before it has arrived: attempts overtake each other."""
+    held_back = world.webhook_deliveries.get(world.held_back.pop(passed_by.id, ""))
+    if held_back is not None and world.scheduler.cancel_about(held_back.id):
+        now = world.now()
+        world.webhook_deliveries.update(held_back, next_attempt_at=now)
+        world.scheduler.schedule(now, AttemptDelivery(about=held_back.id))
+
+
+def url_of(world: World, delivery_id: str) -> str | None:
+    """Where a delivery goes; None if it is gone."""
+    delivery = world.webhook_deliveries.get(delivery_id)
+    endpoint = world.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
+    return None if endpoint is None else _target(world, endpoint)
+
+
+def _target(world: World, endpoint: WebhookEndpoint) -> str:
+    return world.options.forward_to or endpoint.url
+
+
+def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outgoing | None:
+    """Prepare the next attempt, and count it; None if the delivery is gone or over, or its endpoint paused.
+
+    Raises:
+        ServiceError: 400: a manual attempt for a disabled endpoint.
+    """
+    delivery = world.webhook_deliveries.get(delivery_id)
+    endpoint = world.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
+    if delivery is None or endpoint is None or (trigger == "schedule" and delivery.status != "pending"):
+        return None
+    if trigger == "manual" and endpoint.status == "disabled":
+        raise invalid("webhook_endpoint_disabled", "A disabled endpoint is sent nothing; enable it first.")
+    if trigger == "disturbance" and endpoint.status == "disabled":
+        return None
+    # A repetition is the same attempt arriving again: it has that one's number, and uses up none of the nine.
+    number = max(delivery.attempts, 1) if trigger == "disturbance" else delivery.attempts + 1
+    if trigger != "disturbance":
+        # Now and not when it ends: one more by hand may begin meanwhile, and is the next one.
+        world.webhook_deliveries.update(delivery, attempts=number)
+    # Real time, because the receiver compares it with its own clock; everything else is told in the mock's.
+    timestamp = int(time.time())
+    secret = world.secrets[endpoint.id]
+    body = body_of(delivery)
+    disturbance = world.disturbances.of(delivery.id)
+    if disturbance is not None and number == 1:
+        if disturbance.kind == "old_signature":
+            timestamp -= int(disturbance.seconds)
+        elif disturbance.kind == "wrong_signature":
+            secret = f"not {secret}"
+    return Outgoing(
+        delivery=delivery,
+        endpoint=endpoint,
+        number=number,
+        trigger=trigger,
+        url=_target(world, endpoint),
+        timestamp=timestamp,
+        signature=sign(body, secret, timestamp),
+        body=body,
+    )
+
+
+def headers_of(*, event_type: str, number: int, timestamp: int, signature: str) -> dict[str, str]:
+    """The headers of an attempt."""
+    return {
+        "content-type": "application/json",
+        "user-agent": USER_AGENT,
+        SIGNATURE_HEADER: signature,
+        TIMESTAMP_HEADER: str(timestamp),
+        EVENT_TYPE_HEADER: event_type,
+        ATTEMPT_HEADER: str(number),
+    }
+
+
+def body_of(delivery: WebhookDelivery) -> bytes:
+    """The exact bytes that are sent, the same in every attempt."""
+    return json.dumps(delivery.payload, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def finish(world: World, outgoing: Outgoing, outcome: Outcome) -> str:
+    """Write down what came of an attempt and plan the next one; says it in a few words."""
+    delivery, endpoint = outgoing.delivery, outgoing.endpoint
+    if delivery.id not in world.webhook_deliveries:
+        return "deleted meanwhile"
+    now = world.now()
+    _let_go(world, delivery)
+    world.attempts.setdefault(delivery.id, []).append(
+        Attempt(
+            delivery=delivery.id,
+            webhook_endpoint=endpoint.id,
+            event_type=delivery.event_type,
+            number=outgoing.number,
+            at=now,
+            trigger=outgoing.trigger,
+            status_code=outcome.status_code,
+            seconds=outcome.seconds,
+            error=outcome.error,
+            timestamp=outgoing.timestamp,
+            signature=outgoing.signature,
+        )
+    )
+    if outgoing.trigger == "disturbance" or (delivery.status != "pending" and not outcome.succeeded):
+        # A repetition, or one more attempt of a delivery that was over: a failure changes nothing that is known of it.
+        return outcome.error or str(outcome.status_code)
+    changes: dict[str, Any] = {
+        "last_status_code": outcome.status_code,
+        "last_error": outcome.error,
+    }
+    if outcome.succeeded:
+        world.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
+        changes |= {"status": "succeeded", "delivered_at": now, "next_attempt_at": None}
+        world.webhook_endpoints.update(endpoint, last_delivered_at=now)
+    else:
+        changes |= _after_failure(world, delivery, now)
+        failure = DeliveryFailure(at=now, message=outcome.error or f"HTTP status {outcome.status_code}")
+        world.webhook_endpoints.update(endpoint, last_error=failure)
+    world.webhook_deliveries.update(delivery, **changes)
+    return _told(outcome, changes)
+
+
+def cut(world: World, endpoint: WebhookEndpoint, why: str) -> None:
+    """Stop the pending deliveries of an endpoint, for good."""
+    for delivery in world.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
+        if delivery.status == "pending":
+            world.scheduler.cancel_about(delivery.id)
+            world.webhook_deliveries.update(delivery, status="failed", last_error=why, next_attempt_at=None)
+
+
+def forget(world: World, endpoint: WebhookEndpoint) -> None:
+    """Drop the delivery history of an endpoint, and what is pending of it."""
+    for delivery in world.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
+        world.scheduler.cancel_about(delivery.id)
+        world.webhook_deliveries.remove(delivery.id)
+        world.attempts.pop(delivery.id, None)
+
+
+def _after_failure(world: World, delivery: WebhookDelivery, now: datetime) -> dict[str, Any]:
+    world.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
+    if delivery.attempts >= MAX_WEBHOOK_ATTEMPTS:
+        return {"status": "failed", "next_attempt_at": None}
+    at = now + WEBHOOK_RETRY_WAITS[delivery.attempts - 1]
+    world.scheduler.schedule(at, AttemptDelivery(about=delivery.id))
+    return {"next_attempt_at": at}
+
+
+def _told(outcome: Outcome, changes: Mapping[str, Any]) -> str:
+    told = outcome.error or str(outcome.status_code)
+    next_at = changes.get("next_attempt_at")
+    return f"{told} Next attempt at {format_timestamp(next_at)}." if next_at else told
+
+
+def data_of(fact: Fact) -> dict[str, Any]:
+    """The ``data`` of the webhook that tells a fact."""
+    special = _SPECIAL_DATA.get(fact.type)
+    if special is not None:
+        return special(fact)
+    data = {fact.name: encode(fact.about)}
+    if fact.patient is not None:
+        data["patient"] = encode(fact.patient)
+    return data
+
+
+def _intake_ready_data(fact: Fact) -> dict[str, Any]:
+    intake, patient = fact.about, fact.patient
+    given = intake.data.get("patient", {})
+    return {
+        "patient": {
+            "fullName": (patient.full_name if patient else None) or given.get("fullName"),
+            "dni": (patient.dni if patient else None) or given.get("dni"),
+        },
+        "requestedService": intake.data.get("requestedService"),
+        "intake": {"id": intake.id, "missing": list(intake.missing)},
+    }
+
+
+_SPECIAL_DATA: dict[str, Callable[[Fact], dict[str, Any]]] = {"intake.ready": _intake_ready_data}
+"""Events whose ``data`` the specification gives."""

@@ -1,0 +1,144 @@
+"""What a triggered webhook is about: the newest object that fits, or an example where there is none."""
+
+import copy
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+import attrs
+
+from followup import Appointment, IntakeRequest, Patient, Treatment, Visit, WebhookEndpoint
+from followup._codec.decode import encode
+from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.tenant import World
+from followup_mockserver.webhooks.deliveries import data_of
+
+_CREATED = datetime(2026, 11, 28, 9, tzinfo=UTC)
+_TIMES: dict[str, Any] = {"created_at": _CREATED, "updated_at": _CREATED}
+_START = datetime(2026, 12, 1, 14, 30, tzinfo=UTC)
+
+_PATIENT = Patient(
+    id="pat_example",
+    object="patient",
+    full_name="Ana Pérez",
+    phone="+5491155550000",
+    email="ana@mail.example",
+    dni="30123456",
+    external_id="P-1",
+    date_of_birth=date(1980, 5, 17),
+    stage="scheduled",
+    opted_out=False,
+    **_TIMES,
+)
+_APPOINTMENT = Appointment(
+    id="apt_example",
+    object="appointment",
+    patient=_PATIENT.id,
+    start_at=_START,
+    status="confirmed",
+    type="check-up",
+    external_id="A-1",
+    source="api",
+    **_TIMES,
+)
+_VISIT = Visit(
+    id="vis_example",
+    object="visit",
+    patient=_PATIENT.id,
+    visited_at=_START,
+    external_id="V-1",
+    source="manual",
+    created_at=_CREATED,
+)
+_TREATMENT = Treatment(
+    id="trt_example",
+    object="treatment",
+    patient=_PATIENT.id,
+    kind="medication",
+    name="ibuprofen",
+    dosage="400 mg",
+    frequency="every 8 h",
+    active=True,
+    **_TIMES,
+)
+_INTAKE = IntakeRequest(
+    id="int_example",
+    object="intake_request",
+    status="new",
+    patient=_PATIENT.id,
+    missing=["coverage.insurer", "address"],
+    data={
+        "patient": {"fullName": _PATIENT.full_name, "dni": _PATIENT.dni, "phone": _PATIENT.phone},
+        "requestedService": "home nursing",
+    },
+    **_TIMES,
+)
+_ENDPOINT = WebhookEndpoint(
+    id="we_example",
+    object="webhook_endpoint",
+    url="https://clinic.example/webhooks",
+    enabled_events=["*"],
+    status="enabled",
+    created_at=_CREATED,
+)
+
+
+def _about(name: str, about: Any, **changes: Any) -> dict[str, Any]:
+    return {name: encode(attrs.evolve(about, **changes)), "patient": encode(_PATIENT)}
+
+
+EXAMPLES: dict[str, Mapping[str, Any]] = {
+    "intake.requested": _about("intakeRequest", _INTAKE),
+    "patient.upserted": {"patient": encode(_PATIENT)},
+    "appointment.created": _about("appointment", _APPOINTMENT),
+    "appointment.rescheduled": _about("appointment", _APPOINTMENT, status="rescheduled"),
+    "appointment.cancelled": _about("appointment", _APPOINTMENT, status="cancelled", cancelled_at=_CREATED),
+    "visit.completed": _about("visit", _VISIT),
+    "treatment.prescribed": _about("treatment", _TREATMENT),
+    "order.issued": {"order": {"kind": "lab", "description": "blood count"}, "patient": encode(_PATIENT)},
+    "intake.created": _about("intakeRequest", _INTAKE),
+    "intake.ready": {
+        "patient": {"fullName": _PATIENT.full_name, "dni": _PATIENT.dni},
+        "requestedService": "home nursing",
+        "intake": {"id": _INTAKE.id, "missing": []},
+    },
+    "conversation.handoff": {
+        "conversation": {"reason": "The patient asks for a person."},
+        "patient": encode(_PATIENT),
+    },
+    "patient.silent": {"patient": encode(_PATIENT)},
+    "webhook.ping": {"webhookEndpoint": encode(_ENDPOINT)},
+}
+"""Every outbound type (specification, section 6.2) with an example of its ``data``."""
+
+_COLLECTIONS = {
+    "intake": ("intake_requests", "intakeRequest"),
+    "patient": ("patients", "patient"),
+    "appointment": ("appointments", "appointment"),
+    "visit": ("visits", "visit"),
+    "treatment": ("treatments", "treatment"),
+    "webhook": ("webhook_endpoints", "webhookEndpoint"),
+}
+
+_FITTING = {
+    "appointment.created": "confirmed",
+    "appointment.rescheduled": "rescheduled",
+    "appointment.cancelled": "cancelled",
+    "intake.ready": "ready",
+}
+"""The status of the object when an event of these types is sent; for the other types every object fits."""
+
+
+def about_newest(world: World, event_type: str) -> tuple[Mapping[str, Any], str]:
+    """The data of an event about the newest fitting object, and that object's id; an example where nothing fits."""
+    collection, name = _COLLECTIONS.get(event_type.split(".")[0], ("", ""))
+    about = _newest(world, collection, _FITTING.get(event_type)) if collection else None
+    if about is None:
+        return copy.deepcopy(EXAMPLES[event_type]), "trigger"
+    patient = about if collection == "patients" else world.patients.get(getattr(about, "patient", None) or "")
+    return data_of(Fact(type=event_type, name=name, about=about, patient=patient)), about.id
+
+
+def _newest(world: World, collection: str, status: str | None) -> Any:
+    found, _ = getattr(world, collection).page(limit=1, where={"status": status} if status else {})
+    return found[0] if found else None

@@ -1,0 +1,83 @@
+"""Name look-ups that end in time: the operating system's own can take minutes, and cannot be interrupted."""
+
+import ipaddress
+import socket
+import threading
+from concurrent.futures import Future
+
+from followup_mockserver.schema.webhook_urls import is_loopback_address
+from followup_mockserver.state.clock import RealTime
+
+MOST_AT_A_TIME = 32
+"""Names whose look-up is in progress, a thread each; one that hangs ends when the operating system gives it up."""
+
+Address = tuple[socket.AddressFamily, str]
+
+
+class NotALoopbackAddressError(OSError):
+    """A name that should be this machine is another one: nothing is sent there in clear text."""
+
+
+class TooManyLookupsError(OSError):
+    """So many names are being looked up that another one would not be found in time."""
+
+
+class Lookups:
+    """Finds the addresses of hosts. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._in_progress: dict[str, Future[list[Address]]] = {}
+
+    def addresses(self, host: str, *, loopback_only: bool, ends: float) -> list[Address]:
+        """The addresses of a host, in the order in which they should be tried.
+
+        Args:
+            host: a name or an address.
+            loopback_only: whether nothing but addresses of this machine will do.
+            ends: the instant of ``RealTime.monotonic`` by which they must be there.
+
+        Raises:
+            OSError: there is no such host, or it is not this machine.
+            TimeoutError: the look-up took too long.
+        """
+        try:
+            found = [(_family(host), host)]
+        except ValueError:
+            found = self._lookup(host).result(max(0.0, ends - RealTime.monotonic()))
+        if loopback_only:
+            found = [each for each in found if is_loopback_address(each[1])]
+            if not found:
+                raise NotALoopbackAddressError(f"{host} is not this machine")
+        return found
+
+    def _lookup(self, host: str) -> "Future[list[Address]]":
+        with self._lock:
+            lookup = self._in_progress.get(host)
+            if lookup is None:
+                if len(self._in_progress) >= MOST_AT_A_TIME:
+                    raise TooManyLookupsError(f"{len(self._in_progress)} names are being looked up")
+                lookup = self._in_progress[host] = Future()
+                threading.Thread(
+                    target=self._look_up, args=(host, lookup), name="followup-mock-lookup", daemon=True
+                ).start()
+        return lookup
+
+    def _look_up(self, host: str, lookup: "Future[list[Address]]") -> None:
+        try:
+            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            addresses: list[Address] = [(family, str(address[0])) for family, _, _, _, address in found]
+        except Exception as error:  # noqa: BLE001 - raised again in each thread that waits for it
+            self._forget(host)
+            lookup.set_exception(error)
+        else:
+            self._forget(host)
+            lookup.set_result(addresses)
+
+    def _forget(self, host: str) -> None:
+        with self._lock:
+            del self._in_progress[host]
+
+
+def _family(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET

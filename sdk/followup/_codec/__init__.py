@@ -1,0 +1,1 @@
+"""Between Python and JSON: names, the encoder of arguments, the decoder of results."""

@@ -1,0 +1,183 @@
+"""How the arguments of a call are checked and encoded: after the annotations of the operations and the input dicts."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from datetime import date, datetime
+from typing import Any, Final, Literal, NotRequired, Required, get_args, get_origin, is_typeddict
+
+import attrs
+
+from followup._annotations import IdPrefix, Limits
+from followup._codec.body import kind_of, text_problem
+from followup._codec.decode import annotations_of, bare, camel, is_union
+from followup._redaction import redacted
+
+LONGEST_ID = 255
+"""Characters; an id is opaque, and no service has longer ones."""
+
+Encoder = Callable[[Any, str], Any]
+"""Takes a value and the path of its argument; returns JSON; raises ValueError or TypeError, which name the path."""
+
+
+class NotGiven:
+    """Sentinel for an omitted argument; omitted arguments are not sent."""
+
+    def __repr__(self) -> str:
+        return "NOT_GIVEN"
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+
+NOT_GIVEN: Final = NotGiven()
+
+
+@attrs.frozen
+class _Kind:
+    """One kind of value that an argument takes.
+
+    Attributes:
+        expected: its name in an error message.
+        classes: a value of this kind is an instance of one of them,
+        but_not: and of none of these.
+        encode: checks the rest, and encodes it.
+    """
+
+    expected: str
+    classes: tuple[type, ...]
+    encode: Encoder
+    but_not: tuple[type, ...] = ()
+
+
+def encoder_for(annotation: Any) -> Encoder:
+    """Return the encoder of an argument with this annotation.
+
+    It takes what the annotation names, and rejects None: the caller decides what None means.
+    """
+    kinds = list(_kinds(annotation))
+    expected = " or ".join(dict.fromkeys(kind.expected for kind in kinds))
+
+    def encode(value: Any, path: str) -> Any:
+        for kind in kinds:
+            if isinstance(value, kind.classes) and not isinstance(value, kind.but_not):
+                return kind.encode(value, path)
+        raise TypeError(f"{path} must be {expected}, not {kind_of(value)}")
+
+    return encode
+
+
+def _kinds(annotation: Any) -> Iterator[_Kind]:
+    metadata = getattr(annotation, "__metadata__", ())
+    annotation = bare(annotation)
+    origin = get_origin(annotation)
+    if origin in (Required, NotRequired):
+        yield from _kinds(get_args(annotation)[0])
+    elif is_union(annotation):
+        yield from _union_kinds(annotation)
+    elif is_typeddict(annotation):
+        yield _Kind(f"a dict with the keys of {annotation.__name__}", _MAPPING, _dict_encoder(annotation))
+    elif origin is Literal or annotation is str:
+        is_id = any(isinstance(mark, IdPrefix) for mark in metadata)
+        yield _Kind("a string", (str,), _encode_id if is_id else _encode_text)
+    elif origin is Mapping:
+        yield _Kind("a dict", _MAPPING, lambda value, _: value if isinstance(value, dict) else dict(value))
+    elif isinstance(origin, type) and issubclass(origin, Iterable):
+        limits = next((mark for mark in metadata if isinstance(mark, Limits)), None)
+        yield _Kind("a list", (Iterable,), _sequence_encoder(get_args(annotation)[0], limits), _NO_LIST)
+    elif annotation not in (type(None), NotGiven):
+        yield _SCALARS[annotation]
+
+
+def _union_kinds(annotation: Any) -> Iterator[_Kind]:
+    kinds = list(itertools.chain.from_iterable(_kinds(arm) for arm in get_args(annotation)))
+    if any(kind in (_SCALARS[datetime], _SCALARS[date]) for kind in kinds):
+        # A time or a date may be passed as text; its name in an error message says so.
+        kinds = [attrs.evolve(kind, expected=_AS_TEXT) if kind.expected == "a string" else kind for kind in kinds]
+    return iter(kinds)
+
+
+def _encode_text(value: str, path: str) -> str:
+    if type(value) is str and value.isascii():
+        return value
+    if problem := text_problem(value):
+        raise ValueError(f"{path} {problem}")
+    # The text of a string enum, not its name.
+    return str.__str__(value)
+
+
+def _encode_id(value: str, path: str) -> str:
+    if len(value) > LONGEST_ID:
+        raise ValueError(f"{path} must be an id of at most {LONGEST_ID} characters")
+    return _encode_text(value, path)
+
+
+def _encode_timestamp(value: datetime, path: str) -> str:
+    if value.utcoffset() is None:
+        raise ValueError(
+            f"{path} is a naive datetime, which names no instant: give it a time zone, "
+            "for example datetime.now(timezone.utc)"
+        )
+    return value.isoformat()
+
+
+def _encode_date(value: date, path: str) -> str:
+    if isinstance(value, datetime):
+        raise ValueError(f"{path} is a datetime; a date is needed, for example value.date()")
+    return value.isoformat()
+
+
+def _as_is(value: Any, _: str) -> Any:
+    return value
+
+
+_AS_TEXT = "an ISO 8601 string"
+_MAPPING = (dict, Mapping)
+"""A dict nearly always; asking the abstract class alone takes longer."""
+_NO_LIST = (str, bytes, bytearray, Mapping)
+_SCALARS: dict[Any, _Kind] = {
+    bool: _Kind("True or False", (bool,), _as_is),
+    int: _Kind("a whole number", (int,), _as_is, but_not=(bool,)),
+    float: _Kind("a number", (float, int), _as_is, but_not=(bool,)),
+    datetime: _Kind("an aware datetime", (datetime,), _encode_timestamp),
+    date: _Kind("a date", (date,), _encode_date),
+    Any: _Kind("anything", (object,), _as_is),
+}
+
+
+def _dict_encoder(declared: Any) -> Encoder:
+    annotations = annotations_of(declared)
+    encoders = {key: encoder_for(annotation) for key, annotation in annotations.items()}
+    required = {key for key, annotation in annotations.items() if get_origin(annotation) is Required}
+    names = {key: camel(key) for key in annotations}
+
+    def encode_dict(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
+        encoded = {}
+        for key, item in value.items():
+            if key not in encoders:
+                shown = redacted(str(key), max_length=64)
+                raise ValueError(f"{path} has no key {shown!r}; its keys are {', '.join(sorted(encoders))}")
+            if (item is None or item is NOT_GIVEN) and key not in required:
+                continue
+            encoded[names[key]] = encoders[key](item, f"{path}.{key}")
+        return encoded
+
+    return encode_dict
+
+
+def _sequence_encoder(item_type: Any, limits: Limits | None) -> Encoder:
+    encode_item = encoder_for(item_type)
+
+    def encode_sequence(value: Iterable[Any], path: str) -> list[Any]:
+        items = list(value) if limits is None else _limited(value, limits, path)
+        return [encode_item(item, f"{path}[{position}]") for position, item in enumerate(items)]
+
+    return encode_sequence
+
+
+def _limited(value: Iterable[Any], limits: Limits, path: str) -> Sequence[Any]:
+    # One more than there may be is enough to know; an iterable may have no end.
+    items = list(itertools.islice(value, limits.maximum + 1))
+    if limits.minimum <= len(items) <= limits.maximum:
+        return items
+    number = f"{len(value)}" if isinstance(value, Sized) else f"{len(items)} or more" if items else "0"
+    raise ValueError(f"{path} takes {limits.minimum} to {limits.maximum} items, not {number}")

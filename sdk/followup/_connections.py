@@ -1,0 +1,170 @@
+"""The httpx clients behind a FollowUp client: one per process, or one per running event loop.
+
+A pool of connections must not be shared across a fork, and an asynchronous one belongs to the event loop that opened
+it. So pools are opened when they are first needed, where they are needed; certificates are loaded before.
+"""
+
+import os
+import ssl
+import warnings
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import httpx
+
+from followup._errors import ConfigurationError
+from followup._forks import unforked
+from followup._httpx_private import use_our_network
+
+if TYPE_CHECKING:
+    import asyncio
+
+C = TypeVar("C", httpx.Client, httpx.AsyncClient)
+
+_LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=100)
+_CLOSED = "this client has been closed; make a new one"
+_OTHER_PROCESS = (
+    "http_client belongs to the process that made this client, and this is another one (after a fork): two processes "
+    "on the same connections would read each other's responses. Make the httpx client and the FollowUp client in the "
+    "process that uses them, or pass no http_client"
+)
+
+
+class _Connections(Generic[C]):
+    """What both kinds share: the user's own httpx client, or pools of ours that somebody has to close."""
+
+    def __init__(self, own: C | None, *, tls: bool) -> None:
+        self._own: C | None = own
+        self._process = os.getpid()
+        self._closed = False
+        self._certificates = _certificates(tls) if own is None else None
+
+    def _usable_own(self) -> C | None:
+        """The user's own client, if there is one.
+
+        Raises:
+            ConfigurationError: this client or the user's own is closed, or the latter belongs to another process.
+        """
+        if self._closed:
+            raise ConfigurationError(_CLOSED)
+        if self._own is None:
+            return None
+        if self._process != os.getpid():
+            raise ConfigurationError(_OTHER_PROCESS)
+        if self._own.is_closed:
+            raise ConfigurationError("http_client has been closed; make a new one, and a new client with it")
+        return self._own
+
+    def _new_pool(self, kind: type[C]) -> C:
+        problem = "a proxy of the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) cannot be used"
+        try:
+            pool = kind(limits=_LIMITS, verify=self._certificates or True)
+        except ImportError as error:  # the package for SOCKS is not installed; the text names it
+            problem = f"{problem}: {error}"
+        except (ValueError, httpx.InvalidURL):
+            pass  # their texts may hold the password of the proxy
+        else:
+            use_our_network(pool)
+            return pool
+        raise ConfigurationError(problem)
+
+    def _has_open_pools(self) -> bool:
+        raise NotImplementedError
+
+    def __del__(self) -> None:
+        # Nothing can be closed from here in an orderly way: no event loop may be running, or another one.
+        if not getattr(self, "_closed", True) and self._has_open_pools():
+            warnings.warn("unclosed FollowUp client: call close() or use it in a with block", ResourceWarning, 2)
+
+
+class Connections(_Connections[httpx.Client]):
+    """The connections of a ``FollowUp`` client.
+
+    Attributes:
+        enforce_time_limits: whether they end an attempt themselves when its time is up.
+    """
+
+    def __init__(self, own: httpx.Client | None = None, *, tls: bool = True) -> None:
+        self._pool: httpx.Client | None = None
+        self.enforce_time_limits = own is None
+        super().__init__(own, tls=tls)
+
+    def client(self) -> httpx.Client:
+        """The httpx client of this process."""
+        own = self._usable_own()
+        if own is not None:
+            return own
+        pool = self._pool
+        if pool is not None and self._process == os.getpid():
+            return pool
+        with unforked():
+            if self._pool is None or self._process != os.getpid():
+                self._pool = self._new_pool(httpx.Client)
+                self._process = os.getpid()
+            return self._pool
+
+    def close(self) -> None:
+        self._closed = True
+        if self._has_open_pools() and self._pool is not None:
+            self._pool.close()
+
+    def _has_open_pools(self) -> bool:
+        return self._pool is not None and self._process == os.getpid()
+
+
+class AsyncConnections(_Connections[httpx.AsyncClient]):
+    """The connections of an ``AsyncFollowUp`` client."""
+
+    def __init__(self, own: httpx.AsyncClient | None = None, *, tls: bool = True) -> None:
+        # No weak references: they are dead when __del__ wants to know whether anything is open.
+        self._pools: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
+        super().__init__(own, tls=tls)
+
+    def client(self) -> httpx.AsyncClient:
+        """The httpx client of the running event loop."""
+        own = self._usable_own()
+        if own is not None:
+            return own
+        loop = _running_loop()
+        pool = self._pools.get(loop)
+        if pool is not None and self._process == os.getpid():
+            return pool
+        with unforked():
+            self._forget_unusable_pools()
+            pool = self._new_pool(httpx.AsyncClient)
+            self._pools[loop] = pool
+            return pool
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._process != os.getpid():
+            return
+        pool = self._pools.pop(_running_loop(), None)
+        if pool is not None:
+            await pool.aclose()
+
+    def _forget_unusable_pools(self) -> None:
+        ours = self._process == os.getpid()
+        self._pools = {loop: pool for loop, pool in self._pools.items() if ours and not loop.is_closed()}
+        self._process = os.getpid()
+
+    def _has_open_pools(self) -> bool:
+        return self._process == os.getpid() and any(not loop.is_closed() for loop in self._pools)
+
+
+def _certificates(tls: bool) -> ssl.SSLContext:
+    """What TLS connections are verified with, loaded once for all pools, those of forked children included."""
+    if not tls:  # loading certificates would take most of the time that making a client takes
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        with unforked():
+            return httpx.create_ssl_context()
+    except OSError as error:
+        raise ConfigurationError(
+            f"the certificates of this environment (SSL_CERT_FILE, SSL_CERT_DIR) cannot be loaded: {error.strerror}"
+        ) from None
+
+
+def _running_loop() -> "asyncio.AbstractEventLoop":
+    import asyncio  # costs as much as the rest of the package, and synchronous code does not need it
+
+    return asyncio.get_running_loop()

@@ -1,0 +1,275 @@
+"""The error tree, and how a response of the service becomes one of its errors (specification, section 7).
+
+::
+
+    FollowUpError
+    ├── ConfigurationError            no key, no base URL, or one that cannot be used (also a ValueError)
+    ├── APIConnectionError            no response arrived
+    │   └── APITimeoutError           ... in time
+    ├── APIStatusError                a response that is not a success
+    │   ├── InvalidRequestError       400
+    │   ├── IdempotencyError          400, type idempotency_error
+    │   ├── EventBatchError           400 or 500 of events.create (in resources/events.py, beside its results)
+    │   ├── AuthenticationError       401
+    │   ├── PermissionDeniedError     403
+    │   ├── NotFoundError             404
+    │   ├── ConflictError             409
+    │   ├── RateLimitError            429
+    │   └── InternalServerError       5xx
+    ├── ResponseDecodeError           a success that is not what the contract says
+    ├── PaginationError               a cursor that does not move
+    └── WebhookSignatureError         a webhook that must not be trusted
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+import httpx
+
+from followup._redaction import redacted
+
+WasSent = Literal["no", "maybe", "yes"]
+
+
+class FollowUpError(Exception):
+    """Base of every error that this package raises on purpose.
+
+    All of them pickle and hold plain data: never an API key, a request body or an open response. The attributes say
+    what a caller needs to resume a call safely; an error that is not about a call has their defaults.
+
+    Attributes:
+        operation: name of the operation, such as ``patients.create``; empty where no call was made.
+        idempotency_key: the key that every attempt carried; send it again to be sure that nothing is done twice.
+            None for operations that take none.
+        attempts: how many times the request was tried.
+        was_sent: ``"no"``: it never left this machine; ``"yes"``: the service responded; ``"maybe"``: neither is known.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        operation: str = "",
+        idempotency_key: str | None = None,
+        attempts: int = 0,
+        was_sent: WasSent = "no",
+    ) -> None:
+        super().__init__(message)
+        self.operation = operation
+        self.idempotency_key = idempotency_key
+        self.attempts = attempts
+        self.was_sent: WasSent = was_sent
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith("followup."):
+            # Tracebacks show the name that a user imports and catches.
+            cls.__module__ = "followup"
+
+    def __reduce__(self) -> tuple[Callable[..., BaseException], tuple[Any, ...]]:
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(cls: type[FollowUpError], args: tuple[Any, ...], state: dict[str, Any]) -> FollowUpError:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+FollowUpError.__module__ = "followup"
+
+
+class ConfigurationError(FollowUpError, ValueError):
+    """A client cannot be built from what it was given: the message names the option and what would be right."""
+
+
+class WebhookSignatureError(FollowUpError):
+    """A webhook request that must not be trusted (specification, section 6.2, Signature).
+
+    Attributes:
+        reason: which check failed: ``missing_header``, ``malformed_header``, ``malformed_payload``, ``too_old``,
+            ``too_new`` or ``wrong_signature``.
+    """
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class APIConnectionError(FollowUpError):
+    """No response arrived: the service could not be reached, or the connection broke."""
+
+
+class APITimeoutError(APIConnectionError):
+    """No response arrived within ``timeout``, or the whole call was not done within ``deadline``."""
+
+
+class ResponseDecodeError(FollowUpError):
+    """A 2xx response that is not what the contract says.
+
+    It is HTML or truncated JSON, lacks a field, has a wrong one, or is about another object than the one that was
+    asked for. The request was carried out; the text names what was found, and never shows the body.
+
+    Attributes:
+        status_code: HTTP status of the response.
+        request_id: the service's id of the request, to quote to its support.
+    """
+
+    def __init__(self, message: str, *, status_code: int, request_id: str | None = None, **call: Any) -> None:
+        super().__init__(message, **call)
+        self.status_code = status_code
+        self.request_id = request_id
+
+
+class PaginationError(FollowUpError):
+    """The service's pages lead nowhere: a cursor that does not move, or a page without items that promises more."""
+
+
+class APIStatusError(FollowUpError):
+    """The service responded with an error (specification, section 7).
+
+    The text shows what the service says, redacted: without the values that were sent, without what looks like
+    personal data, and cut where it is long. The attributes have it as it came.
+
+    Attributes:
+        status_code: HTTP status.
+        type: error type, such as ``invalid_request_error``; None where the response names none.
+        code: stable error code, such as ``resource_missing``; None where the response names none.
+        message: the service's explanation; the status and its standard phrase, such as ``502 Bad Gateway``, where the
+            response has none.
+        param: path of the field concerned, such as ``patient.phone``; None where the response names none.
+        request_id: the service's id of the request, to quote to its support.
+        headers: headers of the response; their case does not matter.
+        body: the decoded JSON body, or the first 10,000 characters of a body that is not JSON.
+        retry_after: seconds the service asked to wait before the next request; None where it did not ask.
+    """
+
+    def __init__(
+        self,
+        *,
+        status_code: int,
+        headers: Mapping[str, str] | None = None,
+        body: Any = None,
+        operation: str = "",
+        idempotency_key: str | None = None,
+        attempts: int = 0,
+        was_sent: WasSent = "yes",
+        sent_values: Iterable[str] = (),
+    ) -> None:
+        self.status_code = status_code
+        self.headers = httpx.Headers(headers)
+        self.body = body
+        self.type, self.code, message, self.param = _error_fields(body)
+        self.message = message or f"{status_code} {httpx.codes.get_reason_phrase(status_code)}".rstrip()
+        self.request_id = self.headers.get("request-id")
+        self.retry_after = parse_retry_after(self.headers.get("retry-after"))
+        super().__init__(
+            self._text(message, operation, attempts, [*set(sent_values)]),
+            operation=operation,
+            idempotency_key=idempotency_key,
+            attempts=attempts,
+            was_sent=was_sent,
+        )
+
+    def _text(self, message: str | None, operation: str, attempts: int, sent: Sequence[str]) -> str:
+        parts = [str(self.status_code) if message else self.message]
+        parts += [redacted(name, sent, max_length=100) for name in (self.type, self.code and f"({self.code})") if name]
+        text = " ".join(parts)
+        if message:
+            text += f": {redacted(message, sent)}"
+        text += self._details(sent)
+        if self.param:
+            text += f" [param {redacted(self.param, sent, max_length=200)}]"
+        context = [operation] if operation else []
+        if self.request_id:
+            context.append(f"request {redacted(self.request_id, sent, max_length=100)}")
+        if attempts > 1:
+            context.append(f"{attempts} attempts")
+        return f"{text} [{', '.join(context)}]" if context else text
+
+    def _details(self, sent: Sequence[str]) -> str:  # noqa: ARG002 - for subclasses
+        """What the text of a subclass says after the message, redacted."""
+        return ""
+
+
+class InvalidRequestError(APIStatusError):
+    """400: the request is not valid; ``param`` names the field."""
+
+
+class IdempotencyError(APIStatusError):
+    """400, type ``idempotency_error``: the idempotency key was used before with a different request."""
+
+
+class AuthenticationError(APIStatusError):
+    """401: the key is missing, invalid, revoked or expired."""
+
+
+class PermissionDeniedError(APIStatusError):
+    """403: the key lacks the scope, or the organization the service line, that the operation needs."""
+
+
+class NotFoundError(APIStatusError):
+    """404: the object does not exist."""
+
+
+class ConflictError(APIStatusError):
+    """409: another request with the same idempotency key is in progress."""
+
+
+class RateLimitError(APIStatusError):
+    """429: more requests than the service takes in a minute; ``retry_after`` says how long to wait."""
+
+
+class InternalServerError(APIStatusError):
+    """5xx: the service failed; the same idempotency key makes it safe to try again."""
+
+
+_BY_STATUS: dict[int, type[APIStatusError]] = {
+    400: InvalidRequestError,
+    401: AuthenticationError,
+    403: PermissionDeniedError,
+    404: NotFoundError,
+    409: ConflictError,
+    429: RateLimitError,
+}
+
+
+def status_error_class(status_code: int, body: Any) -> type[APIStatusError]:
+    """Return the class of the tree for a response with this status and decoded body."""
+    if status_code == 400 and _error_fields(body)[0] == "idempotency_error":
+        return IdempotencyError
+    if status_code >= 500:
+        return InternalServerError
+    return _BY_STATUS.get(status_code, APIStatusError)
+
+
+def parse_retry_after(value: str | None) -> float | None:
+    """Seconds to wait from a ``Retry-After`` header: a number of seconds or an HTTP date; None if it is neither."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _error_fields(body: Any) -> tuple[str | None, str | None, str | None, str | None]:
+    """Type, code, message and param of an error body: what is inside ``error`` is not part of the contract."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, str):
+        return None, None, error.strip() or None, None
+    if not isinstance(error, dict):
+        return None, None, None, None
+    kind, code, message, param = (
+        value if isinstance(value := error.get(name), str) and value.strip() else None
+        for name in ("type", "code", "message", "param")
+    )
+    return kind, code, message, param
