@@ -67,11 +67,13 @@ def progress(*columns: ProgressColumn | str) -> Progress:
 
     Unless told so, rich takes what is printed meanwhile to its own console: out of the pipe that it was meant for.
     """
-    console = Console(stderr=True)
+    shown = Console(stderr=True).is_interactive
     return Progress(
         *columns,
-        console=console,
-        disable=not console.is_terminal,
+        console=Console(
+            stderr=True, quiet=not shown
+        ),  # some versions of rich end a disabled display with an empty line
+        disable=not shown,
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,
