@@ -171,12 +171,12 @@ def sending() -> Iterator[Figure]:
         made = server.add_webhook_endpoint(url=url)
 
         def ours() -> None:
-            world = server.world
-            with world.lock:
-                endpoint = world.webhook_endpoints.get(made.id)
+            tenant = server.tenant
+            with tenant.lock:
+                endpoint = tenant.webhook_endpoints.get(made.id)
                 assert endpoint is not None
                 for _ in range(count):
-                    deliveries.queue(world, endpoint, "patient.upserted", {}, "x")
+                    deliveries.queue(tenant, endpoint, "patient.upserted", {}, "x")
             server.advance()
 
         def theirs() -> None:

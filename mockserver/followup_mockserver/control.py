@@ -55,9 +55,9 @@ from followup_mockserver.state.copies import copied
 from followup_mockserver.state.jobs import SendReminder
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, Message
-from followup_mockserver.state.registry import Worlds
+from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.request_faults import EVERY_OPERATION, Fault, FaultKind, FaultMoment
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import Disturbance, DisturbanceKind
 from followup_mockserver.webhooks import deliveries, examples
 from followup_mockserver.webhooks.mounts import Mounts, Receiver
@@ -122,32 +122,32 @@ class Control:
         key: a key of the organization; None: the default organization.
     """
 
-    def __init__(self, worlds: Worlds, engine: Engine, mounts: Mounts, key: str | None = None) -> None:
-        self._worlds = worlds
+    def __init__(self, registry: Registry, engine: Engine, mounts: Mounts, key: str | None = None) -> None:
+        self._registry = registry
         self._engine = engine
         self._mounts = mounts
         self._key = key
 
     @property
-    def world(self) -> World:
+    def tenant(self) -> Tenant:
         """The state of the organization. A reset replaces it."""
-        world = self._worlds.default if self._key is None else self._worlds.by_key(self._key)
-        if world is None:
+        tenant = self._registry.default if self._key is None else self._registry.by_key(self._key)
+        if tenant is None:
             raise ServiceError(401, "authentication_error", "api_key_invalid", "There is no such API key.")
-        return world
+        return tenant
 
     def organization(self, key: str) -> "Control":
         """The control of the organization that this key belongs to."""
-        return Control(self._worlds, self._engine, self._mounts, key)
+        return Control(self._registry, self._engine, self._mounts, key)
 
     # --- the clock -----------------------------------------------------------------------------------------------
 
     @property
     def clock(self) -> ClockState:
         """The time it is."""
-        world = self.world
-        with world.lock:
-            return ClockState(now=world.now(), frozen=world.clock.frozen)
+        tenant = self.tenant
+        with tenant.lock:
+            return ClockState(now=tenant.now(), frozen=tenant.clock.frozen)
 
     def advance(
         self,
@@ -170,17 +170,17 @@ class Control:
         Raises:
             ValueError: a negative distance, a time that has passed or is none, or both a distance and a time.
         """
-        world = self.world
+        tenant = self.tenant
         distance = _distance(seconds=seconds, minutes=minutes, hours=hours, days=days)
         if distance and to is not None:
             raise InvalidArgument("to", "omitted when a distance is passed")
-        with world.lock:
-            target = _later(world.clock.now(), distance) if to is None else _ahead(world.now(), to)
-        return self._engine.advance(world, target)
+        with tenant.lock:
+            target = _later(tenant.clock.now(), distance) if to is None else _ahead(tenant.now(), to)
+        return self._engine.advance(tenant, target)
 
     def step(self) -> Advanced:
         """Run exactly the next job, moving the clock to when it is due."""
-        return self._engine.step(self.world)
+        return self._engine.step(self.tenant)
 
     @property
     def jobs(self) -> list[PendingJob]:
@@ -191,9 +191,9 @@ class Control:
         """The jobs that are due next, in order; so many at most, or all."""
         if not isinstance(limit, NotGiven):
             whole(1)("limit", limit)
-        world = self.world
-        with world.lock:
-            timers = world.scheduler.earliest(limit) if isinstance(limit, int) else world.scheduler.pending()
+        tenant = self.tenant
+        with tenant.lock:
+            timers = tenant.scheduler.earliest(limit) if isinstance(limit, int) else tenant.scheduler.pending()
             return [PendingJob(at=timer.at, kind=timer.job.kind, about=timer.job.about) for timer in timers]
 
     # --- what happened -------------------------------------------------------------------------------------------
@@ -206,8 +206,8 @@ class Control:
             wait: seconds to wait, at most, until there is another one.
         """
 
-        def look(world: World) -> tuple[bool, Changes]:
-            return world.version != since, Changes(version=world.version)
+        def look(tenant: Tenant) -> tuple[bool, Changes]:
+            return tenant.version != since, Changes(version=tenant.version)
 
         return self._when(look, wait, copied)
 
@@ -218,11 +218,11 @@ class Control:
 
     def reminders_of(self, appointment: str | None = None) -> list[PendingReminder]:
         """The pending reminders of one appointment or of all, in order."""
-        world = self.world
-        with world.lock:
+        tenant = self.tenant
+        with tenant.lock:
             pending = []
-            for timer in world.scheduler.pending(about=appointment, kind=SendReminder.kind):
-                of = world.appointments.get(timer.job.about)
+            for timer in tenant.scheduler.pending(about=appointment, kind=SendReminder.kind):
+                of = tenant.appointments.get(timer.job.about)
                 assert of is not None  # appointments are never removed
                 pending.append(PendingReminder(appointment=of.id, patient=of.patient, send_at=timer.at))
             return pending
@@ -239,7 +239,7 @@ class Control:
             wait: seconds to wait, at most, until there are more than ``seen``.
         """
         return self._when_more(
-            lambda world: [each for each in world.messages if patient in (None, each.patient)], wait, seen
+            lambda tenant: [each for each in tenant.messages if patient in (None, each.patient)], wait, seen
         )
 
     @property
@@ -258,7 +258,7 @@ class Control:
         """
         optional(_operation)("operation", operation)
         return self._when_more(
-            lambda world: [each for each in world.journal.newest_first() if operation in (None, each.operation)],
+            lambda tenant: [each for each in tenant.journal.newest_first() if operation in (None, each.operation)],
             wait,
             seen,
         )
@@ -282,8 +282,8 @@ class Control:
             wait: seconds to wait, at most, until there are more than ``seen``.
         """
 
-        def matching(world: World) -> list[WebhookDelivery]:
-            newest_first = reversed([*world.webhook_deliveries])
+        def matching(tenant: Tenant) -> list[WebhookDelivery]:
+            newest_first = reversed([*tenant.webhook_deliveries])
             return [each for each in newest_first if type in (None, each.event_type) and status in (None, each.status)]
 
         return self._when_more(matching, wait, seen, copied)
@@ -298,10 +298,10 @@ class Control:
             ServiceError: there is no such endpoint, or no longer.
         """
 
-        def matching(world: World) -> list[Attempt]:
-            if webhook_endpoint is not None and webhook_endpoint not in world.webhook_endpoints:
+        def matching(tenant: Tenant) -> list[Attempt]:
+            if webhook_endpoint is not None and webhook_endpoint not in tenant.webhook_endpoints:
                 raise missing("webhook endpoint", param="webhookEndpoint")
-            made = itertools.chain.from_iterable(world.attempts.values())
+            made = itertools.chain.from_iterable(tenant.attempts.values())
             chosen = (each for each in made if webhook_endpoint in (None, each.webhook_endpoint))
             return sorted(chosen, key=lambda each: each.at)
 
@@ -309,10 +309,10 @@ class Control:
 
     def attempts(self, id: str, /) -> list[Attempt]:
         """Every attempt of a delivery, in order."""
-        world = self.world
-        with world.lock:
-            _existing(world.webhook_deliveries.get(id), "webhook delivery")
-            return list(world.attempts.get(id, ()))
+        tenant = self.tenant
+        with tenant.lock:
+            _existing(tenant.webhook_deliveries.get(id), "webhook delivery")
+            return list(tenant.attempts.get(id, ()))
 
     # --- test controls ------------------------------------------------------------------------------------------
 
@@ -340,8 +340,8 @@ class Control:
     ) -> Doctor:
         """Add a doctor to the roster."""
         return self._do(
-            lambda world: doctors.add(
-                world,
+            lambda tenant: doctors.add(
+                tenant,
                 full_name=full_name,
                 specialty=specialty,
                 license_number=license_number,
@@ -369,7 +369,7 @@ class Control:
             external_id=external_id,
             active=active,
         )
-        return self._do(lambda world: doctors.update(world, _existing(world.doctors.get(id), "doctor"), **changes))
+        return self._do(lambda tenant: doctors.update(tenant, _existing(tenant.doctors.get(id), "doctor"), **changes))
 
     def update_patient(
         self, id: str, /, *, opted_out: bool | NotGiven = NOT_GIVEN, stage: PatientStage | NotGiven = NOT_GIVEN
@@ -378,9 +378,9 @@ class Control:
         changes = _passed(opted_out=opted_out, stage=stage)
         _checked(changes, opted_out=boolean, stage=choice(get_args(PatientStage)))
 
-        def change(world: World) -> Patient:
-            patient = _existing(world.patients.get(id), "patient")
-            return patients.mark(world, patient, **changes)
+        def change(tenant: Tenant) -> Patient:
+            patient = _existing(tenant.patients.get(id), "patient")
+            return patients.mark(tenant, patient, **changes)
 
         return self._do(change)
 
@@ -409,15 +409,15 @@ class Control:
             hospitalized=hospitalized,
             sender=sender,
         )
-        return self._do(lambda world: intake_requests.answer(world, _intake(world, id), **answers))
+        return self._do(lambda tenant: intake_requests.answer(tenant, _intake(tenant, id), **answers))
 
     def load_intake_request(self, id: str, /) -> IntakeRequest:
         """The organization loads an intake request that is ready into its own system."""
-        return self._do(lambda world: intake_requests.load(world, _intake(world, id)))
+        return self._do(lambda tenant: intake_requests.load(tenant, _intake(tenant, id)))
 
     def discard_intake_request(self, id: str, /, *, reason: str | None = None) -> IntakeRequest:
         """The organization discards an intake request."""
-        return self._do(lambda world: intake_requests.discard(world, _intake(world, id), reason=reason))
+        return self._do(lambda tenant: intake_requests.discard(tenant, _intake(tenant, id), reason=reason))
 
     # --- organizations and keys ----------------------------------------------------------------------------------
 
@@ -434,9 +434,9 @@ class Control:
         if service_lines is not None:
             settings["service_lines"] = service_lines
         wanted = [(key.get("name", "default"), _scopes(key.get("scopes"))) for key in keys or [KeyInput()]]
-        world = self._worlds.create(settings, wanted)
-        records = copied(list(world.keys.values()))
-        return NewOrganization(organization=account.retrieve(world, key=records[0]), keys=records)
+        tenant = self._registry.create(settings, wanted)
+        records = copied(list(tenant.keys.values()))
+        return NewOrganization(organization=account.retrieve(tenant, key=records[0]), keys=records)
 
     def update_organization(
         self,
@@ -471,22 +471,22 @@ class Control:
             language=language,
         )
 
-        def change(world: World) -> Account:
-            world.organization = attrs.evolve(world.organization, **changes)
-            return account.retrieve(world, key=next(iter(world.keys.values())))
+        def change(tenant: Tenant) -> Account:
+            tenant.organization = attrs.evolve(tenant.organization, **changes)
+            return account.retrieve(tenant, key=next(iter(tenant.keys.values())))
 
         return self._do(change)
 
     def add_api_key(self, *, name: str = "key", scopes: list[str] | None = None) -> KeyRecord:
         """Add a key to the organization; with all scopes by default."""
-        return copied(self._worlds.add_key(self.world, _named(name), _scopes(scopes)))
+        return copied(self._registry.add_key(self.tenant, _named(name), _scopes(scopes)))
 
     def organization_with_new_key(self, *, name: str = "key", scopes: list[str] | None = None) -> NewOrganization:
         """As ``add_api_key``, answered in the shape of ``create_organization``, as the control API does over HTTP."""
         key = self.add_api_key(name=name, scopes=scopes)
-        world = self.world
-        with world.lock:
-            return NewOrganization(organization=account.retrieve(world, key=key), keys=[key])
+        tenant = self.tenant
+        with tenant.lock:
+            return NewOrganization(organization=account.retrieve(tenant, key=key), keys=[key])
 
     def update_api_key(
         self,
@@ -502,8 +502,8 @@ class Control:
         changes = _passed(revoked=revoked, expires_at=expires_at)
         _checked(changes, revoked=boolean)
 
-        def change(world: World) -> KeyRecord:
-            key = _existing(world.keys.get(value), "API key")
+        def change(tenant: Tenant) -> KeyRecord:
+            key = _existing(tenant.keys.get(value), "API key")
             for field, changed in changes.items():
                 setattr(key, field, changed)
             return key
@@ -515,9 +515,9 @@ class Control:
     @property
     def faults(self) -> list[Fault]:
         """The faults that wait for their calls."""
-        world = self.world
-        with world.lock:
-            return copied(world.faults.all())
+        tenant = self.tenant
+        with tenant.lock:
+            return copied(tenant.faults.all())
 
     def add_fault(
         self,
@@ -563,15 +563,15 @@ class Control:
             retry_after=retry_after,
         )
 
-        def add(world: World) -> Fault:
-            world.faults.add(fault)
+        def add(tenant: Tenant) -> Fault:
+            tenant.faults.add(fault)
             return fault
 
         return self._do(add)
 
     def clear_faults(self) -> None:
         """Remove all faults."""
-        self._do(lambda world: world.faults.clear())
+        self._do(lambda tenant: tenant.faults.clear())
 
     def disturb(
         self,
@@ -594,8 +594,8 @@ class Control:
         """
         disturbance = Disturbance(kind=kind, type=type, times=times, seconds=seconds)
 
-        def add(world: World) -> Disturbance:
-            world.disturbances.add(disturbance)
+        def add(tenant: Tenant) -> Disturbance:
+            tenant.disturbances.add(disturbance)
             return disturbance
 
         return self._do(add)
@@ -603,13 +603,13 @@ class Control:
     @property
     def webhook_faults(self) -> list[Disturbance]:
         """The webhook faults that wait for their deliveries."""
-        world = self.world
-        with world.lock:
-            return copied(world.disturbances.all())
+        tenant = self.tenant
+        with tenant.lock:
+            return copied(tenant.disturbances.all())
 
     def clear_webhook_faults(self) -> None:
         """Remove the webhook faults that wait for their deliveries."""
-        self._do(lambda world: world.disturbances.clear())
+        self._do(lambda tenant: tenant.disturbances.clear())
 
     # --- webhooks ------------------------------------------------------------------------------------------------
 
@@ -622,13 +622,13 @@ class Control:
         webhook_target("url", url)
         events: list[str] = [*enabled_events] if enabled_events else [deliveries.EVERY_TYPE]
         each(choice([*examples.EXAMPLES, deliveries.EVERY_TYPE]))("enabled_events", events)
-        return self._do(lambda world: webhook_endpoints.create(world, url=url, enabled_events=events))
+        return self._do(lambda tenant: webhook_endpoints.create(tenant, url=url, enabled_events=events))
 
     def delete_webhook_endpoint(self, id: str, /) -> DeletedObject:
         """Remove an endpoint, its history and what is pending."""
         return self._do(
-            lambda world: webhook_endpoints.delete(
-                world, _existing(world.webhook_endpoints.get(id), "webhook endpoint")
+            lambda tenant: webhook_endpoints.delete(
+                tenant, _existing(tenant.webhook_endpoints.get(id), "webhook endpoint")
             )
         )
 
@@ -641,9 +641,9 @@ class Control:
         choice(examples.EXAMPLES)("type", type)
         passed = None if data is None else _json_copy(data)
 
-        def send(world: World) -> list[WebhookDelivery]:
-            sent, ref = (passed, "trigger") if passed is not None else examples.about_newest(world, type)
-            return deliveries.send_to_subscribers(world, type, sent, ref)
+        def send(tenant: Tenant) -> list[WebhookDelivery]:
+            sent, ref = (passed, "trigger") if passed is not None else examples.about_newest(tenant, type)
+            return deliveries.send_to_subscribers(tenant, type, sent, ref)
 
         return self._do(send)
 
@@ -654,55 +654,55 @@ class Control:
 
     def resend(self, id: str, /) -> WebhookDelivery:
         """One more attempt of a delivery, now, whatever became of it; returns the delivery after it."""
-        world = self.world
-        with world.lock:
-            delivery = _existing(world.webhook_deliveries.get(id), "webhook delivery")
-        self._engine.resend(world, id)
-        with world.lock:
+        tenant = self.tenant
+        with tenant.lock:
+            delivery = _existing(tenant.webhook_deliveries.get(id), "webhook delivery")
+        self._engine.resend(tenant, id)
+        with tenant.lock:
             return copied(delivery)
 
     def reset(self) -> None:
         """Back to the state at start: this organization, or the whole mock for the default one without a key."""
-        self._worlds.reset(None if self._key is None else self.world)
+        self._registry.reset(None if self._key is None else self.tenant)
 
     # --- inside --------------------------------------------------------------------------------------------------
 
-    def _do(self, change: Callable[[World], T]) -> T:
-        world = self.world
-        with world.lock:
-            result = change(world)
-            world.notify()
+    def _do(self, change: Callable[[Tenant], T]) -> T:
+        tenant = self.tenant
+        with tenant.lock:
+            result = change(tenant)
+            tenant.notify()
             return copied(result)
 
     def _when_more(
         self,
-        matching: Callable[[World], list[T]],
+        matching: Callable[[Tenant], list[T]],
         wait: float,
         seen: int,
         handed_out: Callable[[list[T]], list[T]] = list,
     ) -> list[T]:
-        def look(world: World) -> tuple[bool, list[T]]:
-            found = matching(world)
+        def look(tenant: Tenant) -> tuple[bool, list[T]]:
+            found = matching(tenant)
             return len(found) > seen, found
 
         return self._when(look, wait, handed_out)
 
-    def _when(self, look: Callable[[World], tuple[bool, T]], wait: float, handed_out: Callable[[T], T]) -> T:
-        """What a look at the world finds, once it is what was waited for or the time is up.
+    def _when(self, look: Callable[[Tenant], tuple[bool, T]], wait: float, handed_out: Callable[[T], T]) -> T:
+        """What a look at the tenant finds, once it is what was waited for or the time is up.
 
         Args:
             handed_out: makes what the caller gets of what was found, while the lock is held.
         """
         ends = RealTime.monotonic() + wait
         while True:
-            world = self.world  # anew each time, for a reset replaces it
-            with world.lock:
-                satisfied, found = look(world)
+            tenant = self.tenant  # anew each time, for a reset replaces it
+            with tenant.lock:
+                satisfied, found = look(tenant)
                 left = ends - RealTime.monotonic()
                 if satisfied or left <= 0 or self._engine.stopped:
                     return handed_out(found)
-                if world is self.world:
-                    world.changed.wait(left)
+                if tenant is self.tenant:
+                    tenant.changed.wait(left)
 
 
 def _passed(**arguments: Any) -> dict[str, Any]:
@@ -758,8 +758,8 @@ def _existing(found: T | None, what: str) -> T:
     return found
 
 
-def _intake(world: World, id: str) -> IntakeRequest:
-    return _existing(world.intake_requests.get(id), "intake request")
+def _intake(tenant: Tenant, id: str) -> IntakeRequest:
+    return _existing(tenant.intake_requests.get(id), "intake request")
 
 
 def _scopes(scopes: Iterable[str] | None) -> list[str]:

@@ -1,7 +1,7 @@
 """Runs what is due, in order, with the clock at each job's own due time.
 
 In process nothing runs by itself: ``advance`` does it all, in the calling thread, one thing after the other. In a
-server a thread wakes for the next timer, and attempts to deliver run on workers. Nothing is ever sent while a world's
+server a thread wakes for the next timer, and attempts to deliver run on workers. Nothing is ever sent while a tenant's
 lock is held.
 """
 
@@ -29,9 +29,9 @@ from followup_mockserver.state.jobs import (
     SendPostVisitMessage,
     SendReminder,
 )
-from followup_mockserver.state.registry import Worlds
+from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.scheduler import Timer
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import deliveries
 from followup_mockserver.webhooks.deliveries import Trigger
 from followup_mockserver.webhooks.mounted_sender import MountedSender
@@ -81,7 +81,7 @@ class Advanced:
 
 
 class Engine:
-    """Runs the jobs of every world.
+    """Runs the jobs of every tenant.
 
     Args:
         threaded: whether things happen by themselves, on threads, or only when ``advance`` is called.
@@ -90,18 +90,18 @@ class Engine:
 
     def __init__(
         self,
-        worlds: Worlds,
+        registry: Registry,
         mounts: Mounts,
         *,
         threaded: bool,
         attempt_timeout: float = WEBHOOK_ATTEMPT_TIMEOUT,
     ) -> None:
-        self._worlds = worlds
+        self._registry = registry
         self._mounts = mounts
         self._sender = Sender(attempt_timeout)
         self._mounted_sender = MountedSender(in_callers_thread=not threaded, timeout=attempt_timeout)
         self._workers = Workers() if threaded else None
-        self._walks: weakref.WeakKeyDictionary[World, _Walk] = weakref.WeakKeyDictionary()
+        self._walks: weakref.WeakKeyDictionary[Tenant, _Walk] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
         self._wake = threading.Condition()
         self._woken = False
@@ -109,7 +109,7 @@ class Engine:
 
     def start(self) -> None:
         """Let things happen by themselves from now on."""
-        self._worlds.on_change = self.wake
+        self._registry.on_change = self.wake
         self._runner = threading.Thread(target=self._run, name="followup-mock-engine", daemon=True)
         self._runner.start()
 
@@ -121,7 +121,7 @@ class Engine:
 
     def stop(self) -> None:
         """Start nothing any more."""
-        self._worlds.stop()
+        self._registry.stop()
         with self._wake:
             self._wake.notify()
         with self._lock:
@@ -138,129 +138,129 @@ class Engine:
     @property
     def stopped(self) -> bool:
         """Whether nothing is started any more, and nothing is worth waiting for."""
-        return self._worlds.stopped
+        return self._registry.stopped
 
     # --- moving the clock ----------------------------------------------------------------------------------------
 
-    def advance(self, world: World, to: datetime) -> Advanced:
+    def advance(self, tenant: Tenant, to: datetime) -> Advanced:
         """Move the clock to an instant and run everything that falls due on the way, and what that causes.
 
         Raises:
             RuntimeError: called from inside a webhook handler that this very call is waiting for.
         """
-        with self._walk(world) as walk:
-            while self._next_instant(world, walk, to):
+        with self._walk(tenant) as walk:
+            while self._next_instant(tenant, walk, to):
                 pass
-            with world.lock:
-                world.clock.move_to(to)
-                return Advanced(now=world.now(), ran=walk.ran, jobs=list(walk.told))
+            with tenant.lock:
+                tenant.clock.move_to(to)
+                return Advanced(now=tenant.now(), ran=walk.ran, jobs=list(walk.told))
 
-    def step(self, world: World) -> Advanced:
+    def step(self, tenant: Tenant) -> Advanced:
         """Run exactly the next job, moving the clock to when it is due."""
-        with self._walk(world) as walk:
+        with self._walk(tenant) as walk:
             walk.wait_until_idle()
-            with world.lock:
-                timer = world.scheduler.next()
+            with tenant.lock:
+                timer = tenant.scheduler.next()
                 if timer is not None and not self.stopped:
-                    world.clock.move_to(timer.at)
-                    world.scheduler.pop_due(timer.at)
-                    self._begin(world, walk, timer)
-            self._carry_out(world, walk)
-            with world.lock:
-                return Advanced(now=world.now(), ran=walk.ran, jobs=list(walk.told))
+                    tenant.clock.move_to(timer.at)
+                    tenant.scheduler.pop_due(timer.at)
+                    self._begin(tenant, walk, timer)
+            self._carry_out(tenant, walk)
+            with tenant.lock:
+                return Advanced(now=tenant.now(), ran=walk.ran, jobs=list(walk.told))
 
-    def resend(self, world: World, delivery_id: str) -> str:
+    def resend(self, tenant: Tenant, delivery_id: str) -> str:
         """One more attempt of a delivery, now; says what came of it."""
-        return self._attempt(world, delivery_id, "manual")
+        return self._attempt(tenant, delivery_id, "manual")
 
     @contextmanager
-    def _walk(self, world: World) -> Iterator["_Walk"]:
-        walk = self._walk_of(world)
+    def _walk(self, tenant: Tenant) -> Iterator["_Walk"]:
+        walk = self._walk_of(tenant)
         inside = _inside.get()
         if walk in inside:
             raise RuntimeError("the clock was moved from inside a webhook handler that a move of the clock waits for")
         with walk.turn:
             walk.start_over()
             token = _inside.set((*inside, walk))
-            with world.lock:
-                world.clock.hold()
+            with tenant.lock:
+                tenant.clock.hold()
             try:
                 yield walk
             finally:
-                with world.lock:
-                    world.clock.release()
-                    world.notify()
+                with tenant.lock:
+                    tenant.clock.release()
+                    tenant.notify()
                 _inside.reset(token)
         self.wake()
 
-    def _walk_of(self, world: World) -> "_Walk":
+    def _walk_of(self, tenant: Tenant) -> "_Walk":
         with self._lock:
-            return self._walks.setdefault(world, _Walk(lambda: self.stopped))
+            return self._walks.setdefault(tenant, _Walk(lambda: self.stopped))
 
-    def _next_instant(self, world: World, walk: "_Walk", to: datetime) -> bool:
+    def _next_instant(self, tenant: Tenant, walk: "_Walk", to: datetime) -> bool:
         """Run all that is due at the next instant; False when nothing is due any more up to the end."""
         walk.wait_until_idle()
-        with world.lock:
-            first = world.scheduler.next()
-            if first is None or first.at > to or world.ended or self.stopped:
+        with tenant.lock:
+            first = tenant.scheduler.next()
+            if first is None or first.at > to or tenant.ended or self.stopped:
                 return False
-            world.clock.move_to(first.at)
-            now = world.clock.now()
-            while (timer := world.scheduler.pop_due(now)) is not None:
-                self._begin(world, walk, timer)
+            tenant.clock.move_to(first.at)
+            now = tenant.clock.now()
+            while (timer := tenant.scheduler.pop_due(now)) is not None:
+                self._begin(tenant, walk, timer)
                 if self._workers is None:
                     break
-        self._carry_out(world, walk)
+        self._carry_out(tenant, walk)
         return True
 
-    def _begin(self, world: World, walk: "_Walk", timer: Timer[Job]) -> None:
+    def _begin(self, tenant: Tenant, walk: "_Walk", timer: Timer[Job]) -> None:
         """Run a job that stays in the house, or put down an attempt to deliver. The lock is held."""
         if type(timer.job) not in _TRIGGERS:
-            walk.tell(timer, self._run_local(world, timer.job))
-        elif (url := deliveries.url_of(world, timer.job.about)) is None:
+            walk.tell(timer, self._run_local(tenant, timer.job))
+        elif (url := deliveries.url_of(tenant, timer.job.about)) is None:
             walk.tell(timer, _NOTHING_TO_SEND)
         else:
             walk.outgoing.append((timer, url))
 
-    def _carry_out(self, world: World, walk: "_Walk") -> None:
+    def _carry_out(self, tenant: Tenant, walk: "_Walk") -> None:
         """Make the attempts that were put down, and wait for them."""
         outgoing, walk.outgoing = walk.outgoing, []
         for timer, url in outgoing:
             if self._workers is None:
-                walk.tell(timer, self._attempt_due(world, timer))
+                walk.tell(timer, self._attempt_due(tenant, timer))
             else:
-                self._submit(world, walk, timer, url)
+                self._submit(tenant, walk, timer, url)
         walk.wait_until_idle()
 
     # --- by itself -----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         while not self.stopped:
-            sleep = min((self._run_due(world) for world in self._worlds.all()), default=_LONGEST_SLEEP)
+            sleep = min((self._run_due(tenant) for tenant in self._registry.all()), default=_LONGEST_SLEEP)
             with self._wake:
                 if not self._woken and not self.stopped:
                     self._wake.wait(min(sleep, _LONGEST_SLEEP))
                 self._woken = False
 
-    def _run_due(self, world: World) -> float:
+    def _run_due(self, tenant: Tenant) -> float:
         """Run what is due now; the seconds until something is due again."""
-        walk = self._walk_of(world)
+        walk = self._walk_of(tenant)
         if not walk.turn.acquire(blocking=False):
             return _LONGEST_SLEEP  # somebody moves the clock, and wakes this thread at the end
         try:
-            with world.lock:
-                while (timer := world.scheduler.pop_due(world.clock.now())) is not None:
-                    self._begin(world, walk, timer)
+            with tenant.lock:
+                while (timer := tenant.scheduler.pop_due(tenant.clock.now())) is not None:
+                    self._begin(tenant, walk, timer)
                 outgoing, walk.outgoing = walk.outgoing, []
-                following = world.scheduler.next()
-                sleep = _LONGEST_SLEEP if following is None else world.clock.seconds_until(following.at)
+                following = tenant.scheduler.next()
+                sleep = _LONGEST_SLEEP if following is None else tenant.clock.seconds_until(following.at)
             for timer, url in outgoing:
-                self._submit(world, walk, timer, url)
+                self._submit(tenant, walk, timer, url)
             return sleep
         finally:
             walk.turn.release()
 
-    def _submit(self, world: World, walk: "_Walk", timer: Timer[Job], url: str) -> None:
+    def _submit(self, tenant: Tenant, walk: "_Walk", timer: Timer[Job], url: str) -> None:
         workers = self._workers
         assert workers is not None
         walk.begin_attempt()
@@ -268,39 +268,39 @@ class Engine:
         def attempt() -> None:
             # This thread is the mock's own and serves one attempt after another: nothing has to be set back.
             _inside.set((walk,))
-            walk.end_attempt(timer, self._attempt_due(world, timer))
+            walk.end_attempt(timer, self._attempt_due(tenant, timer))
 
         workers.submit(parse_webhook_url(url).origin, attempt)
 
     # --- jobs ----------------------------------------------------------------------------------------------------
 
-    def _run_local(self, world: World, job: Job) -> str:
+    def _run_local(self, tenant: Tenant, job: Job) -> str:
         try:
-            outcome = _LOCAL_JOBS[type(job)](world, job)
+            outcome = _LOCAL_JOBS[type(job)](tenant, job)
         except Exception as error:
             logger.exception("a job of kind %s failed inside the mock", job.kind)
             outcome = f"failed inside the mock: {type(error).__name__}"
-        world.notify()
+        tenant.notify()
         return outcome
 
-    def _attempt_due(self, world: World, timer: Timer[Job]) -> str:
+    def _attempt_due(self, tenant: Tenant, timer: Timer[Job]) -> str:
         try:
-            return self._attempt(world, timer.job.about, _TRIGGERS[type(timer.job)])
+            return self._attempt(tenant, timer.job.about, _TRIGGERS[type(timer.job)])
         except Exception as error:
             logger.exception("an attempt to deliver failed inside the mock")
             return f"failed inside the mock: {type(error).__name__}"
 
-    def _attempt(self, world: World, delivery_id: str, trigger: Trigger) -> str:
+    def _attempt(self, tenant: Tenant, delivery_id: str, trigger: Trigger) -> str:
         # Prepared only now: while it waited for its turn its endpoint may have been paused, and its time has passed.
-        with world.lock:
-            outgoing = None if world.ended else deliveries.begin(world, delivery_id, trigger)
+        with tenant.lock:
+            outgoing = None if tenant.ended else deliveries.begin(tenant, delivery_id, trigger)
         if outgoing is None:
             return _NOTHING_TO_SEND
         receiver = self._mounts.receiver_for(outgoing.url)
         outcome = self._sender.send(outgoing) if receiver is None else self._mounted_sender.send(receiver, outgoing)
-        with world.lock:
-            told = deliveries.finish(world, outgoing, outcome)
-            world.notify()
+        with tenant.lock:
+            told = deliveries.finish(tenant, outgoing, outcome)
+            tenant.notify()
         return told
 
 
@@ -309,7 +309,7 @@ _NOTHING_TO_SEND = "nothing to send"
 _TRIGGERS: dict[type, Trigger] = {AttemptDelivery: "schedule", RepeatDelivery: "disturbance"}
 """Jobs that send something, and so never run under the lock."""
 
-_LOCAL_JOBS: dict[type, Callable[[World, Job], str]] = {
+_LOCAL_JOBS: dict[type, Callable[[Tenant, Job], str]] = {
     SendReminder: reminders.send,  # type: ignore[dict-item]
     SendPostVisitMessage: messages.send_post_visit,  # type: ignore[dict-item]
     AskForMissingData: questions.ask,  # type: ignore[dict-item]
@@ -319,7 +319,7 @@ _LOCAL_JOBS: dict[type, Callable[[World, Job], str]] = {
 
 
 class _Walk:
-    """The running of one world's jobs: whose turn it is, and what is under way."""
+    """The running of one tenant's jobs: whose turn it is, and what is under way."""
 
     def __init__(self, stopped: Callable[[], bool]) -> None:
         self.turn = threading.Lock()

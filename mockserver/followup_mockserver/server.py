@@ -67,7 +67,7 @@ class MockServer(Mock):
             self._web_server = WebServer(
                 self.app,
                 self._socket,
-                lambda error: answer_outside(self._worlds, error),
+                lambda error: answer_outside(self._registry, error),
                 request_timeout=self.request_timeout,
             )
             self._engine.start()

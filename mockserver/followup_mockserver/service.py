@@ -13,12 +13,18 @@ from followup_mockserver.http.app import create_app
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.rules import doctors, intake_requests, messages, reminders, stages
-from followup_mockserver.state.registry import DEFAULT_KEY, Worlds
+from followup_mockserver.state.registry import DEFAULT_KEY, Registry
 from followup_mockserver.transport import InProcessTransport
 from followup_mockserver.webhooks import deliveries
 from followup_mockserver.webhooks.mounts import Mounts
 
-SUBSCRIBERS = (reminders.on_fact, stages.on_fact, messages.on_fact, deliveries.on_fact, intake_requests.on_fact)
+SUBSCRIBERS = (
+    reminders.on_domain_event,
+    stages.on_domain_event,
+    messages.on_domain_event,
+    deliveries.on_domain_event,
+    intake_requests.on_domain_event,
+)
 """What reacts to what happens, in this order. The last publishes facts of its own, which are told after the first."""
 
 IN_PROCESS_HOST = "followup.mock"
@@ -26,7 +32,7 @@ IN_PROCESS_URL = f"http://{IN_PROCESS_HOST}"
 
 
 class Mock(Control):
-    """A mock of the service, put together: its worlds, its engine and its WSGI application, ``app``.
+    """A mock of the service, put together: its registry, its engine and its WSGI application, ``app``.
 
     Attributes:
         attempt_timeout: seconds that a receiver has to respond to a webhook (specification, section 8); no option.
@@ -35,12 +41,12 @@ class Mock(Control):
     attempt_timeout: ClassVar[float] = WEBHOOK_ATTEMPT_TIMEOUT
 
     def __init__(self, options: Options, *, threaded: bool, guard: Guard) -> None:
-        worlds, mounts = Worlds(options, SUBSCRIBERS, doctors.add_roster), Mounts()
-        engine = Engine(worlds, mounts, threaded=threaded, attempt_timeout=self.attempt_timeout)
-        super().__init__(worlds, engine, mounts)
+        registry, mounts = Registry(options, SUBSCRIBERS, doctors.add_roster), Mounts()
+        engine = Engine(registry, mounts, threaded=threaded, attempt_timeout=self.attempt_timeout)
+        super().__init__(registry, engine, mounts)
         self.options = options
         self.guard = guard
-        self.app = create_app(worlds, self._engine, mounts, guard)
+        self.app = create_app(registry, self._engine, mounts, guard)
 
     @property
     def api_key(self) -> str:

@@ -219,8 +219,8 @@ def sent(url: str, *, body: bytes, timeout: float = LIMIT) -> Outcome:
 
 
 def large(mock: MockService, body: bytes) -> Outgoing:
-    with mock.world.lock:
-        outgoing = deliveries.begin(mock.world, mock.deliveries[0].id)
+    with mock.tenant.lock:
+        outgoing = deliveries.begin(mock.tenant, mock.deliveries[0].id)
     assert outgoing is not None
     return attrs.evolve(outgoing, body=body)
 

@@ -1,4 +1,4 @@
-"""The clock of a world: frozen or running, moved by hand, and out of reach of what a test does to time."""
+"""The clock of a tenant: frozen or running, moved by hand, and out of reach of what a test does to time."""
 
 import subprocess
 import sys

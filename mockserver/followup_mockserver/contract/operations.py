@@ -24,7 +24,7 @@ from followup_mockserver.rules import (
     webhook_endpoints,
 )
 from followup_mockserver.schema.shapes import Shape, object_shape
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 FOLLOW_UP = "follow_up"
 """The service line that the operations marked "line" need (specification, section 1)."""
@@ -32,7 +32,7 @@ FOLLOW_UP = "follow_up"
 Rule = Callable[..., Any]
 
 
-def _found(_: World, found: Any) -> Any:
+def _found(_: Tenant, found: Any) -> Any:
     """A retrieve operation is done once its object is found."""
     return found
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from followup_mockserver.contract.operations import FOLLOW_UP, Operation
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.settings import KeyRecord
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 
 def bearer_token(headers: Mapping[str, str]) -> str | None:
@@ -14,7 +14,7 @@ def bearer_token(headers: Mapping[str, str]) -> str | None:
     return value.strip() or None if scheme.lower() == "bearer" else None
 
 
-def authenticate(world: World | None, value: str | None) -> KeyRecord:
+def authenticate(tenant: Tenant | None, value: str | None) -> KeyRecord:
     """The key, if it works.
 
     Raises:
@@ -22,17 +22,17 @@ def authenticate(world: World | None, value: str | None) -> KeyRecord:
     """
     if value is None:
         raise _unauthorized("api_key_missing", "Send the API key as Authorization: Bearer <API_KEY>.")
-    key = world.keys.get(value) if world is not None else None
-    if world is None or key is None:
+    key = tenant.keys.get(value) if tenant is not None else None
+    if tenant is None or key is None:
         raise _unauthorized("api_key_invalid", "There is no such API key.")
     if key.revoked:
         raise _unauthorized("api_key_revoked", "The API key was revoked.")
-    if key.expires_at is not None and not key.works_at(world.now()):
+    if key.expires_at is not None and not key.works_at(tenant.now()):
         raise _unauthorized("api_key_expired", "The API key has expired.")
     return key
 
 
-def authorize(world: World, key: KeyRecord, operation: Operation) -> None:
+def authorize(tenant: Tenant, key: KeyRecord, operation: Operation) -> None:
     """Return if the key and its organization may do this.
 
     Raises:
@@ -41,7 +41,7 @@ def authorize(world: World, key: KeyRecord, operation: Operation) -> None:
     scope = operation.row.scope
     if scope is not None and scope not in key.scopes:
         raise ServiceError(403, "permission_error", "scope_missing", f"The API key lacks the scope {scope}.")
-    if operation.row.line and FOLLOW_UP not in world.organization.service_lines:
+    if operation.row.line and FOLLOW_UP not in tenant.organization.service_lines:
         raise ServiceError(
             403, "permission_error", "service_line_missing", f"The organization lacks the service line {FOLLOW_UP}."
         )

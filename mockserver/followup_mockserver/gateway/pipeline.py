@@ -21,9 +21,9 @@ from followup_mockserver.settings import KeyRecord
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.idempotency import IdempotencyRecord
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
-from followup_mockserver.state.registry import Worlds
+from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.request_faults import Fault
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 logger = logging.getLogger("followup_mockserver")
 
@@ -41,10 +41,10 @@ class Exchange:
     parser: Parser
     began: float
     """When it arrived, in real time."""
-    known_world: World | None
-    """The world of the key; None for a key that nobody has."""
-    world: World
-    """The world of the key, or else the default one: faults and the journal are there also without a key."""
+    known_tenant: Tenant | None
+    """The tenant of the key; None for a key that nobody has."""
+    tenant: Tenant
+    """The tenant of the key, or else the default one: faults and the journal are there also without a key."""
     key_value: str | None
     pause: Callable[[float], None]
     """Waits for so many seconds, or until the mock stops."""
@@ -58,23 +58,23 @@ class Exchange:
 class Gateway:
     """Answers the requests of a mock's operations."""
 
-    def __init__(self, worlds: Worlds) -> None:
-        self._worlds = worlds
-        self._parser = Parser(worlds.options)
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._parser = Parser(registry.options)
 
     def handle(self, request: RawRequest) -> Answer:
         """The answer to a request; whatever happens, there is one, and it is in the journal."""
         began = RealTime.monotonic()
         value = auth.bearer_token(request.headers)
-        known = self._worlds.by_key(value) if value else None
+        known = self._registry.by_key(value) if value else None
         exchange = Exchange(
             request=request,
             parser=self._parser,
             began=began,
-            known_world=known,
-            world=known or self._worlds.default,
+            known_tenant=known,
+            tenant=known or self._registry.default,
             key_value=value,
-            pause=self._worlds.pause,
+            pause=self._registry.pause,
         )
         answer = _walk(exchange)
         _sign_off(exchange, answer)
@@ -101,12 +101,12 @@ def error_answer(error: ServiceError) -> Answer:
     return Answer(status=error.status, headers=dict(error.headers), body=_json_bytes(error.as_json()))
 
 
-def answer_outside(worlds: Worlds, error: ServiceError) -> Answer:
+def answer_outside(registry: Registry, error: ServiceError) -> Answer:
     """The answer to a request that is for no operation: an unknown path, or a wrong method."""
     answer = error_answer(error)
-    world = worlds.default
-    with world.lock:
-        answer.headers |= {"Request-Id": world.ids.new(REQUEST_ID_PREFIX), "Service-Version": SERVICE_VERSION}
+    tenant = registry.default
+    with tenant.lock:
+        answer.headers |= {"Request-Id": tenant.ids.new(REQUEST_ID_PREFIX), "Service-Version": SERVICE_VERSION}
     return answer
 
 
@@ -114,32 +114,32 @@ def answer_outside(worlds: Worlds, error: ServiceError) -> Answer:
 
 
 def meet_fault(exchange: Exchange) -> None:
-    world = exchange.world
-    if not world.faults:
+    tenant = exchange.tenant
+    if not tenant.faults:
         return
-    with world.lock:
-        exchange.fault = world.faults.strike(exchange.request.operation.name)
+    with tenant.lock:
+        exchange.fault = tenant.faults.strike(exchange.request.operation.name)
     fault = exchange.fault
     if fault is not None and fault.when == "before" and fault.kind != "delay":
         carry_out(fault, exchange.request, exchange.pause)
 
 
 def authenticate(exchange: Exchange) -> None:
-    exchange.key = auth.authenticate(exchange.known_world, exchange.key_value)
+    exchange.key = auth.authenticate(exchange.known_tenant, exchange.key_value)
 
 
 def authorize(exchange: Exchange) -> None:
     assert exchange.key is not None
-    auth.authorize(exchange.world, exchange.key, exchange.request.operation)
+    auth.authorize(exchange.tenant, exchange.key, exchange.request.operation)
 
 
 def limit_rate(exchange: Exchange) -> None:
     assert exchange.key is not None
-    world = exchange.world
-    if not world.rate_limiter.limit:
+    tenant = exchange.tenant
+    if not tenant.rate_limiter.limit:
         return
-    with world.lock:
-        wait = world.rate_limiter.take(exchange.key.value, world.clock.moved)
+    with tenant.lock:
+        wait = tenant.rate_limiter.take(exchange.key.value, tenant.clock.moved)
     if wait is not None:
         raise ServiceError(
             429,
@@ -157,18 +157,18 @@ def check_version(exchange: Exchange) -> None:
 
 
 def claim_idempotency_key(exchange: Exchange) -> None:
-    request, world = exchange.request, exchange.world
+    request, tenant = exchange.request, exchange.tenant
     key = request.headers.get("idempotency-key")
     if key is None or not request.operation.declaration.idempotent:
         return
     if not _IDEMPOTENCY_KEY.fullmatch(key):
         raise invalid("parameter_invalid", f"This {IDEMPOTENCY_KEY_RULE}.", "Idempotency-Key")
     fingerprint = _fingerprint(request)
-    with world.lock:
-        now = world.now()
-        record = world.idempotency.find(key, now)
+    with tenant.lock:
+        now = tenant.now()
+        record = tenant.idempotency.find(key, now)
         if record is None:
-            exchange.idempotency = world.idempotency.begin(key, fingerprint, now)
+            exchange.idempotency = tenant.idempotency.begin(key, fingerprint, now)
         elif record.fingerprint != fingerprint:
             raise ServiceError(
                 400,
@@ -197,22 +197,22 @@ def meet_delay(exchange: Exchange) -> None:
 
 
 def do_the_work(exchange: Exchange) -> None:
-    """Find the object (404), parse (400) and run the rule, with the world to itself."""
+    """Find the object (404), parse (400) and run the rule, with the tenant to itself."""
     if exchange.answer is not None:
         return
-    request, world = exchange.request, exchange.world
+    request, tenant = exchange.request, exchange.tenant
     operation = request.operation
-    with world.lock:
+    with tenant.lock:
         found = (_find(exchange),) if operation.has_path_id else ()
         arguments = exchange.parser.arguments(operation, request.query, request.headers, request.body)
         if operation.row.takes_key:
             arguments["key"] = exchange.key
-        result = operation.row.rule(world, *found, **arguments)
+        result = operation.row.rule(tenant, *found, **arguments)
         body = _json_bytes(_encoded(exchange, result))
         if exchange.idempotency is not None:
-            world.idempotency.finish(exchange.idempotency, body)
+            tenant.idempotency.finish(exchange.idempotency, body)
             exchange.idempotency = None
-        world.notify()
+        tenant.notify()
     exchange.answer = Answer(status=200, body=body)
 
 
@@ -239,10 +239,10 @@ def _sign_off(exchange: Exchange, answer: Answer) -> None:
     fault = exchange.fault
     if fault is not None and fault.kind in ("disconnect", "truncate"):
         answer.broken = fault.kind
-    request, world = exchange.request, exchange.world
-    with world.lock:
-        request_id = world.ids.new(REQUEST_ID_PREFIX)
-        world.journal.record(
+    request, tenant = exchange.request, exchange.tenant
+    with tenant.lock:
+        request_id = tenant.ids.new(REQUEST_ID_PREFIX)
+        tenant.journal.record(
             JournalEntry(
                 operation=request.operation.name,
                 method=request.operation.method,
@@ -250,7 +250,7 @@ def _sign_off(exchange: Exchange, answer: Answer) -> None:
                 status=0 if answer.broken == "disconnect" else answer.status,
                 request_id=request_id,
                 idempotency_key=request.headers.get("idempotency-key"),
-                at=world.now(),
+                at=tenant.now(),
             ),
             CallDetails(
                 query=request.query,
@@ -261,15 +261,15 @@ def _sign_off(exchange: Exchange, answer: Answer) -> None:
                 seconds=RealTime.monotonic() - exchange.began,
             ),
         )
-        world.notify()
+        tenant.notify()
     answer.headers["Request-Id"] = request_id
     answer.headers["Service-Version"] = SERVICE_VERSION
 
 
 def _release_key(exchange: Exchange) -> None:
     if exchange.idempotency is not None:
-        with exchange.world.lock:
-            exchange.world.idempotency.release(exchange.idempotency)
+        with exchange.tenant.lock:
+            exchange.tenant.idempotency.release(exchange.idempotency)
 
 
 def _fingerprint(request: RawRequest) -> bytes:
@@ -288,7 +288,7 @@ def _find(exchange: Exchange) -> Any:
     assert kind is not None
     if not path_id.startswith(kind.prefix):
         raise invalid("parameter_invalid", f"This must be an id that begins with {kind.prefix}.", "id")
-    found = getattr(exchange.world, request.operation.group).get(path_id)
+    found = getattr(exchange.tenant, request.operation.group).get(path_id)
     if found is None:
         raise missing(kind.object.replace("_", " "), param="id")
     return found

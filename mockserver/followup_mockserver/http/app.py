@@ -16,7 +16,7 @@ from followup_mockserver.http.dashboard.routes import dashboard_blueprint
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
-from followup_mockserver.state.registry import Worlds
+from followup_mockserver.state.registry import Registry
 from followup_mockserver.webhooks.mounts import Mounts
 
 CONTRACT_PATH = "/api/v1/openapi.json"
@@ -50,12 +50,12 @@ class _App(Flask):
         self._takes_over = False
 
 
-def create_app(worlds: Worlds, engine: Engine, mounts: Mounts, guard: Guard) -> Flask:
+def create_app(registry: Registry, engine: Engine, mounts: Mounts, guard: Guard) -> Flask:
     """The service, its contract and the control API, as one WSGI application."""
     app = _App("followup_mockserver")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    app.register_blueprint(api_blueprint(Gateway(worlds)))
-    control = acting_control(worlds, engine, mounts)
+    app.register_blueprint(api_blueprint(Gateway(registry)))
+    control = acting_control(registry, engine, mounts)
     app.register_blueprint(control_blueprint(control, guard))
     app.register_blueprint(dashboard_blueprint(control, guard, PREFIX))
 
@@ -67,7 +67,7 @@ def create_app(worlds: Worlds, engine: Engine, mounts: Mounts, guard: Guard) -> 
 
     @app.get(CONTRACT_PATH, endpoint="contract")
     def contract() -> Response:
-        options = worlds.options
+        options = registry.options
         return jsonify(
             document(
                 refuse_unknown_fields=options.refuse_unknown_fields, allow_http_webhooks=options.allow_http_webhooks
@@ -76,7 +76,7 @@ def create_app(worlds: Worlds, engine: Engine, mounts: Mounts, guard: Guard) -> 
 
     @app.errorhandler(ServiceError)
     def refused(error: ServiceError) -> Response:
-        return to_response(answer_outside(worlds, error))
+        return to_response(answer_outside(registry, error))
 
     @app.errorhandler(HTTPException)
     def not_an_operation(error: HTTPException) -> Response:
@@ -84,7 +84,7 @@ def create_app(worlds: Worlds, engine: Engine, mounts: Mounts, guard: Guard) -> 
         code, message = _OUTSIDE.get(status, ("invalid_request", "The request cannot be understood."))
         kind = "api_error" if status >= 500 else "invalid_request_error"
         headers = {name: value for name, value in error.get_headers() if name == "Allow"}
-        return to_response(answer_outside(worlds, ServiceError(status, kind, code, message, headers=headers)))
+        return to_response(answer_outside(registry, ServiceError(status, kind, code, message, headers=headers)))
 
     app.finish()
     return app

@@ -2,12 +2,12 @@
 
 from followup import Account, ApiKey
 from followup_mockserver.settings import KeyRecord
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 
-def retrieve(world: World, *, key: KeyRecord) -> Account:
+def retrieve(tenant: Tenant, *, key: KeyRecord) -> Account:
     """The organization, as the owner of this key sees it."""
-    organization = world.organization
+    organization = tenant.organization
     return Account(
         id=organization.id,
         object="account",

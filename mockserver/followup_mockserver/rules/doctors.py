@@ -4,7 +4,7 @@ from typing import Any
 
 from followup import Doctor
 from followup_mockserver.rules.paging import Listed, page
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 ROSTER: tuple[dict[str, Any], ...] = (
     {
@@ -31,19 +31,19 @@ ROSTER: tuple[dict[str, Any], ...] = (
 """The doctors of a new organization, one of them inactive."""
 
 
-def list_(world: World, **query: Any) -> Listed[Doctor]:
+def list_(tenant: Tenant, **query: Any) -> Listed[Doctor]:
     """A page of the roster."""
-    return page(world.doctors, query, where=("active", "external_id"))
+    return page(tenant.doctors, query, where=("active", "external_id"))
 
 
-def add_roster(world: World) -> None:
+def add_roster(tenant: Tenant) -> None:
     """Add the doctors of a new organization."""
     for doctor in ROSTER:
-        add(world, **doctor)
+        add(tenant, **doctor)
 
 
 def add(
-    world: World,
+    tenant: Tenant,
     *,
     full_name: str,
     specialty: str | None = None,
@@ -53,20 +53,20 @@ def add(
 ) -> Doctor:
     """Add a doctor to the roster."""
     doctor = Doctor(
-        id=world.ids.new("doc_"),
+        id=tenant.ids.new("doc_"),
         object="doctor",
         full_name=full_name,
         specialty=specialty,
         license_number=license_number,
         external_id=external_id,
         active=active,
-        created_at=world.now(),
+        created_at=tenant.now(),
     )
-    world.doctors.add(doctor)
+    tenant.doctors.add(doctor)
     return doctor
 
 
-def update(world: World, doctor: Doctor, **changes: Any) -> Doctor:
+def update(tenant: Tenant, doctor: Doctor, **changes: Any) -> Doctor:
     """Change a doctor of the roster."""
-    world.doctors.update(doctor, **changes)
+    tenant.doctors.update(doctor, **changes)
     return doctor

@@ -19,7 +19,7 @@ from followup_mockserver.rules.event_data import EventData
 from followup_mockserver.rules.references import PatientReference
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.schema.shapes import Shape, object_shape, shape_of
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 
 @attrs.frozen
@@ -31,25 +31,25 @@ class Kind:
     """
 
     data: EventData
-    apply: Callable[[World, Any], Any]
+    apply: Callable[[Tenant, Any], Any]
 
 
-def _create_appointment(world: World, data: Any) -> Any:
-    return _created(world, appointments.create, data, "appointment")
+def _create_appointment(tenant: Tenant, data: Any) -> Any:
+    return _created(tenant, appointments.create, data, "appointment")
 
 
-def _complete_visit(world: World, data: Any) -> Any:
-    return _created(world, visits.create, data, "visit")
+def _complete_visit(tenant: Tenant, data: Any) -> Any:
+    return _created(tenant, visits.create, data, "visit")
 
 
-def _prescribe(world: World, data: Any) -> Any:
-    return _created(world, treatments.create, data, "treatment")
+def _prescribe(tenant: Tenant, data: Any) -> Any:
+    return _created(tenant, treatments.create, data, "treatment")
 
 
-def _created(world: World, create: Callable[..., Any], data: Any, part: str) -> Any:
+def _created(tenant: Tenant, create: Callable[..., Any], data: Any, part: str) -> Any:
     """Create a resource from an event, in which its fields stand under a name of their own."""
     try:
-        return create(world, patient=data["patient"], found_by=patients.IN_EVENTS, **data[part])
+        return create(tenant, patient=data["patient"], found_by=patients.IN_EVENTS, **data[part])
     except ServiceError as error:
         raise error if _is_about_patient(error) else error.under(part) from None
 
@@ -58,24 +58,24 @@ def _is_about_patient(error: ServiceError) -> bool:
     return error.param is not None and error.param.partition(".")[0] == "patient"
 
 
-def _request_intake(world: World, data: Any) -> Any:
-    return intake_requests.create(world, **data)
+def _request_intake(tenant: Tenant, data: Any) -> Any:
+    return intake_requests.create(tenant, **data)
 
 
-def _upsert_patient(world: World, data: Any) -> Any:
-    return PatientReference(world, data["patient"], found_by=patients.IN_EVENTS).upsert()
+def _upsert_patient(tenant: Tenant, data: Any) -> Any:
+    return PatientReference(tenant, data["patient"], found_by=patients.IN_EVENTS).upsert()
 
 
-def _reschedule(world: World, data: Any) -> Any:
-    return appointments.update(world, _named(world, data), start_at=data["appointment"]["start_at"])
+def _reschedule(tenant: Tenant, data: Any) -> Any:
+    return appointments.update(tenant, _named(tenant, data), start_at=data["appointment"]["start_at"])
 
 
-def _cancel(world: World, data: Any) -> Any:
-    return appointments.cancel(world, _named(world, data), reason=data["appointment"].get("reason"))
+def _cancel(tenant: Tenant, data: Any) -> Any:
+    return appointments.cancel(tenant, _named(tenant, data), reason=data["appointment"].get("reason"))
 
 
-def _named(world: World, data: Any) -> Appointment:
-    appointment = world.appointments.find("external_id", data["appointment"]["external_id"])
+def _named(tenant: Tenant, data: Any) -> Appointment:
+    appointment = tenant.appointments.find("external_id", data["appointment"]["external_id"])
     if appointment is None:
         raise missing("appointment", status=400, param="appointment.externalId")
     return appointment
@@ -103,7 +103,7 @@ def _object_of(parts: Mapping[str, Shape]) -> Shape:
     return Shape(schema, lambda data: {name: part.convert(data[name]) for name, part in parts.items()})
 
 
-def _kind(apply: Callable[[World, Any], Any], **parts: Shape) -> Kind:
+def _kind(apply: Callable[[Tenant, Any], Any], **parts: Shape) -> Kind:
     return Kind(EventData(_object_of(parts)), apply)
 
 

@@ -11,7 +11,7 @@ from followup_mockserver.rules.event_kinds import KINDS, Kind
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import Validator, shape_of
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 ENVELOPE = shape_of(EventInput)
 ENVELOPE.schema["properties"]["id"]["minLength"] = 1
@@ -19,14 +19,14 @@ ENVELOPE.schema["properties"]["schemaVersion"]["const"] = SCHEMA_VERSION
 _envelope_validators = {refuse: Validator(ENVELOPE.schema, refuse_unknown=refuse) for refuse in (True, False)}
 
 
-def create(world: World, *, body: Any) -> EventBatch:
+def create(tenant: Tenant, *, body: Any) -> EventBatch:
     """Process one event, an array of them, or an object that holds one under ``events``.
 
     Raises:
         ServiceError: none was accepted: 400 if all were invalid, else 500; its body carries the results.
     """
-    sent = _events_in(body, refuse_unknown=world.options.refuse_unknown_fields)
-    results = [_process(world, raw, path) for path, raw in sent]
+    sent = _events_in(body, refuse_unknown=tenant.options.refuse_unknown_fields)
+    results = [_process(tenant, raw, path) for path, raw in sent]
     if any(result.accepted for result in results):
         return EventBatch(object="event_batch", results=results)
     detail = _detail(results)
@@ -50,9 +50,9 @@ def _detail(results: list[EventResult]) -> dict[str, Any]:
     return {"object": "event_batch", "results": encode(results)}
 
 
-def list_(world: World, **query: Any) -> Listed[Event]:
+def list_(tenant: Tenant, **query: Any) -> Listed[Event]:
     """A page of what came in."""
-    return page(world.events, query, where=("type", "status", "source"))
+    return page(tenant.events, query, where=("type", "status", "source"))
 
 
 def _events_in(body: Any, *, refuse_unknown: bool) -> list[tuple[str, Any]]:
@@ -73,12 +73,12 @@ def _events_in(body: Any, *, refuse_unknown: bool) -> list[tuple[str, Any]]:
     return [(f"events[{position}]", event) for position, event in enumerate(events)]
 
 
-def _process(world: World, raw: Any, path: str) -> EventResult:
-    known = _known(world, raw)
+def _process(tenant: Tenant, raw: Any, path: str) -> EventResult:
+    known = _known(tenant, raw)
     if known is not None and known.status != "failed":
         # Before anything is checked: resending what was accepted repeats nothing, whatever comes with the id.
         return EventResult(id=known.source_ref, accepted=True, status="duplicate", event=known.id, result=known.result)
-    refuse_unknown = world.options.refuse_unknown_fields
+    refuse_unknown = tenant.options.refuse_unknown_fields
     try:
         _envelope_validators[refuse_unknown].check(raw)
         event = ENVELOPE.convert(raw)
@@ -86,12 +86,12 @@ def _process(world: World, raw: Any, path: str) -> EventResult:
         data = kind.data.checked(event["data"], refuse_misspelt=refuse_unknown) if kind else None
     except ServiceError as error:
         return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_told(error, path))
-    return _apply(world, event, kind, data, known, path)
+    return _apply(tenant, event, kind, data, known, path)
 
 
-def _known(world: World, raw: Any) -> Event | None:
+def _known(tenant: Tenant, raw: Any) -> Event | None:
     source_ref = _id_of(raw)
-    return None if source_ref is None else world.events.find("origin", ("api", source_ref))
+    return None if source_ref is None else tenant.events.find("origin", ("api", source_ref))
 
 
 def _id_of(raw: Any) -> str | None:
@@ -99,12 +99,12 @@ def _id_of(raw: Any) -> str | None:
     return given if isinstance(given, str) else None
 
 
-def _apply(world: World, event: Any, kind: Kind | None, data: Any, stored: Event | None, path: str) -> EventResult:
+def _apply(tenant: Tenant, event: Any, kind: Kind | None, data: Any, stored: Event | None, path: str) -> EventResult:
     status: EventResultStatus = "unhandled"
     outcome, problem = None, None
     if kind is not None:
         try:
-            produced = kind.apply(world, data)
+            produced = kind.apply(tenant, data)
             status, outcome = "processed", EventOutcome(object=produced.object, id=produced.id)
         except ServiceError as error:
             # A value that can never be right is invalid, and is not stored; what may be right later has failed.
@@ -112,7 +112,7 @@ def _apply(world: World, event: Any, kind: Kind | None, data: Any, stored: Event
             if error.code.startswith("parameter_"):
                 return EventResult(id=event["id"], accepted=False, status="invalid", error=problem)
             status = "failed"
-    stored = _store(world, event, stored, status=status, result=outcome, error=problem)
+    stored = _store(tenant, event, stored, status=status, result=outcome, error=problem)
     return EventResult(
         id=event["id"],
         accepted=status != "failed",
@@ -123,8 +123,8 @@ def _apply(world: World, event: Any, kind: Kind | None, data: Any, stored: Event
     )
 
 
-def _store(world: World, event: Any, stored: Event | None, **outcome: Any) -> Event:
-    now = world.now()
+def _store(tenant: Tenant, event: Any, stored: Event | None, **outcome: Any) -> Event:
+    now = tenant.now()
     facts = {
         "type": event["type"],
         "data": event["data"],
@@ -133,17 +133,17 @@ def _store(world: World, event: Any, stored: Event | None, **outcome: Any) -> Ev
         **outcome,
     }
     if stored is not None:
-        world.events.update(stored, **facts)
+        tenant.events.update(stored, **facts)
         return stored
     stored = Event(
-        id=world.ids.new("evt_"),
+        id=tenant.ids.new("evt_"),
         object="event",
         source="api",
         source_ref=event["id"],
         received_at=now,
         **facts,
     )
-    world.events.add(stored)
+    tenant.events.add(stored)
     return stored
 
 

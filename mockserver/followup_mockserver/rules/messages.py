@@ -4,10 +4,10 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from followup import Appointment, IntakeRequest, Patient, Visit
-from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import SendPostVisitMessage
 from followup_mockserver.state.records import Message
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 TEXTS = {
     "es": {
@@ -59,24 +59,24 @@ NO_PHONE = "not sent: there is no phone to write to"
 SENT = "sent"
 
 
-def on_fact(world: World, fact: Fact) -> None:
+def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     """Plan the message that follows from a visit."""
-    if fact.type == "visit.completed":
-        at = fact.about.visited_at + timedelta(hours=world.organization.post_visit_hours)
-        world.scheduler.schedule(max(at, world.now()), SendPostVisitMessage(about=fact.about.id))
+    if event.type == "visit.completed":
+        at = event.subject.visited_at + timedelta(hours=tenant.organization.post_visit_hours)
+        tenant.scheduler.schedule(max(at, tenant.now()), SendPostVisitMessage(about=event.subject.id))
 
 
-def send_reminder(world: World, appointment: Appointment) -> str:
+def send_reminder(tenant: Tenant, appointment: Appointment) -> str:
     """Remind the patient of the appointment, with the time in the organization's time zone."""
-    texts = _texts(world)
-    start = _local(world, appointment.start_at)
+    texts = _texts(tenant)
+    start = _local(tenant, appointment.start_at)
     return _send_to_patient(
-        world,
+        tenant,
         appointment,
         kind="reminder",
         text=_text(
-            world,
-            _patient(world, appointment),
+            tenant,
+            _patient(tenant, appointment),
             "reminder",
             day=start.strftime(texts["day"]),
             time=start.strftime(texts["time"]),
@@ -84,61 +84,66 @@ def send_reminder(world: World, appointment: Appointment) -> str:
     )
 
 
-def send_post_visit(world: World, job: SendPostVisitMessage) -> str:
+def send_post_visit(tenant: Tenant, job: SendPostVisitMessage) -> str:
     """Ask the patient how they are after the visit."""
-    visit = world.visits.get(job.about)
+    visit = tenant.visits.get(job.about)
     assert visit is not None  # visits are never removed
-    return _send_to_patient(world, visit, kind="post_visit", text=_text(world, _patient(world, visit), "post_visit"))
+    return _send_to_patient(tenant, visit, kind="post_visit", text=_text(tenant, _patient(tenant, visit), "post_visit"))
 
 
-def send_question(world: World, intake: IntakeRequest, patient: Patient | None, phone: str) -> str:
+def send_question(tenant: Tenant, intake: IntakeRequest, patient: Patient | None, phone: str) -> str:
     """Ask for what an intake request is missing."""
-    texts = _texts(world)
+    texts = _texts(tenant)
     missing = ", ".join(texts.get(name, name) for name in intake.missing)
-    return _write(world, patient, phone, "intake", _text(world, patient, "intake", missing=missing), intake)
+    return _write(tenant, patient, phone, "intake", _text(tenant, patient, "intake", missing=missing), intake)
 
 
-def _send_to_patient(world: World, about: Appointment | Visit, *, kind: str, text: str) -> str:
-    patient = _patient(world, about)
+def _send_to_patient(tenant: Tenant, about: Appointment | Visit, *, kind: str, text: str) -> str:
+    patient = _patient(tenant, about)
     if patient.opted_out:
         return OPTED_OUT
     if patient.phone is None:
         return NO_PHONE
-    return _write(world, patient, patient.phone, kind, text, about)
+    return _write(tenant, patient, patient.phone, kind, text, about)
 
 
 def _write(
-    world: World, patient: Patient | None, phone: str, kind: str, text: str, about: Appointment | Visit | IntakeRequest
+    tenant: Tenant,
+    patient: Patient | None,
+    phone: str,
+    kind: str,
+    text: str,
+    about: Appointment | Visit | IntakeRequest,
 ) -> str:
-    world.messages.append(
+    tenant.messages.append(
         Message(
             patient=patient.id if patient else None,
             phone=phone,
             kind=kind,
             text=text,
-            sent_at=world.now(),
+            sent_at=tenant.now(),
             about=about.id,
         )
     )
     return SENT
 
 
-def _patient(world: World, about: Appointment | Visit) -> Patient:
-    patient = world.patients.get(about.patient)
+def _patient(tenant: Tenant, about: Appointment | Visit) -> Patient:
+    patient = tenant.patients.get(about.patient)
     assert patient is not None  # patients are never removed
     return patient
 
 
-def _texts(world: World) -> dict[str, str]:
-    return TEXTS[world.organization.language]
+def _texts(tenant: Tenant) -> dict[str, str]:
+    return TEXTS[tenant.organization.language]
 
 
-def _text(world: World, patient: Patient | None, kind: str, **facts: str) -> str:
-    texts = _texts(world)
+def _text(tenant: Tenant, patient: Patient | None, kind: str, **facts: str) -> str:
+    texts = _texts(tenant)
     first_name = (patient.full_name or "").split(" ")[0] if patient else ""
     greeting = texts["greeting"].format(name=first_name).replace(" .", ".")
-    return texts[kind].format(greeting=greeting, organization=world.organization.name, **facts)
+    return texts[kind].format(greeting=greeting, organization=tenant.organization.name, **facts)
 
 
-def _local(world: World, instant: datetime) -> datetime:
-    return instant.astimezone(ZoneInfo(world.organization.time_zone))
+def _local(tenant: Tenant, instant: datetime) -> datetime:
+    return instant.astimezone(ZoneInfo(tenant.organization.time_zone))

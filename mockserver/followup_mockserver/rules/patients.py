@@ -6,8 +6,8 @@ from followup import Patient
 from followup.resources.patients import PatientInput
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.rules.phones import normalized_dni, normalized_phone
-from followup_mockserver.state.domain_events import Fact
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.tenant import Tenant
 
 FoundBy = tuple[str, ...]
 
@@ -24,61 +24,61 @@ MARKED = "patient.marked"
 """What happened when a mark of the service's own changed: nothing that a webhook would carry."""
 
 
-def create(world: World, **details: Any) -> Patient:
+def create(tenant: Tenant, **details: Any) -> Patient:
     """Find a patient by phone, then by DNI, and fill in what was missing; create one if there is none."""
-    return save(world, normalized(world, cast("PatientInput", details), ""))
+    return save(tenant, normalized(tenant, cast("PatientInput", details), ""))
 
 
-def update(world: World, patient: Patient, **changes: Any) -> Patient:
+def update(tenant: Tenant, patient: Patient, **changes: Any) -> Patient:
     """Change the fields that were sent."""
     if changes.get("dni") is not None:
         changes["dni"] = normalized_dni(changes["dni"], "dni")
-    _change(world, patient, changes)
+    _change(tenant, patient, changes)
     return patient
 
 
-def list_(world: World, **query: Any) -> Listed[Patient]:
+def list_(tenant: Tenant, **query: Any) -> Listed[Patient]:
     """A page of patients."""
     if "phone" in query:
-        query["phone"] = normalized_phone(world, query["phone"], "phone")
+        query["phone"] = normalized_phone(tenant, query["phone"], "phone")
     if "dni" in query:
         query["dni"] = normalized_dni(query["dni"], "dni")
-    return page(world.patients, query, where=("phone", "dni", "external_id"))
+    return page(tenant.patients, query, where=("phone", "dni", "external_id"))
 
 
-def normalized(world: World, details: PatientInput, path: str) -> PatientInput:
+def normalized(tenant: Tenant, details: PatientInput, path: str) -> PatientInput:
     """The details with phone and document as they are compared; ``path`` is where they stand in the request."""
     prefix = f"{path}." if path else ""
     result = details.copy()
     if (phone := details.get("phone")) is not None:
-        result["phone"] = normalized_phone(world, phone, f"{prefix}phone")
+        result["phone"] = normalized_phone(tenant, phone, f"{prefix}phone")
     if (dni := details.get("dni")) is not None:
         result["dni"] = normalized_dni(dni, f"{prefix}dni")
     return result
 
 
-def find(world: World, details: PatientInput, found_by: FoundBy) -> Patient | None:
+def find(tenant: Tenant, details: PatientInput, found_by: FoundBy) -> Patient | None:
     """The patient whom these normalized details identify: the first match decides."""
     for name, value in ((name, cast("dict[str, str]", details).get(name)) for name in found_by):
-        if value is not None and (patient := world.patients.find(name, value)):
+        if value is not None and (patient := tenant.patients.find(name, value)):
             return patient
     return None
 
 
-def save(world: World, details: PatientInput) -> Patient:
+def save(tenant: Tenant, details: PatientInput) -> Patient:
     """The patient of these normalized details: found, with what was missing filled in, or created."""
-    patient = find(world, details, BY_PHONE_OR_DNI)
+    patient = find(tenant, details, BY_PHONE_OR_DNI)
     if patient is None:
-        return add(world, details)
-    fill(world, patient, details)
+        return add(tenant, details)
+    fill(tenant, patient, details)
     return patient
 
 
-def add(world: World, details: PatientInput) -> Patient:
+def add(tenant: Tenant, details: PatientInput) -> Patient:
     """Create a patient of these normalized details."""
-    now = world.now()
+    now = tenant.now()
     patient = Patient(
-        id=world.ids.new("pat_"),
+        id=tenant.ids.new("pat_"),
         object="patient",
         stage="pending_follow_up",
         opted_out=False,
@@ -86,35 +86,35 @@ def add(world: World, details: PatientInput) -> Patient:
         updated_at=now,
         **cast("dict[str, Any]", details),
     )
-    world.patients.add(patient)
-    _publish(world, patient)
+    tenant.patients.add(patient)
+    _publish(tenant, patient)
     return patient
 
 
-def fill(world: World, patient: Patient, details: PatientInput) -> None:
+def fill(tenant: Tenant, patient: Patient, details: PatientInput) -> None:
     """Add to a patient what was missing; nothing that is there is overwritten."""
-    _change(world, patient, {name: value for name, value in details.items() if getattr(patient, name) is None})
+    _change(tenant, patient, {name: value for name, value in details.items() if getattr(patient, name) is None})
 
 
-def overwrite(world: World, patient: Patient, details: PatientInput) -> None:
+def overwrite(tenant: Tenant, patient: Patient, details: PatientInput) -> None:
     """Change a patient to these normalized details; a phone that is there stays."""
     keep_phone = patient.phone is not None
-    _change(world, patient, {name: value for name, value in details.items() if name != "phone" or not keep_phone})
+    _change(tenant, patient, {name: value for name, value in details.items() if name != "phone" or not keep_phone})
 
 
-def mark(world: World, patient: Patient, **marks: Any) -> Patient:
+def mark(tenant: Tenant, patient: Patient, **marks: Any) -> Patient:
     """Set what the service notes of a patient by itself: the stage, and whether they want messages."""
     if any(getattr(patient, name) != value for name, value in marks.items()):
-        world.patients.update(patient, **marks, updated_at=world.now())
-        world.publish(Fact(type=MARKED, name="patient", about=patient, patient=patient))
+        tenant.patients.update(patient, **marks, updated_at=tenant.now())
+        tenant.publish(DomainEvent(type=MARKED, name="patient", subject=patient, patient=patient))
     return patient
 
 
-def _change(world: World, patient: Patient, changes: Any) -> None:
+def _change(tenant: Tenant, patient: Patient, changes: Any) -> None:
     if any(getattr(patient, name) != value for name, value in changes.items()):
-        world.patients.update(patient, **changes, updated_at=world.now())
-        _publish(world, patient)
+        tenant.patients.update(patient, **changes, updated_at=tenant.now())
+        _publish(tenant, patient)
 
 
-def _publish(world: World, patient: Patient) -> None:
-    world.publish(Fact(type="patient.upserted", name="patient", about=patient, patient=patient))
+def _publish(tenant: Tenant, patient: Patient) -> None:
+    tenant.publish(DomainEvent(type="patient.upserted", name="patient", subject=patient, patient=patient))

@@ -4,16 +4,16 @@ import phonenumbers
 from phonenumbers import CountryCodeSource, PhoneNumber, PhoneNumberFormat
 
 from followup_mockserver.schema.errors import invalid
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 _MEXICO = 52
 _MEXICAN_DIGITS = 10
 
 
-def normalized_phone(world: World, phone: str, param: str) -> str:
+def normalized_phone(tenant: Tenant, phone: str, param: str) -> str:
     """The number in E.164; one without a country code belongs to the organization's country."""
     try:
-        number = phonenumbers.parse(phone, world.organization.country, keep_raw_input=True)
+        number = phonenumbers.parse(phone, tenant.organization.country, keep_raw_input=True)
     except phonenumbers.NumberParseException:
         number = None
     if number is None or not _can_exist(number):

@@ -7,7 +7,7 @@ from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
 from followup_mockserver.rules import patients
 from followup_mockserver.schema.errors import invalid, missing
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 
 class PatientReference:
@@ -21,53 +21,53 @@ class PatientReference:
     """
 
     def __init__(
-        self, world: World, reference: str | PatientInput, found_by: patients.FoundBy = patients.BY_PHONE_OR_DNI
+        self, tenant: Tenant, reference: str | PatientInput, found_by: patients.FoundBy = patients.BY_PHONE_OR_DNI
     ) -> None:
-        self._world = world
+        self._tenant = tenant
         self._details = PatientInput()
         if isinstance(reference, str):
-            self.patient = world.patients.get(reference)
+            self.patient = tenant.patients.get(reference)
             if self.patient is None:
                 raise missing("patient", status=400, param="patient")
             return
         if not any(name in reference for name in patients.IN_EVENTS):
             raise invalid("parameter_missing", "A patient is given by phone, dni or externalId.", "patient.phone")
-        self._details = patients.normalized(world, reference, "patient")
+        self._details = patients.normalized(tenant, reference, "patient")
         creatable = "phone" in reference or "dni" in reference
-        self.patient = patients.find(world, self._details, found_by if creatable else patients.BY_EXTERNAL_ID)
+        self.patient = patients.find(tenant, self._details, found_by if creatable else patients.BY_EXTERNAL_ID)
         if self.patient is None and not creatable:
             raise missing("patient; a phone or a DNI would create one", status=400, param="patient.externalId")
 
     def resolve(self) -> Patient:
         """The patient, created or completed from what the reference says."""
         if self.patient is None:
-            return patients.add(self._world, self._details)
-        patients.fill(self._world, self.patient, self._details)
+            return patients.add(self._tenant, self._details)
+        patients.fill(self._tenant, self.patient, self._details)
         return self.patient
 
     def upsert(self) -> Patient:
         """The patient, created or changed as the reference says; a phone that is there stays."""
         if self.patient is None:
-            return patients.add(self._world, self._details)
-        patients.overwrite(self._world, self.patient, self._details)
+            return patients.add(self._tenant, self._details)
+        patients.overwrite(self._tenant, self.patient, self._details)
         return self.patient
 
 
-def doctor_id(world: World, reference: str | DoctorInput | None) -> str | None:
+def doctor_id(tenant: Tenant, reference: str | DoctorInput | None) -> str | None:
     """The id of the doctor who is meant; None if an object matches nobody in the roster."""
     if reference is None:
         return None
     if isinstance(reference, str):
-        if reference not in world.doctors:
+        if reference not in tenant.doctors:
             raise missing("doctor", status=400, param="doctor")
         return reference
-    doctor = _find_doctor(world, reference)
+    doctor = _find_doctor(tenant, reference)
     return doctor.id if doctor else None
 
 
-def _find_doctor(world: World, details: DoctorInput) -> Doctor | None:
+def _find_doctor(tenant: Tenant, details: DoctorInput) -> Doctor | None:
     for name in ("external_id", "full_name"):
         value = cast("dict[str, str]", details).get(name)
-        if value is not None and (doctor := world.doctors.find(name, value)):
+        if value is not None and (doctor := tenant.doctors.find(name, value)):
             return doctor
     return None

@@ -5,37 +5,37 @@ from datetime import timedelta
 from followup import Appointment
 from followup_mockserver.rules import messages
 from followup_mockserver.rules.stages import AHEAD
-from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import SendReminder
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 
-def on_fact(world: World, fact: Fact) -> None:
+def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     """Keep the pending reminders of an appointment true."""
-    if fact.type in ("appointment.created", "appointment.rescheduled"):
-        _schedule(world, fact.about)
-    elif fact.type == "appointment.cancelled":
-        _remove(world, fact.about.id)
-    elif fact.type == "visit.completed" and fact.about.appointment is not None:
-        _remove(world, fact.about.appointment)
+    if event.type in ("appointment.created", "appointment.rescheduled"):
+        _schedule(tenant, event.subject)
+    elif event.type == "appointment.cancelled":
+        _remove(tenant, event.subject.id)
+    elif event.type == "visit.completed" and event.subject.appointment is not None:
+        _remove(tenant, event.subject.appointment)
 
 
-def send(world: World, job: SendReminder) -> str:
+def send(tenant: Tenant, job: SendReminder) -> str:
     """Write to the patient; says what came of it."""
-    appointment = world.appointments.get(job.about)
+    appointment = tenant.appointments.get(job.about)
     if appointment is None or appointment.status not in AHEAD:
         return "not sent: the appointment is not ahead any more"
-    return messages.send_reminder(world, appointment)
+    return messages.send_reminder(tenant, appointment)
 
 
-def _schedule(world: World, appointment: Appointment) -> None:
-    _remove(world, appointment.id)
-    now = world.now()
-    for hours in world.organization.reminder_hours:
+def _schedule(tenant: Tenant, appointment: Appointment) -> None:
+    _remove(tenant, appointment.id)
+    now = tenant.now()
+    for hours in tenant.organization.reminder_hours:
         at = appointment.start_at - timedelta(hours=hours)
         if at >= now:
-            world.scheduler.schedule(at, SendReminder(about=appointment.id))
+            tenant.scheduler.schedule(at, SendReminder(about=appointment.id))
 
 
-def _remove(world: World, appointment: str) -> None:
-    world.scheduler.cancel_about(appointment, SendReminder.kind)
+def _remove(tenant: Tenant, appointment: str) -> None:
+    tenant.scheduler.cancel_about(appointment, SendReminder.kind)

@@ -9,13 +9,13 @@ from followup.resources.treatments import DEFAULT_TREATMENT_KIND, TreatmentKind
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference
-from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import EndTreatment
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 
 def create(
-    world: World,
+    tenant: Tenant,
     *,
     patient: str | PatientInput,
     name: str,
@@ -28,10 +28,10 @@ def create(
     found_by: FoundBy = BY_PHONE_OR_DNI,
 ) -> Treatment:
     """Store a treatment; it is active until its end date."""
-    treated = PatientReference(world, patient, found_by).resolve()
-    now = world.now()
+    treated = PatientReference(tenant, patient, found_by).resolve()
+    now = tenant.now()
     treatment = Treatment(
-        id=world.ids.new("trt_"),
+        id=tenant.ids.new("trt_"),
         object="treatment",
         patient=treated.id,
         kind=kind,
@@ -45,21 +45,21 @@ def create(
         created_at=now,
         updated_at=now,
     )
-    world.treatments.add(treatment)
+    tenant.treatments.add(treatment)
     if end_date is not None and treatment.active:
-        world.scheduler.schedule(end_date, EndTreatment(about=treatment.id))
-    world.publish(Fact(type="treatment.prescribed", name="treatment", about=treatment, patient=treated))
+        tenant.scheduler.schedule(end_date, EndTreatment(about=treatment.id))
+    tenant.publish(DomainEvent(type="treatment.prescribed", name="treatment", subject=treatment, patient=treated))
     return treatment
 
 
-def end(world: World, job: EndTreatment) -> str:
+def end(tenant: Tenant, job: EndTreatment) -> str:
     """The end date has come; says what came of it."""
-    treatment = world.treatments.get(job.about)
+    treatment = tenant.treatments.get(job.about)
     assert treatment is not None  # treatments are never removed
-    world.treatments.update(treatment, active=False, updated_at=world.now())
+    tenant.treatments.update(treatment, active=False, updated_at=tenant.now())
     return "ended"
 
 
-def list_(world: World, **query: Any) -> Listed[Treatment]:
+def list_(tenant: Tenant, **query: Any) -> Listed[Treatment]:
     """A page of treatments."""
-    return page(world.treatments, query, where=("patient", "active"))
+    return page(tenant.treatments, query, where=("patient", "active"))

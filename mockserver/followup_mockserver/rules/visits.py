@@ -12,12 +12,12 @@ from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference, doctor_id
 from followup_mockserver.schema.errors import invalid, missing
-from followup_mockserver.state.domain_events import Fact
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.tenant import Tenant
 
 
 def create(
-    world: World,
+    tenant: Tenant,
     *,
     patient: str | PatientInput,
     visited_at: datetime,
@@ -30,16 +30,16 @@ def create(
     found_by: FoundBy = BY_PHONE_OR_DNI,
 ) -> Visit:
     """Store a visit and complete its appointment; one with an external id that exists is returned as it is."""
-    if external_id is not None and (existing := world.visits.find("external_id", external_id)):
+    if external_id is not None and (existing := tenant.visits.find("external_id", external_id)):
         return existing
-    came_from = _appointment(world, appointment)
-    doctor = doctor_id(world, doctor)
-    reference = PatientReference(world, patient, found_by)
+    came_from = _appointment(tenant, appointment)
+    doctor = doctor_id(tenant, doctor)
+    reference = PatientReference(tenant, patient, found_by)
     if came_from and (reference.patient is None or reference.patient.id != came_from.patient):
         raise invalid("parameter_invalid", "This must be an appointment of the same patient.", "appointment")
     visitor = reference.resolve()
     visit = Visit(
-        id=world.ids.new("vis_"),
+        id=tenant.ids.new("vis_"),
         object="visit",
         patient=visitor.id,
         doctor=doctor,
@@ -50,26 +50,26 @@ def create(
         notes=notes,
         external_id=external_id,
         source="manual",
-        created_at=world.now(),
+        created_at=tenant.now(),
     )
-    world.visits.add(visit)
+    tenant.visits.add(visit)
     if came_from:
-        complete(world, came_from)
-    stages.refresh(world, visitor)
-    world.publish(Fact(type="visit.completed", name="visit", about=visit, patient=visitor))
+        complete(tenant, came_from)
+    stages.refresh(tenant, visitor)
+    tenant.publish(DomainEvent(type="visit.completed", name="visit", subject=visit, patient=visitor))
     return visit
 
 
-def list_(world: World, **query: Any) -> Listed[Visit]:
+def list_(tenant: Tenant, **query: Any) -> Listed[Visit]:
     """A page of visits, the last loaded first."""
-    return page(world.visits, query, where=("patient", "external_id"))
+    return page(tenant.visits, query, where=("patient", "external_id"))
 
 
-def _appointment(world: World, reference: str | None) -> Appointment | None:
+def _appointment(tenant: Tenant, reference: str | None) -> Appointment | None:
     """The appointment with this id, or with this external id."""
     if reference is None:
         return None
-    appointment = world.appointments.get(reference) or world.appointments.find("external_id", reference)
+    appointment = tenant.appointments.get(reference) or tenant.appointments.find("external_id", reference)
     if appointment is None:
         raise missing("appointment", status=400, param="appointment")
     return appointment

@@ -4,9 +4,9 @@ from typing import Any
 
 from followup import WebhookDelivery
 from followup_mockserver.rules.paging import Listed, page
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 
-def list_(world: World, **query: Any) -> Listed[WebhookDelivery]:
+def list_(tenant: Tenant, **query: Any) -> Listed[WebhookDelivery]:
     """A page of deliveries."""
-    return page(world.webhook_deliveries, query, where=("webhook_endpoint", "status"))
+    return page(tenant.webhook_deliveries, query, where=("webhook_endpoint", "status"))

@@ -9,59 +9,63 @@ from followup import DeletedObject, WebhookDelivery, WebhookEndpoint
 from followup._codec.decode import encode
 from followup_mockserver.rules.paging import Listed, page
 from followup_mockserver.schema.errors import invalid
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import deliveries
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - what secrets begin with
 
 
-def create(world: World, *, url: str, enabled_events: Sequence[str], description: str | None = None) -> WebhookEndpoint:
+def create(
+    tenant: Tenant, *, url: str, enabled_events: Sequence[str], description: str | None = None
+) -> WebhookEndpoint:
     """Create an endpoint; this answer, and no other, carries its secret."""
     endpoint = WebhookEndpoint(
-        id=world.ids.new("we_"),
+        id=tenant.ids.new("we_"),
         object="webhook_endpoint",
         url=url,
         description=description,
         enabled_events=_checked_events(enabled_events),
         status="enabled",
-        created_at=world.now(),
+        created_at=tenant.now(),
     )
-    world.webhook_endpoints.add(endpoint)
-    world.secrets[endpoint.id] = secret = world.ids.new(SECRET_PREFIX)
+    tenant.webhook_endpoints.add(endpoint)
+    tenant.secrets[endpoint.id] = secret = tenant.ids.new(SECRET_PREFIX)
     return attrs.evolve(endpoint, secret=secret)
 
 
-def update(world: World, endpoint: WebhookEndpoint, *, disabled: bool | None = None, **changes: Any) -> WebhookEndpoint:
+def update(
+    tenant: Tenant, endpoint: WebhookEndpoint, *, disabled: bool | None = None, **changes: Any
+) -> WebhookEndpoint:
     """Change what was sent; ``disabled`` pauses sending and cuts the pending retries."""
     if "enabled_events" in changes:
         changes["enabled_events"] = _checked_events(changes["enabled_events"])
     if disabled is not None:
         changes["status"] = "disabled" if disabled else "enabled"
-    world.webhook_endpoints.update(endpoint, **changes)
+    tenant.webhook_endpoints.update(endpoint, **changes)
     if disabled:
-        deliveries.cut(world, endpoint, "The endpoint was disabled.")
+        deliveries.cut(tenant, endpoint, "The endpoint was disabled.")
     return endpoint
 
 
-def delete(world: World, endpoint: WebhookEndpoint) -> DeletedObject:
+def delete(tenant: Tenant, endpoint: WebhookEndpoint) -> DeletedObject:
     """Remove an endpoint, its history and what is pending."""
-    deliveries.forget(world, endpoint)
-    world.webhook_endpoints.remove(endpoint.id)
-    del world.secrets[endpoint.id]
+    deliveries.forget(tenant, endpoint)
+    tenant.webhook_endpoints.remove(endpoint.id)
+    del tenant.secrets[endpoint.id]
     return DeletedObject(id=endpoint.id, object=endpoint.object, deleted=True)
 
 
-def ping(world: World, endpoint: WebhookEndpoint) -> WebhookDelivery:
+def ping(tenant: Tenant, endpoint: WebhookEndpoint) -> WebhookDelivery:
     """Queue a ping, whatever the endpoint is subscribed to."""
     if endpoint.status == "disabled":
         raise invalid("webhook_endpoint_disabled", "A disabled endpoint cannot be pinged; enable it first.")
     data = {"webhookEndpoint": encode(endpoint)}
-    return deliveries.queue(world, endpoint, "webhook.ping", data, endpoint.id)
+    return deliveries.queue(tenant, endpoint, "webhook.ping", data, endpoint.id)
 
 
-def list_(world: World, **query: Any) -> Listed[WebhookEndpoint]:
+def list_(tenant: Tenant, **query: Any) -> Listed[WebhookEndpoint]:
     """A page of endpoints."""
-    return page(world.webhook_endpoints, query)
+    return page(tenant.webhook_endpoints, query)
 
 
 def _checked_events(types: Sequence[str]) -> Any:

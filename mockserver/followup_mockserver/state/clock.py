@@ -1,4 +1,4 @@
-"""The clock of one world: real time, or a time that stands still and is moved by hand. It never goes back."""
+"""The clock of one tenant: real time, or a time that stands still and is moved by hand. It never goes back."""
 
 import importlib.util
 import time

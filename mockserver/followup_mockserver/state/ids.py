@@ -38,7 +38,7 @@ class IdFactory:
 
 
 _AT_ONCE = 4096
-"""Bytes. Asking the operating system for each id would let other threads run while this one holds a world's lock."""
+"""Bytes. Asking the operating system for each id would let other threads run while this one holds a tenant's lock."""
 
 _FAIR = 256 // len(ALPHABET) * len(ALPHABET)
 _CHARACTER_OF = bytes(ord(ALPHABET[byte % len(ALPHABET)]) for byte in range(256))

@@ -1,4 +1,4 @@
-"""The organizations of one mock: which world a key opens, and what a world is at the start."""
+"""The organizations of one mock: which tenant a key opens, and what a tenant is at the start."""
 
 import copy
 import threading
@@ -10,7 +10,7 @@ import attrs
 from followup_mockserver.options import Options
 from followup_mockserver.settings import ALL_SCOPES, KeyRecord, Organization
 from followup_mockserver.state.ids import IdFactory
-from followup_mockserver.state.tenant import Subscriber, World
+from followup_mockserver.state.tenant import Subscriber, Tenant
 
 DEFAULT_KEY = "fu_test_mock"
 TEST_KEY_PREFIX = "fu_test_"
@@ -19,28 +19,30 @@ LIVE_KEY_PREFIX = "fu_live_"
 
 @attrs.frozen
 class Beginning:
-    """What a world is at the start, and becomes again by a reset."""
+    """What a tenant is at the start, and becomes again by a reset."""
 
     organization: Organization
     keys: tuple[KeyRecord, ...]
 
 
-class Worlds:
-    """Every world of a mock. Safe to use from several threads.
+class Registry:
+    """Every tenant of a mock. Safe to use from several threads.
 
     Args:
-        subscribers: what reacts to the facts of every world.
+        subscribers: what reacts to the facts of every tenant.
         furnish: adds what the service itself puts into a new organization.
     """
 
-    def __init__(self, options: Options, subscribers: Sequence[Subscriber], furnish: Callable[[World], object]) -> None:
+    def __init__(
+        self, options: Options, subscribers: Sequence[Subscriber], furnish: Callable[[Tenant], object]
+    ) -> None:
         self._options = options
         self._subscribers = subscribers
         self._furnish = furnish
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self.on_change: Callable[[], None] = lambda: None
-        """Called when there is something new to look after: a world, or a timer in one."""
+        """Called when there is something new to look after: a tenant, or a timer in one."""
         self._start()
 
     @property
@@ -55,87 +57,87 @@ class Worlds:
     def stop(self) -> None:
         """Have everybody who waits go on, for nothing happens any more."""
         self._stopped.set()
-        for world in self.all():
-            with world.lock:
-                world.changed.notify_all()
+        for tenant in self.all():
+            with tenant.lock:
+                tenant.changed.notify_all()
 
     def pause(self, seconds: float) -> None:
         """Wait for so many seconds, or until the mock stops."""
         self._stopped.wait(seconds)
 
     @property
-    def default(self) -> World:
-        """The world of the default organization."""
+    def default(self) -> Tenant:
+        """The tenant of the default organization."""
         return self._default
 
-    def by_key(self, value: str) -> World | None:
-        """The world that this key opens, whether or not the key still works."""
+    def by_key(self, value: str) -> Tenant | None:
+        """The tenant that this key opens, whether or not the key still works."""
         return self._by_key.get(value)
 
-    def all(self) -> list[World]:
+    def all(self) -> list[Tenant]:
         with self._lock:
-            return list(self._worlds.values())
+            return list(self._registry.values())
 
-    def create(self, settings: Mapping[str, Any], keys: Sequence[tuple[str, Sequence[str]]]) -> World:
+    def create(self, settings: Mapping[str, Any], keys: Sequence[tuple[str, Sequence[str]]]) -> Tenant:
         """A new organization, isolated from the others, with keys given by name and scopes."""
         with self._lock:
             organization = self._options.organization(self._ids.new("org_"), **settings)
             records = [self._new_key(organization, name, scopes) for name, scopes in keys]
             beginning = Beginning(organization, tuple(records))
-            world = self._made(beginning)
-            self._worlds[organization.id] = world
+            tenant = self._made(beginning)
+            self._registry[organization.id] = tenant
             self._beginnings[organization.id] = beginning
-            self._by_key |= dict.fromkeys(world.keys, world)
+            self._by_key |= dict.fromkeys(tenant.keys, tenant)
         self.on_change()
-        return world
+        return tenant
 
-    def add_key(self, world: World, name: str, scopes: Sequence[str]) -> KeyRecord:
+    def add_key(self, tenant: Tenant, name: str, scopes: Sequence[str]) -> KeyRecord:
         """A further key of an organization."""
         with self._lock:
-            record = self._new_key(world.organization, name, scopes)
-            world.keys[record.value] = record
-            self._by_key[record.value] = world
+            record = self._new_key(tenant.organization, name, scopes)
+            tenant.keys[record.value] = record
+            self._by_key[record.value] = tenant
         return record
 
-    def reset(self, world: World | None = None) -> None:
-        """A world, or without one the whole mock, as it was at the start."""
+    def reset(self, tenant: Tenant | None = None) -> None:
+        """A tenant, or without one the whole mock, as it was at the start."""
         with self._lock:
-            ended = list(self._worlds.values()) if world is None else [world]
-            if world is None:
+            ended = list(self._registry.values()) if tenant is None else [tenant]
+            if tenant is None:
                 self._start()
-            elif self._worlds.get(world.organization.id) is world:  # else somebody else has just reset it
-                self._start_again(world)
+            elif self._registry.get(tenant.organization.id) is tenant:  # else somebody else has just reset it
+                self._start_again(tenant)
         for each in ended:
             with each.lock:
                 each.ended = True
-                each.notify()  # who waits for something to happen in a world that is gone would wait in vain
+                each.notify()  # who waits for something to happen in a tenant that is gone would wait in vain
         self.on_change()
 
     def _start(self) -> None:
         ids = IdFactory(self._options.seed, "")
         key = KeyRecord(name="default", value=DEFAULT_KEY, scopes=list(ALL_SCOPES))
         beginning = Beginning(self._options.organization(ids.new("org_")), (key,))
-        world = self._made(beginning)
+        tenant = self._made(beginning)
         # Made whole, and only then put in place: a mock answers requests while it is reset.
         self._ids = ids
-        self._default = world
-        self._worlds = {world.organization.id: world}
-        self._beginnings = {world.organization.id: beginning}
-        self._by_key = dict.fromkeys(world.keys, world)
+        self._default = tenant
+        self._registry = {tenant.organization.id: tenant}
+        self._beginnings = {tenant.organization.id: beginning}
+        self._by_key = dict.fromkeys(tenant.keys, tenant)
 
-    def _start_again(self, old: World) -> None:
+    def _start_again(self, old: Tenant) -> None:
         new = self._made(self._beginnings[old.organization.id])
-        others = {value: world for value, world in self._by_key.items() if world is not old}
+        others = {value: tenant for value, tenant in self._by_key.items() if tenant is not old}
         self._by_key = others | dict.fromkeys(new.keys, new)
-        self._worlds[new.organization.id] = new
+        self._registry[new.organization.id] = new
         if old is self._default:
             self._default = new
 
-    def _made(self, beginning: Beginning) -> World:
+    def _made(self, beginning: Beginning) -> Tenant:
         organization, keys = copy.deepcopy((beginning.organization, beginning.keys))
-        world = World(organization, keys, self._options, self._subscribers, lambda: self.on_change())
-        self._furnish(world)
-        return world
+        tenant = Tenant(organization, keys, self._options, self._subscribers, lambda: self.on_change())
+        self._furnish(tenant)
+        return tenant
 
     def _new_key(self, organization: Organization, name: str, scopes: Sequence[str]) -> KeyRecord:
         prefix = LIVE_KEY_PREFIX if organization.livemode else TEST_KEY_PREFIX

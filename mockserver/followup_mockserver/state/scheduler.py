@@ -30,7 +30,7 @@ class Timer(NamedTuple, Generic[J]):
 
 
 class Scheduler(Generic[J]):
-    """The timers of one world, earliest first.
+    """The timers of one tenant, earliest first.
 
     A cancelled timer stays in the heap until it comes up, or until such timers are more than half of it.
     """

@@ -1,7 +1,7 @@
 """All the mutable state of one organization, behind one lock.
 
-Reset makes a new world and drops the old one whole, so nothing that belonged to it can survive. Nothing here sends,
-waits or knows HTTP; whoever reads or changes a world holds its lock.
+Reset makes a new tenant and drops the old one whole, so nothing that belonged to it can survive. Nothing here sends,
+waits or knows HTTP; whoever reads or changes a tenant holds its lock.
 """
 
 import itertools
@@ -25,7 +25,7 @@ from followup_mockserver.options import Options
 from followup_mockserver.settings import KeyRecord, Organization
 from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.collection import Collection
-from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.idempotency import IdempotencyRecords
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.jobs import Job
@@ -36,15 +36,15 @@ from followup_mockserver.state.request_faults import Faults
 from followup_mockserver.state.scheduler import Scheduler
 from followup_mockserver.state.webhook_faults import Disturbances
 
-Subscriber = Callable[["World", Fact], None]
+Subscriber = Callable[["Tenant", DomainEvent], None]
 
 
-class World:
+class Tenant:
     """One organization's state.
 
     Attributes:
-        version: another one after every change, and never again the same one, in this or another world.
-        ended: whether a reset has put another world in its place; nothing is sent for this one any more.
+        version: another one after every change, and never again the same one, in this or another tenant.
+        ended: whether a reset has put another tenant in its place; nothing is sent for this one any more.
         lock: held while anything below is read or changed; re-entrant.
         changed: notified after every change that somebody may wait for (``?wait=``, the engine).
         secrets: signing secrets, by webhook endpoint id; the endpoint objects themselves never hold theirs.
@@ -139,14 +139,14 @@ class World:
         self.rate_limiter = RateLimiter(options.rate_limit)
 
     def now(self) -> datetime:
-        """The time of this world, to the millisecond that the wire shows."""
+        """The time of this tenant, to the millisecond that the wire shows."""
         now = self.clock.now()
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
-    def publish(self, fact: Fact) -> None:
+    def publish(self, event: DomainEvent) -> None:
         """Tell what happened to everything that reacts to it."""
         for react in self._subscribers:
-            react(self, fact)
+            react(self, event)
 
     def notify(self) -> None:
         """Wake whoever waits for a change, and whoever runs timers if there are new ones. The lock is held."""

@@ -13,10 +13,10 @@ from followup._annotations import MAX_WEBHOOK_ATTEMPTS, SERVICE_VERSION, WEBHOOK
 from followup._codec.decode import encode, format_timestamp
 from followup.webhooks import ATTEMPT_HEADER, EVENT_TYPE_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
 from followup_mockserver.schema.errors import invalid
-from followup_mockserver.state.domain_events import Fact
+from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.state.records import Attempt
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 USER_AGENT = "Service-Webhooks/1.0"
 EVERY_TYPE = "*"
@@ -72,29 +72,29 @@ def too_late(limit: float) -> str:
     return f"No response within {limit:g} s."
 
 
-def on_fact(world: World, fact: Fact) -> None:
-    """Queue the fact for every endpoint that wants to know it."""
-    if fact.type in OUTBOUND_TYPES:
-        send_to_subscribers(world, cast("OutboundEventType", fact.type), data_of(fact), fact.about.id)
+def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
+    """Queue the domain event for every endpoint that is subscribed to it."""
+    if event.type in OUTBOUND_TYPES:
+        send_to_subscribers(tenant, cast("OutboundEventType", event.type), data_of(event), event.subject.id)
 
 
 def send_to_subscribers(
-    world: World, type: OutboundEventType, data: Mapping[str, Any], ref: str
+    tenant: Tenant, type: OutboundEventType, data: Mapping[str, Any], ref: str
 ) -> list[WebhookDelivery]:
     """Queue an event for every enabled endpoint that is subscribed to its type."""
     return [
-        queue(world, endpoint, type, data, ref)
-        for endpoint in world.webhook_endpoints
+        queue(tenant, endpoint, type, data, ref)
+        for endpoint in tenant.webhook_endpoints
         if endpoint.status == "enabled" and not {type, EVERY_TYPE}.isdisjoint(endpoint.enabled_events)
     ]
 
 
 def queue(
-    world: World, endpoint: WebhookEndpoint, type: OutboundEventType, data: Mapping[str, Any], ref: str
+    tenant: Tenant, endpoint: WebhookEndpoint, type: OutboundEventType, data: Mapping[str, Any], ref: str
 ) -> WebhookDelivery:
     """Queue an event for one endpoint; its first attempt is due at once."""
-    now = world.now()
-    delivery_id = world.ids.new("whd_")
+    now = tenant.now()
+    delivery_id = tenant.ids.new("whd_")
     delivery = WebhookDelivery(
         id=delivery_id,
         object="webhook_delivery",
@@ -108,64 +108,64 @@ def queue(
             "object": "event",
             "type": type,
             "apiVersion": SERVICE_VERSION,
-            "livemode": world.organization.livemode,
+            "livemode": tenant.organization.livemode,
             "occurredAt": format_timestamp(now),
             "ref": ref,
             "data": data,
         },
         created_at=now,
     )
-    world.webhook_deliveries.add(delivery)
-    _schedule_first(world, delivery)
+    tenant.webhook_deliveries.add(delivery)
+    _schedule_first(tenant, delivery)
     return delivery
 
 
-def _schedule_first(world: World, delivery: WebhookDelivery) -> None:
+def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
     """Have the first attempt made at once, unless the delivery is to be disturbed."""
     now, first = delivery.created_at, AttemptDelivery(about=delivery.id)
-    disturbance = world.disturbances.strike(delivery.id, delivery.event_type)
-    held_back = world.held_back.pop(delivery.webhook_endpoint, None)
+    disturbance = tenant.disturbances.strike(delivery.id, delivery.event_type)
+    held_back = tenant.held_back.pop(delivery.webhook_endpoint, None)
     if held_back is not None:
-        world.held_back[delivery.id] = held_back
+        tenant.held_back[delivery.id] = held_back
     at = now
     if disturbance is not None and disturbance.kind in ("late", "reorder"):
         at = now + timedelta(seconds=disturbance.seconds)
-        world.webhook_deliveries.update(delivery, next_attempt_at=at)
-    world.scheduler.schedule(at, first)
+        tenant.webhook_deliveries.update(delivery, next_attempt_at=at)
+    tenant.scheduler.schedule(at, first)
     if disturbance is not None and disturbance.kind == "duplicate":
-        world.scheduler.schedule(now, RepeatDelivery(about=delivery.id))
+        tenant.scheduler.schedule(now, RepeatDelivery(about=delivery.id))
     if disturbance is not None and disturbance.kind == "reorder":
-        world.held_back[delivery.webhook_endpoint] = delivery.id
+        tenant.held_back[delivery.webhook_endpoint] = delivery.id
 
 
-def _let_go(world: World, passed_by: WebhookDelivery) -> None:
+def _let_go(tenant: Tenant, passed_by: WebhookDelivery) -> None:
     """Send what was held back for this delivery to pass. Not before it has arrived: attempts overtake each other."""
-    held_back = world.webhook_deliveries.get(world.held_back.pop(passed_by.id, ""))
-    if held_back is not None and world.scheduler.cancel_about(held_back.id):
-        now = world.now()
-        world.webhook_deliveries.update(held_back, next_attempt_at=now)
-        world.scheduler.schedule(now, AttemptDelivery(about=held_back.id))
+    held_back = tenant.webhook_deliveries.get(tenant.held_back.pop(passed_by.id, ""))
+    if held_back is not None and tenant.scheduler.cancel_about(held_back.id):
+        now = tenant.now()
+        tenant.webhook_deliveries.update(held_back, next_attempt_at=now)
+        tenant.scheduler.schedule(now, AttemptDelivery(about=held_back.id))
 
 
-def url_of(world: World, delivery_id: str) -> str | None:
+def url_of(tenant: Tenant, delivery_id: str) -> str | None:
     """Where a delivery goes; None if it is gone."""
-    delivery = world.webhook_deliveries.get(delivery_id)
-    endpoint = world.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
-    return None if endpoint is None else _target(world, endpoint)
+    delivery = tenant.webhook_deliveries.get(delivery_id)
+    endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
+    return None if endpoint is None else _target(tenant, endpoint)
 
 
-def _target(world: World, endpoint: WebhookEndpoint) -> str:
-    return world.options.forward_to or endpoint.url
+def _target(tenant: Tenant, endpoint: WebhookEndpoint) -> str:
+    return tenant.options.forward_to or endpoint.url
 
 
-def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outgoing | None:
+def begin(tenant: Tenant, delivery_id: str, trigger: Trigger = "schedule") -> Outgoing | None:
     """Prepare the next attempt, and count it; None if the delivery is gone or over, or its endpoint paused.
 
     Raises:
         ServiceError: 400: a manual attempt for a disabled endpoint.
     """
-    delivery = world.webhook_deliveries.get(delivery_id)
-    endpoint = world.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
+    delivery = tenant.webhook_deliveries.get(delivery_id)
+    endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
     if delivery is None or endpoint is None or (trigger == "schedule" and delivery.status != "pending"):
         return None
     if trigger == "manual" and endpoint.status == "disabled":
@@ -176,12 +176,12 @@ def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outg
     number = max(delivery.attempts, 1) if trigger == "disturbance" else delivery.attempts + 1
     if trigger != "disturbance":
         # Now and not when it ends: one more by hand may begin meanwhile, and is the next one.
-        world.webhook_deliveries.update(delivery, attempts=number)
+        tenant.webhook_deliveries.update(delivery, attempts=number)
     # Real time, because the receiver compares it with its own clock; everything else is told in the mock's.
     timestamp = int(time.time())
-    secret = world.secrets[endpoint.id]
+    secret = tenant.secrets[endpoint.id]
     body = body_of(delivery)
-    disturbance = world.disturbances.of(delivery.id)
+    disturbance = tenant.disturbances.of(delivery.id)
     if disturbance is not None and number == 1:
         if disturbance.kind == "old_signature":
             timestamp -= int(disturbance.seconds)
@@ -192,7 +192,7 @@ def begin(world: World, delivery_id: str, trigger: Trigger = "schedule") -> Outg
         endpoint=endpoint,
         number=number,
         trigger=trigger,
-        url=_target(world, endpoint),
+        url=_target(tenant, endpoint),
         timestamp=timestamp,
         signature=sign(body, secret, timestamp),
         body=body,
@@ -216,14 +216,14 @@ def body_of(delivery: WebhookDelivery) -> bytes:
     return json.dumps(delivery.payload, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def finish(world: World, outgoing: Outgoing, outcome: Outcome) -> str:
+def finish(tenant: Tenant, outgoing: Outgoing, outcome: Outcome) -> str:
     """Write down what came of an attempt and plan the next one; says it in a few words."""
     delivery, endpoint = outgoing.delivery, outgoing.endpoint
-    if delivery.id not in world.webhook_deliveries:
+    if delivery.id not in tenant.webhook_deliveries:
         return "deleted meanwhile"
-    now = world.now()
-    _let_go(world, delivery)
-    world.attempts.setdefault(delivery.id, []).append(
+    now = tenant.now()
+    _let_go(tenant, delivery)
+    tenant.attempts.setdefault(delivery.id, []).append(
         Attempt(
             delivery=delivery.id,
             webhook_endpoint=endpoint.id,
@@ -246,39 +246,39 @@ def finish(world: World, outgoing: Outgoing, outcome: Outcome) -> str:
         "last_error": outcome.error,
     }
     if outcome.succeeded:
-        world.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
+        tenant.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
         changes |= {"status": "succeeded", "delivered_at": now, "next_attempt_at": None}
-        world.webhook_endpoints.update(endpoint, last_delivered_at=now)
+        tenant.webhook_endpoints.update(endpoint, last_delivered_at=now)
     else:
-        changes |= _after_failure(world, delivery, now)
+        changes |= _after_failure(tenant, delivery, now)
         failure = DeliveryFailure(at=now, message=outcome.error or f"HTTP status {outcome.status_code}")
-        world.webhook_endpoints.update(endpoint, last_error=failure)
-    world.webhook_deliveries.update(delivery, **changes)
+        tenant.webhook_endpoints.update(endpoint, last_error=failure)
+    tenant.webhook_deliveries.update(delivery, **changes)
     return _told(outcome, changes)
 
 
-def cut(world: World, endpoint: WebhookEndpoint, why: str) -> None:
+def cut(tenant: Tenant, endpoint: WebhookEndpoint, why: str) -> None:
     """Stop the pending deliveries of an endpoint, for good."""
-    for delivery in world.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
+    for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
         if delivery.status == "pending":
-            world.scheduler.cancel_about(delivery.id)
-            world.webhook_deliveries.update(delivery, status="failed", last_error=why, next_attempt_at=None)
+            tenant.scheduler.cancel_about(delivery.id)
+            tenant.webhook_deliveries.update(delivery, status="failed", last_error=why, next_attempt_at=None)
 
 
-def forget(world: World, endpoint: WebhookEndpoint) -> None:
+def forget(tenant: Tenant, endpoint: WebhookEndpoint) -> None:
     """Drop the delivery history of an endpoint, and what is pending of it."""
-    for delivery in world.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
-        world.scheduler.cancel_about(delivery.id)
-        world.webhook_deliveries.remove(delivery.id)
-        world.attempts.pop(delivery.id, None)
+    for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
+        tenant.scheduler.cancel_about(delivery.id)
+        tenant.webhook_deliveries.remove(delivery.id)
+        tenant.attempts.pop(delivery.id, None)
 
 
-def _after_failure(world: World, delivery: WebhookDelivery, now: datetime) -> dict[str, Any]:
-    world.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
+def _after_failure(tenant: Tenant, delivery: WebhookDelivery, now: datetime) -> dict[str, Any]:
+    tenant.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
     if delivery.attempts >= MAX_WEBHOOK_ATTEMPTS:
         return {"status": "failed", "next_attempt_at": None}
     at = now + WEBHOOK_RETRY_WAITS[delivery.attempts - 1]
-    world.scheduler.schedule(at, AttemptDelivery(about=delivery.id))
+    tenant.scheduler.schedule(at, AttemptDelivery(about=delivery.id))
     return {"next_attempt_at": at}
 
 
@@ -288,19 +288,19 @@ def _told(outcome: Outcome, changes: Mapping[str, Any]) -> str:
     return f"{told} Next attempt at {format_timestamp(next_at)}." if next_at else told
 
 
-def data_of(fact: Fact) -> dict[str, Any]:
-    """The ``data`` of the webhook that tells a fact."""
-    special = _SPECIAL_DATA.get(fact.type)
+def data_of(event: DomainEvent) -> dict[str, Any]:
+    """The ``data`` of the webhook that tells a domain event."""
+    special = _SPECIAL_DATA.get(event.type)
     if special is not None:
-        return special(fact)
-    data = {fact.name: encode(fact.about)}
-    if fact.patient is not None:
-        data["patient"] = encode(fact.patient)
+        return special(event)
+    data = {event.name: encode(event.subject)}
+    if event.patient is not None:
+        data["patient"] = encode(event.patient)
     return data
 
 
-def _intake_ready_data(fact: Fact) -> dict[str, Any]:
-    intake, patient = fact.about, fact.patient
+def _intake_ready_data(event: DomainEvent) -> dict[str, Any]:
+    intake, patient = event.subject, event.patient
     given = intake.data.get("patient", {})
     return {
         "patient": {
@@ -312,5 +312,5 @@ def _intake_ready_data(fact: Fact) -> dict[str, Any]:
     }
 
 
-_SPECIAL_DATA: dict[str, Callable[[Fact], dict[str, Any]]] = {"intake.ready": _intake_ready_data}
+_SPECIAL_DATA: dict[str, Callable[[DomainEvent], dict[str, Any]]] = {"intake.ready": _intake_ready_data}
 """Events whose ``data`` the specification gives."""

@@ -9,8 +9,8 @@ import attrs
 
 from followup import Appointment, IntakeRequest, Patient, Treatment, Visit, WebhookEndpoint
 from followup._codec.decode import encode
-from followup_mockserver.state.domain_events import Fact
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.deliveries import data_of
 
 _CREATED = datetime(2026, 11, 28, 9, tzinfo=UTC)
@@ -129,16 +129,16 @@ _FITTING = {
 """The status of the object when an event of these types is sent; for the other types every object fits."""
 
 
-def about_newest(world: World, event_type: str) -> tuple[Mapping[str, Any], str]:
+def about_newest(tenant: Tenant, event_type: str) -> tuple[Mapping[str, Any], str]:
     """The data of an event about the newest fitting object, and that object's id; an example where nothing fits."""
     collection, name = _COLLECTIONS.get(event_type.split(".")[0], ("", ""))
-    about = _newest(world, collection, _FITTING.get(event_type)) if collection else None
+    about = _newest(tenant, collection, _FITTING.get(event_type)) if collection else None
     if about is None:
         return copy.deepcopy(EXAMPLES[event_type]), "trigger"
-    patient = about if collection == "patients" else world.patients.get(getattr(about, "patient", None) or "")
-    return data_of(Fact(type=event_type, name=name, about=about, patient=patient)), about.id
+    patient = about if collection == "patients" else tenant.patients.get(getattr(about, "patient", None) or "")
+    return data_of(DomainEvent(type=event_type, name=name, subject=about, patient=patient)), about.id
 
 
-def _newest(world: World, collection: str, status: str | None) -> Any:
-    found, _ = getattr(world, collection).page(limit=1, where={"status": status} if status else {})
+def _newest(tenant: Tenant, collection: str, status: str | None) -> Any:
+    found, _ = getattr(tenant, collection).page(limit=1, where={"status": status} if status else {})
     return found[0] if found else None

@@ -12,7 +12,7 @@ from followup_mockserver.http.dashboard.snippets import curl, sdk_code
 from followup_mockserver.http.dashboard.tables import ROWS
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.journal import CallDetails, JournalEntry
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 CALLS = "calls"
 """Name of the view."""
@@ -26,7 +26,7 @@ class CallShown:
     details: CallDetails | None
 
 
-def list_of_calls(world: World, query: Mapping[str, str]) -> dict[str, Any]:
+def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
     """A page of the journal, newest first.
 
     Args:
@@ -37,9 +37,9 @@ def list_of_calls(world: World, query: Mapping[str, str]) -> dict[str, Any]:
     def fits(entry: JournalEntry) -> bool:
         return operation in (None, "", entry.operation) and not (problems and entry.status == 200)
 
-    matching = sum(map(fits, world.journal.newest_first())) if operation or problems else len(world.journal)
-    wanted = filter(fits, world.journal.newest_first())
-    if after and world.journal.find(after) is not None:
+    matching = sum(map(fits, tenant.journal.newest_first())) if operation or problems else len(tenant.journal)
+    wanted = filter(fits, tenant.journal.newest_first())
+    if after and tenant.journal.find(after) is not None:
         for entry in wanted:
             if entry.request_id == after:
                 break
@@ -47,9 +47,9 @@ def list_of_calls(world: World, query: Mapping[str, str]) -> dict[str, Any]:
         after = None
     rows = list(islice(wanted, ROWS + 1))
     return {
-        "calls": [CallShown(entry=entry, details=world.journal.details(entry)) for entry in rows[:ROWS]],
+        "calls": [CallShown(entry=entry, details=tenant.journal.details(entry)) for entry in rows[:ROWS]],
         "matching": matching,
-        "total": len(world.journal),
+        "total": len(tenant.journal),
         "operations": list(OPERATIONS),
         "operation": operation,
         "problems": problems,
@@ -58,16 +58,16 @@ def list_of_calls(world: World, query: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def one_call(world: World, request_id: str) -> dict[str, Any]:
+def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
     """A call with its headers and bodies, keys and secrets masked.
 
     Raises:
         ServiceError: 404; there was none with this id, or it is forgotten.
     """
-    entry = world.journal.find(request_id)
+    entry = tenant.journal.find(request_id)
     if entry is None:
         raise missing("API call", param="id")
-    details = world.journal.details(entry)
+    details = tenant.journal.details(entry)
     if details is None:
         return {"entry": entry, "details": None}
     return {

@@ -13,7 +13,7 @@ from followup._codec.decode import encode, wire_fields
 from followup.resources.patients import PatientStage
 from followup_mockserver.http.dashboard.tables import page_of
 from followup_mockserver.state.records import Attempt
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import deliveries
 
 FEW = 10
@@ -57,30 +57,30 @@ def fields_of(obj: Any) -> dict[str, Any]:
     return shown
 
 
-def _of_patient(world: World, patient: Patient) -> dict[str, Any]:
+def _of_patient(tenant: Tenant, patient: Patient) -> dict[str, Any]:
     return {
         "stages": get_args(PatientStage),
-        "conversation": sorted(_conversation(world, patient), key=attrgetter("at"))[-LONGEST_CONVERSATION:],
+        "conversation": sorted(_conversation(tenant, patient), key=attrgetter("at"))[-LONGEST_CONVERSATION:],
         "belongings": [
-            page_of(world, name, {"patient": patient.id}, FEW)
+            page_of(tenant, name, {"patient": patient.id}, FEW)
             for name in ("appointments", "visits", "treatments", "intake_requests")
         ],
     }
 
 
-def _conversation(world: World, patient: Patient) -> Iterator[Line]:
-    for message in world.messages:
+def _conversation(tenant: Tenant, patient: Patient) -> Iterator[Line]:
+    for message in tenant.messages:
         if message.patient == patient.id:
             yield Line(at=message.sent_at, kind=message.kind, text=message.text, about=message.about)
-    for collection in (world.appointments, world.visits, world.intake_requests):
+    for collection in (tenant.appointments, tenant.visits, tenant.intake_requests):
         for cause in collection.find_all("patient", patient.id):
-            for timer in world.scheduler.pending(about=cause.id):
+            for timer in tenant.scheduler.pending(about=cause.id):
                 yield Line(at=timer.at, kind=timer.job.kind, text=None, about=cause.id, pending=True)
-    for appointment in world.appointments.find_all("patient", patient.id):
+    for appointment in tenant.appointments.find_all("patient", patient.id):
         yield Line(at=appointment.created_at, kind="appointment", text=appointment.status, about=appointment.id)
 
 
-def _of_delivery(world: World, delivery: WebhookDelivery) -> dict[str, Any]:
+def _of_delivery(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any]:
     return {
         "attempts": [
             AttemptShown(
@@ -92,18 +92,18 @@ def _of_delivery(world: World, delivery: WebhookDelivery) -> dict[str, Any]:
                     signature=attempt.signature,
                 ),
             )
-            for attempt in world.attempts.get(delivery.id, ())
+            for attempt in tenant.attempts.get(delivery.id, ())
         ],
         "most_attempts": MAX_WEBHOOK_ATTEMPTS,
         "body": deliveries.body_of(delivery).decode(),
     }
 
 
-def _of_intake_request(world: World, intake: IntakeRequest) -> dict[str, Any]:
+def _of_intake_request(tenant: Tenant, intake: IntakeRequest) -> dict[str, Any]:
     return {
         "questions": {_FIELD_OF.get(name, name): name for name in intake.missing},
         "open": intake.status not in ("loaded", "discarded"),
-        "messages": [message for message in world.messages if message.about == intake.id],
+        "messages": [message for message in tenant.messages if message.about == intake.id],
     }
 
 
@@ -111,11 +111,11 @@ _FIELD_OF = {"fullName": "patient.fullName", "dni": "patient.dni", "phone": "pat
 """What can be missing to where it stands in the body of an answer, where the two differ."""
 
 
-def _of_endpoint(world: World, endpoint: WebhookEndpoint) -> dict[str, Any]:
-    return {"belongings": [page_of(world, "webhook_deliveries", {"webhook_endpoint": endpoint.id}, FEW)]}
+def _of_endpoint(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
+    return {"belongings": [page_of(tenant, "webhook_deliveries", {"webhook_endpoint": endpoint.id}, FEW)]}
 
 
-DETAILS: Mapping[str, Callable[[World, Any], dict[str, Any]]] = {
+DETAILS: Mapping[str, Callable[[Tenant, Any], dict[str, Any]]] = {
     "patients": _of_patient,
     "webhook_deliveries": _of_delivery,
     "intake_requests": _of_intake_request,

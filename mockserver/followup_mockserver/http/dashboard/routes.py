@@ -16,7 +16,7 @@ from followup_mockserver.http.dashboard.tables import TABLES, VIEW_OF_PREFIX, co
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import DisturbanceKind
 
 _HEADERS = {
@@ -76,11 +76,11 @@ def dashboard_blueprint(control: Callable[[], Control], guard: Guard, prefix: st
     @blueprint.get("/views/<name>/<id>", provide_automatic_options=False)
     def view(name: str, id: str | None = None) -> Response:
         acting = control()
-        world = acting.world
-        with world.lock:
-            frame = _frame(world, acting, name)
+        tenant = acting.tenant
+        with tenant.lock:
+            frame = _frame(tenant, acting, name)
             try:
-                template, facts = _shown(world, acting, name, id, request.args.to_dict())
+                template, facts = _shown(tenant, acting, name, id, request.args.to_dict())
             except ServiceError as error:
                 # With the frame, so that whoever follows an old link can go on from here, and with the version, from
                 # which the page waits for a change.
@@ -96,50 +96,50 @@ def _html(template: str, facts: Mapping[str, Any], status: int = 200) -> Respons
     return answer
 
 
-def _frame(world: World, control: Control, name: str) -> dict[str, Any]:
+def _frame(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
     """What every view has around it."""
-    following = world.scheduler.next()
+    following = tenant.scheduler.next()
     return {
-        "organization": world.organization,
-        "version": world.version,
+        "organization": tenant.organization,
+        "version": tenant.version,
         "clock": control.clock,
         "next_at": None if following is None else following.at,
-        "waiting": len(world.scheduler),
+        "waiting": len(tenant.scheduler),
         "navigation": [(each, TITLES[each]) for each in NAVIGATION],
         "current": name,
     }
 
 
-def _shown(world: World, control: Control, name: str, id: str | None, query: Mapping[str, str]) -> View:
+def _shown(tenant: Tenant, control: Control, name: str, id: str | None, query: Mapping[str, str]) -> View:
     if name == calls.CALLS:
         if id is not None:
-            return "call.html", calls.one_call(world, id)
-        return "calls.html", calls.list_of_calls(world, query)
+            return "call.html", calls.one_call(tenant, id)
+        return "calls.html", calls.list_of_calls(tenant, query)
     if name in TABLES:
         if id is None:
-            return "list.html", {"page": page_of(world, name, query)}
-        return _object(world, name, id)
+            return "list.html", {"page": page_of(tenant, name, query)}
+        return _object(tenant, name, id)
     if name in _OTHER_VIEWS and id is None:
-        return f"{name}.html", _OTHER_VIEWS[name](world, control, query)
+        return f"{name}.html", _OTHER_VIEWS[name](tenant, control, query)
     raise ServiceError(404, "invalid_request_error", "path_unknown", "There is no such view.")
 
 
-def _object(world: World, name: str, id: str) -> View:
-    obj = collection_of(world, name).get(id)
+def _object(tenant: Tenant, name: str, id: str) -> View:
+    obj = collection_of(tenant, name).get(id)
     if obj is None:
         raise missing(TABLES[name].one, param="id")
-    facts = DETAILS[name](world, obj) if name in DETAILS else {}
+    facts = DETAILS[name](tenant, obj) if name in DETAILS else {}
     return f"{name if name in _OWN_TEMPLATE else 'object'}.html", {"object": obj, "fields": fields_of(obj), **facts}
 
 
 _OWN_TEMPLATE = frozenset({"patients", "webhook_deliveries", "intake_requests", "doctors"})
 
 
-def _clock(_: World, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
+def _clock(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
     return {"jobs": control.next_jobs(JOBS_SHOWN)}
 
 
-def _outside(_: World, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
+def _outside(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
     return {
         "operations": [EVERY_OPERATION, *OPERATIONS],
         "fault_kinds": get_args(FaultKind),
@@ -151,12 +151,12 @@ def _outside(_: World, control: Control, __: Mapping[str, str]) -> dict[str, Any
     }
 
 
-def _search(world: World, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
+def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
     text = query.get("q", "")
-    return {"text": text, "found": search.search(world, text), "most": search.MOST_FOUND, "titles": TITLES}
+    return {"text": text, "found": search.search(tenant, text), "most": search.MOST_FOUND, "titles": TITLES}
 
 
-_OTHER_VIEWS: Mapping[str, Callable[[World, Control, Mapping[str, str]], dict[str, Any]]] = {
+_OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
     "clock": _clock,
     "outside": _outside,
     "search": _search,

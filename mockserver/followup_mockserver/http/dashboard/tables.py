@@ -12,7 +12,7 @@ from followup.resources.intake_requests import IntakeStatus
 from followup.resources.webhook_deliveries import WebhookDeliveryStatus
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.state.collection import Collection, UnknownCursor
-from followup_mockserver.state.tenant import World
+from followup_mockserver.state.tenant import Tenant
 
 ROWS = 50
 """So many objects stand on a page of a list."""
@@ -197,20 +197,20 @@ class TablePage:
     older: str | None = None
 
 
-def collection_of(world: World, name: str) -> Collection[Any]:
+def collection_of(tenant: Tenant, name: str) -> Collection[Any]:
     """The objects that a view shows."""
-    collection: Collection[Any] = getattr(world, name)
+    collection: Collection[Any] = getattr(tenant, name)
     return collection
 
 
-def page_of(world: World, name: str, query: Mapping[str, str], rows: int = ROWS) -> TablePage:
+def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROWS) -> TablePage:
     """A page of a list.
 
     Args:
         query: filters by index, and the id that the page begins ``after`` (older) or ends ``before`` (newer). One that
             is not there any more, after a reset, gives the first page.
     """
-    table, collection = TABLES[name], collection_of(world, name)
+    table, collection = TABLES[name], collection_of(tenant, name)
     chosen = {index: query[index] for index in (*table.choices, *table.belonging) if query.get(index)}
     after, before = query.get("after"), query.get("before")
     try:
