@@ -1,8 +1,10 @@
 """Real forks, watched: a child that hangs is killed, and the test fails."""
 
+import faulthandler
 import os
 import pickle
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -20,6 +22,7 @@ def in_a_child(work: Callable[[], Any], *, seconds: float = 30) -> Any:
         warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads, as pre-forking servers do
         child = os.fork()
     if child == 0:
+        faulthandler.dump_traceback_later(seconds * 0.8, file=sys.__stderr__)  # where it hangs, if it does
         _report(work, writing)
     os.close(writing)
     try:
