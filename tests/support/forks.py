@@ -22,7 +22,7 @@ def in_a_child(work: Callable[[], Any], *, seconds: float = 30) -> Any:
         warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads, as pre-forking servers do
         child = os.fork()
     if child == 0:
-        faulthandler.dump_traceback_later(seconds * 0.8, file=sys.__stderr__)  # where it hangs, if it does
+        faulthandler.register(signal.SIGUSR1, file=sys.__stderr__)
         _report(work, writing)
     os.close(writing)
     try:
@@ -47,6 +47,8 @@ def _wait(child: int, seconds: float) -> None:
     ends = time.monotonic() + seconds
     while os.waitpid(child, os.WNOHANG) == (0, 0):
         if time.monotonic() > ends:
+            os.kill(child, signal.SIGUSR1)  # to have it print where it hangs
+            time.sleep(1)
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             raise TimeoutError("the child hangs")
