@@ -14,6 +14,7 @@ from followup._connections import AsyncConnections, Connections
 from followup._declarations import NOT_GIVEN, Async, Mode, NotGiven, Sync
 from followup._drivers import send, send_async, send_within
 from followup._errors import ConfigurationError
+from followup._httpx_private import settle_for_asyncio
 from followup._options import (
     DEFAULT_MAX_RETRIES,
     checked_deadline,
@@ -255,6 +256,7 @@ class AsyncFollowUp(_Client[Async]):
             api_key, base_url, service_version, timeout, max_retries, deadline, own_client=http_client is not None
         )
         _import_what_calls_use(*_USED_BY_EVERY_CALL, *_USED_BY_ASYNC_CALLS)
+        settle_for_asyncio()
         self._connections = AsyncConnections(http_client, tls=self._options.base_url.startswith("https:"))
         self._owns_connections = True
 

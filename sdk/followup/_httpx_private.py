@@ -5,7 +5,9 @@ It stands in this one file; ``tests/sdk/test_httpx_private.py`` names what moved
 """
 
 import socket
+import sys
 from http.cookiejar import CookieJar
+from importlib import import_module
 from typing import Any
 
 import httpx
@@ -60,6 +62,18 @@ def pool_of(transport: Any) -> Any:
     while not hasattr(transport, "_pool"):
         transport = transport._transport
     return transport._pool
+
+
+def settle_for_asyncio() -> None:
+    """Let httpcore know once that sniffio is not installed, where it is not.
+
+    httpcore tries to import it for each lock that it makes. Each time the failing import takes a lock of the import
+    system, and a child that is forked then inherits it held. None in ``sys.modules`` says that there is no such module.
+    """
+    try:
+        import_module("sniffio")
+    except ImportError:
+        sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 
 ATTEMPT = "followup_attempt"
