@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from contract.specification import Field, Operation, Type
+from contract.specification import TRUE_OR_FALSE, Field, Operation, Type
 
 _BY_NAME: dict[str, Any] = {"phone": "+54 9 11 5555-0000", "data": {"anything": "goes"}, "payload": {"id": "whd_1"}}
 _BY_FORMAT = {
@@ -47,7 +47,9 @@ def snake(name: str) -> str:
 
 
 def snake_keys(value: Any, type: Type) -> Any:
-    """A value of the wire as the SDK takes it: the keys of specified objects in snake_case."""
+    """A value of the wire as the SDK takes it: keys of specified objects in snake_case, yes and no as a bool."""
+    if type is TRUE_OR_FALSE:
+        return value == "true"
     if isinstance(value, list):
         return [snake_keys(item, type.items) for item in value]
     arms = [arm for arm in type.either or (type,) if arm.fields]

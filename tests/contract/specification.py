@@ -74,6 +74,10 @@ def enum(*values: str) -> Type:
     return Type("string", values=values)
 
 
+TRUE_OR_FALSE = enum("true", "false")
+"""How a query says yes or no (section 4, Doctors and Treatments)."""
+
+
 def an_id(prefix: str) -> Type:
     return Type("string", prefix=prefix)
 
@@ -423,7 +427,7 @@ OPERATIONS: tuple[Operation, ...] = (
 
     # Doctors
     Operation("doctors.list", "GET", "/v1/doctors", "doctors:read",
-              query=(*_page("doc_"), *optional("active", BOOLEAN), *optional("externalId", STRING)),
+              query=(*_page("doc_"), *optional("active", TRUE_OR_FALSE), *optional("externalId", STRING)),
               list_of="Doctor"),
     Operation("doctors.retrieve", "GET", "/v1/doctors/{id}", "doctors:read", id="doc_", returns="Doctor"),
 
@@ -481,7 +485,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("treatments.retrieve", "GET", "/v1/treatments/{id}", "treatments:read", id="trt_",
               returns="Treatment"),
     Operation("treatments.list", "GET", "/v1/treatments", "treatments:read",
-              query=(*_page("trt_"), *optional("patient", an_id("pat_")), *optional("active", BOOLEAN)),
+              query=(*_page("trt_"), *optional("patient", an_id("pat_")), *optional("active", TRUE_OR_FALSE)),
               list_of="Treatment"),
 
     # Events

@@ -116,7 +116,7 @@ def _parameters(operation: Operation) -> list[Document]:
                 "in": parameter.place,
                 "required": parameter.place == "path" or parameter.required,
                 "description": meanings.get(parameter.name, "Id of the object."),
-                "schema": shape_of(parameter.annotation).schema,
+                "schema": _as_text(shape_of(parameter.annotation).schema),
             }
         )
     parameters.append(
@@ -126,6 +126,11 @@ def _parameters(operation: Operation) -> list[Document]:
         schema = {"type": "string", "pattern": IDEMPOTENCY_KEY}
         parameters.append(_header_parameter("Idempotency-Key", "The same key does nothing twice.", schema))
     return parameters
+
+
+def _as_text(schema: Schema) -> Schema:
+    """The schema of a path or query parameter, where yes and no are words."""
+    return {"type": "string", "enum": ["true", "false"]} if schema == {"type": "boolean"} else schema
 
 
 def _header_parameter(name: str, description: str, schema: Schema) -> Document:
