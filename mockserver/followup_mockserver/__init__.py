@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from followup_mockserver.control import ClockState, NewOrganization, PendingJob, PendingReminder
-    from followup_mockserver.engine import Advanced, JobRun
     from followup_mockserver.schema.errors import ServiceError
     from followup_mockserver.server import MockServer
     from followup_mockserver.service import MockService
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from followup_mockserver.state.journal import JournalEntry
     from followup_mockserver.state.records import Attempt, Message
     from followup_mockserver.state.request_faults import Fault
+    from followup_mockserver.state.runs import Advanced, JobRun
 
 __all__ = [
     "Advanced",
@@ -33,7 +33,7 @@ __all__ = [
 
 _MODULES = {
     "control": ("ClockState", "NewOrganization", "PendingJob", "PendingReminder"),
-    "engine": ("Advanced", "JobRun"),
+    "state.runs": ("Advanced", "JobRun"),
     "schema.errors": ("ServiceError",),
     "state.request_faults": ("Fault",),
     "state.journal": ("JournalEntry",),

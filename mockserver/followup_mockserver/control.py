@@ -33,7 +33,7 @@ from followup.resources.patients import PatientStage
 from followup.resources.webhook_deliveries import WebhookDeliveryStatus
 from followup.resources.webhook_endpoints import EnabledEvent
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.engine import Advanced, Engine
+from followup_mockserver.engine import Engine
 from followup_mockserver.options import webhook_target
 from followup_mockserver.rules import account, doctors, intake_requests, patients, webhook_endpoints
 from followup_mockserver.schema.checks import (
@@ -57,6 +57,7 @@ from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, Message
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.request_faults import EVERY_OPERATION, Fault, FaultKind, FaultMoment
+from followup_mockserver.state.runs import Advanced
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import Disturbance, DisturbanceKind
 from followup_mockserver.webhooks import deliveries, examples

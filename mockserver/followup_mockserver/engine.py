@@ -1,20 +1,17 @@
-"""Runs what is due, in order, with the clock at each job's own due time.
+"""Runs the jobs that are due, in order, with the clock at each job's own due time.
 
-In process nothing runs by itself: ``advance`` does it all, in the calling thread, one thing after the other. In a
-server a thread wakes for the next timer, and attempts to deliver run on workers. Nothing is ever sent while a tenant's
-lock is held.
+In process nothing runs in the background: ``advance`` runs every job, in the calling thread, one after the other. In a
+server a thread wakes up for the next timer, and attempts to deliver run on workers. Nothing is ever sent while a
+tenant's lock is held.
 """
 
-import contextvars
 import logging
 import threading
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-
-import attrs
+from typing import NamedTuple, assert_never
 
 from followup._annotations import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.rules import messages, questions, reminders, stages, treatments
@@ -24,67 +21,39 @@ from followup_mockserver.state.jobs import (
     AttemptDelivery,
     EndTreatment,
     Job,
+    LocalJob,
     RecomputeStage,
     RepeatDelivery,
     SendPostVisitMessage,
     SendReminder,
 )
 from followup_mockserver.state.registry import Registry
+from followup_mockserver.state.runs import Advanced, Run
 from followup_mockserver.state.scheduler import Timer
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import deliveries
-from followup_mockserver.webhooks.deliveries import Trigger
-from followup_mockserver.webhooks.mounted_sender import MountedSender
+from followup_mockserver.webhooks.deliveries import DueAttempt
+from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Dispatcher
 from followup_mockserver.webhooks.mounts import Mounts
-from followup_mockserver.webhooks.sender import Sender
 from followup_mockserver.webhooks.workers import Workers
 
 logger = logging.getLogger("followup_mockserver")
 
-JOBS_TOLD = 1_000
-"""How many of the jobs that ran ``advance`` tells about: the last ones."""
-
 _LONGEST_SLEEP = 3600.0
 
 
-@attrs.frozen(kw_only=True)
-class JobRun:
-    """A job that ran.
+class _Outgoing(NamedTuple):
+    """An attempt to deliver, and the timer that it is due by."""
 
-    Attributes:
-        at: when it was due, on the mock's clock.
-        kind: ``reminder``, ``post_visit``, ``intake``, ``stage``, ``treatment_end``, ``delivery`` or
-            ``repeated_delivery``.
-        about: id of the object that it concerned.
-        outcome: what came of it, in a few words.
-    """
-
-    at: datetime
-    kind: str
-    about: str
-    outcome: str
-
-
-@attrs.frozen(kw_only=True)
-class Advanced:
-    """What a move of the clock did.
-
-    Attributes:
-        now: the time it is.
-        ran: how many jobs ran.
-        jobs: the last thousand of them, in order.
-    """
-
-    now: datetime
-    ran: int
-    jobs: list[JobRun]
+    timer: Timer[Job]
+    attempt: DueAttempt
 
 
 class Engine:
     """Runs the jobs of every tenant.
 
     Args:
-        threaded: whether things happen by themselves, on threads, or only when ``advance`` is called.
+        threaded: whether jobs run in the background, on threads, or only when ``advance`` is called.
         attempt_timeout: seconds that a receiver has to respond.
     """
 
@@ -97,109 +66,114 @@ class Engine:
         attempt_timeout: float = WEBHOOK_ATTEMPT_TIMEOUT,
     ) -> None:
         self._registry = registry
-        self._mounts = mounts
-        self._sender = Sender(attempt_timeout)
-        self._mounted_sender = MountedSender(in_callers_thread=not threaded, timeout=attempt_timeout)
+        self._dispatcher = Dispatcher(mounts, in_callers_thread=not threaded, timeout=attempt_timeout)
         self._workers = Workers() if threaded else None
-        self._walks: weakref.WeakKeyDictionary[Tenant, _Walk] = weakref.WeakKeyDictionary()
-        self._lock = threading.Lock()
+        self._runs: weakref.WeakKeyDictionary[Tenant, Run] = weakref.WeakKeyDictionary()
+        self._runs_lock = threading.Lock()
         self._wake = threading.Condition()
         self._woken = False
-        self._runner: threading.Thread | None = None
+        self._scheduler: threading.Thread | None = None
 
     def start(self) -> None:
-        """Let things happen by themselves from now on."""
+        """Start the background scheduler."""
         self._registry.on_change = self.wake
-        self._runner = threading.Thread(target=self._run, name="followup-mock-engine", daemon=True)
-        self._runner.start()
+        self._scheduler = threading.Thread(target=self._schedule, name="followup-mock-engine", daemon=True)
+        self._scheduler.start()
 
     def wake(self) -> None:
-        """Look again at what is due."""
+        """Make the background scheduler check what is due."""
         with self._wake:
             self._woken = True
             self._wake.notify()
 
     def stop(self) -> None:
-        """Start nothing any more."""
+        """Stop the background scheduler and the workers; no job is started any more."""
         self._registry.stop()
         with self._wake:
             self._wake.notify()
-        with self._lock:
-            walks = list(self._walks.values())
-        for walk in walks:
-            walk.look_again()
-        if self._runner is not None:
-            self._runner.join()
+        with self._runs_lock:
+            runs = list(self._runs.values())
+        for run in runs:
+            run.wake()
+        if self._scheduler is not None:
+            self._scheduler.join()
         if self._workers is not None:
             self._workers.close()
-        self._sender.close()
-        self._mounted_sender.close()
+        self._dispatcher.close()
 
     @property
     def stopped(self) -> bool:
-        """Whether nothing is started any more, and nothing is worth waiting for."""
+        """Whether no job is started any more, so that nothing is worth waiting for."""
         return self._registry.stopped
 
-    # --- moving the clock ----------------------------------------------------------------------------------------
+    # --- the clock -----------------------------------------------------------------------------------------------
 
     def advance(self, tenant: Tenant, to: datetime) -> Advanced:
-        """Move the clock to an instant and run everything that falls due on the way, and what that causes.
+        """Advance the clock to an instant; run every job that becomes due by then, and those that they schedule.
 
         Raises:
             RuntimeError: called from inside a webhook handler that this very call is waiting for.
         """
-        with self._walk(tenant) as walk:
-            while self._next_instant(tenant, walk, to):
+        with self._run(tenant) as run:
+            while self._run_next_instant(tenant, run, to):
                 pass
             with tenant.lock:
                 tenant.clock.move_to(to)
-                return Advanced(now=tenant.now(), ran=walk.ran, jobs=list(walk.told))
+                return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
 
     def step(self, tenant: Tenant) -> Advanced:
-        """Run exactly the next job, moving the clock to when it is due."""
-        with self._walk(tenant) as walk:
-            walk.wait_until_idle()
+        """Run exactly the next job, moving the clock to when it is due.
+
+        Raises:
+            RuntimeError: called from inside a webhook handler that this very call is waiting for.
+        """
+        with self._run(tenant) as run:
+            run.wait_until_idle()
+            outgoing = None
             with tenant.lock:
                 timer = tenant.scheduler.next()
                 if timer is not None and not self.stopped:
                     tenant.clock.move_to(timer.at)
                     tenant.scheduler.pop_due(timer.at)
-                    self._begin(tenant, walk, timer)
-            self._carry_out(tenant, walk)
+                    outgoing = self._begin(tenant, run, timer)
+            self._send_all(tenant, run, [] if outgoing is None else [outgoing])
             with tenant.lock:
-                return Advanced(now=tenant.now(), ran=walk.ran, jobs=list(walk.told))
+                return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
 
     def resend(self, tenant: Tenant, delivery_id: str) -> str:
-        """One more attempt of a delivery, now; says what came of it."""
-        return self._attempt(tenant, delivery_id, "manual")
+        """Make a manual retry of a delivery, now; returns its outcome in a few words.
+
+        Raises:
+            ServiceError: 400: the endpoint is disabled.
+        """
+        with tenant.lock:
+            attempt = deliveries.due_attempt(tenant, delivery_id, "manual")
+        return NOTHING_TO_SEND if attempt is None else self._dispatcher.attempt(tenant, attempt)
 
     @contextmanager
-    def _walk(self, tenant: Tenant) -> Iterator["_Walk"]:
-        walk = self._walk_of(tenant)
-        inside = _inside.get()
-        if walk in inside:
-            raise RuntimeError("the clock was moved from inside a webhook handler that a move of the clock waits for")
-        with walk.turn:
-            walk.start_over()
-            token = _inside.set((*inside, walk))
+    def _run(self, tenant: Tenant) -> Iterator[Run]:
+        """Hold the tenant's clock and run its jobs in this thread."""
+        run = self._run_of(tenant)
+        with run.entered(), run.lock:
+            run.clear()
             with tenant.lock:
                 tenant.clock.hold()
             try:
-                yield walk
+                yield run
             finally:
                 with tenant.lock:
                     tenant.clock.release()
                     tenant.notify()
-                _inside.reset(token)
         self.wake()
 
-    def _walk_of(self, tenant: Tenant) -> "_Walk":
-        with self._lock:
-            return self._walks.setdefault(tenant, _Walk(lambda: self.stopped))
+    def _run_of(self, tenant: Tenant) -> Run:
+        with self._runs_lock:
+            return self._runs.setdefault(tenant, Run(lambda: self.stopped))
 
-    def _next_instant(self, tenant: Tenant, walk: "_Walk", to: datetime) -> bool:
-        """Run all that is due at the next instant; False when nothing is due any more up to the end."""
-        walk.wait_until_idle()
+    def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime) -> bool:
+        """Run every job that is due at the next instant; False when none is due until ``to``."""
+        run.wait_until_idle()
+        outgoing: list[_Outgoing] = []
         with tenant.lock:
             first = tenant.scheduler.next()
             if first is None or first.at > to or tenant.ended or self.stopped:
@@ -207,34 +181,25 @@ class Engine:
             tenant.clock.move_to(first.at)
             now = tenant.clock.now()
             while (timer := tenant.scheduler.pop_due(now)) is not None:
-                self._begin(tenant, walk, timer)
+                if (due := self._begin(tenant, run, timer)) is not None:
+                    outgoing.append(due)
                 if self._workers is None:
-                    break
-        self._carry_out(tenant, walk)
+                    break  # in process, a job sees what the attempts before it did
+        self._send_all(tenant, run, outgoing)
         return True
 
-    def _begin(self, tenant: Tenant, walk: "_Walk", timer: Timer[Job]) -> None:
-        """Run a job that stays in the house, or put down an attempt to deliver. The lock is held."""
-        if type(timer.job) not in _TRIGGERS:
-            walk.tell(timer, self._run_local(tenant, timer.job))
-        elif (url := deliveries.url_of(tenant, timer.job.about)) is None:
-            walk.tell(timer, _NOTHING_TO_SEND)
-        else:
-            walk.outgoing.append((timer, url))
-
-    def _carry_out(self, tenant: Tenant, walk: "_Walk") -> None:
-        """Make the attempts that were put down, and wait for them."""
-        outgoing, walk.outgoing = walk.outgoing, []
-        for timer, url in outgoing:
+    def _send_all(self, tenant: Tenant, run: Run, outgoing: list[_Outgoing]) -> None:
+        """Make these attempts, and wait for them."""
+        for each in outgoing:
             if self._workers is None:
-                walk.tell(timer, self._attempt_due(tenant, timer))
+                run.record(each.timer, self._attempt(tenant, each))
             else:
-                self._submit(tenant, walk, timer, url)
-        walk.wait_until_idle()
+                self._submit(self._workers, tenant, run, each)
+        run.wait_until_idle()
 
-    # --- by itself -----------------------------------------------------------------------------------------------
+    # --- in the background ---------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
+    def _schedule(self) -> None:
         while not self.stopped:
             sleep = min((self._run_due(tenant) for tenant in self._registry.all()), default=_LONGEST_SLEEP)
             with self._wake:
@@ -243,124 +208,83 @@ class Engine:
                 self._woken = False
 
     def _run_due(self, tenant: Tenant) -> float:
-        """Run what is due now; the seconds until something is due again."""
-        walk = self._walk_of(tenant)
-        if not walk.turn.acquire(blocking=False):
-            return _LONGEST_SLEEP  # somebody moves the clock, and wakes this thread at the end
+        """Run what is due now; returns the seconds until the next job is due."""
+        assert self._workers is not None
+        run = self._run_of(tenant)
+        if not run.lock.acquire(blocking=False):
+            return _LONGEST_SLEEP  # an advance is running the jobs, and wakes this thread at its end
         try:
+            outgoing: list[_Outgoing] = []
             with tenant.lock:
                 while (timer := tenant.scheduler.pop_due(tenant.clock.now())) is not None:
-                    self._begin(tenant, walk, timer)
-                outgoing, walk.outgoing = walk.outgoing, []
+                    if (due := self._begin(tenant, run, timer)) is not None:
+                        outgoing.append(due)
                 following = tenant.scheduler.next()
                 sleep = _LONGEST_SLEEP if following is None else tenant.clock.seconds_until(following.at)
-            for timer, url in outgoing:
-                self._submit(tenant, walk, timer, url)
+            for each in outgoing:
+                self._submit(self._workers, tenant, run, each)
             return sleep
         finally:
-            walk.turn.release()
+            run.lock.release()
 
-    def _submit(self, tenant: Tenant, walk: "_Walk", timer: Timer[Job], url: str) -> None:
-        workers = self._workers
-        assert workers is not None
-        walk.begin_attempt()
+    def _submit(self, workers: Workers, tenant: Tenant, run: Run, outgoing: _Outgoing) -> None:
+        run.attempt_started()
 
         def attempt() -> None:
-            # This thread is the mock's own and serves one attempt after another: nothing has to be set back.
-            _inside.set((walk,))
-            walk.end_attempt(timer, self._attempt_due(tenant, timer))
+            with run.entered():
+                outcome = self._attempt(tenant, outgoing)
+            run.attempt_ended(outgoing.timer, outcome)
 
+        url = deliveries.url_of(tenant, outgoing.attempt.endpoint)
         workers.submit(parse_webhook_url(url).origin, attempt)
 
     # --- jobs ----------------------------------------------------------------------------------------------------
 
-    def _run_local(self, tenant: Tenant, job: Job) -> str:
-        try:
-            outcome = _LOCAL_JOBS[type(job)](tenant, job)
-        except Exception as error:
-            logger.exception("a job of kind %s failed inside the mock", job.kind)
-            outcome = f"failed inside the mock: {type(error).__name__}"
-        tenant.notify()
-        return outcome
+    def _begin(self, tenant: Tenant, run: Run, timer: Timer[Job]) -> _Outgoing | None:
+        """Run a local job, or return the attempt that the caller makes once it has released the tenant's lock."""
+        match timer.job:
+            case AttemptDelivery(about=delivery):
+                attempt = deliveries.due_attempt(tenant, delivery, "schedule")
+            case RepeatDelivery(about=delivery):
+                attempt = deliveries.due_attempt(tenant, delivery, "disturbance")
+            case local:
+                run.record(timer, _run_local(tenant, local))
+                return None
+        if attempt is None:
+            run.record(timer, NOTHING_TO_SEND)
+            return None
+        return _Outgoing(timer, attempt)
 
-    def _attempt_due(self, tenant: Tenant, timer: Timer[Job]) -> str:
+    def _attempt(self, tenant: Tenant, outgoing: _Outgoing) -> str:
         try:
-            return self._attempt(tenant, timer.job.about, _TRIGGERS[type(timer.job)])
+            return self._dispatcher.attempt(tenant, outgoing.attempt)
         except Exception as error:
             logger.exception("an attempt to deliver failed inside the mock")
             return f"failed inside the mock: {type(error).__name__}"
 
-    def _attempt(self, tenant: Tenant, delivery_id: str, trigger: Trigger) -> str:
-        # Prepared only now: while it waited for its turn its endpoint may have been paused, and its time has passed.
-        with tenant.lock:
-            outgoing = None if tenant.ended else deliveries.begin(tenant, delivery_id, trigger)
-        if outgoing is None:
-            return _NOTHING_TO_SEND
-        receiver = self._mounts.receiver_for(outgoing.url)
-        outcome = self._sender.send(outgoing) if receiver is None else self._mounted_sender.send(receiver, outgoing)
-        with tenant.lock:
-            told = deliveries.finish(tenant, outgoing, outcome)
-            tenant.notify()
-        return told
+
+def _run_local(tenant: Tenant, job: LocalJob) -> str:
+    """Run a job that sends nothing; returns its outcome in a few words."""
+    try:
+        outcome = _carry_out(tenant, job)
+    except Exception as error:
+        logger.exception("a job of kind %s failed inside the mock", job.kind)
+        outcome = f"failed inside the mock: {type(error).__name__}"
+    tenant.notify()
+    return outcome
 
 
-_NOTHING_TO_SEND = "nothing to send"
-
-_TRIGGERS: dict[type, Trigger] = {AttemptDelivery: "schedule", RepeatDelivery: "disturbance"}
-"""Jobs that send something, and so never run under the lock."""
-
-_LOCAL_JOBS: dict[type, Callable[[Tenant, Job], str]] = {
-    SendReminder: reminders.send,  # type: ignore[dict-item]
-    SendPostVisitMessage: messages.send_post_visit,  # type: ignore[dict-item]
-    AskForMissingData: questions.ask,  # type: ignore[dict-item]
-    RecomputeStage: stages.recompute,  # type: ignore[dict-item]
-    EndTreatment: treatments.end,  # type: ignore[dict-item]
-}
-
-
-class _Walk:
-    """The running of one tenant's jobs: whose turn it is, and what is under way."""
-
-    def __init__(self, stopped: Callable[[], bool]) -> None:
-        self.turn = threading.Lock()
-        self.ran = 0
-        self.told: deque[JobRun] = deque(maxlen=JOBS_TOLD)
-        self.outgoing: list[tuple[Timer[Job], str]] = []
-        """Attempts that are due, and the URLs that they go to."""
-        self._stopped = stopped
-        self._under_way = 0
-        self._idle = threading.Condition()
-
-    def start_over(self) -> None:
-        """Tell from now on about another move of the clock."""
-        self.ran = 0
-        self.told = deque(maxlen=JOBS_TOLD)
-
-    def tell(self, timer: Timer[Job], outcome: str) -> None:
-        self.ran += 1
-        self.told.append(JobRun(at=timer.at, kind=timer.job.kind, about=timer.job.about, outcome=outcome))
-
-    def begin_attempt(self) -> None:
-        with self._idle:
-            self._under_way += 1
-
-    def end_attempt(self, timer: Timer[Job], outcome: str) -> None:
-        with self._idle:
-            self.tell(timer, outcome)
-            self._under_way -= 1
-            self._idle.notify_all()
-
-    def wait_until_idle(self) -> None:
-        """Return when nothing is under way, or nothing is worth waiting for any more."""
-        with self._idle:
-            while self._under_way and not self._stopped():
-                self._idle.wait()
-
-    def look_again(self) -> None:
-        """Have those who wait see that everything stops."""
-        with self._idle:
-            self._idle.notify_all()
-
-
-_inside: contextvars.ContextVar[tuple[_Walk, ...]] = contextvars.ContextVar("followup_mock_walks", default=())
-"""The moves of a clock that this code was called from, so that waiting for oneself is an error and not a deadlock."""
+def _carry_out(tenant: Tenant, job: LocalJob) -> str:
+    match job:
+        case SendReminder():
+            return reminders.send(tenant, job)
+        case SendPostVisitMessage():
+            return messages.send_post_visit(tenant, job)
+        case AskForMissingData():
+            return questions.ask(tenant, job)
+        case RecomputeStage():
+            return stages.recompute(tenant, job)
+        case EndTreatment():
+            return treatments.end(tenant, job)
+        case _:
+            assert_never(job)

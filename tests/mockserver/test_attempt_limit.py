@@ -220,7 +220,9 @@ def sent(url: str, *, body: bytes, timeout: float = LIMIT) -> Outcome:
 
 def large(mock: MockService, body: bytes) -> Outgoing:
     with mock.tenant.lock:
-        outgoing = deliveries.begin(mock.tenant, mock.deliveries[0].id)
+        due = deliveries.due_attempt(mock.tenant, mock.deliveries[0].id, "schedule")
+        assert due is not None
+        outgoing = deliveries.begin(mock.tenant, due)
     assert outgoing is not None
     return attrs.evolve(outgoing, body=body)
 

@@ -43,13 +43,13 @@ def update(
         changes["status"] = "disabled" if disabled else "enabled"
     tenant.webhook_endpoints.update(endpoint, **changes)
     if disabled:
-        deliveries.cut(tenant, endpoint, "The endpoint was disabled.")
+        deliveries.cancel_pending(tenant, endpoint, "The endpoint was disabled.")
     return endpoint
 
 
 def delete(tenant: Tenant, endpoint: WebhookEndpoint) -> DeletedObject:
     """Remove an endpoint, its history and what is pending."""
-    deliveries.forget(tenant, endpoint)
+    deliveries.delete_all(tenant, endpoint)
     tenant.webhook_endpoints.remove(endpoint.id)
     del tenant.secrets[endpoint.id]
     return DeletedObject(id=endpoint.id, object=endpoint.object, deleted=True)

@@ -68,12 +68,10 @@ class RepeatDelivery:
     """Id of the webhook delivery."""
 
 
-Job = (
-    SendReminder
-    | SendPostVisitMessage
-    | AskForMissingData
-    | RecomputeStage
-    | EndTreatment
-    | AttemptDelivery
-    | RepeatDelivery
-)
+LocalJob = SendReminder | SendPostVisitMessage | AskForMissingData | RecomputeStage | EndTreatment
+"""Jobs that send nothing, and so run under the tenant's lock."""
+
+DeliveryJob = AttemptDelivery | RepeatDelivery
+"""Jobs that send a webhook, and so never run under it."""
+
+Job = LocalJob | DeliveryJob

@@ -1,7 +1,7 @@
 """All the mutable state of one organization, behind one lock.
 
-Reset makes a new tenant and drops the old one whole, so nothing that belonged to it can survive. Nothing here sends,
-waits or knows HTTP; whoever reads or changes a tenant holds its lock.
+A reset makes a new tenant and drops the old one as a whole, so none of its state can survive. Nothing here sends,
+waits or knows HTTP; code that reads or changes a tenant holds its lock.
 """
 
 import itertools
@@ -43,14 +43,13 @@ class Tenant:
     """One organization's state.
 
     Attributes:
-        version: another one after every change, and never again the same one, in this or another tenant.
-        ended: whether a reset has put another tenant in its place; nothing is sent for this one any more.
+        version: increases with every change; unique across tenants.
+        ended: whether a reset has replaced this tenant; nothing is sent for it any more.
         lock: held while anything below is read or changed; re-entrant.
-        changed: notified after every change that somebody may wait for (``?wait=``, the engine).
+        changed: notified after every change, for long polls (``?wait=``) and the engine.
         secrets: signing secrets, by webhook endpoint id; the endpoint objects themselves never hold theirs.
         attempts: every attempt of every delivery, by delivery id.
         messages: messages written to patients, oldest first.
-        held_back: a delivery that the next one is to pass, by webhook endpoint id; once that one is queued, by its id.
     """
 
     _versions: ClassVar["itertools.count[int]"] = itertools.count(1)
@@ -134,7 +133,6 @@ class Tenant:
         self.journal = Journal()
         self.faults = Faults(options.seed)
         self.disturbances = Disturbances()
-        self.held_back: dict[str, str] = {}
         self.idempotency = IdempotencyRecords(options.idempotency_hours)
         self.rate_limiter = RateLimiter(options.rate_limit)
 
@@ -144,12 +142,12 @@ class Tenant:
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
     def publish(self, event: DomainEvent) -> None:
-        """Tell what happened to everything that reacts to it."""
+        """Pass a domain event to every subscriber."""
         for react in self._subscribers:
             react(self, event)
 
     def notify(self) -> None:
-        """Wake whoever waits for a change, and whoever runs timers if there are new ones. The lock is held."""
+        """Wake the threads that wait for a change, and the engine if there are new timers. The lock is held."""
         self.version = next(self._versions)
         self.changed.notify_all()
         if self._timers_known != self.scheduler.scheduled:

@@ -1,4 +1,4 @@
-"""Webhook faults: what the specification warns receivers of, and what an attacker or a slow network does."""
+"""Webhook faults: deliveries that fail as the specification warns, or as an attacker or a slow network makes them."""
 
 from typing import Literal, get_args
 
@@ -22,10 +22,10 @@ class Disturbance:
     """A webhook fault: how the next deliveries go wrong.
 
     Attributes:
-        kind: ``duplicate``: the first attempt arrives twice, and the answer to the repetition counts for nothing;
-            ``reorder``: held back until the next delivery to the same endpoint is out; ``late``: first sent after
-            ``seconds``; ``wrong_signature``, ``old_signature``: so signed in the first attempt, and right in the
-            later ones.
+        kind: ``duplicate``: the first attempt arrives twice, and the response to the repetition is ignored;
+            ``reorder``: held until the next delivery to the same endpoint has been sent; ``late``: first sent after
+            ``seconds``; ``wrong_signature``, ``old_signature``: the first attempt has an invalid or an expired
+            signature, later ones a valid one.
         type: only deliveries of this event type; None for any.
         times: how many deliveries.
         seconds: how late; for ``reorder``, how long at most; for ``old_signature``, how old.
@@ -41,11 +41,15 @@ class Disturbance:
 
 
 class Disturbances:
-    """The webhook faults that wait for their deliveries, and those of the deliveries that have one."""
+    """The webhook faults that wait for their deliveries, and those that apply to a delivery."""
 
     def __init__(self) -> None:
         self._waiting: list[Disturbance] = []
-        self._of: dict[str, Disturbance] = {}
+        self._by_delivery: dict[str, Disturbance] = {}
+        self._held_by_endpoint: dict[str, str] = {}
+        """Id of the delivery that is held until another one to the same webhook endpoint has overtaken it."""
+        self._held_by_overtaker: dict[str, str] = {}
+        """The same once the other delivery is queued, by that one's id."""
 
     def add(self, disturbance: Disturbance) -> None:
         self._waiting.append(disturbance)
@@ -58,17 +62,31 @@ class Disturbances:
         """Those that still wait, oldest first."""
         return list(self._waiting)
 
-    def strike(self, delivery: str, event_type: str) -> Disturbance | None:
-        """The disturbance that this new delivery meets, if any; counts it."""
+    def match(self, delivery: str, event_type: str) -> Disturbance | None:
+        """Return the webhook fault that applies to a new delivery, if any, and count it."""
         for disturbance in self._waiting:
             if disturbance.type in (None, event_type):
                 disturbance.times -= 1
                 if disturbance.times <= 0:
                     self._waiting.remove(disturbance)
-                self._of[delivery] = disturbance
+                self._by_delivery[delivery] = disturbance
                 return disturbance
         return None
 
     def of(self, delivery: str) -> Disturbance | None:
-        """The disturbance that this delivery met."""
-        return self._of.get(delivery)
+        """The webhook fault that applies to this delivery."""
+        return self._by_delivery.get(delivery)
+
+    def hold(self, endpoint: str, delivery: str) -> None:
+        """Hold a delivery until the next one to its endpoint has overtaken it."""
+        self._held_by_endpoint[endpoint] = delivery
+
+    def overtake(self, endpoint: str, delivery: str) -> None:
+        """Have a new delivery overtake the one that is held for its endpoint, if any."""
+        held = self._held_by_endpoint.pop(endpoint, None)
+        if held is not None:
+            self._held_by_overtaker[delivery] = held
+
+    def release(self, overtaker: str) -> str | None:
+        """Release the delivery that this one has overtaken; returns its id."""
+        return self._held_by_overtaker.pop(overtaker, None)

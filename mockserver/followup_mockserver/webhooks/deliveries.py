@@ -1,4 +1,4 @@
-"""Webhooks on their way: queued by what happened, attempted nine times at most (specification, section 6.2)."""
+"""Webhook deliveries: queued by domain events, attempted nine times at most (specification, section 6.2)."""
 
 import json
 import time
@@ -26,6 +26,15 @@ Trigger = Literal["schedule", "manual", "disturbance"]
 
 
 @attrs.frozen(kw_only=True)
+class DueAttempt:
+    """An attempt that may have to wait for a worker. Its content is decided when it begins."""
+
+    delivery: WebhookDelivery = attrs.field(repr=False)
+    endpoint: WebhookEndpoint = attrs.field(repr=False)
+    trigger: Trigger
+
+
+@attrs.frozen(kw_only=True)
 class Outgoing:
     """An attempt that is about to be sent."""
 
@@ -50,12 +59,12 @@ class Outgoing:
 
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """What came of an attempt.
+    """The outcome of an attempt.
 
     Attributes:
-        status_code: HTTP status of the answer; None if there was none.
-        error: what went wrong; None if nothing did.
-        seconds: how long it took, in real time.
+        status_code: HTTP status of the response; None if there was none.
+        error: why it failed; None if it did not.
+        seconds: its duration, in real time.
     """
 
     status_code: int | None
@@ -121,52 +130,52 @@ def queue(
 
 
 def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
-    """Have the first attempt made at once, unless the delivery is to be disturbed."""
-    now, first = delivery.created_at, AttemptDelivery(about=delivery.id)
-    disturbance = tenant.disturbances.strike(delivery.id, delivery.event_type)
-    held_back = tenant.held_back.pop(delivery.webhook_endpoint, None)
-    if held_back is not None:
-        tenant.held_back[delivery.id] = held_back
+    """Schedule the first attempt for now, unless a webhook fault applies to the delivery."""
+    now, faults = delivery.created_at, tenant.disturbances
+    fault = faults.match(delivery.id, delivery.event_type)
+    faults.overtake(delivery.webhook_endpoint, delivery.id)
     at = now
-    if disturbance is not None and disturbance.kind in ("late", "reorder"):
-        at = now + timedelta(seconds=disturbance.seconds)
+    if fault is not None and fault.kind in ("late", "reorder"):
+        at = now + timedelta(seconds=fault.seconds)
         tenant.webhook_deliveries.update(delivery, next_attempt_at=at)
-    tenant.scheduler.schedule(at, first)
-    if disturbance is not None and disturbance.kind == "duplicate":
+    tenant.scheduler.schedule(at, AttemptDelivery(about=delivery.id))
+    if fault is not None and fault.kind == "duplicate":
         tenant.scheduler.schedule(now, RepeatDelivery(about=delivery.id))
-    if disturbance is not None and disturbance.kind == "reorder":
-        tenant.held_back[delivery.webhook_endpoint] = delivery.id
+    if fault is not None and fault.kind == "reorder":
+        faults.hold(delivery.webhook_endpoint, delivery.id)
 
 
-def _let_go(tenant: Tenant, passed_by: WebhookDelivery) -> None:
-    """Send what was held back for this delivery to pass. Not before it has arrived: attempts overtake each other."""
-    held_back = tenant.webhook_deliveries.get(tenant.held_back.pop(passed_by.id, ""))
-    if held_back is not None and tenant.scheduler.cancel_about(held_back.id):
+def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
+    """Send the delivery that this one overtook, if any. Not before this one has arrived: attempts are concurrent."""
+    held = tenant.webhook_deliveries.get(tenant.disturbances.release(overtaker.id) or "")
+    if held is not None and tenant.scheduler.cancel_about(held.id):
         now = tenant.now()
-        tenant.webhook_deliveries.update(held_back, next_attempt_at=now)
-        tenant.scheduler.schedule(now, AttemptDelivery(about=held_back.id))
+        tenant.webhook_deliveries.update(held, next_attempt_at=now)
+        tenant.scheduler.schedule(now, AttemptDelivery(about=held.id))
 
 
-def url_of(tenant: Tenant, delivery_id: str) -> str | None:
-    """Where a delivery goes; None if it is gone."""
+def due_attempt(tenant: Tenant, delivery_id: str, trigger: Trigger) -> DueAttempt | None:
+    """The next attempt of a delivery; None if the delivery was deleted."""
     delivery = tenant.webhook_deliveries.get(delivery_id)
     endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
-    return None if endpoint is None else _target(tenant, endpoint)
+    if delivery is None or endpoint is None:
+        return None
+    return DueAttempt(delivery=delivery, endpoint=endpoint, trigger=trigger)
 
 
-def _target(tenant: Tenant, endpoint: WebhookEndpoint) -> str:
+def url_of(tenant: Tenant, endpoint: WebhookEndpoint) -> str:
+    """The URL that the endpoint's webhooks are sent to now; it may change until an attempt begins."""
     return tenant.options.forward_to or endpoint.url
 
 
-def begin(tenant: Tenant, delivery_id: str, trigger: Trigger = "schedule") -> Outgoing | None:
-    """Prepare the next attempt, and count it; None if the delivery is gone or over, or its endpoint paused.
+def begin(tenant: Tenant, due: DueAttempt) -> Outgoing | None:
+    """Prepare an attempt, and count it; None if the delivery was deleted or is over, or its endpoint is disabled.
 
     Raises:
         ServiceError: 400: a manual attempt for a disabled endpoint.
     """
-    delivery = tenant.webhook_deliveries.get(delivery_id)
-    endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
-    if delivery is None or endpoint is None or (trigger == "schedule" and delivery.status != "pending"):
+    delivery, endpoint, trigger = due.delivery, due.endpoint, due.trigger
+    if delivery.id not in tenant.webhook_deliveries or (trigger == "schedule" and delivery.status != "pending"):
         return None
     if trigger == "manual" and endpoint.status == "disabled":
         raise invalid("webhook_endpoint_disabled", "A disabled endpoint is sent nothing; enable it first.")
@@ -175,24 +184,24 @@ def begin(tenant: Tenant, delivery_id: str, trigger: Trigger = "schedule") -> Ou
     # A repetition is the same attempt arriving again: it has that one's number, and uses up none of the nine.
     number = max(delivery.attempts, 1) if trigger == "disturbance" else delivery.attempts + 1
     if trigger != "disturbance":
-        # Now and not when it ends: one more by hand may begin meanwhile, and is the next one.
+        # Counted now and not when it ends: a manual retry may begin meanwhile, and is the next attempt.
         tenant.webhook_deliveries.update(delivery, attempts=number)
-    # Real time, because the receiver compares it with its own clock; everything else is told in the mock's.
+    # Real time, because the receiver compares it with its own clock; every other time is that of the mock's clock.
     timestamp = int(time.time())
     secret = tenant.secrets[endpoint.id]
     body = body_of(delivery)
-    disturbance = tenant.disturbances.of(delivery.id)
-    if disturbance is not None and number == 1:
-        if disturbance.kind == "old_signature":
-            timestamp -= int(disturbance.seconds)
-        elif disturbance.kind == "wrong_signature":
+    fault = tenant.disturbances.of(delivery.id)
+    if fault is not None and number == 1:
+        if fault.kind == "old_signature":
+            timestamp -= int(fault.seconds)
+        elif fault.kind == "wrong_signature":
             secret = f"not {secret}"
     return Outgoing(
         delivery=delivery,
         endpoint=endpoint,
         number=number,
         trigger=trigger,
-        url=_target(tenant, endpoint),
+        url=url_of(tenant, endpoint),
         timestamp=timestamp,
         signature=sign(body, secret, timestamp),
         body=body,
@@ -217,12 +226,12 @@ def body_of(delivery: WebhookDelivery) -> bytes:
 
 
 def finish(tenant: Tenant, outgoing: Outgoing, outcome: Outcome) -> str:
-    """Write down what came of an attempt and plan the next one; says it in a few words."""
+    """Record the outcome of an attempt and schedule the next one; returns the outcome in a few words."""
     delivery, endpoint = outgoing.delivery, outgoing.endpoint
     if delivery.id not in tenant.webhook_deliveries:
         return "deleted meanwhile"
     now = tenant.now()
-    _let_go(tenant, delivery)
+    _release(tenant, delivery)
     tenant.attempts.setdefault(delivery.id, []).append(
         Attempt(
             delivery=delivery.id,
@@ -239,7 +248,7 @@ def finish(tenant: Tenant, outgoing: Outgoing, outcome: Outcome) -> str:
         )
     )
     if outgoing.trigger == "disturbance" or (delivery.status != "pending" and not outcome.succeeded):
-        # A repetition, or one more attempt of a delivery that was over: a failure changes nothing that is known of it.
+        # A repetition, or a manual retry of a delivery that was over: a failure does not change the delivery.
         return outcome.error or str(outcome.status_code)
     changes: dict[str, Any] = {
         "last_status_code": outcome.status_code,
@@ -254,19 +263,19 @@ def finish(tenant: Tenant, outgoing: Outgoing, outcome: Outcome) -> str:
         failure = DeliveryFailure(at=now, message=outcome.error or f"HTTP status {outcome.status_code}")
         tenant.webhook_endpoints.update(endpoint, last_error=failure)
     tenant.webhook_deliveries.update(delivery, **changes)
-    return _told(outcome, changes)
+    return _summary(outcome, changes)
 
 
-def cut(tenant: Tenant, endpoint: WebhookEndpoint, why: str) -> None:
-    """Stop the pending deliveries of an endpoint, for good."""
+def cancel_pending(tenant: Tenant, endpoint: WebhookEndpoint, reason: str) -> None:
+    """Mark the pending deliveries of an endpoint as failed; they are not attempted again."""
     for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
         if delivery.status == "pending":
             tenant.scheduler.cancel_about(delivery.id)
-            tenant.webhook_deliveries.update(delivery, status="failed", last_error=why, next_attempt_at=None)
+            tenant.webhook_deliveries.update(delivery, status="failed", last_error=reason, next_attempt_at=None)
 
 
-def forget(tenant: Tenant, endpoint: WebhookEndpoint) -> None:
-    """Drop the delivery history of an endpoint, and what is pending of it."""
+def delete_all(tenant: Tenant, endpoint: WebhookEndpoint) -> None:
+    """Delete every delivery of an endpoint, pending or not."""
     for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
         tenant.scheduler.cancel_about(delivery.id)
         tenant.webhook_deliveries.remove(delivery.id)
@@ -282,14 +291,14 @@ def _after_failure(tenant: Tenant, delivery: WebhookDelivery, now: datetime) -> 
     return {"next_attempt_at": at}
 
 
-def _told(outcome: Outcome, changes: Mapping[str, Any]) -> str:
-    told = outcome.error or str(outcome.status_code)
+def _summary(outcome: Outcome, changes: Mapping[str, Any]) -> str:
+    summary = outcome.error or str(outcome.status_code)
     next_at = changes.get("next_attempt_at")
-    return f"{told} Next attempt at {format_timestamp(next_at)}." if next_at else told
+    return f"{summary} Next attempt at {format_timestamp(next_at)}." if next_at else summary
 
 
 def data_of(event: DomainEvent) -> dict[str, Any]:
-    """The ``data`` of the webhook that tells a domain event."""
+    """The ``data`` of the webhook of a domain event."""
     special = _SPECIAL_DATA.get(event.type)
     if special is not None:
         return special(event)
@@ -301,11 +310,11 @@ def data_of(event: DomainEvent) -> dict[str, Any]:
 
 def _intake_ready_data(event: DomainEvent) -> dict[str, Any]:
     intake, patient = event.subject, event.patient
-    given = intake.data.get("patient", {})
+    requested = intake.data.get("patient", {})
     return {
         "patient": {
-            "fullName": (patient.full_name if patient else None) or given.get("fullName"),
-            "dni": (patient.dni if patient else None) or given.get("dni"),
+            "fullName": (patient.full_name if patient else None) or requested.get("fullName"),
+            "dni": (patient.dni if patient else None) or requested.get("dni"),
         },
         "requestedService": intake.data.get("requestedService"),
         "intake": {"id": intake.id, "missing": list(intake.missing)},
@@ -313,4 +322,4 @@ def _intake_ready_data(event: DomainEvent) -> dict[str, Any]:
 
 
 _SPECIAL_DATA: dict[str, Callable[[DomainEvent], dict[str, Any]]] = {"intake.ready": _intake_ready_data}
-"""Events whose ``data`` the specification gives."""
+"""Events whose ``data`` has a shape of its own (specification, section 6.2)."""

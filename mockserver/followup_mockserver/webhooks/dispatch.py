@@ -1,0 +1,48 @@
+"""Makes one attempt to deliver: prepared and recorded under the tenant's lock, sent without it."""
+
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks.deliveries import DueAttempt
+from followup_mockserver.webhooks.mounted_sender import MountedSender
+from followup_mockserver.webhooks.mounts import Mounts
+from followup_mockserver.webhooks.sender import Sender
+
+NOTHING_TO_SEND = "nothing to send"
+
+
+class Dispatcher:
+    """Sends attempts, each to a mounted application or over a socket. Safe to use from several threads.
+
+    Args:
+        mounts: the mounted applications.
+        in_callers_thread: whether mounted applications run in the thread that calls ``attempt``.
+        timeout: seconds that a receiver has to respond.
+    """
+
+    def __init__(self, mounts: Mounts, *, in_callers_thread: bool, timeout: float) -> None:
+        self._mounts = mounts
+        self._sender = Sender(timeout)
+        self._mounted_sender = MountedSender(in_callers_thread=in_callers_thread, timeout=timeout)
+
+    def attempt(self, tenant: Tenant, due: DueAttempt) -> str:
+        """Make an attempt; returns its outcome in a few words.
+
+        Raises:
+            ServiceError: 400: a manual attempt for a disabled endpoint.
+        """
+        # Prepared only now: while it waited for a worker, its endpoint may have been disabled, and time has passed.
+        with tenant.lock:
+            outgoing = None if tenant.ended else deliveries.begin(tenant, due)
+        if outgoing is None:
+            return NOTHING_TO_SEND
+        receiver = self._mounts.receiver_for(outgoing.url)
+        outcome = self._sender.send(outgoing) if receiver is None else self._mounted_sender.send(receiver, outgoing)
+        with tenant.lock:
+            summary = deliveries.finish(tenant, outgoing, outcome)
+            tenant.notify()
+        return summary
+
+    def close(self) -> None:
+        """Close all connections; attempts that are in progress fail."""
+        self._sender.close()
+        self._mounted_sender.close()
