@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from contract.world import World
+from contract.live import LiveService
 from support.http import Api
 
 from followup_mockserver import MockService
@@ -25,5 +25,5 @@ def api(service: MockService) -> Iterator[Api]:
 
 
 @pytest.fixture
-def world(api: Api) -> World:
-    return World(api)
+def live(api: Api) -> LiveService:
+    return LiveService(api)

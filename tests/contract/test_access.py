@@ -2,8 +2,8 @@
 
 import pytest
 from contract import specification as spec
+from contract.live import LiveService
 from contract.specification import Operation
-from contract.world import World
 
 from followup_mockserver import MockService
 
@@ -14,34 +14,34 @@ each_with_scope = pytest.mark.parametrize(
 
 
 @each_operation
-def test_section_5_no_key_is_a_401(world: World, operation: Operation) -> None:
-    response = world.send(operation, key=None)
+def test_section_5_no_key_is_a_401(live: LiveService, operation: Operation) -> None:
+    response = live.send(operation, key=None)
     assert (response.status_code, response.json()["error"]["type"]) == (401, "authentication_error")
 
 
 @each_with_scope
 def test_section_5_a_key_with_every_scope_but_the_needed_one_is_a_403(
-    world: World, service: MockService, operation: Operation
+    live: LiveService, service: MockService, operation: Operation
 ) -> None:
     key = service.add_api_key(scopes=[scope for scope in spec.SCOPES if scope != operation.scope])
-    response = world.send(operation, key=key.value)
+    response = live.send(operation, key=key.value)
     assert (response.status_code, response.json()["error"]["type"]) == (403, "permission_error")
 
 
 @each_operation
 def test_section_5_a_key_with_the_needed_scope_alone_will_do(
-    world: World, service: MockService, operation: Operation
+    live: LiveService, service: MockService, operation: Operation
 ) -> None:
     key = service.add_api_key(scopes=[operation.scope] if operation.scope else [])
-    assert world.send(operation, key=key.value).status_code == 200
+    assert live.send(operation, key=key.value).status_code == 200
 
 
 @each_operation
 def test_section_5_the_line_is_needed_exactly_where_the_table_says_so(
-    world: World, service: MockService, operation: Operation
+    live: LiveService, service: MockService, operation: Operation
 ) -> None:
     service.update_organization(service_lines=["network"])
-    response = world.send(operation)
+    response = live.send(operation)
     if operation.line:
         assert (response.status_code, response.json()["error"]["type"]) == (403, "permission_error")
     else:
@@ -55,11 +55,11 @@ def test_section_5_the_key_of_a_new_organization_has_the_15_scopes(service: Mock
 
 @each_operation
 def test_section_4_the_idempotency_key_counts_exactly_where_the_table_says_so(
-    world: World, operation: Operation
+    live: LiveService, operation: Operation
 ) -> None:
     headers = {spec.IDEMPOTENCY_HEADER: "k-1"}
-    first = world.send(operation, headers=headers)
-    again = world.send(operation, headers=headers)
+    first = live.send(operation, headers=headers)
+    again = live.send(operation, headers=headers)
     assert first.status_code == 200
     assert "Idempotent-Replayed" not in first.headers
     assert (again.headers.get("Idempotent-Replayed") == "true") is operation.idem
@@ -68,8 +68,8 @@ def test_section_4_the_idempotency_key_counts_exactly_where_the_table_says_so(
 
 
 @each_operation
-def test_section_4_a_success_is_a_200_with_its_two_headers(world: World, operation: Operation) -> None:
-    response = world.send(operation)
+def test_section_4_a_success_is_a_200_with_its_two_headers(live: LiveService, operation: Operation) -> None:
+    response = live.send(operation)
     assert response.status_code == 200
     assert response.headers[spec.REQUEST_ID_HEADER]
     assert response.headers[spec.VERSION_HEADER] == spec.SERVICE_VERSION
@@ -78,12 +78,12 @@ def test_section_4_a_success_is_a_200_with_its_two_headers(world: World, operati
 @pytest.mark.parametrize(
     "operation", [each for each in spec.OPERATIONS if each.id], ids=lambda operation: operation.name
 )
-def test_sections_2_and_7_ids_of_other_kinds_and_of_nothing(world: World, operation: Operation) -> None:
+def test_sections_2_and_7_ids_of_other_kinds_and_of_nothing(live: LiveService, operation: Operation) -> None:
     status, code = spec.RESOURCE_MISSING
     unknown = operation.path.replace("{id}", f"{operation.id}nothing")
-    response = world.api.request(operation.method, unknown, json={})
+    response = live.api.request(operation.method, unknown, json={})
     assert (response.status_code, response.json()["error"]["code"]) == (status, code)
     for prefix in spec.ID_PREFIXES.values():
         if prefix != operation.id:
             other = operation.path.replace("{id}", f"{prefix}1")
-            assert world.api.request(operation.method, other, json={}).status_code == 400, prefix
+            assert live.api.request(operation.method, other, json={}).status_code == 400, prefix

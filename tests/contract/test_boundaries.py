@@ -15,9 +15,9 @@ import httpx
 import jsonschema_rs
 import pytest
 from contract import specification as spec
+from contract.live import LiveService
 from contract.specification import Operation, Type
 from contract.test_timestamps import ACCEPTED, REJECTED
-from contract.world import World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.http import Api
@@ -120,7 +120,7 @@ class Mock:
         service = MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0, seed=1, **options)
         http = httpx.Client(transport=InProcessTransport(service.app), base_url=service.url)
         self.api = Api(http, service.api_key)
-        self.world = World(self.api)
+        self.live = LiveService(self.api)
         self.document = self.api.get(spec.CONTRACT_PATH).json()
 
     @functools.cache  # noqa: B019 - lives as long as the tests
@@ -141,10 +141,10 @@ class Mock:
         """A body with every field of the operation."""
         if operation.whole_body:
             source = {"system": "pms", "version": "1"}
-            return self.world.event("order.issued") | {
+            return self.live.event("order.issued") | {
                 "schemaVersion": 1, "occurredAt": "2026-09-28T10:00:00Z", "source": source
             }  # fmt: skip
-        body = self.world.values(operation.body)
+        body = self.live.values(operation.body)
         if operation.name in ("appointments.create", "visits.create", "treatments.create"):
             body["patient"] = {"phone": "+54 9 11 5555-0000", "fullName": "Ana", "dni": "30123456"}
         if operation.name.startswith("appointments."):
@@ -171,7 +171,7 @@ def with_new_id(event: Any) -> Any:
 def check_agreement(mock: Mock, operation: Operation, body: Any) -> None:
     if operation.whole_body:
         body = with_new_id(body)
-    response = mock.world.send(operation, body)
+    response = mock.live.send(operation, body)
     shown = json.dumps(body)[:300]
     if not mock.accepts(operation)(body):
         assert 400 <= response.status_code < 500, f"rejected by the document alone: {shown}"
@@ -198,9 +198,9 @@ def beyond_a_schema(response: httpx.Response) -> bool:
 @each_with_body
 def test_the_document_accepts_the_smallest_and_the_largest_body(operation: Operation) -> None:
     mock = mock_for(operation.name)
-    for body in (mock.world.body(operation) or {}, mock.body(operation)):
+    for body in (mock.live.body(operation) or {}, mock.body(operation)):
         assert mock.accepts(operation)(body)
-        assert mock.world.send(operation, body).status_code == 200
+        assert mock.live.send(operation, body).status_code == 200
 
 
 @each_with_body
@@ -217,7 +217,7 @@ def test_document_and_mock_agree_where_unknown_fields_are_accepted(operation: Op
         if change[1] is UNHEARD_OF:
             body = changed(mock.body(operation), change)
             assert mock.accepts(operation)(body)
-            assert mock.world.send(operation, body).status_code == 200
+            assert mock.live.send(operation, body).status_code == 200
 
 
 @each_with_body
@@ -237,7 +237,7 @@ def test_document_and_mock_agree_about_bodies_that_are_no_objects(operation: Ope
     mock = mock_for(operation.name)
     assert not mock.accepts(operation)(body)
     content, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
-    response = mock.api.request(operation.method, mock.world.path(operation), content=content, headers=headers)
+    response = mock.api.request(operation.method, mock.live.path(operation), content=content, headers=headers)
     assert response.status_code == 400
 
 
@@ -250,7 +250,7 @@ def test_document_and_mock_agree_about_each_parameter_of_a_query(operation: Oper
         accepts = mock.accepts_query(operation, field.name)
         texts = {value for value in candidates(field.type) if isinstance(value, str)}
         for text in sorted(texts | {"0", "1", "100", "101", "true", "false", "1.5"}):
-            response = mock.world.send(operation, query=f"?{urlencode({field.name: text})}")
+            response = mock.live.send(operation, query=f"?{urlencode({field.name: text})}")
             if not accepts(as_json(text, field.type)):
                 assert response.status_code == 400, f"{field.name}={text!r} is rejected by the document alone"
             elif response.status_code != 200:
@@ -270,6 +270,6 @@ def test_document_and_mock_agree_about_idempotency_keys(key: str) -> None:
     mock = mock_for(operation.name)
     described = mock.document["paths"][operation.path]["post"]["parameters"]
     (schema,) = (each["schema"] for each in described if each["name"] == spec.IDEMPOTENCY_HEADER)
-    response = mock.world.send(operation, headers={spec.IDEMPOTENCY_HEADER: key.encode("latin-1")})
+    response = mock.live.send(operation, headers={spec.IDEMPOTENCY_HEADER: key.encode("latin-1")})
     accepted = jsonschema_rs.Draft202012Validator(schema).is_valid(key)
     assert (response.status_code == 200) is accepted is (key in ("k", "k 1", "~" * 255))

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 from contract import specification as spec
+from contract.live import PATIENT, LiveService
 from contract.samples import object_of, value_of
 from contract.specification import Field, Operation
-from contract.world import PATIENT, World
 
 EVENTS_CREATE = next(each for each in spec.OPERATIONS if each.name == "events.create")
 
@@ -34,17 +34,21 @@ def rejection(param: str) -> tuple[int, str, str]:
     [(each, field) for each in spec.OPERATIONS for field in each.body if field.required],
     ids=lambda value: value.name,
 )
-def test_section_4_a_required_field_that_is_missing_is_named(world: World, operation: Operation, field: Field) -> None:
-    body = world.body(operation)
+def test_section_4_a_required_field_that_is_missing_is_named(
+    live: LiveService, operation: Operation, field: Field
+) -> None:
+    body = live.body(operation)
     del body[field.name]
-    assert rejected(world.send(operation, body)) == rejection(field.name)
+    assert rejected(live.send(operation, body)) == rejection(field.name)
 
 
 @pytest.mark.parametrize("name", [field.name for field in spec.EVENT.fields if field.required])
-def test_section_4_an_event_without_a_required_field_is_invalid_and_the_field_is_named(world: World, name: str) -> None:
-    event = world.event("order.issued")
+def test_section_4_an_event_without_a_required_field_is_invalid_and_the_field_is_named(
+    live: LiveService, name: str
+) -> None:
+    event = live.event("order.issued")
     del event[name]
-    response = world.send(EVENTS_CREATE, event)
+    response = live.send(EVENTS_CREATE, event)
     (result,) = response.json()["results"]
     assert response.status_code == 400
     assert (result["status"], result["accepted"]) == ("invalid", False)
@@ -54,34 +58,34 @@ def test_section_4_an_event_without_a_required_field_is_invalid_and_the_field_is
 @pytest.mark.parametrize(
     "operation", [each for each in spec.OPERATIONS if each.body_required], ids=lambda operation: operation.name
 )
-def test_section_4_a_required_body_that_is_missing_is_a_400(world: World, operation: Operation) -> None:
+def test_section_4_a_required_body_that_is_missing_is_a_400(live: LiveService, operation: Operation) -> None:
     headers = {"Content-Type": "application/json"}
-    response = world.api.request(operation.method, world.path(operation), content=b"", headers=headers)
+    response = live.api.request(operation.method, live.path(operation), content=b"", headers=headers)
     assert response.status_code == 400
 
 
 @each_with_fields
-def test_section_4_every_field_of_the_table_is_accepted(world: World, operation: Operation) -> None:
-    assert world.send(operation, world.values(operation.body)).status_code == 200
+def test_section_4_every_field_of_the_table_is_accepted(live: LiveService, operation: Operation) -> None:
+    assert live.send(operation, live.values(operation.body)).status_code == 200
 
 
 @each_with_fields
-def test_section_4_references_are_accepted_as_objects(world: World, operation: Operation) -> None:
+def test_section_4_references_are_accepted_as_objects(live: LiveService, operation: Operation) -> None:
     objects = {field.name: value_of(field) for field in operation.body if field.type.either}
     if objects:
         assert all(isinstance(value, dict) for value in objects.values())
-        assert world.send(operation, world.body(operation) | objects).status_code == 200
+        assert live.send(operation, live.body(operation) | objects).status_code == 200
 
 
 @each_with_fields
-def test_a_field_that_the_table_does_not_have_is_named(world: World, operation: Operation) -> None:
-    body = (world.body(operation) or {}) | {"unheardOf": 1}
-    assert rejected(world.send(operation, body)) == rejection("unheardOf")
+def test_a_field_that_the_table_does_not_have_is_named(live: LiveService, operation: Operation) -> None:
+    body = (live.body(operation) or {}) | {"unheardOf": 1}
+    assert rejected(live.send(operation, body)) == rejection("unheardOf")
 
 
-def test_section_4_the_phone_of_a_patient_cannot_be_changed(world: World) -> None:
+def test_section_4_the_phone_of_a_patient_cannot_be_changed(live: LiveService) -> None:
     update = next(each for each in spec.OPERATIONS if each.name == "patients.update")
-    assert rejected(world.send(update, {"phone": "+5491155550001"})) == rejection("phone")
+    assert rejected(live.send(update, {"phone": "+5491155550001"})) == rejection("phone")
 
 
 @pytest.mark.parametrize(
@@ -89,10 +93,10 @@ def test_section_4_the_phone_of_a_patient_cannot_be_changed(world: World) -> Non
     [(each, field) for each in spec.OPERATIONS for field in each.query if field.type.values],
     ids=lambda value: value.name,
 )
-def test_section_4_the_enums_of_queries(world: World, operation: Operation, field: Field) -> None:
+def test_section_4_the_enums_of_queries(live: LiveService, operation: Operation, field: Field) -> None:
     for value in field.type.values:
-        assert world.send(operation, query=f"?{field.name}={value}").status_code == 200, value
-    assert rejected(world.send(operation, query=f"?{field.name}=unheard_of")) == rejection(field.name)
+        assert live.send(operation, query=f"?{field.name}={value}").status_code == 200, value
+    assert rejected(live.send(operation, query=f"?{field.name}=unheard_of")) == rejection(field.name)
 
 
 @pytest.mark.parametrize(
@@ -100,11 +104,11 @@ def test_section_4_the_enums_of_queries(world: World, operation: Operation, fiel
     [each for each in spec.OPERATIONS if any(field.name == "active" for field in each.query)],
     ids=lambda operation: operation.name,
 )
-def test_section_4_active_is_true_or_false(world: World, operation: Operation) -> None:
+def test_section_4_active_is_true_or_false(live: LiveService, operation: Operation) -> None:
     for value in ("true", "false"):
-        assert world.send(operation, query=f"?active={value}").status_code == 200
+        assert live.send(operation, query=f"?active={value}").status_code == 200
     for value in ("True", "1", "yes", ""):
-        assert rejected(world.send(operation, query=f"?active={value}")) == rejection("active")
+        assert rejected(live.send(operation, query=f"?active={value}")) == rejection("active")
 
 
 @pytest.mark.parametrize(
@@ -117,99 +121,99 @@ def test_section_4_active_is_true_or_false(world: World, operation: Operation) -
     ],
     ids=lambda value: value.name,
 )  # fmt: skip
-def test_section_4_the_enums_of_bodies(world: World, operation: Operation, field: Field) -> None:
-    body = world.body(operation)
+def test_section_4_the_enums_of_bodies(live: LiveService, operation: Operation, field: Field) -> None:
+    body = live.body(operation)
     for value in (field.type.items or field.type).values:
         sent = [value] if field.type.items else value
-        assert world.send(operation, body | {field.name: sent}).status_code == 200, value
+        assert live.send(operation, body | {field.name: sent}).status_code == 200, value
     wrong: Any = ["unheard_of"] if field.type.items else "unheard_of"
     param = f"{field.name}[0]" if field.type.items else field.name
-    assert rejected(world.send(operation, body | {field.name: wrong})) == rejection(param)
+    assert rejected(live.send(operation, body | {field.name: wrong})) == rejection(param)
 
 
 @pytest.mark.parametrize("type", spec.INBOUND_TYPES)
-def test_section_6_1_each_inbound_type_is_processed(world: World, type: str) -> None:
-    (result,) = world.send(EVENTS_CREATE, world.event(type)).json()["results"]
+def test_section_6_1_each_inbound_type_is_processed(live: LiveService, type: str) -> None:
+    (result,) = live.send(EVENTS_CREATE, live.event(type)).json()["results"]
     assert (result["accepted"], result["status"]) == (True, "unhandled" if type == "order.issued" else "processed")
 
 
 @pytest.mark.parametrize("type", ["intake.created", "webhook.ping", "*", "patient.deleted"])
-def test_section_6_1_other_types_are_invalid(world: World, type: str) -> None:
-    response = world.send(EVENTS_CREATE, {"id": "e9", "type": type, "data": {}})
+def test_section_6_1_other_types_are_invalid(live: LiveService, type: str) -> None:
+    response = live.send(EVENTS_CREATE, {"id": "e9", "type": type, "data": {}})
     assert (response.status_code, response.json()["results"][0]["status"]) == (400, "invalid")
 
 
 @pytest.mark.parametrize(("version", "status"), [(1, 200), (2, 400), (0, 400)])
-def test_section_9_the_schema_version_is_1(world: World, version: int, status: int) -> None:
+def test_section_9_the_schema_version_is_1(live: LiveService, version: int, status: int) -> None:
     assert spec.SCHEMA_VERSION == 1
-    event = world.event("order.issued") | {"schemaVersion": version}
-    assert world.send(EVENTS_CREATE, event).status_code == status
+    event = live.event("order.issued") | {"schemaVersion": version}
+    assert live.send(EVENTS_CREATE, event).status_code == status
 
 
-def test_section_4_the_kind_of_a_treatment_is_medication_by_default(world: World) -> None:
+def test_section_4_the_kind_of_a_treatment_is_medication_by_default(live: LiveService) -> None:
     create = next(each for each in spec.OPERATIONS if each.name == "treatments.create")
     (kind,) = (field for field in create.body if field.name == "kind")
-    assert world.send(create).json()["kind"] == kind.default == "medication"
+    assert live.send(create).json()["kind"] == kind.default == "medication"
 
 
 @each_list
-def test_section_4_every_filter_of_the_table_is_accepted(world: World, operation: Operation) -> None:
+def test_section_4_every_filter_of_the_table_is_accepted(live: LiveService, operation: Operation) -> None:
     values = object_of(field for field in operation.query if field.name not in ("startingAfter", "endingBefore"))
     values |= {name: str(value).lower() for name, value in values.items() if isinstance(value, bool)}
-    assert world.send(operation, query=f"?{urlencode(values)}").status_code == 200
+    assert live.send(operation, query=f"?{urlencode(values)}").status_code == 200
 
 
 @each_list
-def test_section_4_a_cursor_is_the_id_of_an_item(world: World, operation: Operation) -> None:
-    item = world.send(operation).json()["data"][0]["id"]
+def test_section_4_a_cursor_is_the_id_of_an_item(live: LiveService, operation: Operation) -> None:
+    item = live.send(operation).json()["data"][0]["id"]
     for name in ("startingAfter", "endingBefore"):
-        assert world.send(operation, query=f"?{name}={item}").status_code == 200
-        assert rejected(world.send(operation, query=f"?{name}=org_1")) == rejection(name)
+        assert live.send(operation, query=f"?{name}={item}").status_code == 200
+        assert rejected(live.send(operation, query=f"?{name}=org_1")) == rejection(name)
 
 
-def test_section_4_the_patient_of_intake_requests_is_any_string(world: World) -> None:
+def test_section_4_the_patient_of_intake_requests_is_any_string(live: LiveService) -> None:
     list_ = next(each for each in spec.OPERATIONS if each.name == "intake_requests.list")
-    assert world.send(list_, query="?patient=nobody").json()["data"] == []
-    found = world.send(list_, query=f"?patient={world.ids['pat_']}").json()["data"]
-    assert [each["id"] for each in found] == [world.ids["int_"]]
+    assert live.send(list_, query="?patient=nobody").json()["data"] == []
+    found = live.send(list_, query=f"?patient={live.ids['pat_']}").json()["data"]
+    assert [each["id"] for each in found] == [live.ids["int_"]]
 
 
 @each_list
-def test_section_8_a_page_has_1_to_100_items(world: World, operation: Operation) -> None:
+def test_section_8_a_page_has_1_to_100_items(live: LiveService, operation: Operation) -> None:
     for limit in (spec.SMALLEST_PAGE, spec.LARGEST_PAGE):
-        assert world.send(operation, query=f"?limit={limit}").status_code == 200
+        assert live.send(operation, query=f"?limit={limit}").status_code == 200
     for limit in (spec.SMALLEST_PAGE - 1, spec.LARGEST_PAGE + 1, -1, "ten", ""):
-        assert rejected(world.send(operation, query=f"?limit={limit}")) == rejection("limit")
+        assert rejected(live.send(operation, query=f"?limit={limit}")) == rejection("limit")
 
 
-def test_section_8_a_page_has_10_items_by_default(world: World) -> None:
+def test_section_8_a_page_has_10_items_by_default(live: LiveService) -> None:
     for number in range(11):
-        assert world.api.post("/v1/patients", {"phone": f"+54911555501{number:02}"}).status_code == 200
-    page = world.api.get("/v1/patients").json()
+        assert live.api.post("/v1/patients", {"phone": f"+54911555501{number:02}"}).status_code == 200
+    page = live.api.get("/v1/patients").json()
     assert (len(page["data"]), page["hasMore"]) == (spec.DEFAULT_PAGE, True)
-    assert len(world.api.get(f"/v1/patients?limit={spec.LARGEST_PAGE}").json()["data"]) == 12
+    assert len(live.api.get(f"/v1/patients?limit={spec.LARGEST_PAGE}").json()["data"]) == 12
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_section_8_a_batch_has_1_to_100_events(world: World, wrapped: bool) -> None:
+def test_section_8_a_batch_has_1_to_100_events(live: LiveService, wrapped: bool) -> None:
     def status(count: int) -> int:
-        events = [world.event("order.issued", id=f"e{number}") for number in range(count)]
-        return world.send(EVENTS_CREATE, {"events": events} if wrapped else events).status_code
+        events = [live.event("order.issued", id=f"e{number}") for number in range(count)]
+        return live.send(EVENTS_CREATE, {"events": events} if wrapped else events).status_code
 
     assert [status(count) for count in (0, 1, 100, 101)] == [400, 200, 200, 400]
     assert spec.EVENTS_PER_BATCH == 100
 
 
 @pytest.mark.parametrize("operation", [each for each in spec.OPERATIONS if each.name.startswith("webhook_endpoints.")])
-def test_section_8_a_webhook_url_is_https(world: World, operation: Operation) -> None:
+def test_section_8_a_webhook_url_is_https(live: LiveService, operation: Operation) -> None:
     if not any(field.name == "url" for field in operation.body):
         return
-    body = world.body(operation)
-    assert world.send(operation, body | {"url": f"{spec.WEBHOOK_SCHEME}://clinic.example"}).status_code == 200
+    body = live.body(operation)
+    assert live.send(operation, body | {"url": f"{spec.WEBHOOK_SCHEME}://clinic.example"}).status_code == 200
     for url in ("http://clinic.example", "http://127.0.0.1:8000", "ftp://clinic.example", "clinic.example", ""):
-        assert rejected(world.send(operation, body | {"url": url})) == rejection("url")
+        assert rejected(live.send(operation, body | {"url": url})) == rejection("url")
 
 
-def test_a_patient_by_object_is_needed_only_once(world: World) -> None:
+def test_a_patient_by_object_is_needed_only_once(live: LiveService) -> None:
     """Guards the fixture: references by id and by object mean the same patient."""
-    assert world.api.post("/v1/patients", PATIENT).json()["id"] == world.ids["pat_"]
+    assert live.api.post("/v1/patients", PATIENT).json()["id"] == live.ids["pat_"]

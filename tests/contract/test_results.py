@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 from contract import specification as spec
+from contract.live import LiveService
 from contract.specification import Field, Operation, Type
-from contract.world import World
 
 each_operation = pytest.mark.parametrize("operation", spec.OPERATIONS, ids=lambda operation: operation.name)
 
 
 @each_operation
-def test_section_2_the_fields_of_a_response(world: World, operation: Operation) -> None:
-    body = world.send(operation).json()
+def test_section_2_the_fields_of_a_response(live: LiveService, operation: Operation) -> None:
+    body = live.send(operation).json()
     if operation.list_of:
         assert (set(body), body["object"], body["url"]) == (set(spec.LIST_ENVELOPE), "list", operation.path)
         assert body["data"]
@@ -24,10 +24,10 @@ def test_section_2_the_fields_of_a_response(world: World, operation: Operation) 
         assert [*problems(result, fields, at_creation=operation.name == "webhook_endpoints.create")] == []
 
 
-def test_section_4_the_fields_of_a_response_with_all_of_the_request(world: World) -> None:
+def test_section_4_the_fields_of_a_response_with_all_of_the_request(live: LiveService) -> None:
     for operation in spec.OPERATIONS:
         if operation.method == "POST" and operation.body_required and not operation.whole_body:
-            result = world.send(operation, world.values(operation.body)).json()
+            result = live.send(operation, live.values(operation.body)).json()
             at_creation = operation.name == "webhook_endpoints.create"
             assert [*problems(result, spec.RESULTS[operation.returns], at_creation=at_creation)] == []
             for field in operation.body:
@@ -35,22 +35,22 @@ def test_section_4_the_fields_of_a_response_with_all_of_the_request(world: World
                     assert result[field.name] is not None, f"{operation.name} {field.name}"
 
 
-def test_section_2_the_secret_is_shown_at_creation_alone(world: World) -> None:
+def test_section_2_the_secret_is_shown_at_creation_alone(live: LiveService) -> None:
     create = next(each for each in spec.OPERATIONS if each.name == "webhook_endpoints.create")
-    created = world.send(create).json()
+    created = live.send(create).json()
     assert created["secret"].startswith(spec.SECRET_PREFIX)
     for operation in spec.OPERATIONS:
         if operation.name != create.name:
-            assert created["secret"] not in world.send(operation).text
+            assert created["secret"] not in live.send(operation).text
 
 
-def test_section_4_results_of_events_name_what_they_made(world: World) -> None:
+def test_section_4_results_of_events_name_what_they_made(live: LiveService) -> None:
     operation = next(each for each in spec.OPERATIONS if each.name == "events.create")
-    made = world.send(operation, [world.event(each, id=each) for each in spec.INBOUND_TYPES]).json()
+    made = live.send(operation, [live.event(each, id=each) for each in spec.INBOUND_TYPES]).json()
     assert [*problems(made, spec.RESULTS["EventBatch"])] == []
     assert [each["id"] for each in made["results"]] == [*spec.INBOUND_TYPES]
     for each in made["results"]:
-        stored = world.api.get(f"/v1/events/{each['event']}").json()
+        stored = live.api.get(f"/v1/events/{each['event']}").json()
         assert [*problems(stored, spec.RESULTS["Event"])] == []
         assert (stored["type"], stored["sourceRef"], stored["result"]) == (each["id"], each["id"], each["result"])
 

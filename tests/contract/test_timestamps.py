@@ -4,7 +4,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from contract.world import World
+from contract.live import LiveService
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,33 +63,33 @@ REJECTED = (
 )
 
 
-def visit_at(world: World, text: Any) -> Any:
-    return world.api.post("/v1/visits", {"patient": world.ids["pat_"], "visitedAt": text})
+def visit_at(live: LiveService, text: Any) -> Any:
+    return live.api.post("/v1/visits", {"patient": live.ids["pat_"], "visitedAt": text})
 
 
 @pytest.mark.parametrize("text", ACCEPTED)
-def test_section_2_an_rfc_3339_timestamp_is_accepted(world: World, text: str) -> None:
-    response = visit_at(world, text)
+def test_section_2_an_rfc_3339_timestamp_is_accepted(live: LiveService, text: str) -> None:
+    response = visit_at(live, text)
     assert response.status_code == 200, response.text
     assert response.json()["visitedAt"] == ACCEPTED[text]
 
 
 @pytest.mark.parametrize("text", REJECTED)
-def test_section_2_any_other_text_is_rejected(world: World, text: str) -> None:
-    response = visit_at(world, text)
+def test_section_2_any_other_text_is_rejected(live: LiveService, text: str) -> None:
+    response = visit_at(live, text)
     assert response.status_code == 400
     assert response.json()["error"]["param"] == "visitedAt"
 
 
 @pytest.mark.parametrize("day", ["2024-02-29", "0001-01-01", "9999-12-31"])
-def test_section_2_an_rfc_3339_date_is_accepted(world: World, day: str) -> None:
-    response = world.api.patch(f"/v1/patients/{world.ids['pat_']}", {"dateOfBirth": day})
+def test_section_2_an_rfc_3339_date_is_accepted(live: LiveService, day: str) -> None:
+    response = live.api.patch(f"/v1/patients/{live.ids['pat_']}", {"dateOfBirth": day})
     assert (response.status_code, response.json()["dateOfBirth"]) == (200, day)
 
 
 @pytest.mark.parametrize("day", ["0000-01-01", "2026-02-29", "20240229", "2024-2-29", "2024-W09-4", "24-02-29", ""])
-def test_section_2_any_other_date_is_rejected(world: World, day: str) -> None:
-    response = world.api.patch(f"/v1/patients/{world.ids['pat_']}", {"dateOfBirth": day})
+def test_section_2_any_other_date_is_rejected(live: LiveService, day: str) -> None:
+    response = live.api.patch(f"/v1/patients/{live.ids['pat_']}", {"dateOfBirth": day})
     assert (response.status_code, response.json()["error"]["param"]) == (400, "dateOfBirth")
 
 

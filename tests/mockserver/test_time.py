@@ -144,7 +144,7 @@ class TestClock:
         assert [*client.patients.list()] == []
         assert book(client).startswith("apt_")
 
-    def test_organizations_have_worlds_of_their_own(self, client: FollowUp, service: MockService) -> None:
+    def test_organizations_have_state_of_their_own(self, client: FollowUp, service: MockService) -> None:
         other = service.create_organization(
             name="Other", keys=[{"name": "a"}, {"name": "b", "scopes": ["patients:read"]}]
         )

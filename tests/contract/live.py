@@ -1,4 +1,4 @@
-"""One object of each kind in a mock, and requests that its operations accept."""
+"""A mock with one object of each kind, and the requests that its operations accept."""
 
 import json
 from collections.abc import Iterable
@@ -25,15 +25,14 @@ DATA_OF_EVENTS: dict[str, Any] = {
 }
 """The shapes that the mock gives to the data of events where the specification shows none."""
 
-
 REFERENCES = {"patient": "pat_", "doctor": "doc_", "appointment": "apt_"}
 
 
-class World:
-    """A mock with one object of each kind, by the prefix of its id.
+class LiveService:
+    """A mock in use: it holds one object of each kind, whose ids are kept by their prefix.
 
     Args:
-        api: requests with a key that may do everything.
+        api: sends requests with a key of all scopes.
     """
 
     def __init__(self, api: Api) -> None:
