@@ -43,17 +43,6 @@ def hang_up(connection: socket.socket, _: Received) -> bool:
     return False
 
 
-def reply_and_close(body: Any) -> Action:
-    """Answer as if the connection stayed open, and close it."""
-    answer = reply(200, body)
-
-    def act(connection: socket.socket, received: Received) -> bool:
-        answer(connection, received)
-        return False
-
-    return act
-
-
 def drip(released: threading.Event, *, headers: bool = False) -> Action:
     """Answer a byte at a time, without end, until released."""
 
