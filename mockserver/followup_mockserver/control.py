@@ -26,7 +26,7 @@ from followup import (
     WebhookEndpoint,
 )
 from followup._annotations import OutboundEventType
-from followup._codec.decode import format_timestamp
+from followup._codec.timestamps import format_timestamp
 from followup._declarations import NOT_GIVEN, NotGiven
 from followup.resources.account import ServiceLine
 from followup.resources.patients import PatientStage

@@ -30,10 +30,11 @@ import attrs
 from followup._annotations import IdPrefix
 from followup._call import Call
 from followup._codec.body import json_bytes
-from followup._codec.decode import annotations_of, camel, decode, without_none
+from followup._codec.decode import decode
 from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
 from followup._codec.encode import Encoder, encoder_for
 from followup._codec.encode import NotGiven as NotGiven
+from followup._codec.names import annotations_of, camel, without_none
 from followup._errors import APIStatusError
 from followup._lazy import lazy
 from followup._pagination import AsyncListing, Envelope, Listing, Page, decode_envelope

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from followup._annotations import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION
-from followup._codec.decode import encode
+from followup._codec.encode import encode
 from followup_mockserver.gateway import auth
 from followup_mockserver.gateway.fault_responses import carry_out
 from followup_mockserver.gateway.parsing import Parser

@@ -10,7 +10,9 @@ from typing import Any
 import attrs
 from flask import Blueprint, Response, request
 
-from followup._codec.decode import annotations_of, camel, encode, format_timestamp
+from followup._codec.encode import encode
+from followup._codec.names import annotations_of, camel
+from followup._codec.timestamps import format_timestamp
 from followup._results import Model
 from followup_mockserver.control import Control
 from followup_mockserver.gateway.parsing import parse_json, query_values

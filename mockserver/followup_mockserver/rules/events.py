@@ -5,7 +5,7 @@ from typing import Any
 
 from followup import Event, EventBatch, EventOutcome, EventResult
 from followup._annotations import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION
-from followup._codec.decode import encode
+from followup._codec.encode import encode
 from followup.resources.events import EventInput, EventResultStatus
 from followup_mockserver.rules.event_kinds import KINDS, Kind
 from followup_mockserver.rules.paging import Listed, page

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from followup._codec.decode import camel
+from followup._codec.names import camel
 
 
 class ServiceError(Exception):

@@ -12,7 +12,7 @@ import attrs
 import jsonschema_rs
 
 from followup._annotations import Default, Format, IdPrefix, Limits, MinItems, MinLength
-from followup._codec.decode import annotations_of, bare, camel, is_union, wire_fields, without_none
+from followup._codec.names import annotations_of, bare, camel, is_union, wire_fields, without_none
 from followup._declarations import NotGiven
 from followup._results import ABSENT_IF_NONE, Model
 from followup_mockserver.schema.errors import ServiceError, invalid

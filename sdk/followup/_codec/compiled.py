@@ -5,11 +5,12 @@ anything unusual it gives up without a word; the decoder in ``wire`` then decide
 """
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any, Literal
 
 import attrs
 
+from followup._codec.timestamps import parse_timestamp
 from followup._results import NO_EXTRA, NO_RESPONSE, Result
 
 Kind = Literal["text", "boolean", "integer", "object", "timestamp", "date"]
@@ -33,16 +34,6 @@ class FieldPlan:
     wire_name: str
     kind: Kind | Decoder
     optional: bool
-
-
-def parse_timestamp(value: str) -> datetime:
-    """Return the aware datetime of a timestamp; one without an offset is in UTC, as all of the service are.
-
-    Raises:
-        TypeError, ValueError: it is no timestamp.
-    """
-    instant = datetime.fromisoformat(value)
-    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
 
 
 _CLASSES = {"text": "str", "boolean": "bool", "integer": "int", "object": "dict"}

@@ -4,25 +4,32 @@ Field names are snake_case here and camelCase there (specification, section 1).
 """
 
 import functools
-import types
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import (
     TYPE_CHECKING,
-    Annotated,
     Any,
     Literal,
     NoReturn,
     TypeVar,
-    Union,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 import attrs
 
-from followup._codec.compiled import GIVES_UP, Decoder, FieldPlan, Kind, compile_decoder, parse_timestamp
+from followup._codec.compiled import GIVES_UP, Decoder, FieldPlan, Kind, compile_decoder
+from followup._codec.names import (
+    NOT_IN_JSON,
+    annotations_of,
+    bare,
+    camel,
+    is_optional,
+    is_union,
+    wire_fields,
+    without_none,
+)
+from followup._codec.timestamps import parse_timestamp
 from followup._results import ABSENT_IF_NONE, Model
 
 if TYPE_CHECKING:
@@ -30,9 +37,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-
-NOT_ON_THE_WIRE = frozenset({"extra", "last_response"})
 
 
 class WireError(ValueError):
@@ -46,37 +50,6 @@ class WireError(ValueError):
     def inside(self, parent: str) -> "WireError":
         separator = "" if not self.path or self.path.startswith("[") else "."
         return WireError(f"{parent}{separator}{self.path}", self.problem)
-
-
-@functools.cache
-def camel(name: str) -> str:
-    """``start_at_gte`` becomes ``startAtGte``."""
-    head, *tail = name.split("_")
-    return head + "".join(part.capitalize() for part in tail)
-
-
-def format_timestamp(value: datetime) -> str:
-    """An aware datetime as the service writes it: UTC with milliseconds (specification, section 2)."""
-    return value.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
-
-
-def annotations_of(declared: Any) -> dict[str, Any]:
-    """The resolved annotations of a class or function, by name, with their metadata."""
-    return get_type_hints(declared, include_extras=True)
-
-
-def is_union(annotation: Any) -> bool:
-    return get_origin(annotation) in (Union, types.UnionType)
-
-
-def bare(annotation: Any) -> Any:
-    """The annotation without ``Annotated`` around it."""
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-
-
-def wire_fields(cls: type[Any]) -> dict[str, str]:
-    """The fields of a result class that are on the wire: attribute name to wire name."""
-    return {field.name: camel(field.name) for field in attrs.fields(cls) if field.name not in NOT_ON_THE_WIRE}
 
 
 def _refuse(expected: str) -> NoReturn:
@@ -125,19 +98,6 @@ def _is_text(annotation: Any) -> bool:
     return annotation is str or get_origin(annotation) is Literal
 
 
-def _is_optional(annotation: Any) -> bool:
-    return is_union(annotation) and type(None) in get_args(annotation)
-
-
-def without_none(annotation: Any) -> Any:
-    """The annotation without None among its arms."""
-    if not _is_optional(annotation):
-        return annotation
-    return functools.reduce(
-        lambda left, right: left | right, (arm for arm in get_args(annotation) if arm is not type(None))
-    )
-
-
 def _optional_hook(annotation: Any) -> Callable[[Any, Any], Any]:
     inner = without_none(annotation)
     if _is_text(inner):
@@ -173,7 +133,7 @@ def _explain(path: str, hook: Callable[[Any, Any], Any], value: Any) -> None:
 def _field_override(cls: type[Any], field: "attrs.Attribute[Any]") -> Any:
     from cattrs.gen import override
 
-    if field.name in NOT_ON_THE_WIRE:
+    if field.name in NOT_IN_JSON:
         return override(omit=True)
     hook = _converter().get_structure_hook(annotations_of(cls)[field.name])
     return override(rename=camel(field.name), struct_hook=hook)
@@ -201,7 +161,7 @@ def _field_plans(cls: type[Any]) -> list[FieldPlan]:
 
 
 def _kind(annotation: Any) -> tuple[Kind | Decoder, bool]:
-    optional = _is_optional(annotation)
+    optional = is_optional(annotation)
     inner = bare(without_none(annotation) if optional else annotation)
     if _is_text(inner):
         return "text", optional
@@ -268,11 +228,8 @@ def _converter() -> "Converter":
     converter.register_structure_hook_func(_is_text, _text)
     converter.register_structure_hook_func(_is_generic(Mapping), _mapping)
     converter.register_structure_hook_factory(_is_generic(list), _list_hook)
-    converter.register_structure_hook_factory(_is_optional, _optional_hook)
+    converter.register_structure_hook_factory(is_optional, _optional_hook)
     converter.register_structure_hook_factory(_is_model, _class_hook)
-    converter.register_unstructure_hook(datetime, format_timestamp)
-    converter.register_unstructure_hook(date, date.isoformat)
-    converter.register_unstructure_hook_factory(_is_model, _encode_class_hook)
     return converter
 
 
@@ -283,25 +240,3 @@ def decode(cls: type[T], raw: Any) -> T:
         WireError: the JSON does not have the shape of the contract; its path names the field.
     """
     return _converter().structure(raw, cls)
-
-
-def _encode_class_hook(cls: type[Any]) -> Callable[[Any], Any]:
-    from cattrs.gen import make_dict_unstructure_fn, override
-
-    overrides: dict[str, Any] = {
-        field.name: override(omit=True)
-        if field.name in NOT_ON_THE_WIRE
-        else override(rename=camel(field.name), omit_if_default=field.metadata.get(ABSENT_IF_NONE, False))
-        for field in attrs.fields(cls)
-    }
-    encode_known = make_dict_unstructure_fn(cls, _converter(), **overrides)
-
-    def encode(value: Any) -> dict[str, Any]:
-        return {**encode_known(value), **value.extra} if value.extra else encode_known(value)
-
-    return encode
-
-
-def encode(value: Any) -> Any:
-    """A result object as the JSON that the service would answer with (camelCase names, times as strings)."""
-    return _converter().unstructure(value)

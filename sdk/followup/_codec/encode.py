@@ -1,16 +1,22 @@
-"""How the arguments of a call are checked and encoded: after the annotations of the operations and the input dicts."""
+"""From Python to JSON: the arguments of calls, by their annotations, and result objects, as the service sends them."""
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import date, datetime
-from typing import Any, Final, Literal, NotRequired, Required, get_args, get_origin, is_typeddict
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, Required, get_args, get_origin, is_typeddict
 
 import attrs
 
 from followup._annotations import IdPrefix, Limits
 from followup._codec.body import kind_of, text_problem
-from followup._codec.decode import annotations_of, bare, camel, is_union
+from followup._codec.names import NOT_IN_JSON, annotations_of, bare, camel, is_union
+from followup._codec.timestamps import format_timestamp, format_with_offset
 from followup._redaction import redacted
+from followup._results import ABSENT_IF_NONE, Model
+
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 LONGEST_ID = 255
 """Characters; an id is opaque, and no service has longer ones."""
@@ -117,7 +123,10 @@ def _encode_timestamp(value: datetime, path: str) -> str:
             f"{path} is a naive datetime, which names no instant: give it a time zone, "
             "for example datetime.now(timezone.utc)"
         )
-    return value.isoformat()
+    try:
+        return format_with_offset(value)
+    except OverflowError:
+        raise ValueError(f"{path} is outside of the calendar in UTC") from None
 
 
 def _encode_date(value: date, path: str) -> str:
@@ -181,3 +190,38 @@ def _limited(value: Iterable[Any], limits: Limits, path: str) -> Sequence[Any]:
         return items
     number = f"{len(value)}" if isinstance(value, Sized) else f"{len(items)} or more" if items else "0"
     raise ValueError(f"{path} takes {limits.minimum} to {limits.maximum} items, not {number}")
+
+
+def encode(value: Any) -> Any:
+    """Return a result object, or anything that holds some, as the JSON that the service sends for it."""
+    return _converter().unstructure(value)
+
+
+@functools.cache
+def _converter() -> "Converter":
+    from cattrs import Converter
+
+    converter = Converter()
+    converter.register_unstructure_hook(datetime, format_timestamp)
+    converter.register_unstructure_hook(date, date.isoformat)
+    converter.register_unstructure_hook_factory(
+        lambda annotation: isinstance(annotation, type) and issubclass(annotation, Model), _model_encoder
+    )
+    return converter
+
+
+def _model_encoder(cls: type[Any]) -> Callable[[Any], dict[str, Any]]:
+    from cattrs.gen import make_dict_unstructure_fn, override
+
+    overrides: dict[str, Any] = {
+        field.name: override(omit=True)
+        if field.name in NOT_IN_JSON
+        else override(rename=camel(field.name), omit_if_default=field.metadata.get(ABSENT_IF_NONE, False))
+        for field in attrs.fields(cls)
+    }
+    encode_fields = make_dict_unstructure_fn(cls, _converter(), **overrides)
+
+    def encode_model(value: Any) -> dict[str, Any]:
+        return {**encode_fields(value), **value.extra} if value.extra else encode_fields(value)
+
+    return encode_model

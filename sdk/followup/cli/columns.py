@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import attrs
@@ -21,6 +20,7 @@ from followup import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from followup._codec.timestamps import parse_timestamp
 from followup._redaction import visible
 from followup._results import Model
 
@@ -83,7 +83,7 @@ def _brief(value: object) -> str:
         prefix, _, opaque = text.partition("_")
         return f"{prefix}_{opaque[:_ID_ENDS]}…{opaque[-_ID_ENDS:]}"
     if _TIME.fullmatch(text):
-        return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
+        return f"{parse_timestamp(text).astimezone():%Y-%m-%d %H:%M}"
     return text
 
 

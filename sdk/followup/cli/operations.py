@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from rich.progress import SpinnerColumn, TextColumn
 
-from followup._codec.decode import bare, is_union
+from followup._codec.names import bare, is_union
 from followup._declarations import Declaration, NotGiven, Parameter
 from followup.cli.application import Application
 from followup.cli.clearing import clear_option, cleared

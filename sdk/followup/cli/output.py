@@ -9,7 +9,7 @@ from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 from rich.text import Text
 
-from followup._codec.decode import encode
+from followup._codec.encode import encode
 from followup._redaction import visible
 from followup._results import Model
 from followup.cli.columns import Column, cell, fitting_columns, telling_columns

@@ -9,7 +9,8 @@ import attrs
 
 from followup import IntakeRequest, Patient, WebhookDelivery, WebhookEndpoint
 from followup._annotations import MAX_WEBHOOK_ATTEMPTS
-from followup._codec.decode import encode, wire_fields
+from followup._codec.encode import encode
+from followup._codec.names import wire_fields
 from followup.resources.patients import PatientStage
 from followup_mockserver.http.dashboard.tables import page_of
 from followup_mockserver.state.records import Attempt

@@ -1,0 +1,51 @@
+"""Names and annotations: snake_case in Python, camelCase in JSON (specification, section 1)."""
+
+import functools
+import types
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import attrs
+
+NOT_IN_JSON = frozenset({"extra", "last_response"})
+"""Fields of the result classes that describe the response, and are no part of it."""
+
+
+@functools.cache
+def camel(name: str) -> str:
+    """Return the JSON name of a field: ``start_at_gte`` becomes ``startAtGte``."""
+    head, *tail = name.split("_")
+    return head + "".join(part.capitalize() for part in tail)
+
+
+def wire_fields(cls: type[Any]) -> dict[str, str]:
+    """Return the JSON name of each field of a result class, by attribute name."""
+    return {field.name: camel(field.name) for field in attrs.fields(cls) if field.name not in NOT_IN_JSON}
+
+
+def annotations_of(declared: Any) -> dict[str, Any]:
+    """Return the resolved annotations of a class or function, by name, with their metadata."""
+    return get_type_hints(declared, include_extras=True)
+
+
+def bare(annotation: Any) -> Any:
+    """Return the annotation without ``Annotated`` around it."""
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def is_union(annotation: Any) -> bool:
+    """Return whether the annotation is a union, written either way."""
+    return get_origin(annotation) in (Union, types.UnionType)
+
+
+def is_optional(annotation: Any) -> bool:
+    """Return whether None is among the arms of the annotation."""
+    return is_union(annotation) and type(None) in get_args(annotation)
+
+
+def without_none(annotation: Any) -> Any:
+    """Return the annotation without None among its arms."""
+    if not is_optional(annotation):
+        return annotation
+    return functools.reduce(
+        lambda left, right: left | right, (arm for arm in get_args(annotation) if arm is not type(None))
+    )
