@@ -13,6 +13,7 @@ from support.server import ScriptedServer, reply
 
 from followup import (
     APIStatusError,
+    Appointment,
     AuthenticationError,
     ConflictError,
     EventBatchError,
@@ -61,6 +62,22 @@ def test_repr_shows_nothing_of_the_person(server: ScriptedServer, driver: Driver
     for telling in ("Ana", "5555", "30123456", "mail.example", "1980", "X-9"):
         assert telling not in text
     assert "pat_1" in text
+
+
+def test_repr_of_an_appointment_does_not_show_the_procedure() -> None:
+    at = datetime(2026, 10, 1, 10, tzinfo=UTC)
+    appointment = Appointment(
+        id="apt_1",
+        object="appointment",
+        patient="pat_1",
+        start_at=at,
+        status="confirmed",
+        type="Oncology",
+        source="api",
+        created_at=at,
+        updated_at=at,
+    )
+    assert "Oncology" not in repr(appointment)
 
 
 def test_repr_of_an_endpoint_does_not_show_its_secret() -> None:

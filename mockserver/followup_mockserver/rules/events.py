@@ -26,7 +26,7 @@ def create(tenant: Tenant, *, body: Any) -> EventBatch:
         ServiceError: none was accepted: 400 if all were invalid, else 500; its body carries the results.
     """
     sent = _events_in(body, refuse_unknown=tenant.options.refuse_unknown_fields)
-    results = [_process(tenant, raw, path) for path, raw in sent]
+    results = [_process(tenant, raw) for raw in sent]
     if any(result.accepted for result in results):
         return EventBatch(object="event_batch", results=results)
     detail = _detail(results)
@@ -41,9 +41,7 @@ def all_failed(body: Any, reason: str) -> dict[str, Any]:
         sent = _events_in(body, refuse_unknown=False)
     except ServiceError:
         sent = []
-    return _detail(
-        [EventResult(id=_id_of(raw) or "", accepted=False, status="failed", error=reason) for _, raw in sent]
-    )
+    return _detail([EventResult(id=_id_of(raw) or "", accepted=False, status="failed", error=reason) for raw in sent])
 
 
 def _detail(results: list[EventResult]) -> dict[str, Any]:
@@ -55,25 +53,25 @@ def list_(tenant: Tenant, **query: Any) -> Listed[Event]:
     return page(tenant.events, query, where=("type", "status", "source"))
 
 
-def _events_in(body: Any, *, refuse_unknown: bool) -> list[tuple[str, Any]]:
-    """The events of a request, each with the path where it stands."""
+def _events_in(body: Any, *, refuse_unknown: bool) -> list[Any]:
+    """The events of a request."""
     if isinstance(body, dict) and "events" in body:
         beside = [key for key in body if key != "events"]
         if beside and refuse_unknown:
             raise invalid("parameter_unknown", "There is no such field beside events.", beside[0])
         events = body["events"]
     elif isinstance(body, dict):
-        return [("", body)]
+        return [body]
     else:
         events = body
     if not isinstance(events, list):
         raise invalid("parameter_invalid", "This must be an event, or an array of events.", "events")
     if not 1 <= len(events) <= MAX_EVENTS_PER_BATCH:
         raise invalid("parameter_invalid", f"This must be an array of 1 to {MAX_EVENTS_PER_BATCH} events.", "events")
-    return [(f"events[{position}]", event) for position, event in enumerate(events)]
+    return events
 
 
-def _process(tenant: Tenant, raw: Any, path: str) -> EventResult:
+def _process(tenant: Tenant, raw: Any) -> EventResult:
     known = _known(tenant, raw)
     if known is not None and known.status != "failed":
         # Before anything is checked: resending what was accepted repeats nothing, whatever comes with the id.
@@ -85,8 +83,8 @@ def _process(tenant: Tenant, raw: Any, path: str) -> EventResult:
         kind = KINDS.get(event["type"])
         data = kind.data.checked(event["data"], refuse_misspelt=refuse_unknown) if kind else None
     except ServiceError as error:
-        return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_told(error, path))
-    return _apply(tenant, event, kind, data, known, path)
+        return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_reason(error))
+    return _apply(tenant, event, kind, data, known)
 
 
 def _known(tenant: Tenant, raw: Any) -> Event | None:
@@ -99,7 +97,7 @@ def _id_of(raw: Any) -> str | None:
     return given if isinstance(given, str) else None
 
 
-def _apply(tenant: Tenant, event: Any, kind: Kind | None, data: Any, stored: Event | None, path: str) -> EventResult:
+def _apply(tenant: Tenant, event: Any, kind: Kind | None, data: Any, stored: Event | None) -> EventResult:
     status: EventResultStatus = "unhandled"
     outcome, problem = None, None
     if kind is not None:
@@ -108,7 +106,7 @@ def _apply(tenant: Tenant, event: Any, kind: Kind | None, data: Any, stored: Eve
             status, outcome = "processed", EventOutcome(object=produced.object, id=produced.id)
         except ServiceError as error:
             # A value that can never be right is invalid, and is not stored; what may be right later has failed.
-            problem = _told(error.under("data"), path)
+            problem = _reason(error.under("data"))
             if error.code.startswith("parameter_"):
                 return EventResult(id=event["id"], accepted=False, status="invalid", error=problem)
             status = "failed"
@@ -147,6 +145,6 @@ def _store(tenant: Tenant, event: Any, stored: Event | None, **outcome: Any) -> 
     return stored
 
 
-def _told(error: ServiceError, path: str) -> str:
-    where = ".".join(part for part in (path, error.param) if part)
-    return f"{where}: {error.message}" if where else error.message
+def _reason(error: ServiceError) -> str:
+    # The path begins in the event: it is stored with it, and read where nobody knows its place in the batch.
+    return f"{error.param}: {error.message}" if error.param else error.message

@@ -8,7 +8,7 @@ import attrs
 from followup._annotations import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId
 from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
 from followup._pagination import Page
-from followup._results import Result
+from followup._results import Result, personal
 from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
 
@@ -36,7 +36,7 @@ class Appointment(Result):
     doctor: DoctorId | None = None
     start_at: datetime
     status: AppointmentStatus
-    type: str | None = None
+    type: str | None = personal(None)
     external_id: str | None = None
     source: AppointmentSource
     cancelled_at: datetime | None = None
