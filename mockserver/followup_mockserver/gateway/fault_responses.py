@@ -1,9 +1,7 @@
-"""What a planned fault does to a call: it responds as the service would, only for no reason (section 7)."""
-
-from collections.abc import Callable
+"""Applies a fault to a call: it responds as the service would, only for no reason (specification, section 7)."""
 
 from followup_mockserver.gateway.parsing import parse_json
-from followup_mockserver.gateway.request import RawRequest
+from followup_mockserver.gateway.request import Exchange, Request
 from followup_mockserver.rules import events
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.state.request_faults import Fault
@@ -20,24 +18,21 @@ _CODES = {404: "resource_missing"}
 _MESSAGE = "This response was asked for by a fault."
 
 
-def carry_out(fault: Fault, request: RawRequest, pause: Callable[[float], None]) -> None:
-    """Do what the fault wants; one that breaks the response off after the work was done has nothing to do yet.
-
-    Args:
-        pause: waits for so many seconds.
+def apply(fault: Fault, exchange: Exchange) -> None:
+    """Apply a fault. One that breaks the response off after the work is done has nothing to do yet.
 
     Raises:
-        ServiceError: what the caller gets instead.
+        ServiceError: the response to the client.
     """
     if fault.kind == "delay":
-        pause(fault.seconds)
+        exchange.registry.pause(fault.seconds)
     elif fault.kind == "status":
-        raise _error(fault, request)
+        raise _error(fault, exchange.request)
     elif fault.when == "before":
         raise ServiceError(500, "api_error", "fault", "The connection is dropped.")
 
 
-def _error(fault: Fault, request: RawRequest) -> ServiceError:
+def _error(fault: Fault, request: Request) -> ServiceError:
     kind = "api_error" if fault.status >= 500 else _TYPES.get(fault.status, "invalid_request_error")
     headers = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
     body = {}
@@ -46,7 +41,7 @@ def _error(fault: Fault, request: RawRequest) -> ServiceError:
     return ServiceError(fault.status, kind, _CODES.get(fault.status, "fault"), _MESSAGE, headers=headers, body=body)
 
 
-def _json(request: RawRequest) -> object:
+def _json(request: Request) -> object:
     try:
         return parse_json(request.headers, request.body or b"")
     except ServiceError:

@@ -1,4 +1,4 @@
-"""The way of a request through the service, read from top to bottom in ``STEPS``."""
+"""The pipeline of a request, read from top to bottom in ``STEPS`` and ``FINAL_STEPS``."""
 
 import hashlib
 import json
@@ -8,22 +8,17 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import attrs
-
 from followup._annotations import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION
 from followup._codec.encode import encode
 from followup_mockserver.gateway import auth
-from followup_mockserver.gateway.fault_responses import carry_out
+from followup_mockserver.gateway.fault_responses import apply
 from followup_mockserver.gateway.parsing import Parser
-from followup_mockserver.gateway.request import Answer, RawRequest
+from followup_mockserver.gateway.request import Exchange, Request, Response
 from followup_mockserver.schema.errors import ServiceError, invalid, missing
-from followup_mockserver.settings import KeyRecord
 from followup_mockserver.state.clock import RealTime
-from followup_mockserver.state.idempotency import IdempotencyRecord
+from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
 from followup_mockserver.state.registry import Registry
-from followup_mockserver.state.request_faults import Fault
-from followup_mockserver.state.tenant import Tenant
 
 logger = logging.getLogger("followup_mockserver")
 
@@ -33,95 +28,66 @@ VERSIONS = (SERVICE_VERSION,)
 _IDEMPOTENCY_KEY = re.compile(IDEMPOTENCY_KEY)
 
 
-@attrs.define(kw_only=True)
-class Exchange:
-    """A request on its way; the steps fill in what they find out."""
-
-    request: RawRequest
-    parser: Parser
-    began: float
-    """When it arrived, in real time."""
-    known_tenant: Tenant | None
-    """The tenant of the key; None for a key that nobody has."""
-    tenant: Tenant
-    """The tenant of the key, or else the default one: faults and the journal are there also without a key."""
-    key_value: str | None
-    pause: Callable[[float], None]
-    """Waits for so many seconds, or until the mock stops."""
-    key: KeyRecord | None = None
-    fault: Fault | None = None
-    idempotency: IdempotencyRecord | None = None
-    """Set while this request is the one that holds the key."""
-    answer: Answer | None = None
-
-
 class Gateway:
-    """Answers the requests of a mock's operations."""
+    """Responds to the requests of a mock's operations."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._parser = Parser(registry.options)
 
-    def handle(self, request: RawRequest) -> Answer:
-        """The answer to a request; whatever happens, there is one, and it is in the journal."""
-        began = RealTime.monotonic()
-        value = auth.bearer_token(request.headers)
-        known = self._registry.by_key(value) if value else None
-        exchange = Exchange(
-            request=request,
-            parser=self._parser,
-            began=began,
-            known_tenant=known,
-            tenant=known or self._registry.default,
-            key_value=value,
-            pause=self._registry.pause,
-        )
-        answer = _walk(exchange)
-        _sign_off(exchange, answer)
-        return answer
-
-
-def _walk(exchange: Exchange) -> Answer:
-    try:
-        for step in STEPS:
+    def handle(self, request: Request) -> Response:
+        """Return the response to a request. It never raises, and every request is in the journal."""
+        exchange = Exchange(request=request, registry=self._registry, parser=self._parser, began=RealTime.monotonic())
+        try:
+            for step in STEPS:
+                step(exchange)
+        except ServiceError as error:
+            exchange.response = error_response(error)
+        except Exception:  # a bug of the mock; the client gets the service's 500, not a page of HTML
+            logger.exception("%s failed", request.operation.name)
+            exchange.response = error_response(_INTERNAL_ERROR)
+        for step in FINAL_STEPS:
             step(exchange)
-    except ServiceError as error:
-        _release_key(exchange)
-        return error_answer(error)
-    except Exception:  # the mock's own bug; the caller gets the service's 500, not a page of HTML
-        _release_key(exchange)
-        logger.exception("%s failed", exchange.request.operation.name)
-        return error_answer(ServiceError(500, "api_error", "internal_error", "The mock server failed; see its log."))
-    assert exchange.answer is not None
-    return exchange.answer
+        return exchange.response
 
 
-def error_answer(error: ServiceError) -> Answer:
+_INTERNAL_ERROR = ServiceError(500, "api_error", "internal_error", "The mock server failed; see its log.")
+
+
+def error_response(error: ServiceError) -> Response:
     """An error in the service's one format (specification, section 7)."""
-    return Answer(status=error.status, headers=dict(error.headers), body=_json_bytes(error.as_json()))
+    return Response(status=error.status, headers=dict(error.headers), body=_json_bytes(error.as_json()))
 
 
-def answer_outside(registry: Registry, error: ServiceError) -> Answer:
-    """The answer to a request that is for no operation: an unknown path, or a wrong method."""
-    answer = error_answer(error)
+def unrouted_response(registry: Registry, error: ServiceError) -> Response:
+    """The response to a request that matches no operation: an unknown path, or a wrong method."""
+    response = error_response(error)
     tenant = registry.default
     with tenant.lock:
-        answer.headers |= {"Request-Id": tenant.ids.new(REQUEST_ID_PREFIX), "Service-Version": SERVICE_VERSION}
-    return answer
+        response.headers |= {"Request-Id": tenant.ids.new(REQUEST_ID_PREFIX), "Service-Version": SERVICE_VERSION}
+    return response
 
 
-# --- the steps ---------------------------------------------------------------------------------------------------
+# --- the steps: one that raises a ServiceError ends them --------------------------------------------------------
 
 
-def meet_fault(exchange: Exchange) -> None:
+def find_tenant(exchange: Exchange) -> None:
+    value = exchange.key_value = auth.bearer_token(exchange.request.headers)
+    exchange.known_tenant = exchange.registry.by_key(value) if value else None
+    exchange.tenant = exchange.known_tenant or exchange.registry.default
+
+
+def match_fault(exchange: Exchange) -> None:
     tenant = exchange.tenant
-    if not tenant.faults:
-        return
-    with tenant.lock:
-        exchange.fault = tenant.faults.strike(exchange.request.operation.name)
+    if tenant.faults:
+        with tenant.lock:
+            exchange.fault = tenant.faults.match(exchange.request.operation.name)
+
+
+def apply_fault(exchange: Exchange) -> None:
     fault = exchange.fault
     if fault is not None and fault.when == "before" and fault.kind != "delay":
-        carry_out(fault, exchange.request, exchange.pause)
+        apply(fault, exchange)
 
 
 def authenticate(exchange: Exchange) -> None:
@@ -129,12 +95,10 @@ def authenticate(exchange: Exchange) -> None:
 
 
 def authorize(exchange: Exchange) -> None:
-    assert exchange.key is not None
     auth.authorize(exchange.tenant, exchange.key, exchange.request.operation)
 
 
 def limit_rate(exchange: Exchange) -> None:
-    assert exchange.key is not None
     tenant = exchange.tenant
     if not tenant.rate_limiter.limit:
         return
@@ -168,7 +132,7 @@ def claim_idempotency_key(exchange: Exchange) -> None:
         now = tenant.now()
         record = tenant.idempotency.find(key, now)
         if record is None:
-            exchange.idempotency = tenant.idempotency.begin(key, fingerprint, now)
+            exchange.claimed = tenant.idempotency.begin(key, fingerprint, now)
         elif record.fingerprint != fingerprint:
             raise ServiceError(
                 400,
@@ -177,7 +141,7 @@ def claim_idempotency_key(exchange: Exchange) -> None:
                 "This key was used with another method, path or body; use a new one for a new request.",
                 param="Idempotency-Key",
             )
-        elif record.answer is None:
+        elif record.response is None:
             raise ServiceError(
                 409,
                 "idempotency_error",
@@ -186,20 +150,99 @@ def claim_idempotency_key(exchange: Exchange) -> None:
                 param="Idempotency-Key",
             )
         else:
-            exchange.answer = Answer(status=200, headers={"Idempotent-Replayed": "true"}, body=record.answer)
+            exchange.replayed = record.response
 
 
-def meet_delay(exchange: Exchange) -> None:
-    """A delay comes once the idempotency key is claimed, so that a second request meets one that is in progress."""
+def apply_delay(exchange: Exchange) -> None:
+    """A delay applies once the idempotency key is claimed, so that a second request finds one that is in progress."""
     fault = exchange.fault
     if fault is not None and fault.when == "before" and fault.kind == "delay":
-        carry_out(fault, exchange.request, exchange.pause)
+        apply(fault, exchange)
 
 
-def do_the_work(exchange: Exchange) -> None:
-    """Find the object (404), parse (400) and run the rule, with the tenant to itself."""
-    if exchange.answer is not None:
-        return
+def respond(exchange: Exchange) -> None:
+    """Replay the response of the idempotency key, or do what the operation does."""
+    if exchange.replayed is not None:
+        exchange.response = Response(status=200, headers={"Idempotent-Replayed": "true"}, body=exchange.replayed)
+    else:
+        exchange.response = Response(status=200, body=_run_rule(exchange))
+
+
+def apply_fault_after(exchange: Exchange) -> None:
+    fault = exchange.fault
+    if fault is not None and fault.when == "after":
+        apply(fault, exchange)
+
+
+STEPS: tuple[Callable[[Exchange], None], ...] = (
+    find_tenant,
+    match_fault,
+    apply_fault,
+    authenticate,
+    authorize,
+    limit_rate,
+    check_version,
+    claim_idempotency_key,
+    apply_delay,
+    respond,
+    apply_fault_after,
+)
+
+
+# --- the final steps: they run whatever the response is ---------------------------------------------------------
+
+
+def release_idempotency_key(exchange: Exchange) -> None:
+    """Free the key of a request that failed."""
+    if exchange.claimed is not None:
+        with exchange.tenant.lock:
+            exchange.tenant.idempotency.release(exchange.claimed)
+
+
+def break_response(exchange: Exchange) -> None:
+    """Mark a response that a fault does not let arrive whole."""
+    fault = exchange.fault
+    if fault is not None and fault.kind in ("disconnect", "truncate"):
+        exchange.response.broken = fault.kind
+
+
+def record_call(exchange: Exchange) -> None:
+    """Write the call into the journal, under a new request id."""
+    request, response, tenant = exchange.request, exchange.response, exchange.tenant
+    with tenant.lock:
+        request_id = tenant.ids.new(REQUEST_ID_PREFIX)
+        tenant.journal.record(
+            JournalEntry(
+                operation=request.operation.name,
+                method=request.operation.method,
+                path=request.path,
+                status=0 if response.broken == "disconnect" else response.status,
+                request_id=request_id,
+                idempotency_key=request.headers.get("idempotency-key"),
+                at=tenant.now(),
+            ),
+            CallDetails(
+                query=request.query,
+                request_headers=request.headers,
+                request_body=request.body,
+                response_headers=response.headers,
+                response_body=response.body,
+                seconds=RealTime.monotonic() - exchange.began,
+            ),
+        )
+        tenant.notify()
+    response.headers["Request-Id"] = request_id
+    response.headers["Service-Version"] = SERVICE_VERSION
+
+
+FINAL_STEPS: tuple[Callable[[Exchange], None], ...] = (release_idempotency_key, break_response, record_call)
+
+
+# --- what the steps use ------------------------------------------------------------------------------------------
+
+
+def _run_rule(exchange: Exchange) -> bytes:
+    """Find the object (404), parse (400) and run the rule, under the tenant's lock; returns the encoded result."""
     request, tenant = exchange.request, exchange.tenant
     operation = request.operation
     with tenant.lock:
@@ -209,70 +252,14 @@ def do_the_work(exchange: Exchange) -> None:
             arguments["key"] = exchange.key
         result = operation.row.rule(tenant, *found, **arguments)
         body = _json_bytes(_encoded(exchange, result))
-        if exchange.idempotency is not None:
-            tenant.idempotency.finish(exchange.idempotency, body)
-            exchange.idempotency = None
+        if exchange.claimed is not None:
+            tenant.idempotency.finish(exchange.claimed, body)
+            exchange.claimed = None
         tenant.notify()
-    exchange.answer = Answer(status=200, body=body)
+    return body
 
 
-def meet_fault_after(exchange: Exchange) -> None:
-    if exchange.fault is not None and exchange.fault.when == "after":
-        carry_out(exchange.fault, exchange.request, exchange.pause)
-
-
-STEPS: tuple[Callable[[Exchange], None], ...] = (
-    meet_fault,
-    authenticate,
-    authorize,
-    limit_rate,
-    check_version,
-    claim_idempotency_key,
-    meet_delay,
-    do_the_work,
-    meet_fault_after,
-)
-
-
-def _sign_off(exchange: Exchange, answer: Answer) -> None:
-    """Break the answer if a fault wants it, give it its headers, and write it into the journal."""
-    fault = exchange.fault
-    if fault is not None and fault.kind in ("disconnect", "truncate"):
-        answer.broken = fault.kind
-    request, tenant = exchange.request, exchange.tenant
-    with tenant.lock:
-        request_id = tenant.ids.new(REQUEST_ID_PREFIX)
-        tenant.journal.record(
-            JournalEntry(
-                operation=request.operation.name,
-                method=request.operation.method,
-                path=request.path,
-                status=0 if answer.broken == "disconnect" else answer.status,
-                request_id=request_id,
-                idempotency_key=request.headers.get("idempotency-key"),
-                at=tenant.now(),
-            ),
-            CallDetails(
-                query=request.query,
-                request_headers=request.headers,
-                request_body=request.body,
-                response_headers=answer.headers,
-                response_body=answer.body,
-                seconds=RealTime.monotonic() - exchange.began,
-            ),
-        )
-        tenant.notify()
-    answer.headers["Request-Id"] = request_id
-    answer.headers["Service-Version"] = SERVICE_VERSION
-
-
-def _release_key(exchange: Exchange) -> None:
-    if exchange.idempotency is not None:
-        with exchange.tenant.lock:
-            exchange.tenant.idempotency.release(exchange.idempotency)
-
-
-def _fingerprint(request: RawRequest) -> bytes:
+def _fingerprint(request: Request) -> bytes:
     source = b"\0".join((request.operation.method.encode(), request.path.encode(), request.body or b""))
     return hashlib.sha256(source).digest()
 
@@ -295,11 +282,10 @@ def _find(exchange: Exchange) -> Any:
 
 
 def _encoded(exchange: Exchange, result: Any) -> Any:
-    if not isinstance(result, tuple):
+    if not isinstance(result, PageResult):
         return encode(result)
-    items, more = result
     url = exchange.request.operation.path
-    return {"object": "list", "data": [encode(item) for item in items], "hasMore": more, "url": url}
+    return {"object": "list", "data": [encode(item) for item in result.items], "hasMore": result.has_more, "url": url}
 
 
 def _json_bytes(value: Any) -> bytes:

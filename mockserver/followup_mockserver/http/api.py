@@ -4,11 +4,12 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from flask import Blueprint, Request, Response, request
+import flask
+from flask import Blueprint
 
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.pipeline import Gateway
-from followup_mockserver.gateway.request import Answer, RawRequest
+from followup_mockserver.gateway.request import Request, Response
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.transport import DROPPED, ConnectionDropped
 
@@ -16,23 +17,23 @@ PREFIXES = ("", "/api")
 """What the paths of the operations are served under."""
 
 
-class BrokenResponse(Response):
-    """An answer that is not sent, or of which only half is sent, as a fault asked for."""
+class BrokenResponse(flask.Response):
+    """A response that is not sent, or of which only half is sent, as a fault asked for."""
 
-    def __init__(self, answer: Answer) -> None:
-        super().__init__(b"", status=answer.status, headers=answer.headers, mimetype="application/json")
-        self._answer = answer
+    def __init__(self, response: Response) -> None:
+        super().__init__(b"", status=response.status, headers=response.headers, mimetype="application/json")
+        self._whole = response
 
     def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
         dropped: type[Exception] = environ.get(DROPPED, ConnectionDropped)
-        if self._answer.broken == "disconnect":
+        if self._whole.broken == "disconnect":
             raise dropped
-        self.headers["Content-Length"] = str(len(self._answer.body))
+        self.headers["Content-Length"] = str(len(self._whole.body))
         start_response(self.status, self.headers.to_wsgi_list())
         return self._half(dropped)
 
     def _half(self, dropped: type[Exception]) -> Iterable[bytes]:
-        yield self._answer.body[: len(self._answer.body) // 2]
+        yield self._whole.body[: len(self._whole.body) // 2]
         raise dropped
 
 
@@ -51,13 +52,13 @@ def api_blueprint(gateway: Gateway) -> Blueprint:
     return blueprint
 
 
-def _view(gateway: Gateway, operation: Operation) -> Callable[..., Response]:
-    def view(path_id: str | None = None) -> Response:
+def _view(gateway: Gateway, operation: Operation) -> Callable[..., flask.Response]:
+    def view(path_id: str | None = None) -> flask.Response:
         # Through the proxy once: this runs for every call.
-        current: Request = request._get_current_object()  # type: ignore[attr-defined]
+        current: flask.Request = flask.request._get_current_object()  # type: ignore[attr-defined]
         environ = current.environ
-        answer = gateway.handle(
-            RawRequest(
+        response = gateway.handle(
+            Request(
                 operation=operation,
                 path=current.path.removeprefix("/api"),
                 path_id=path_id,
@@ -66,7 +67,7 @@ def _view(gateway: Gateway, operation: Operation) -> Callable[..., Response]:
                 body=_body(current) if operation.takes_body else b"",
             )
         )
-        return to_response(answer)
+        return to_flask(response)
 
     return view
 
@@ -83,12 +84,12 @@ def _header_name(key: str) -> str | None:
     return "content-type" if key == "CONTENT_TYPE" else None
 
 
-def _body(current: Request) -> bytes | None:
+def _body(current: flask.Request) -> bytes | None:
     return None if (current.content_length or 0) > MAX_BODY_BYTES else current.get_data(cache=False)
 
 
-def to_response(answer: Answer) -> Response:
-    """The answer as Flask sends it."""
-    if answer.broken:
-        return BrokenResponse(answer)
-    return Response(answer.body, answer.status, answer.headers, mimetype="application/json")
+def to_flask(response: Response) -> flask.Response:
+    """Return the response as Flask sends it."""
+    if response.broken:
+        return BrokenResponse(response)
+    return flask.Response(response.body, response.status, response.headers, mimetype="application/json")

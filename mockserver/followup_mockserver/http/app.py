@@ -8,9 +8,9 @@ from werkzeug.routing import Map
 
 from followup_mockserver.contract.openapi import document
 from followup_mockserver.engine import Engine
-from followup_mockserver.gateway.pipeline import Gateway, answer_outside
+from followup_mockserver.gateway.pipeline import Gateway, unrouted_response
 from followup_mockserver.http.acting import acting_control
-from followup_mockserver.http.api import api_blueprint, to_response
+from followup_mockserver.http.api import api_blueprint, to_flask
 from followup_mockserver.http.control import PREFIX, control_blueprint
 from followup_mockserver.http.dashboard.routes import dashboard_blueprint
 from followup_mockserver.http.guard import Guard
@@ -76,7 +76,7 @@ def create_app(registry: Registry, engine: Engine, mounts: Mounts, guard: Guard)
 
     @app.errorhandler(ServiceError)
     def refused(error: ServiceError) -> Response:
-        return to_response(answer_outside(registry, error))
+        return to_flask(unrouted_response(registry, error))
 
     @app.errorhandler(HTTPException)
     def not_an_operation(error: HTTPException) -> Response:
@@ -84,7 +84,7 @@ def create_app(registry: Registry, engine: Engine, mounts: Mounts, guard: Guard)
         code, message = _OUTSIDE.get(status, ("invalid_request", "The request cannot be understood."))
         kind = "api_error" if status >= 500 else "invalid_request_error"
         headers = {name: value for name, value in error.get_headers() if name == "Allow"}
-        return to_response(answer_outside(registry, ServiceError(status, kind, code, message, headers=headers)))
+        return to_flask(unrouted_response(registry, ServiceError(status, kind, code, message, headers=headers)))
 
     app.finish()
     return app

@@ -17,7 +17,7 @@ from waitress.task import ErrorTask
 from waitress.utilities import BadRequest, RequestEntityTooLarge
 
 from followup_mockserver.gateway.parsing import body_too_large
-from followup_mockserver.gateway.request import Answer
+from followup_mockserver.gateway.request import Response
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.state.clock import RealTime
@@ -53,7 +53,7 @@ _BETWEEN_LOOKS = 1.0
 _log = logging.getLogger("followup_mockserver.http.web_server")
 _log.setLevel(logging.ERROR)
 
-Reject = Callable[[ServiceError], Answer]
+Reject = Callable[[ServiceError], Response]
 """Makes the response to what is no request for the application."""
 
 
@@ -174,16 +174,16 @@ class _Rejection(ErrorTask):
     def execute(self) -> None:
         request: Any = self.request
         server: Any = self.channel.server
-        answer: Answer = server.reject(_as_error(request.error))
-        self.status = f"{answer.status} {request.error.reason}"
-        self.content_length = len(answer.body)
+        response: Response = server.reject(_as_error(request.error))
+        self.status = f"{response.status} {request.error.reason}"
+        self.content_length = len(response.body)
         self.response_headers = [
             ("Content-Type", "application/json"),
             ("Connection", "close"),
-            *answer.headers.items(),
+            *response.headers.items(),
         ]
         self.close_on_finish = True
-        self.write(answer.body)
+        self.write(response.body)
 
 
 def _as_error(problem: Any) -> ServiceError:

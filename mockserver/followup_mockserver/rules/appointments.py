@@ -7,10 +7,11 @@ from followup import Appointment, Patient
 from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
 from followup_mockserver.rules import stages
-from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference, doctor_id
 from followup_mockserver.schema.errors import invalid
+from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.tenant import Tenant
 
@@ -90,7 +91,7 @@ def complete(tenant: Tenant, appointment: Appointment) -> None:
         tenant.appointments.update(appointment, status="completed", updated_at=tenant.now())
 
 
-def list_(tenant: Tenant, **query: Any) -> Listed[Appointment]:
+def list_(tenant: Tenant, **query: Any) -> PageResult[Appointment]:
     """A page of appointments, the last loaded first."""
     bounds = (query.get("start_at_gte"), query.get("start_at_lt"))
     between = {"start_at": bounds} if bounds != (None, None) else None

@@ -3,7 +3,8 @@
 from typing import Any
 
 from followup import Doctor
-from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.paging import page
+from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.tenant import Tenant
 
 ROSTER: tuple[dict[str, Any], ...] = (
@@ -31,7 +32,7 @@ ROSTER: tuple[dict[str, Any], ...] = (
 """The doctors of a new organization, one of them inactive."""
 
 
-def list_(tenant: Tenant, **query: Any) -> Listed[Doctor]:
+def list_(tenant: Tenant, **query: Any) -> PageResult[Doctor]:
     """A page of the roster."""
     return page(tenant.doctors, query, where=("active", "external_id"))
 

@@ -8,9 +8,10 @@ from followup._annotations import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION
 from followup._codec.encode import encode
 from followup.resources.events import EventInput, EventResultStatus
 from followup_mockserver.rules.event_kinds import KINDS, Kind
-from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.paging import page
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import Validator, shape_of
+from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.tenant import Tenant
 
 ENVELOPE = shape_of(EventInput)
@@ -48,7 +49,7 @@ def _detail(results: list[EventResult]) -> dict[str, Any]:
     return {"object": "event_batch", "results": encode(results)}
 
 
-def list_(tenant: Tenant, **query: Any) -> Listed[Event]:
+def list_(tenant: Tenant, **query: Any) -> PageResult[Event]:
     """A page of what came in."""
     return page(tenant.events, query, where=("type", "status", "source"))
 

@@ -7,11 +7,12 @@ from followup import IntakeRequest
 from followup.resources.intake_requests import IntakeRequests
 from followup.resources.patients import PatientInput
 from followup_mockserver.rules import patients, questions
-from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.phones import normalized_phone
 from followup_mockserver.rules.questions import record_of
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.schema.shapes import shape_of
+from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.tenant import Tenant
 
@@ -60,7 +61,7 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
                 questions.ask_if_possible(tenant, intake)
 
 
-def list_(tenant: Tenant, **query: Any) -> Listed[IntakeRequest]:
+def list_(tenant: Tenant, **query: Any) -> PageResult[IntakeRequest]:
     """A page of intake requests."""
     return page(tenant.intake_requests, query, where=("status", "patient"))
 

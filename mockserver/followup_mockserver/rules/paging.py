@@ -5,10 +5,7 @@ from typing import Any
 
 from followup._annotations import DEFAULT_PAGE_SIZE
 from followup_mockserver.schema.errors import invalid
-from followup_mockserver.state.collection import Bounds, Collection, S, UnknownCursor
-
-Listed = tuple[list[S], bool]
-"""The items of a page, newest first, and whether there are more in the direction of travel."""
+from followup_mockserver.state.collection import Bounds, Collection, PageResult, S, UnknownCursor
 
 
 def page(
@@ -17,7 +14,7 @@ def page(
     *,
     where: Iterable[str] = (),
     between: Mapping[str, Bounds] | None = None,
-) -> Listed[S]:
+) -> PageResult[S]:
     """A page of a collection as the query asks for it.
 
     Args:

@@ -4,8 +4,9 @@ from typing import Any, cast
 
 from followup import Patient
 from followup.resources.patients import PatientInput
-from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.phones import normalized_dni, normalized_phone
+from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.tenant import Tenant
 
@@ -37,7 +38,7 @@ def update(tenant: Tenant, patient: Patient, **changes: Any) -> Patient:
     return patient
 
 
-def list_(tenant: Tenant, **query: Any) -> Listed[Patient]:
+def list_(tenant: Tenant, **query: Any) -> PageResult[Patient]:
     """A page of patients."""
     if "phone" in query:
         query["phone"] = normalized_phone(tenant, query["phone"], "phone")

@@ -6,9 +6,10 @@ from typing import Any
 from followup import Treatment
 from followup.resources.patients import PatientInput
 from followup.resources.treatments import DEFAULT_TREATMENT_KIND, TreatmentKind
-from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference
+from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import EndTreatment
 from followup_mockserver.state.tenant import Tenant
@@ -60,6 +61,6 @@ def end(tenant: Tenant, job: EndTreatment) -> str:
     return "ended"
 
 
-def list_(tenant: Tenant, **query: Any) -> Listed[Treatment]:
+def list_(tenant: Tenant, **query: Any) -> PageResult[Treatment]:
     """A page of treatments."""
     return page(tenant.treatments, query, where=("patient", "active"))

@@ -8,10 +8,11 @@ from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
 from followup_mockserver.rules import stages
 from followup_mockserver.rules.appointments import complete
-from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference, doctor_id
 from followup_mockserver.schema.errors import invalid, missing
+from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.tenant import Tenant
 
@@ -60,7 +61,7 @@ def create(
     return visit
 
 
-def list_(tenant: Tenant, **query: Any) -> Listed[Visit]:
+def list_(tenant: Tenant, **query: Any) -> PageResult[Visit]:
     """A page of visits, the last loaded first."""
     return page(tenant.visits, query, where=("patient", "external_id"))
 

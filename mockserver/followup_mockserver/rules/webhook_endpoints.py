@@ -7,8 +7,9 @@ import attrs
 
 from followup import DeletedObject, WebhookDelivery, WebhookEndpoint
 from followup._codec.encode import encode
-from followup_mockserver.rules.paging import Listed, page
+from followup_mockserver.rules.paging import page
 from followup_mockserver.schema.errors import invalid
+from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import deliveries
 
@@ -63,7 +64,7 @@ def ping(tenant: Tenant, endpoint: WebhookEndpoint) -> WebhookDelivery:
     return deliveries.queue(tenant, endpoint, "webhook.ping", data, endpoint.id)
 
 
-def list_(tenant: Tenant, **query: Any) -> Listed[WebhookEndpoint]:
+def list_(tenant: Tenant, **query: Any) -> PageResult[WebhookEndpoint]:
     """A page of endpoints."""
     return page(tenant.webhook_endpoints, query)
 

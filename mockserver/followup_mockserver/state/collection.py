@@ -6,7 +6,7 @@ sorted, so that a page is a slice between two positions, whatever the size of th
 
 import heapq
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from sortedcontainers import SortedKeyList, SortedList
 
@@ -24,6 +24,13 @@ Numbers = Any
 
 _BLOCK = 1024
 """Arrival numbers that share one record of the lowest and the highest value of a range."""
+
+
+class PageResult(NamedTuple, Generic[S]):
+    """A page of objects, and whether there are more in the direction of travel."""
+
+    items: list[S]
+    has_more: bool
 
 
 class UnknownCursor(LookupError):
@@ -200,8 +207,8 @@ class Collection(Generic[S]):
         before: str | None = None,
         where: Mapping[str, Key] | None = None,
         between: Mapping[str, Bounds] | None = None,
-    ) -> tuple[list[S], bool]:
-        """Some objects, newest first, and whether there are more in the direction of travel.
+    ) -> PageResult[S]:
+        """Return a page of objects, newest first.
 
         Args:
             limit: how many, at most.
@@ -219,7 +226,7 @@ class Collection(Generic[S]):
         found = [self._objects[number] for number in numbers]
         more = len(found) > limit
         found = found[:limit]
-        return (found[::-1] if backwards else found), more
+        return PageResult(found[::-1] if backwards else found, more)
 
     def _cursor(self, id: str | None) -> int | None:
         if id is None:

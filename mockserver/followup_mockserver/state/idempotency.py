@@ -1,4 +1,4 @@
-"""What was answered under an idempotency key, so that a repeated request is answered alike and does nothing twice."""
+"""The responses under idempotency keys, so that a repeated request gets the same response and does nothing twice."""
 
 from collections import OrderedDict
 from datetime import datetime, timedelta
@@ -16,14 +16,14 @@ class IdempotencyRecord:
     Attributes:
         key: the idempotency key.
         fingerprint: method, path and body of the request.
-        answer: the bytes of the answer, None while the request is in progress.
+        response: the body of the response; None while the request is in progress.
         at: when the key was first used, on the mock's clock.
     """
 
     key: str
     fingerprint: bytes
     at: datetime
-    answer: bytes | None = None
+    response: bytes | None = None
 
 
 class IdempotencyRecords:
@@ -55,9 +55,9 @@ class IdempotencyRecords:
             self._forget_oldest()
         return record
 
-    def finish(self, record: IdempotencyRecord, answer: bytes) -> None:
+    def finish(self, record: IdempotencyRecord, response: bytes) -> None:
         """Keep the response to the request, for every repetition of it."""
-        record.answer = answer
+        record.response = response
 
     def release(self, record: IdempotencyRecord) -> None:
         """Free the key of a request that failed, unless another request has it by now."""
@@ -66,10 +66,10 @@ class IdempotencyRecords:
 
     def _forget_oldest(self) -> None:
         # A request in progress keeps its record, however many keys came after it: else it would be done twice.
-        oldest = next((key for key, record in self._records.items() if record.answer is not None), None)
+        oldest = next((key for key, record in self._records.items() if record.response is not None), None)
         if oldest is not None:
             del self._records[oldest]
 
     def _is_over(self, record: IdempotencyRecord, now: datetime) -> bool:
         # A request in progress keeps its key however far the clock is moved meanwhile: else it would be done twice.
-        return record.answer is not None and now - record.at >= self._kept_for
+        return record.response is not None and now - record.at >= self._kept_for

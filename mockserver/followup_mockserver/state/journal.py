@@ -1,4 +1,4 @@
-"""What was called: the journal of an organization's API calls, for tests to assert on."""
+"""The journal of an organization's API calls, for tests to assert on."""
 
 import itertools
 from collections import OrderedDict, deque
@@ -10,7 +10,7 @@ import attrs
 REQUEST_ID_PREFIX = "req_"
 
 LENGTH = 10_000
-"""Older entries are forgotten."""
+"""Older entries are dropped."""
 
 DETAILED = 1_000
 """So many of the last calls can be looked at whole."""
@@ -28,7 +28,7 @@ _LONGEST_VALUE = 1_000
 """Characters that are left of a value that is cut."""
 
 LARGEST_DETAILS = 16 * 1024 * 1024
-"""Characters and bytes of all calls together that can be looked at whole; the oldest are forgotten beyond."""
+"""Characters and bytes of all calls together that can be looked at whole; the oldest are dropped beyond."""
 
 
 def _beginning(text: str) -> str:
@@ -69,7 +69,7 @@ class JournalEntry:
         operation: name of the operation, such as ``patients.create``; None for a path or method that is none.
         path: path of the request, without its query, which may hold a phone or a document; the beginning of one that is
             longer than any valid one.
-        status: HTTP status of the answer; 0 where the connection was dropped without one.
+        status: HTTP status of the response; 0 where the connection was dropped without one.
         at: the mock's time of it.
     """
 
@@ -84,14 +84,14 @@ class JournalEntry:
 
 @attrs.define(kw_only=True)
 class CallDetails:
-    """What was said in a call, for the eyes of the person who makes it work. ``repr`` shows nothing of it.
+    """Details of a call, kept for debugging. ``repr`` shows nothing of its content.
 
     Attributes:
         query: pairs of name and value, in their order.
         request_headers: names in lower case.
         request_body: as much of it as is kept; None where it was too large to be read.
         response_body: as much of it as is kept.
-        seconds: how long the answer took, in real time.
+        seconds: time until the response, in real time.
     """
 
     query: Sequence[tuple[str, str]] = attrs.field(repr=False, converter=_cut_query)
@@ -109,12 +109,12 @@ class CallDetails:
 
     @property
     def request_is_whole(self) -> bool:
-        """Whether the body that was sent was kept to its end."""
+        """Whether the body of the request was kept to its end."""
         return self.request_body is not None and len(self.request_body) < LONGEST_BODY
 
     @property
     def response_is_whole(self) -> bool:
-        """Whether the body that was answered was kept to its end."""
+        """Whether the body of the response was kept to its end."""
         return len(self.response_body) < LONGEST_BODY
 
 
@@ -127,21 +127,21 @@ class Journal:
         self._size = 0
 
     def record(self, entry: JournalEntry, details: CallDetails) -> None:
-        """Write down a call, and forget older ones to make room for it."""
+        """Record a call, and drop older ones to make room for it."""
         self._entries.append(entry)
         size = details.size
         self._details[entry.request_id] = details, size
         self._size += size
         while len(self._details) > DETAILED or (self._size > LARGEST_DETAILS and len(self._details) > 1):
-            _, (_, forgotten) = self._details.popitem(last=False)
-            self._size -= forgotten
+            _, (_, dropped) = self._details.popitem(last=False)
+            self._size -= dropped
 
     def find(self, request_id: str) -> JournalEntry | None:
-        """The call with this id; None if there was none, or it is forgotten."""
+        """The call with this id; None if there was none, or it was dropped."""
         return next((each for each in self.newest_first() if each.request_id == request_id), None)
 
     def details(self, entry: JournalEntry) -> CallDetails | None:
-        """What was said in a call; None if that is no longer kept."""
+        """The details of a call; None if they are no longer kept."""
         found = self._details.get(entry.request_id)
         return None if found is None else found[0]
 

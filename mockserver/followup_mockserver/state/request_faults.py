@@ -1,4 +1,4 @@
-"""Faults on purpose: the next calls of an operation fail as a test wants them to."""
+"""Fault injection: the next calls of an operation fail as a test wants them to."""
 
 import random
 from typing import Literal, get_args
@@ -31,14 +31,14 @@ class Fault:
 
     Attributes:
         operation: name of the operation, or ``*`` for all.
-        kind: ``status`` answers with an error, ``delay`` answers late, ``disconnect`` drops the connection without an
-            answer, ``truncate`` drops it in the middle of one.
+        kind: ``status`` responds with an error, ``delay`` responds late, ``disconnect`` drops the connection without a
+            response, ``truncate`` drops it in the middle of one.
         status: HTTP status, for kind ``status``.
         seconds: how long, for kind ``delay``.
         times: for how many calls; None for all that come.
-        when: ``before`` the work is done, or ``after``: the caller does not hear that it was.
+        when: ``before`` the work is done, or ``after``: the client does not learn that it was.
         skip: how many calls pass first.
-        probability: of hitting a call, 0 to 1.
+        probability: of applying to a call, 0 to 1.
         retry_after: seconds in a ``Retry-After`` header, for kind ``status``.
 
     Raises:
@@ -57,7 +57,7 @@ class Fault:
 
 
 class Faults:
-    """The faults of one organization; which calls they hit by chance follows from the seed."""
+    """The faults of one organization; chance follows from the seed."""
 
     def __init__(self, seed: int | None) -> None:
         self._random = random.Random(seed)  # noqa: S311 - chance for tests, not for secrets
@@ -76,8 +76,8 @@ class Faults:
         """Those that still wait, oldest first."""
         return list(self._faults)
 
-    def strike(self, operation: str) -> Fault | None:
-        """The fault that this call of the operation meets, if any; counts it."""
+    def match(self, operation: str) -> Fault | None:
+        """Return the fault that applies to this call of the operation, if any, and count it."""
         for fault in self._faults:
             if fault.operation not in (operation, EVERY_OPERATION):
                 continue
