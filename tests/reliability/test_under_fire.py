@@ -81,7 +81,8 @@ def test_exactly_once_from_tasks(failing: MockServer, tell: Tell) -> None:
     async def run() -> list[str]:
         numbers = iter(range(CALLS))
         made: list[str] = []
-        async with failing.async_client(max_retries=20, timeout=PATIENCE * 5) as client:
+        # The wait for one of the 100 connections counts too: with 200 tasks it is no sign of trouble.
+        async with failing.async_client(max_retries=20, timeout=60) as client:
 
             async def work() -> None:
                 for number in numbers:
