@@ -1,7 +1,20 @@
-"""One call, from request to result or error, as a generator.
+"""The life of a call, from its first attempt to its result or error, as a generator that performs no I/O.
 
-``exchange`` decides everything and touches no network: it yields what to do next (``Send`` or ``Wait``) and is sent
-what came of it. The two clients drive the same generator, one with ``httpx.Client``, one with ``httpx.AsyncClient``.
+``run_call`` decides what happens, a driver (``_drivers``) does it. This is the contract between the two:
+
+- The driver starts the generator with ``next`` and resumes it with ``send``, from one thread or task at a time.
+- When the generator yields a ``Send``, the driver makes exactly one attempt, which must end within ``Send.seconds``,
+  and resumes the generator with its ``Outcome``. An attempt that failed is an outcome too: the driver raises nothing
+  that ``_outcomes`` has a name for.
+- When the generator yields a ``Wait``, the driver sleeps for its seconds and resumes the generator with None.
+- When the call succeeded, the generator returns the result (``StopIteration.value``). When it failed for good, the
+  generator raises a ``FollowUpError`` that carries what the caller needs to resume the call safely.
+- Everything else ends the call outside the generator: ``KeyboardInterrupt``, a cancelled task, a client that has been
+  closed, an exception of a user's event hook. The driver lets it pass and drops the generator, which holds nothing
+  that has to be released. Nothing is ever thrown into the generator.
+
+The first step is always a ``Send``, a ``Wait`` is always followed by a ``Send``, and all ``Send`` steps of one call
+carry the same request, byte for byte, with the same idempotency key.
 """
 
 import itertools
@@ -9,11 +22,11 @@ import json
 import logging
 import random
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, Generic, TypeVar
+from urllib.parse import parse_qsl
 
 import attrs
-import httpx
 
 from followup._codec.decode import WireError
 from followup._errors import (
@@ -23,50 +36,33 @@ from followup._errors import (
     FollowUpError,
     ResponseDecodeError,
     WasSent,
-    parse_retry_after,
     status_error_class,
 )
+from followup._options import Options
+from followup._outcomes import NoResponse, NotSendable, Outcome, Response
 from followup._redaction import redacted
 from followup._results import ResponseInfo, Result
+from followup._retry import may_have_been_done, may_have_reached_the_service, seconds_before_retry
 from followup._version import __version__
 
 R = TypeVar("R", bound=Result)
 
-FIRST_BACKOFF = 0.5
-LONGEST_BACKOFF = 8.0
-LONGEST_RETRY_AFTER = 60.0
-"""Seconds. A service that asks for more is not waited for: the caller gets the error, and ``retry_after`` with it."""
-
 LONGEST_ERROR_TEXT = 10_000
 """Characters that an error keeps of a body that is not JSON."""
-
-RETRIED_STATUSES = frozenset({408, 409, 429})
 
 logger = logging.getLogger("followup")
 
 
 @attrs.frozen(kw_only=True)
-class Options:
-    """What a client was configured with.
+class Call(Generic[R]):
+    """One call, complete before its first attempt, so that every attempt sends the same bytes and the same key.
 
     Attributes:
-        timeout: bounds of the parts of an attempt; None leaves them to the user's own httpx client.
-        attempt_seconds: bound of an attempt as a whole; None for none.
-        deadline: seconds for a whole call; None for no deadline.
+        decode: turns the JSON of a successful response into the result.
+        batch_error: the class of an error whose body carries ``results``.
+        when_gone: makes the result of a deletion whose object is found to be gone.
+        object_id: id of the object in the path that the result must be.
     """
-
-    api_key: str = attrs.field(repr=False)
-    base_url: str
-    service_version: str
-    timeout: httpx.Timeout | None
-    attempt_seconds: float | None
-    max_retries: int
-    deadline: float | None
-
-
-@attrs.frozen(kw_only=True)
-class Call(Generic[R]):
-    """One call, complete before its first attempt, so that every attempt sends the same bytes and the same key."""
 
     operation: str
     method: str
@@ -79,89 +75,104 @@ class Call(Generic[R]):
     batch_error: type[APIStatusError] | None = None
     when_gone: Callable[[], R] | None = attrs.field(default=None, repr=False)
     object_id: str | None = None
-    """Id of the object in the path that the result must be."""
 
 
 @attrs.frozen(kw_only=True)
 class Send:
-    """Send this request and return its outcome; ``seconds`` bounds the whole attempt, body included."""
+    """The step to send this request once, and to resume with the outcome.
+
+    Attributes:
+        timeouts: seconds for the parts of the attempt (connect, read, write, pool); None for those of the HTTP client.
+        seconds: bound of the attempt as a whole, body included; None for no bound.
+    """
 
     method: str
     url: str = attrs.field(repr=False)
     headers: dict[str, str] = attrs.field(repr=False)
     content: bytes | None = attrs.field(repr=False)
-    timeout: httpx.Timeout | None
+    timeouts: Mapping[str, float | None] | None
     seconds: float | None
 
 
 @attrs.frozen
 class Wait:
-    """Wait this many seconds."""
+    """The step to sleep for this many seconds, and to resume with None."""
 
     seconds: float
 
 
-@attrs.frozen(kw_only=True)
-class Response:
-    """A response, read to its end.
-
-    Attributes:
-        problem: why its body could not be read, as a predicate; ``content`` is empty then.
-    """
-
-    status_code: int
-    headers: httpx.Headers = attrs.field(repr=False)
-    content: bytes = attrs.field(repr=False)
-    problem: str | None = None
-
-    @property
-    def is_success(self) -> bool:
-        return 200 <= self.status_code < 300
+Steps = Generator[Send | Wait, Outcome | None, R]
 
 
-class NotSendable(Exception):
-    """httpx cannot make a request of what it was passed; the text is the name of its error."""
+def run_call(
+    call: Call[R],
+    options: Options,
+    *,
+    now: Callable[[], float] = time.monotonic,
+    wall_clock: Callable[[], float] | None = None,
+    jitter: Callable[[], float] = random.random,
+) -> Steps[R]:
+    """Carry one call through its attempts.
 
+    Args:
+        call: the call.
+        options: those of the client.
+        now: a clock that never goes back, in seconds, for the deadline.
+        wall_clock: seconds since the epoch, for a ``Retry-After`` that is a date; ``time.time`` when omitted.
+        jitter: a random number from 0 to 1 for each backoff.
 
-Failure = httpx.RequestError | httpx.StreamError | NotSendable
-Outcome = Response | Failure | None
-
-
-def exchange(call: Call[R], options: Options) -> Generator[Send | Wait, Outcome, R]:
-    """Carry one call through its attempts; returns its result.
+    Returns:
+        The result of the call, once the driver has taken every step.
 
     Raises:
         APIConnectionError, APITimeoutError, APIStatusError, ResponseDecodeError: with the idempotency key, the number
             of attempts, and whether the request was sent.
     """
-    ends = None if options.deadline is None else time.monotonic() + options.deadline
-    send = Send(
-        method=call.method,
-        url=f"{options.base_url}{call.path}?{call.query}" if call.query else options.base_url + call.path,
-        headers=_headers(call, options),
-        content=call.content,
-        timeout=options.timeout,
-        seconds=options.attempt_seconds,
-    )
+    send = _first_step(call, options)
+    deadline = _Deadline(options.deadline, now)
     history = _History()
     for attempt in itertools.count(1):
-        started = time.monotonic()
-        outcome = yield send if ends is None else attrs.evolve(send, seconds=_lesser(send.seconds, _left(ends)))
+        started = now()
+        outcome = yield deadline.bounded(send)
         assert outcome is not None
-        _log_attempt(call, attempt, outcome, time.monotonic() - started)
+        _log_attempt(call, attempt, outcome, now() - started)
         if isinstance(outcome, Response):
             if outcome.is_success:
                 return _result(call, outcome, attempt)
             if outcome.status_code == 404 and call.when_gone and history.may_be_done:
                 return _with_response(call.when_gone(), outcome)
         history.add(outcome)
-        wait = _wait_before_retry(outcome, attempt, options.max_retries)
-        if wait is None or (ends is not None and wait >= _left(ends)):
-            late = ends is not None and _left(ends) < _TOO_LITTLE
-            raise _error(call, options, outcome, attempt, history.was_sent, late=late)
+        wait = None
+        if attempt <= options.max_retries:
+            wait = seconds_before_retry(outcome, attempt, jitter=jitter, wall_clock=wall_clock)
+        if wait is None or deadline.comes_within(wait):
+            raise _error(call, options, outcome, attempt, history.was_sent, late=deadline.is_reached())
         if wait > 0:
             yield Wait(wait)
     raise AssertionError("unreachable")  # pragma: no cover
+
+
+class _Deadline:
+    """The end of a whole call; without seconds, it never comes."""
+
+    def __init__(self, seconds: float | None, now: Callable[[], float]) -> None:
+        self._ends = None if seconds is None else now() + seconds
+        self._now = now
+
+    def bounded(self, send: Send) -> Send:
+        """Return the step with no more than the time that is left."""
+        if self._ends is None:
+            return send
+        left = max(0.0, self._ends - self._now())
+        return attrs.evolve(send, seconds=left if send.seconds is None else min(send.seconds, left))
+
+    def comes_within(self, seconds: float) -> bool:
+        """Return whether no time would be left after a wait."""
+        return self._ends is not None and self._now() + seconds >= self._ends
+
+    def is_reached(self) -> bool:
+        # Clocks and timers are no more exact than a millisecond.
+        return self._ends is not None and self._now() > self._ends - 0.001
 
 
 class _History:
@@ -171,21 +182,15 @@ class _History:
         self.was_sent: WasSent = "no"
         self.may_be_done = False
 
-    def add(self, outcome: Response | Failure) -> None:
+    def add(self, outcome: Outcome) -> None:
         if isinstance(outcome, Response):
             self.was_sent = "yes"
-            self.may_be_done |= outcome.status_code >= 500 or outcome.status_code == 408
-        elif not isinstance(outcome, _NEVER_SENT):
-            self.was_sent = "yes" if self.was_sent == "yes" else "maybe"
-            self.may_be_done = True
+        elif self.was_sent == "no" and may_have_reached_the_service(outcome):
+            self.was_sent = "maybe"
+        self.may_be_done |= may_have_been_done(outcome)
 
 
-_NOT_WORTH_RETRYING = (NotSendable, httpx.UnsupportedProtocol)
-_NEVER_SENT = (*_NOT_WORTH_RETRYING, httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
-_BROKEN_CONNECTION = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
-
-
-def _headers(call: Call[Any], options: Options) -> dict[str, str]:
+def _first_step(call: Call[Any], options: Options) -> Send:
     headers = {
         "Authorization": f"Bearer {options.api_key}",
         "Service-Version": options.service_version,
@@ -197,51 +202,24 @@ def _headers(call: Call[Any], options: Options) -> dict[str, str]:
         headers["Content-Type"] = "application/json"
     if call.idempotency_key is not None:
         headers["Idempotency-Key"] = call.idempotency_key
-    return headers
+    return Send(
+        method=call.method,
+        url=f"{options.base_url}{call.path}?{call.query}" if call.query else options.base_url + call.path,
+        headers=headers,
+        content=call.content,
+        timeouts=options.timeouts,
+        seconds=options.attempt_seconds,
+    )
 
 
-_TOO_LITTLE = 0.001
-"""Seconds before a deadline at which it counts as reached: clocks and timers are no more exact."""
-
-
-def _left(ends: float) -> float:
-    return max(0.0, ends - time.monotonic())
-
-
-def _lesser(bound: float | None, seconds: float) -> float:
-    return seconds if bound is None else min(bound, seconds)
-
-
-def _wait_before_retry(outcome: Response | Failure, attempt: int, max_retries: int) -> float | None:
-    """Seconds until the next attempt; None if there is to be none."""
-    if attempt > max_retries or isinstance(outcome, _NOT_WORTH_RETRYING):
-        return None
-    if isinstance(outcome, Response):
-        if outcome.status_code not in RETRIED_STATUSES and outcome.status_code < 500:
-            return None
-        asked = parse_retry_after(outcome.headers.get("retry-after"))
-        if asked is not None:
-            return asked if asked <= LONGEST_RETRY_AFTER else None
-    elif attempt == 1 and isinstance(outcome, _BROKEN_CONNECTION):
-        # Most often a kept-alive connection that the service had closed: a fresh one will do, at once.
-        return 0.0
-    return backoff(attempt)
-
-
-def backoff(attempt: int) -> float:
-    """Seconds to wait after this attempt: doubling, bounded, and up to a quarter less so that clients spread out."""
-    longest = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(attempt - 1, 10))
-    return longest * (1 - random.random() / 4)  # noqa: S311 - spreads load, protects nothing
-
-
-def _log_attempt(call: Call[Any], attempt: int, outcome: Response | Failure, seconds: float) -> None:
+def _log_attempt(call: Call[Any], attempt: int, outcome: Outcome, seconds: float) -> None:
     if not logger.isEnabledFor(logging.INFO):
         return
     if isinstance(outcome, Response):
         status = str(outcome.status_code)
         request_id = redacted(outcome.headers.get("request-id", "-"), max_length=100)
     else:
-        status, request_id = type(outcome).__name__, "-"
+        status, request_id = outcome.name, "-"
     logger.info(
         "%s %s %s -> %s in %.0f ms (attempt %d, request %s)",
         call.operation,
@@ -297,7 +275,7 @@ def _with_response(result: R, response: Response) -> R:
 def _error(
     call: Call[Any],
     options: Options,
-    outcome: Response | Failure,
+    outcome: Outcome,
     attempts: int,
     was_sent: WasSent,
     *,
@@ -305,15 +283,8 @@ def _error(
 ) -> FollowUpError:
     if isinstance(outcome, Response):
         return _status_error(call, options, outcome, attempts)
-    kind: type[APIConnectionError] = APITimeoutError
-    if late and isinstance(outcome, httpx.TimeoutException):
-        problem = f"not done within its deadline of {options.deadline:g} s"
-    elif isinstance(outcome, httpx.TimeoutException):
-        problem = f"no answer in time ({type(outcome).__name__})"
-    elif isinstance(outcome, NotSendable):
-        kind, problem = APIConnectionError, f"the request cannot be sent ({outcome})"
-    else:
-        kind, problem = APIConnectionError, f"no answer ({_why(outcome)})"
+    kind = APITimeoutError if outcome.timed_out else APIConnectionError
+    problem = f"not done within its deadline of {options.deadline:g} s" if late and outcome.timed_out else _why(outcome)
     tries = f" after {attempts} attempts" if attempts > 1 else ""
     return kind(
         f"{call.operation}: {problem}{tries}",
@@ -324,9 +295,11 @@ def _error(
     )
 
 
-def _why(failure: Failure) -> str:
-    # Other texts of httpx may quote bytes that the server sent.
-    return f"ConnectError: {failure}" if isinstance(failure, httpx.ConnectError) else type(failure).__name__
+def _why(outcome: NoResponse) -> str:
+    reason = f"{outcome.name}: {outcome.detail}" if outcome.detail else outcome.name
+    if isinstance(outcome, NotSendable):
+        return f"the request cannot be sent ({reason})"
+    return f"no response in time ({reason})" if outcome.timed_out else f"no response ({reason})"
 
 
 def _status_error(call: Call[Any], options: Options, response: Response, attempts: int) -> APIStatusError:
@@ -355,8 +328,8 @@ def _error_body(content: bytes) -> Any:
 
 
 def _strings_sent(call: Call[Any]) -> Iterator[str]:
-    """The values that the request carried, as a service may quote them."""
-    yield from (value for _, value in httpx.QueryParams(call.query).multi_items())
+    """Yield the values that the request carried, as a service may quote them."""
+    yield from (value for _, value in parse_qsl(call.query, keep_blank_values=True))
     left = [json.loads(call.content)] if call.content is not None else []
     while left:
         value = left.pop()

@@ -1,6 +1,5 @@
-"""The two clients: their options, and the drivers that carry calls over httpx."""
+"""The two clients: their options, their connections and their groups of operations."""
 
-import time
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -9,14 +8,15 @@ import attrs
 import httpx
 
 from followup._annotations import SERVICE_VERSION
-from followup._call import Call, Options, Outcome, Send, Wait, exchange
+from followup._call import Call, run_call
 from followup._connections import AsyncConnections, Connections
 from followup._declarations import NOT_GIVEN, Async, Mode, NotGiven, Sync
-from followup._drivers import send, send_async, send_within
+from followup._drivers import drive, drive_async
 from followup._errors import ConfigurationError
 from followup._httpx_private import settle_for_asyncio
 from followup._options import (
     DEFAULT_MAX_RETRIES,
+    Options,
     checked_deadline,
     checked_retries,
     checked_timeout,
@@ -114,7 +114,7 @@ class _Client(Generic[Mode]):
         """
         changes: dict[str, Any] = {}
         if not isinstance(timeout, NotGiven):
-            changes["timeout"], changes["attempt_seconds"] = checked_timeout(timeout)
+            changes["timeouts"], changes["attempt_seconds"] = checked_timeout(timeout)
         if not isinstance(max_retries, NotGiven):
             changes["max_retries"] = checked_retries(max_retries)
         if not isinstance(deadline, NotGiven):
@@ -188,14 +188,7 @@ class FollowUp(_Client[Sync]):
 
     def perform(self, call: Call[R]) -> R:
         """Carry out a call. Used by the resource groups."""
-        steps = exchange(call, self._options)
-        step = next(steps)
-        while True:
-            try:
-                step = steps.send(self._take(step))
-            except StopIteration as done:
-                result: R = done.value
-                return result
+        return drive(run_call(call, self._options), self._connections)
 
     def start_listing(self, listing: Listing[Any]) -> Page[Any]:
         """Fetch the first page of a list. Used by the resource groups."""
@@ -203,15 +196,6 @@ class FollowUp(_Client[Sync]):
 
     def _shared(self) -> dict[str, Any]:
         return {"_connections": self._connections, "_owns_connections": False}
-
-    def _take(self, step: Send | Wait) -> Outcome:
-        if isinstance(step, Wait):
-            time.sleep(step.seconds)
-            return None
-        client = self._connections.client()
-        if step.seconds is None or self._connections.enforce_time_limits:
-            return send(client, step)
-        return send_within(client, step, step.seconds)
 
 
 class AsyncFollowUp(_Client[Async]):
@@ -275,14 +259,7 @@ class AsyncFollowUp(_Client[Async]):
 
     async def perform(self, call: Call[R]) -> R:
         """Carry out a call. Used by the resource groups."""
-        steps = exchange(call, self._options)
-        step = next(steps)
-        while True:
-            try:
-                step = steps.send(await self._take(step))
-            except StopIteration as done:
-                result: R = done.value
-                return result
+        return await drive_async(run_call(call, self._options), self._connections)
 
     def start_listing(self, listing: Listing[Any]) -> AsyncListing[Any]:
         """A list, to be awaited or iterated over. Used by the resource groups."""
@@ -290,11 +267,3 @@ class AsyncFollowUp(_Client[Async]):
 
     def _shared(self) -> dict[str, Any]:
         return {"_connections": self._connections, "_owns_connections": False}
-
-    async def _take(self, step: Send | Wait) -> Outcome:
-        import asyncio  # costs as much as the rest of the package, and synchronous code does not need it
-
-        if isinstance(step, Wait):
-            await asyncio.sleep(step.seconds)
-            return None
-        return await send_async(self._connections.client(), step)

@@ -1,7 +1,7 @@
-"""The only input and output of a call: one attempt over httpx, synchronous and asynchronous side by side.
+"""The only input and output of a call: sending and sleeping, synchronous and asynchronous side by side.
 
-Each function takes a ``Send`` and returns its outcome: the response, read to its end, or why there is none. Every
-attempt is bounded by ``Send.seconds`` as a whole:
+``drive`` and ``drive_async`` take the steps of ``run_call``, as the contract in ``_call`` demands. An attempt ends
+within ``Send.seconds`` as a whole, in one of three ways:
 
 - ``send`` relies on the network backend of our own pools, which runs no thread and ends the attempt itself.
 - ``send_within`` is for an ``http_client`` of the user's own, below which we cannot reach: it runs a thread.
@@ -9,20 +9,65 @@ attempt is bounded by ``Send.seconds`` as a whole:
 """
 
 import queue
+import time
+from typing import TypeVar
 
 import httpx
 
 from followup._bodies import MAX_BODY_BYTES, TOO_LARGE, Body
-from followup._call import Failure, NotSendable, Outcome, Response, Send
+from followup._call import Send, Steps, Wait
+from followup._connections import AsyncConnections, Connections
 from followup._httpx_private import ATTEMPT, keep_no_cookies, shut_down
+from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
 from followup._quiet import our_request
+from followup._results import Result
 from followup._threads import run_aside
 from followup._time_limit import seconds_left, time_limit
 
-_FAILURES = (httpx.RequestError, httpx.StreamError, httpx.HTTPStatusError, NotSendable)
+R = TypeVar("R", bound=Result)
+
+_FAILURES = (httpx.RequestError, httpx.StreamError, httpx.HTTPStatusError)
+
+_TOO_LATE = TimedOut("ReadTimeout")
 
 _SHORTEST_TIMEOUT = 0.001
 """Seconds. A socket understands 0 as "do not wait at all", which is another kind of failure."""
+
+
+def drive(steps: Steps[R], connections: Connections) -> R:
+    """Carry a call out in this thread, and return its result."""
+    step = next(steps)
+    while True:
+        outcome: Outcome | None = None
+        if isinstance(step, Wait):
+            time.sleep(step.seconds)
+        elif step.seconds is None or connections.enforce_time_limits:
+            outcome = send(connections.client(), step)
+        else:
+            outcome = send_within(connections.client(), step, step.seconds)
+        try:
+            step = steps.send(outcome)
+        except StopIteration as done:
+            result: R = done.value
+            return result
+
+
+async def drive_async(steps: Steps[R], connections: AsyncConnections) -> R:
+    """Carry a call out in this task, and return its result."""
+    import asyncio  # costs as much as the rest of the package, and synchronous code does not need it
+
+    step = next(steps)
+    while True:
+        outcome: Outcome | None = None
+        if isinstance(step, Wait):
+            await asyncio.sleep(step.seconds)
+        else:
+            outcome = await send_async(connections.client(), step)
+        try:
+            step = steps.send(outcome)
+        except StopIteration as done:
+            result: R = done.value
+            return result
 
 
 def send(client: httpx.Client, step: Send) -> Outcome:
@@ -30,6 +75,8 @@ def send(client: httpx.Client, step: Send) -> Outcome:
     try:
         with our_request(), time_limit(step.seconds):
             request = _request(client, step)
+            if isinstance(request, NotSendable):
+                return request
             response = client.send(request, stream=True, auth=None, follow_redirects=False)
             try:
                 return _read(response)
@@ -48,6 +95,8 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
         async with limit:
             with our_request():
                 request = _request(client, step)
+                if isinstance(request, NotSendable):
+                    return request
                 response = await client.send(request, stream=True, auth=None, follow_redirects=False)
                 try:
                     return await _read_async(response)
@@ -56,7 +105,7 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
     except TimeoutError:
         if not limit.expired():
             raise
-        return _too_late()
+        return _TOO_LATE
     except _FAILURES as failure:
         return _outcome_of(failure)
 
@@ -80,16 +129,16 @@ def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
         outcome = done.get(timeout=seconds)
     except queue.Empty:
         shut_down(client, step)
-        return _too_late()
+        return _TOO_LATE
     except BaseException:  # KeyboardInterrupt
         shut_down(client, step)
         raise
-    if isinstance(outcome, BaseException) and not isinstance(outcome, Failure):
+    if isinstance(outcome, BaseException):
         raise outcome
     return outcome
 
 
-def _request(client: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Request:
+def _request(client: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Request | NotSendable:
     keep_no_cookies(client)
     try:
         return client.build_request(
@@ -102,16 +151,14 @@ def _request(client: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Requ
             extensions={"timeout": _timeouts(client, step), ATTEMPT: step},
         )
     except (httpx.InvalidURL, UnicodeError) as error:
-        problem = type(error).__name__
-    # Outside the handler: the original error holds what was to be sent.
-    raise NotSendable(problem)
+        return NotSendable(type(error).__name__)
 
 
 def _timeouts(client: httpx.Client | httpx.AsyncClient, step: Send) -> dict[str, float | None]:
     """The bounds of each part of the attempt; none exceeds that of the whole."""
-    parts = (client.timeout if step.timeout is None else step.timeout).as_dict()
+    parts = client.timeout.as_dict() if step.timeouts is None else step.timeouts
     if step.seconds is None:
-        return parts
+        return dict(parts)
     whole = max(step.seconds, _SHORTEST_TIMEOUT)
     return {name: whole if seconds is None else min(seconds, whole) for name, seconds in parts.items()}
 
@@ -157,12 +204,22 @@ def _response(response: httpx.Response, content: bytes, problem: str | None) -> 
 
 
 def _outcome_of(failure: Exception) -> Outcome:
-    if isinstance(failure, httpx.HTTPStatusError):
-        # An event hook of the user's own called raise_for_status(); what the status means is decided by the call.
-        return _response(failure.response, b"", None)
-    assert isinstance(failure, Failure)
-    return failure
-
-
-def _too_late() -> httpx.TimeoutException:
-    return httpx.ReadTimeout("the attempt took too long")
+    name = type(failure).__name__
+    match failure:
+        case httpx.HTTPStatusError():
+            # An event hook of the user's own called raise_for_status(); what the status means is decided by the call.
+            return _response(failure.response, b"", None)
+        case httpx.UnsupportedProtocol():
+            return NotSendable(name)
+        case httpx.ConnectTimeout() | httpx.PoolTimeout():
+            return NotSent(name, in_time=False)
+        case httpx.ConnectError():
+            return NotSent(name, detail=str(failure))
+        case httpx.ProxyError():
+            return NotSent(name)
+        case httpx.TimeoutException():
+            return TimedOut(name)
+        case httpx.RemoteProtocolError() | httpx.ReadError() | httpx.WriteError():
+            return Broken(name)
+        case _:
+            return Lost(name)

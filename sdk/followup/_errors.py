@@ -247,15 +247,23 @@ def status_error_class(status_code: int, body: Any) -> type[APIStatusError]:
     return _BY_STATUS.get(status_code, APIStatusError)
 
 
-def parse_retry_after(value: str | None) -> float | None:
-    """Seconds to wait from a ``Retry-After`` header: a number of seconds or an HTTP date; None if it is neither."""
+def parse_retry_after(value: str | None, wall_clock: Callable[[], float] | None = None) -> float | None:
+    """Return the seconds to wait that a ``Retry-After`` header requests.
+
+    Args:
+        value: of the header: a number of seconds, or an HTTP date; None where there is no header.
+        wall_clock: returns seconds since the epoch; ``time.time`` when omitted.
+
+    Returns:
+        Seconds, 0 or more; None where the header requests nothing that can be understood.
+    """
     if value is None:
         return None
     try:
         seconds = float(value)
     except ValueError:
         try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+            seconds = parsedate_to_datetime(value).timestamp() - (wall_clock or time.time)()
         except (ValueError, OverflowError):
             return None
     return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -3,13 +3,14 @@
 import math
 import os
 import re
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+import attrs
 import httpx
 
 from followup._annotations import SERVICE_VERSION
-from followup._call import Options
-from followup._declarations import NotGiven
+from followup._codec.encode import NotGiven
 from followup._errors import ConfigurationError
 
 DEFAULT_TIMEOUT = 30.0
@@ -19,6 +20,30 @@ CONNECT_TIMEOUT = 5.0
 """Seconds to connect, of the default timeout: a host that takes longer is down."""
 
 DEFAULT_MAX_RETRIES = 2
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """What a client was configured with, checked.
+
+    Attributes:
+        timeouts: seconds for the parts of an attempt (connect, read, write, pool); None for those of the user's own
+            httpx client.
+        attempt_seconds: bound of an attempt as a whole; None for no bound.
+        deadline: seconds for a whole call; None for no deadline.
+    """
+
+    api_key: str = attrs.field(repr=False)
+    base_url: str
+    service_version: str
+    timeouts: Mapping[str, float | None] | None
+    attempt_seconds: float | None
+    max_retries: int
+    deadline: float | None
+
+
+Timeouts = tuple[Mapping[str, float | None] | None, float | None]
+"""Bounds of the parts of an attempt, and of the attempt as a whole."""
 
 
 def options_from(
@@ -31,22 +56,23 @@ def options_from(
     *,
     own_client: bool,
 ) -> Options:
-    """The options of a client, checked.
+    """Return the options of a client.
 
     Raises:
         ConfigurationError: the text names the option and what would be right.
     """
-    if isinstance(timeout, NotGiven):
-        parts = None if own_client else httpx.Timeout(DEFAULT_TIMEOUT, connect=CONNECT_TIMEOUT)
-        bounds: tuple[httpx.Timeout | None, float | None] = (parts, None if own_client else DEFAULT_TIMEOUT)
+    if not isinstance(timeout, NotGiven):
+        timeouts, attempt_seconds = checked_timeout(timeout)
+    elif own_client:
+        timeouts, attempt_seconds = None, None
     else:
-        bounds = checked_timeout(timeout)
+        timeouts, attempt_seconds = httpx.Timeout(DEFAULT_TIMEOUT, connect=CONNECT_TIMEOUT).as_dict(), DEFAULT_TIMEOUT
     return Options(
         api_key=_checked_key(_given_or_environment("api_key", api_key, "FOLLOWUP_API_KEY")),
         base_url=_checked_base_url(_given_or_environment("base_url", base_url, "FOLLOWUP_BASE_URL")),
         service_version=_checked_version(service_version),
-        timeout=bounds[0],
-        attempt_seconds=bounds[1],
+        timeouts=timeouts,
+        attempt_seconds=attempt_seconds,
         max_retries=checked_retries(max_retries),
         deadline=checked_deadline(deadline),
     )
@@ -95,15 +121,16 @@ def _checked_base_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def checked_timeout(timeout: object) -> tuple[httpx.Timeout, float | None]:
-    """The bounds of the parts of an attempt, and of the whole: None where ``httpx.Timeout`` sets none."""
+def checked_timeout(timeout: object) -> Timeouts:
+    """Return the bounds that a ``timeout`` stands for; an ``httpx.Timeout`` sets none for the whole."""
     if isinstance(timeout, httpx.Timeout):
-        return timeout, None
+        return timeout.as_dict(), None
     seconds = _seconds("timeout", timeout)
-    return httpx.Timeout(seconds), seconds
+    return httpx.Timeout(seconds).as_dict(), seconds
 
 
 def checked_deadline(deadline: object) -> float | None:
+    """Return the seconds of a ``deadline``; None for no deadline."""
     return None if deadline is None else _seconds("deadline", deadline)
 
 
@@ -114,6 +141,7 @@ def _seconds(option: str, value: object) -> float:
 
 
 def checked_retries(retries: object) -> int:
+    """Return a number of retries."""
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise ConfigurationError("max_retries must be a whole number, 0 or more")
     return retries

@@ -7,6 +7,10 @@ import attrs
 import httpx
 
 
+def _case_insensitive(headers: Mapping[str, str]) -> httpx.Headers:
+    return headers if isinstance(headers, httpx.Headers) else httpx.Headers(headers)
+
+
 @attrs.frozen(kw_only=True)
 class ResponseInfo:
     """The HTTP response that a result came from.
@@ -18,7 +22,7 @@ class ResponseInfo:
     """
 
     status_code: int
-    headers: httpx.Headers = attrs.field(repr=False)
+    headers: httpx.Headers = attrs.field(repr=False, converter=_case_insensitive)
     request_id: str | None
 
 

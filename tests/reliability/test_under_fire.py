@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from followup import FollowUpError, _call
+from followup import FollowUpError, _retry
 from followup_mockserver import MockServer
 
 from .conftest import SCALE, Tell
@@ -32,7 +32,7 @@ PATIENCE = 0.4
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[MockServer]:
     """A server that spoils three calls in ten, before or after the work, in every way it knows."""
-    monkeypatch.setattr(_call, "FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr(_retry, "FIRST_BACKOFF", 0.001)
     with MockServer(rate_limit=0, seed=7) as server:
         for kind, when, status in TROUBLES:
             server.add_fault(

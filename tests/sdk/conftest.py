@@ -6,7 +6,7 @@ import pytest
 from support.drivers import AsyncDriver, Driver, SyncDriver
 from support.server import ScriptedServer
 
-from followup import _call
+from followup import _retry
 
 
 @pytest.fixture
@@ -24,4 +24,4 @@ def driver(request: pytest.FixtureRequest) -> Driver:
 @pytest.fixture
 def quick_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits between attempts as short as they can be, for tests that are not about them."""
-    monkeypatch.setattr(_call, "FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr(_retry, "FIRST_BACKOFF", 0.001)

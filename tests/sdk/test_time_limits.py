@@ -169,8 +169,7 @@ class TestWhatATimeoutMeans:
     def test_the_default_is_30_seconds_and_5_to_connect(self) -> None:
         options = _options.options_from("k", "http://x", "1", NOT_GIVEN, 2, None, own_client=False)
         assert options.attempt_seconds == 30
-        assert options.timeout is not None
-        assert options.timeout.as_dict() == {"connect": 5, "read": 30, "write": 30, "pool": 30}
+        assert options.timeouts == {"connect": 5, "read": 30, "write": 30, "pool": 30}
 
     def test_a_deadline_is_named_in_the_error(self, server: ScriptedServer, driver: Driver) -> None:
         server.script = [hang(server.released)]

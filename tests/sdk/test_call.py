@@ -1,0 +1,441 @@
+"""The life of a call as a table, [outcomes] -> [steps]: no socket, no sleep, a clock and a jitter of the test's own."""
+
+import json
+from collections.abc import Sequence
+from email.utils import formatdate
+from typing import Any
+
+import attrs
+import pytest
+from support.answers import error, patient
+
+from followup import (
+    APIConnectionError,
+    APIStatusError,
+    APITimeoutError,
+    AuthenticationError,
+    ConflictError,
+    EventBatchError,
+    FollowUpError,
+    IdempotencyError,
+    InternalServerError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionDeniedError,
+    RateLimitError,
+    ResponseDecodeError,
+)
+from followup._call import Call, Send, Wait, run_call
+from followup._options import Options
+from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
+from followup._retry import backoff
+from followup.resources.events import Events
+from followup.resources.patients import Patients
+from followup.resources.webhook_endpoints import WebhookEndpoints
+
+TODAY = 1_000_000_000.0
+"""Seconds since the epoch: what the wall clock shows throughout."""
+
+
+@attrs.frozen
+class Took:
+    """An outcome that took its time."""
+
+    seconds: float
+    outcome: Outcome
+
+
+def r(status: int, body: Any = None, **headers: str) -> Response:
+    """A response; ``retry_after`` stands for the header Retry-After."""
+    content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(status_code=status, headers=named, content=content)
+
+
+def date(seconds_from_now: float) -> str:
+    return formatdate(TODAY + seconds_from_now, usegmt=True)
+
+
+OK = r(200, patient())
+GONE = r(404, error(code="resource_missing"))
+REFUSED = NotSent("ConnectError", detail="refused")
+NO_CONNECTION_IN_TIME = NotSent("ConnectTimeout", in_time=False)
+BROKEN = Broken("ReadError")
+TIMED_OUT = TimedOut("ReadTimeout")
+LOST = Lost("DecodingError")
+IMPOSSIBLE = NotSendable("InvalidURL")
+
+CREATE = Patients.create.call((), {"phone": "+54 9 11 5555-0000", "idempotency_key": "key-1"})
+RETRIEVE = Patients.retrieve.call(("pat_1",), {})
+UPDATE = Patients.update.call(("pat_1",), {"full_name": "Ana"})
+DELETE = WebhookEndpoints.delete.call(("we_1",), {})
+SEND_EVENTS = Events.create.call(
+    ([{"id": "1", "type": "patient.upserted", "occurred_at": "2026-09-28T12:00:00Z", "data": {}}],),
+    {"idempotency_key": "key-1"},
+)
+
+
+@attrs.frozen
+class Done:
+    """The call returns its result."""
+
+    id: str = "pat_1"
+
+
+@attrs.frozen
+class Failed:
+    """The call raises exactly this error."""
+
+    kind: type[FollowUpError]
+    attempts: int = 1
+    was_sent: str = "yes"
+    text: str = ""
+
+
+@attrs.frozen
+class Row:
+    """What a call does, and how it ends.
+
+    Attributes:
+        steps: ``"send"`` for a ``Send`` that may take 30 s, ``"send 5"`` for one that may take 5 s, numbers for waits.
+    """
+
+    name: str
+    outcomes: Sequence[Outcome | Took]
+    steps: Sequence[str | float]
+    end: Done | Failed
+    call: Call[Any] = CREATE
+    max_retries: int = 2
+    deadline: float | None = None
+    attempt_seconds: float | None = 30.0
+    jitter: float = 0.0
+
+
+UNAVAILABLE = r(503)
+
+ONE_ATTEMPT = [
+    Row("success", [OK], ["send"], Done()),
+    Row("success of a GET", [OK], ["send"], Done(), call=RETRIEVE),
+    Row("another 2xx is a success", [r(201, patient())], ["send"], Done()),
+    *(
+        Row(f"{status} is raised at once", [r(status, error())], ["send"], Failed(kind))
+        for status, kind in {
+            300: APIStatusError, 304: APIStatusError, 400: InvalidRequestError, 401: AuthenticationError,
+            402: APIStatusError, 403: PermissionDeniedError, 404: NotFoundError, 405: APIStatusError,
+            410: APIStatusError, 413: APIStatusError, 422: APIStatusError,
+        }.items()
+    ),
+    Row("400 about its key", [r(400, error("idempotency_error"))], ["send"], Failed(IdempotencyError)),
+    Row(
+        "400 with results of a batch", [r(400, {**error(), "results": []})], ["send"], Failed(EventBatchError),
+        call=SEND_EVENTS,
+    ),
+    Row("400 of a batch without results", [r(400, error())], ["send"], Failed(InvalidRequestError), call=SEND_EVENTS),
+    Row("a success that is not JSON", [r(200, b"<html>")], ["send"], Failed(ResponseDecodeError, text="not JSON")),
+    Row("a success without a body", [r(200)], ["send"], Failed(ResponseDecodeError, text="0 bytes")),
+    Row(
+        "a success that lacks a field", [r(200, {"object": "patient"})], ["send"], Failed(ResponseDecodeError),
+    ),
+    Row(
+        "a success that is too large",
+        [Response(status_code=200, headers={}, content=b"", problem="is larger than 64 MiB")],
+        ["send"], Failed(ResponseDecodeError, text="the body is larger than 64 MiB"),
+    ),
+    Row(
+        "a success about another object", [r(200, patient("pat_2"))], ["send"],
+        Failed(ResponseDecodeError, text="another object"), call=RETRIEVE,
+    ),
+    Row("not sendable", [IMPOSSIBLE], ["send"], Failed(APIConnectionError, 1, "no", "cannot be sent (InvalidURL)")),
+]  # fmt: skip
+
+RETRIED = [
+    *(
+        Row(f"{status} is retried", [r(status), OK], ["send", 0.5, "send"], Done())
+        for status in (408, 409, 429, 500, 501, 502, 503, 504, 529, 599)
+    ),
+    Row("a GET is retried", [r(500), OK], ["send", 0.5, "send"], Done(), call=RETRIEVE),
+    Row("a PATCH is retried, without a key", [r(500), OK], ["send", 0.5, "send"], Done(), call=UPDATE),
+    Row("refused is retried", [REFUSED, OK], ["send", 0.5, "send"], Done()),
+    Row("no connection in time is retried", [NO_CONNECTION_IN_TIME, OK], ["send", 0.5, "send"], Done()),
+    Row("a timeout is retried", [TIMED_OUT, OK], ["send", 0.5, "send"], Done()),
+    Row("a lost response is retried", [LOST, OK], ["send", 0.5, "send"], Done()),
+    Row("broken on the first attempt is retried at once", [BROKEN, OK], ["send", "send"], Done()),
+    Row("broken on the second waits", [BROKEN, BROKEN, OK], ["send", "send", 1.0, "send"], Done()),
+    Row("broken after a status waits", [r(500), BROKEN, OK], ["send", 0.5, "send", 1.0, "send"], Done()),
+    Row("a lasting failure after a retry", [r(500), r(401)], ["send", 0.5, "send"], Failed(AuthenticationError, 2)),
+    Row(
+        "not sendable after a retry", [r(500), IMPOSSIBLE], ["send", 0.5, "send"],
+        Failed(APIConnectionError, 2, "yes", "after 2 attempts"),
+    ),
+    Row("a wrong body is not retried", [r(500), r(200)], ["send", 0.5, "send"], Failed(ResponseDecodeError, 2)),
+]  # fmt: skip
+
+EXHAUSTED = [
+    Row("no retries, a status", [r(500)], ["send"], Failed(InternalServerError), max_retries=0),
+    Row("no retries, broken", [BROKEN], ["send"], Failed(APIConnectionError, 1, "maybe", "ReadError"), max_retries=0),
+    Row("no retries, refused", [REFUSED], ["send"], Failed(APIConnectionError, 1, "no", "refused"), max_retries=0),
+    Row("no retries, a timeout", [TIMED_OUT], ["send"], Failed(APITimeoutError, 1, "maybe", "in time"), max_retries=0),
+    Row("one retry", [r(500)] * 2, ["send", 0.5, "send"], Failed(InternalServerError, 2), max_retries=1),
+    Row("two retries", [r(502)] * 3, ["send", 0.5, "send", 1.0, "send"], Failed(InternalServerError, 3)),
+    Row(
+        "three retries", [r(503)] * 4, ["send", 0.5, "send", 1.0, "send", 2.0, "send"],
+        Failed(InternalServerError, 4), max_retries=3,
+    ),
+    Row(
+        "waits double up to 8 seconds", [r(500)] * 7,
+        ["send", 0.5, "send", 1.0, "send", 2.0, "send", 4.0, "send", 8.0, "send", 8.0, "send"],
+        Failed(InternalServerError, 7), max_retries=6,
+    ),
+    Row(
+        "jitter shortens each wait by up to a quarter", [r(500)] * 3, ["send", 0.375, "send", 0.75, "send"],
+        Failed(InternalServerError, 3), jitter=1.0,
+    ),
+    Row(
+        "half the jitter", [r(500)] * 3, ["send", 0.4375, "send", 0.875, "send"],
+        Failed(InternalServerError, 3), jitter=0.5,
+    ),
+    Row("a conflict that lasts", [r(409)] * 3, ["send", 0.5, "send", 1.0, "send"], Failed(ConflictError, 3)),
+    Row("a rate limit that lasts", [r(429)] * 3, ["send", 0.5, "send", 1.0, "send"], Failed(RateLimitError, 3)),
+]  # fmt: skip
+
+WAS_SENT = [
+    Row("never", [REFUSED] * 3, ["send", 0.5, "send", 1.0, "send"], Failed(APIConnectionError, 3, "no")),
+    Row(
+        "never, out of time", [NO_CONNECTION_IN_TIME] * 3, ["send", 0.5, "send", 1.0, "send"],
+        Failed(APITimeoutError, 3, "no", "ConnectTimeout"),
+    ),
+    Row(
+        "maybe, then refused", [BROKEN, REFUSED], ["send", "send"],
+        Failed(APIConnectionError, 2, "maybe"), max_retries=1,
+    ),
+    Row(
+        "refused, then maybe", [REFUSED, TIMED_OUT], ["send", 0.5, "send"],
+        Failed(APITimeoutError, 2, "maybe"), max_retries=1,
+    ),
+    Row("lost", [LOST], ["send"], Failed(APIConnectionError, 1, "maybe", "DecodingError"), max_retries=0),
+    Row(
+        "yes, then refused", [r(500), REFUSED], ["send", 0.5, "send"],
+        Failed(APIConnectionError, 2, "yes"), max_retries=1,
+    ),
+    Row(
+        "yes, then broken", [r(500), BROKEN], ["send", 0.5, "send"],
+        Failed(APIConnectionError, 2, "yes"), max_retries=1,
+    ),
+    Row("maybe, then yes", [BROKEN, r(401)], ["send", "send"], Failed(AuthenticationError, 2, "yes")),
+]  # fmt: skip
+
+RETRY_AFTER = [
+    Row("seconds", [r(429, retry_after="7"), OK], ["send", 7.0, "send"], Done()),
+    Row("parts of seconds", [r(503, retry_after="0.25"), OK], ["send", 0.25, "send"], Done()),
+    Row("none at all", [r(429, retry_after="0"), OK], ["send", "send"], Done()),
+    Row("less than nothing", [r(429, retry_after="-5"), OK], ["send", "send"], Done()),
+    Row("no jitter on it", [r(429, retry_after="8"), OK], ["send", 8.0, "send"], Done(), jitter=1.0),
+    Row("a minute", [r(429, retry_after="60"), OK], ["send", 60.0, "send"], Done()),
+    Row("more than a minute", [r(429, retry_after="61")], ["send"], Failed(RateLimitError)),
+    Row("a date", [r(503, retry_after=date(30)), OK], ["send", 30.0, "send"], Done()),
+    Row("a date in the past", [r(503, retry_after=date(-30)), OK], ["send", "send"], Done()),
+    Row("a date too far away", [r(503, retry_after=date(3600))], ["send"], Failed(InternalServerError)),
+    *(
+        Row(f"nonsense: {value!r}", [r(503, retry_after=value), OK], ["send", 0.5, "send"], Done())
+        for value in ("soon", "", "nan", "inf", "1e999", "Wed, 99 Oct 2015 07:28:00 GMT")
+    ),
+    Row("with a 409", [r(409, retry_after="3"), OK], ["send", 3.0, "send"], Done()),
+    Row("with a 404 it changes nothing", [r(404, retry_after="3")], ["send"], Failed(NotFoundError)),
+    Row("on the last attempt", [r(429, retry_after="3")], ["send"], Failed(RateLimitError), max_retries=0),
+    Row(
+        "then backoff goes on with the number of the attempt", [r(429, retry_after="3"), r(500), OK],
+        ["send", 3.0, "send", 1.0, "send"], Done(),
+    ),
+]  # fmt: skip
+
+DEADLINE = [
+    Row("within it", [OK], ["send 5"], Done(), deadline=5.0),
+    Row("it bounds an attempt without a bound", [OK], ["send 5"], Done(), deadline=5.0, attempt_seconds=None),
+    Row("a longer one leaves the attempt its bound", [OK], ["send"], Done(), deadline=300.0),
+    Row(
+        "attempts and waits use it up", [Took(1.0, r(500)), Took(2.0, r(500)), OK],
+        ["send 10", 0.5, "send 8.5", 1.0, "send 5.5"], Done(), deadline=10.0,
+    ),
+    Row(
+        "a wait that would exceed it", [Took(1.0, r(500)), Took(2.0, r(500))], ["send 4", 0.5, "send 2.5"],
+        Failed(InternalServerError, 2), deadline=4.0,
+    ),
+    Row("a wait that would end with it", [r(500)], ["send 0.5"], Failed(InternalServerError), deadline=0.5),
+    Row("a wait that ends just before", [r(500), OK], ["send 0.75", 0.5, "send 0.25"], Done(), deadline=0.75),
+    Row("Retry-After beyond it", [r(503, retry_after="30")], ["send 5"], Failed(InternalServerError), deadline=5.0),
+    Row(
+        "reached within an attempt", [Took(5.0, TIMED_OUT)], ["send 5"],
+        Failed(APITimeoutError, 1, "maybe", "not done within its deadline of 5 s"), deadline=5.0,
+    ),
+    Row(
+        "a timer that is a little early", [Took(4.9995, TIMED_OUT)], ["send 5"],
+        Failed(APITimeoutError, 1, "maybe", "deadline of 5 s"), deadline=5.0,
+    ),
+    Row(
+        "a timeout before it", [Took(1.0, TIMED_OUT)], ["send 5"],
+        Failed(APITimeoutError, 1, "maybe", "no response in time (ReadTimeout)"), deadline=5.0, max_retries=0,
+    ),
+    Row(
+        "reached while connecting", [Took(5.0, NO_CONNECTION_IN_TIME)], ["send 5"],
+        Failed(APITimeoutError, 1, "no", "deadline"), deadline=5.0,
+    ),
+    Row(
+        "reached before an attempt that is retried at once", [Took(5.0, BROKEN)], ["send 5"],
+        Failed(APIConnectionError, 1, "maybe", "no response (ReadError)"), deadline=5.0,
+    ),
+    Row("passed by an attempt", [Took(9.0, r(500))], ["send 5"], Failed(InternalServerError), deadline=5.0),
+    Row("a success that came too late is a success", [Took(9.0, OK)], ["send 5"], Done(), deadline=5.0),
+    Row(
+        "reached in the second attempt", [Took(1.0, r(500)), Took(3.5, TIMED_OUT)], ["send 5", 0.5, "send 3.5"],
+        Failed(APITimeoutError, 2, "yes", "deadline of 5 s after 2 attempts"), deadline=5.0,
+    ),
+]  # fmt: skip
+
+DELETION = [
+    Row("done", [r(200, {"id": "we_1", "object": "webhook_endpoint", "deleted": True})], ["send"], Done("we_1")),
+    Row("not found", [GONE], ["send"], Failed(NotFoundError)),
+    *(
+        Row(f"gone after {name}", [outcome, GONE], ["send", *waits, "send"], Done("we_1"))
+        for name, outcome, waits in (
+            ("a 408", r(408), [0.5]), ("a 500", r(500), [0.5]), ("a 503", r(503), [0.5]), ("a break", BROKEN, []),
+            ("a timeout", TIMED_OUT, [0.5]), ("a lost response", LOST, [0.5]),
+        )
+    ),
+    *(
+        Row(f"not found after {name}", [outcome, GONE], ["send", 0.5, "send"], Failed(NotFoundError, 2))
+        for name, outcome in (
+            ("a 409", r(409)), ("a 429", r(429)), ("a refusal", REFUSED), ("no connection", NO_CONNECTION_IN_TIME),
+        )
+    ),
+    Row("gone, two attempts ago", [BROKEN, r(429), GONE], ["send", "send", 1.0, "send"], Done("we_1")),
+]  # fmt: skip
+
+TABLES = {
+    "one attempt": ONE_ATTEMPT, "retried": RETRIED, "exhausted": EXHAUSTED, "was sent": WAS_SENT,
+    "Retry-After": RETRY_AFTER, "deadline": DEADLINE,
+    "deletion": [attrs.evolve(row, call=DELETE) for row in DELETION],
+    "update": [
+        Row(
+            "a 404 after a lost response", [BROKEN, GONE], ["send", "send"],
+            Failed(NotFoundError, 2), call=UPDATE,
+        ),
+    ],
+}  # fmt: skip
+ROWS = [pytest.param(row, id=f"{table}: {row.name}") for table, rows in TABLES.items() for row in rows]
+
+
+class Run:
+    """A call taken to its end by a driver that reads the outcomes off a row.
+
+    Attributes:
+        steps: what the call did, as a row says it.
+        sends: every ``Send``.
+        result, error: how it ended.
+    """
+
+    def __init__(self, row: Row) -> None:
+        self.steps: list[str | float] = []
+        self.sends: list[Send] = []
+        self.result: Any = None
+        self.error: FollowUpError | None = None
+        self._time = 50.0
+        try:
+            self._drive(row)
+        except FollowUpError as error:
+            self.error = error
+
+    def _drive(self, row: Row) -> None:
+        left = list(row.outcomes)
+        steps = run_call(
+            row.call, options(row), now=lambda: self._time, wall_clock=lambda: TODAY, jitter=lambda: row.jitter
+        )
+        step = next(steps)
+        while True:
+            outcome: Outcome | None = None
+            if isinstance(step, Wait):
+                self.steps.append(step.seconds)
+                self._time += step.seconds
+            else:
+                self.sends.append(step)
+                self.steps.append("send" if step.seconds == 30 else f"send {step.seconds:g}")
+                taken = left.pop(0)
+                outcome = taken.outcome if isinstance(taken, Took) else taken
+                self._time += taken.seconds if isinstance(taken, Took) else 0
+            try:
+                step = steps.send(outcome)
+            except StopIteration as done:
+                self.result = done.value
+                return
+
+
+def options(row: Row) -> Options:
+    return Options(
+        api_key="fu_secret_key", base_url="https://api.example", service_version="2026-07-15", timeouts=None,
+        attempt_seconds=row.attempt_seconds, max_retries=row.max_retries, deadline=row.deadline,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_call_takes_these_steps_and_ends_so(row: Row) -> None:
+    run = Run(row)
+    assert run.steps == list(row.steps)
+    assert len(run.sends) == len(row.outcomes), "an outcome of the row was not asked for"
+    if isinstance(row.end, Done):
+        assert run.error is None
+        assert run.result.id == row.end.id
+        assert run.result.last_response.status_code == last_status(row)
+        return
+    assert type(run.error) is row.end.kind
+    assert run.error.attempts == row.end.attempts
+    assert run.error.was_sent == row.end.was_sent
+    assert run.error.idempotency_key == row.call.idempotency_key
+    assert run.error.operation == row.call.operation
+    assert row.end.text in str(run.error)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_every_attempt_of_a_call_is_the_same_request(row: Row) -> None:
+    first, *others = Run(row).sends
+    assert first.content == row.call.content
+    assert first.headers.get("Idempotency-Key") == row.call.idempotency_key
+    for send in others:
+        assert attrs.evolve(send, seconds=first.seconds) == first
+
+
+def last_status(row: Row) -> int:
+    outcome = row.outcomes[-1]
+    outcome = outcome.outcome if isinstance(outcome, Took) else outcome
+    assert isinstance(outcome, Response)
+    return outcome.status_code
+
+
+def test_the_request_is_complete() -> None:
+    (send,) = Run(Row("", [OK], [], Done())).sends
+    assert (send.method, send.url) == ("POST", "https://api.example/v1/patients")
+    assert json.loads(send.content or b"") == {"phone": "+54 9 11 5555-0000"}
+    assert send.headers["Authorization"] == "Bearer fu_secret_key"
+    assert send.headers["Service-Version"] == "2026-07-15"
+    assert send.headers["Content-Type"] == "application/json"
+    assert send.headers["Idempotency-Key"] == "key-1"
+
+
+def test_a_query_follows_the_path() -> None:
+    call = Patients.list.call((), {"limit": 5, "phone": "+54 9"})
+    (send,) = Run(Row("", [r(500)], [], Done(), call=call, max_retries=0)).sends
+    assert send.url == "https://api.example/v1/patients?limit=5&phone=%2B54+9"
+    assert send.content is None
+    assert "Content-Type" not in send.headers
+    assert "Idempotency-Key" not in send.headers
+
+
+def test_an_error_shows_neither_the_query_nor_the_key() -> None:
+    call = Patients.list.call((), {"phone": "+54 9 11 5555-0000"})
+    body = error(message="no +54 9 11 5555-0000 for fu_secret_key")
+    failed = Run(Row("", [r(400, body)], [], Done(), call=call)).error
+    assert "5555" not in str(failed)
+    assert "fu_secret_key" not in str(failed)
+
+
+def test_backoff_is_exponential_and_bounded_and_never_more_than_a_quarter_less() -> None:
+    for attempt, longest in [(1, 0.5), (2, 1), (3, 2), (4, 4), (5, 8), (6, 8), (50, 8), (5000, 8)]:
+        assert [backoff(attempt, jitter) for jitter in (0.0, 0.5, 1.0)] == [longest, longest * 0.875, longest * 0.75]
