@@ -1,4 +1,8 @@
-"""The Python of the documents runs, their commands too, and their links lead somewhere."""
+"""The Python blocks of the documents run, their commands too, and their links lead somewhere.
+
+Every block runs at its own line of its own file, so that a failure names both: a Python block is compiled there, and
+the commands of a page are one script in which every other line is empty.
+"""
 
 import contextlib
 import os
@@ -16,16 +20,47 @@ from followup import FollowUp
 from followup_mockserver import MockServer, MockService
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted(
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/how-to").glob("*.md")]
-)
+PAGES = [each for each in (ROOT / "docs").rglob("*.md") if "_build" not in each.parts]
+GENERATED = {ROOT / "docs/reference" / name for name in ("commands.md", "objects.md", "operations.md")}
+DOCUMENTS = sorted({ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES} - GENERATED)
 TUTORIAL = ROOT / "docs/tutorial.md"
 """Its commands run in test_tutorial.py, each in its terminal."""
 
-PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-CONSOLE = re.compile(r"^```shell\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<content>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
+NOT_RUN = {"", "{toctree}", "{eval-rst}", "text", "yaml"}
+PATIENCE = 60
+"""Seconds: a guard against hanging."""
 
-each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+def blocks(document: Path, kind: str) -> list[str]:
+    """The blocks of a kind, each after as many empty lines as there are lines before it in the document."""
+    text = document.read_text()
+    found = [each for each in BLOCK.finditer(text) if each["kind"] == kind]
+    return ["\n" * text.count("\n", 0, each.start("content")) + each["content"] for each in found]
+
+
+def script(document: Path) -> list[str]:
+    """The lines of the document that are commands, each where it is; every other line is empty."""
+    lines = [""] * document.read_text().count("\n")
+    for block in blocks(document, "shell"):
+        for number, line in enumerate(block.splitlines()):
+            lines[number] = lines[number] or line
+    return lines
+
+
+each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+
+
+@each_document
+def test_no_block_is_of_an_unknown_kind(document: Path) -> None:
+    """A block under another name for Python or a shell would never be run."""
+    text = document.read_text()
+    assert {each["kind"] for each in BLOCK.finditer(text)} <= {"python", "shell", *NOT_RUN}
+    assert len(re.findall("^ *```", text, re.MULTILINE)) == 2 * len(BLOCK.findall(text))
 
 
 @each_document
@@ -39,9 +74,9 @@ def test_the_code_of_a_document_runs(
     with MockServer(allow_http_webhooks=True) as server:
         monkeypatch.setenv("FOLLOWUP_BASE_URL", server.url)
         monkeypatch.setenv("FOLLOWUP_API_KEY", server.api_key)
-        for block in PYTHON.findall(document.read_text()):
+        for block in blocks(document, "python"):
             code = block.replace("http://127.0.0.1:4210", server.url)
-            exec(compile(code, document.name, "exec"), names)
+            exec(compile(code, document, "exec"), names)
     available = {"followup_service": followup_service, "followup_client": followup_client}
     for name, value in names.items():
         if name.startswith("test_"):
@@ -51,18 +86,24 @@ def test_the_code_of_a_document_runs(
 
 @pytest.mark.parametrize(
     "document",
-    [each for each in DOCUMENTS if "followup" in "".join(CONSOLE.findall(each.read_text())) and each != TUTORIAL],
-    ids=lambda path: path.name,
-)  # fmt: skip
+    [each for each in DOCUMENTS if "followup" in "".join(script(each)) and each != TUTORIAL],
+    ids=name_of,
+)
 def test_the_commands_of_a_document_run(document: Path, tmp_path: Path) -> None:
     port = str(free_port())
-    script = "".join(CONSOLE.findall(document.read_text())).replace("4210", port)
-    lines = [_in_a_test(line, port) for line in script.splitlines()]
+    lines = [_in_a_test(line.replace("4210", port), port) for line in script(document)]
+    assert not lines[0], "a document begins with its title"
+    lines[0] = f"set -Eeuo pipefail; trap 'echo \"{document}:$LINENO: $BASH_COMMAND\" >&2' ERR"
+    commands = tmp_path / "commands" / document.name
+    commands.parent.mkdir()
+    commands.write_text("\n".join(lines))
+    folder = tmp_path / "folder"
+    folder.mkdir()
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment |= {"FOLLOWUP_BASE_URL": f"http://127.0.0.1:{port}", "COLUMNS": "200"}
     with subprocess.Popen(
-        ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
-        cwd=tmp_path,
+        ["bash", str(commands)],
+        cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -70,7 +111,7 @@ def test_the_commands_of_a_document_run(document: Path, tmp_path: Path) -> None:
         start_new_session=True,
     ) as process:
         try:
-            status = process.wait(60)
+            status = process.wait(PATIENCE)
         finally:
             with contextlib.suppress(ProcessLookupError):  # nothing of it runs any more
                 os.killpg(process.pid, signal.SIGTERM)
@@ -91,4 +132,5 @@ def _in_a_test(line: str, port: str) -> str:
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text()):
         if not target.startswith("http"):
-            assert (document.parent / target).exists(), target
+            linked = (document.parent / target).resolve()
+            assert linked.exists() or linked in GENERATED, target
