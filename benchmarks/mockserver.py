@@ -168,10 +168,11 @@ def sending() -> Iterator[Figure]:
         MockServer(rate_limit=0, allow_http_webhooks=True, start_time="2026-09-28T12:00:00Z") as server,
         httpx.Client() as http,
     ):
-        made = server.add_webhook_endpoint(url=url)
+        with server.client() as client:
+            made = client.webhook_endpoints.create(url=url, enabled_events=["*"])
 
         def ours() -> None:
-            tenant = server.tenant
+            tenant = server._tenant
             with tenant.lock:
                 endpoint = tenant.webhook_endpoints.get(made.id)
                 assert endpoint is not None

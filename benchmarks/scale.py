@@ -25,7 +25,7 @@ def filled(number: int) -> MockService:
     service = MockService(rate_limit=0, start_time=NOON)
     for each in range(number):
         patients.save(
-            service.tenant,
+            service._tenant,
             {"phone": f"+54911{each:08}", "full_name": f"Patient {each}", "external_id": f"P-{each}"},
         )
     return service
@@ -53,7 +53,7 @@ def calls() -> Iterator[Figure]:
     yield side_by_side(
         "POST, at a million objects", create(large), "at a thousand", create(small), calls=500, target=1.3
     )
-    middle = {each: [*each.tenant.patients][FEW // 2].id for each in (few, many)}
+    middle = {each: [*each._tenant.patients][FEW // 2].id for each in (few, many)}
     for what, path in (
         ("the newest page", "/v1/patients?limit=10"),
         ("a page after a cursor", "/v1/patients?limit=10&startingAfter={cursor}"),

@@ -53,6 +53,11 @@ class MockServer(Mock):
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"http://{host}:{self._port}"
 
+    @property
+    def token(self) -> str | None:
+        """The token that the control API demands; None on a loopback address."""
+        return self._guard.token
+
     def start(self) -> None:
         """Listen. From now on requests are answered.
 

@@ -9,8 +9,10 @@ from followup import AsyncFollowUp, FollowUp
 from followup._annotations import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.control import Control
 from followup_mockserver.engine import Engine
+from followup_mockserver.http.acting import EXTENSION
 from followup_mockserver.http.app import create_app
 from followup_mockserver.http.guard import Guard
+from followup_mockserver.http.waiting import WaitingRoom
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.rules import doctors, intake_requests, messages, reminders, stages
 from followup_mockserver.state.registry import DEFAULT_KEY, Registry
@@ -44,9 +46,10 @@ class Mock(Control):
         registry, mounts = Registry(options, SUBSCRIBERS, doctors.add_roster), Mounts()
         engine = Engine(registry, mounts, threaded=threaded, attempt_timeout=self.attempt_timeout)
         super().__init__(registry, engine, mounts)
-        self.options = options
-        self.guard = guard
-        self.app = create_app(registry, self._engine, mounts, guard)
+        self._guard = guard
+        self._waiting_room = WaitingRoom()
+        self.app = create_app(registry, guard)
+        self.app.extensions[EXTENSION] = self
 
     @property
     def api_key(self) -> str:

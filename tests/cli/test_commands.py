@@ -10,6 +10,7 @@ import httpx
 import pytest
 from contract import specification as spec
 from support.shell import Shell
+from support.waiting import wait_for
 
 from followup_mockserver import MockServer
 
@@ -284,7 +285,7 @@ class TestSend:
         (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
         server.add_fault(operation="events.create", kind="delay", seconds=20, skip=1)
         process = shell.start("events", "send", "events.jsonl")
-        assert server.requests_of("events.create", wait=20)
+        assert wait_for(lambda: [each for each in server.requests if each.operation == "events.create"])
         while server.faults:  # until the second batch has met its fault
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)

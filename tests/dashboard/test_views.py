@@ -63,7 +63,7 @@ class TestProtection:
             with httpx.Client(base_url=f"{url}/_mock", trust_env=False) as http:
                 assert [http.get(path).status_code for path in ("/", "/static/mock.js")] == [200, 200]
                 assert problem(http.get("/views/patients"))[0:2] == (403, "control_token_missing")
-                assert http.get("/views/patients", headers={"Mock-Token": server.guard.token or ""}).status_code == 200
+                assert http.get("/views/patients", headers={"Mock-Token": server.token or ""}).status_code == 200
 
     def test_each_organization_sees_its_own(self, api: Api, service: MockService, client: FollowUp) -> None:
         key = service.create_organization(name="Other").keys[0].value

@@ -15,6 +15,7 @@ import httpx
 import pytest
 from support.receivers import Inbox, listening
 from support.server import Action, Received, ScriptedServer, hang, reply
+from support.waiting import succeeded
 
 from followup import FollowUp, WebhookDelivery
 from followup_mockserver import MockServer, MockService
@@ -176,7 +177,7 @@ class TestSockets:
                     client.webhook_endpoints.create(url=f"{hanging.url}/{number}", enabled_events=["*"])
             client.webhook_endpoints.create(url=url, enabled_events=["*"])
             client.patients.create(phone="+5491155550000")
-            assert server.deliveries_of(status="succeeded", wait=HANG_GUARD)
+            assert succeeded(server)
             assert hanging.connections <= 8, "four at a time"
 
     def test_many_such_attempts_leave_neither_a_thread_nor_a_connection(self, server: ImpatientServer) -> None:
@@ -219,10 +220,10 @@ def sent(url: str, *, body: bytes, timeout: float = LIMIT) -> Outcome:
 
 
 def large(mock: MockService, body: bytes) -> Outgoing:
-    with mock.tenant.lock:
-        due = deliveries.due_attempt(mock.tenant, mock.deliveries[0].id, "schedule")
+    with mock._tenant.lock:
+        due = deliveries.due_attempt(mock._tenant, mock.deliveries[0].id, "schedule")
         assert due is not None
-        outgoing = deliveries.begin(mock.tenant, due)
+        outgoing = deliveries.begin(mock._tenant, due)
     assert outgoing is not None
     return attrs.evolve(outgoing, body=body)
 

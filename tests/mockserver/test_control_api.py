@@ -11,6 +11,7 @@ from support.http import Api, problem
 from followup import FollowUp
 from followup_mockserver import MockService, ServiceError
 from followup_mockserver.transport import InProcessTransport
+from followup_mockserver.webhooks.examples import EXAMPLES
 
 
 def test_health(api: Api) -> None:
@@ -266,7 +267,7 @@ def test_every_type_can_be_triggered(client: FollowUp, service: MockService, typ
     client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
     (delivery,) = service.trigger(type=type)
     assert (delivery.event_type, delivery.payload["type"]) == (type, type)
-    assert service.trigger_types[type]
+    assert EXAMPLES[type]
 
 
 def test_triggered_data_is_sent_as_it_was(client: FollowUp, service: MockService) -> None:
@@ -378,7 +379,7 @@ def test_it_is_neither_counted_nor_in_the_journal() -> None:
 
 
 def test_what_is_printed_tells_neither_patients_nor_secrets(client: FollowUp, service: MockService) -> None:
-    endpoint = service.add_webhook_endpoint(url="https://clinic.example")
+    endpoint = client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
     patient: Any = {"phone": "+5491155550000", "full_name": "Ana Pérez", "dni": "30123456"}
     client.appointments.create(patient=patient, start_at="2026-09-30T12:00:00Z")
     intake = client.intake_requests.create(patient=patient)
@@ -390,7 +391,7 @@ def test_what_is_printed_tells_neither_patients_nor_secrets(client: FollowUp, se
             service.answer_intake_request(intake.id, address="Calle Falsa 123"),
             service.discard_intake_request(intake.id, reason="Ana Pérez called"),
             *(service.messages, service.reminders, service.jobs, service.requests, service.deliveries),
-            *(service.attempts_of(), service.trigger(type="patient.upserted"), service.clock),
+            *(service.attempts(service.deliveries[-1].id), service.trigger(type="patient.upserted"), service.clock),
             *(endpoint, made, moved, service.update_patient(service.messages[0].patient or "", stage="lost")),
             *(service.add_api_key(), service.update_organization(name="Lab"), service),
         ]

@@ -78,10 +78,8 @@ HANDED_OUT: dict[str, Callable[[MockService, Api], Any]] = {
     "requests": lambda service, _: service.requests,
     "deliveries": lambda service, _: service.deliveries,
     "attempts": lambda service, _: service.attempts(service.deliveries[-1].id),
-    "attempts_of": lambda service, _: service.attempts_of(),
     "faults": lambda service, _: service.faults,
     "webhook_faults": lambda service, _: service.webhook_faults,
-    "trigger_types": lambda service, _: service.trigger_types,
     "advance": lambda service, _: service.advance(),
     "step": lambda service, _: service.step(),
     "trigger": lambda service, _: service.trigger(type="appointment.created"),
@@ -99,7 +97,6 @@ HANDED_OUT: dict[str, Callable[[MockService, Api], Any]] = {
     "update_api_key": lambda service, _: service.update_api_key(service.api_key, revoked=False),
     "add_fault": lambda service, _: service.add_fault(operation="events.list", kind="status"),
     "disturb": lambda service, _: service.disturb(kind="duplicate"),
-    "add_webhook_endpoint": lambda service, _: service.add_webhook_endpoint(url=HOOKS),
 }
 
 
@@ -111,7 +108,7 @@ def test_changing_what_was_handed_out_changes_nothing_in_the_mock(clinic: MockSe
     assert seen(api) == before
 
 
-@pytest.mark.parametrize("name", [name for name in HANDED_OUT if name not in ("attempts", "trigger_types")])
+@pytest.mark.parametrize("name", [name for name in HANDED_OUT if name != "attempts"])
 def test_what_was_handed_out_stays_as_it_was(clinic: MockService, api: Api, client: FollowUp, name: str) -> None:
     result = HANDED_OUT[name](clinic, api)
     before = repr(result), repr(attrs.asdict(result) if attrs.has(type(result)) else [*map(_whole, result)])
@@ -140,7 +137,6 @@ def _whole(value: Any) -> Any:
 def test_what_was_passed_in_can_be_changed_afterwards(clinic: MockService, api: Api) -> None:
     lines: Any = ["follow_up"]
     scopes: Any = ["patients:read"]
-    events: Any = ["webhook.ping"]
     hours, required = [48.0], ["dni"]
     answer: Any = {
         "patient": {"dni": "30123456"},
@@ -151,9 +147,8 @@ def test_what_was_passed_in_can_be_changed_afterwards(clinic: MockService, api: 
     clinic.update_organization(service_lines=lines, reminder_hours=hours, intake_required=required)
     made = clinic.create_organization(service_lines=lines, keys=[{"name": "ci", "scopes": scopes}])
     clinic.add_api_key(scopes=scopes)
-    clinic.add_webhook_endpoint(url=HOOKS, enabled_events=events)
     clinic.answer_intake_request(first(api, "intake_requests"), **answer)
     other = Api(api.http, made.keys[0].value)
     before = seen(api), other.get("/v1/account").json()
-    spoil([lines, scopes, events, hours, required, answer])
+    spoil([lines, scopes, hours, required, answer])
     assert (seen(api), other.get("/v1/account").json()) == before

@@ -20,6 +20,7 @@ from followup import (
     construct_event,
 )
 from followup_mockserver import MockService
+from followup_mockserver.webhooks.examples import EXAMPLES
 
 URL = "https://clinic.example/hooks"
 SINCE_FIRST = [timedelta(minutes=m) for m in (0, 1, 6, 36, 156, 456, 1056, 2496, 3936)]
@@ -381,12 +382,12 @@ class TestSubscriptions:
 
     def test_all_13_types_can_be_triggered(self, client: FollowUp, service: MockService, inbox: Inbox) -> None:
         client.webhook_endpoints.create(url=URL, enabled_events=["*"])
-        assert len(service.trigger_types) == 13
-        for name in service.trigger_types:
+        assert len(EXAMPLES) == 13
+        for name in EXAMPLES:
             (delivery,) = service.trigger(type=name)  # type: ignore[arg-type]
-            assert set(service.trigger_types[name]) <= set(delivery.payload["data"])
+            assert set(EXAMPLES[name]) <= set(delivery.payload["data"])
         service.advance()
-        assert [each.headers["x-service-event-type"] for each in inbox.requests] == list(service.trigger_types)
+        assert [each.headers["x-service-event-type"] for each in inbox.requests] == list(EXAMPLES)
         (mine,) = service.trigger(type="order.issued", data={"x": 1})
         assert mine.payload["data"] == {"x": 1}
 

@@ -247,7 +247,7 @@ class TestJournal:
         assert read.path.startswith("/v1/patients/pat_ppp")
         assert made.idempotency_key is not None
         assert max(len(read.path), len(made.path), len(made.idempotency_key)) <= 255
-        details = service.tenant.journal.details(made)
+        details = service._tenant.journal.details(made)
         assert details is not None
         assert size(details.query) + size(details.request_headers.items()) < 40_000
         assert details.request_headers["content-type"] == "application/json"
@@ -263,7 +263,7 @@ class TestJournal:
 
     def test_all_entries_together_are_bounded(self, service: MockService, local: httpx.Client) -> None:
         self.calls(local, 180)
-        journal = service.tenant.journal
+        journal = service._tenant.journal
         details = [journal.details(entry) for entry in journal.newest_first()]
         kept = sum(
             size(each.query) + size(each.request_headers.items()) + len(each.request_body or b"")

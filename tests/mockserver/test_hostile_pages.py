@@ -47,7 +47,7 @@ def test_a_page_of_another_host_can_neither_read_nor_write_patients(server: Mock
     headers = {"Authorization": f"Bearer {server.api_key}", "Host": "evil.example"}
     body: dict[str, Any] = {"phone": "+5491155550000"}
     assert httpx.post(f"{server.url}/v1/patients", json=body, headers=headers, trust_env=False).status_code == 403
-    assert len(server.tenant.patients) == 0
+    assert len(server._tenant.patients) == 0
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST", "mock", "10.0.0.1"])

@@ -26,7 +26,7 @@ def test_section_7_a_key_in_progress_outlives_any_number_of_later_keys(
             return http.post("/v1/treatments", json=TREATMENT, headers={"Idempotency-Key": key})
 
         first = pool.submit(create, "in progress")
-        while not len(server.tenant.idempotency):
+        while not len(server._tenant.idempotency):
             assert not first.done()
         for number in range(10):
             create(f"later {number}")
@@ -34,7 +34,7 @@ def test_section_7_a_key_in_progress_outlives_any_number_of_later_keys(
         assert not first.done()
         server.stop()  # the delay ends
         assert first.result().status_code == 200
-    assert (len(server.tenant.treatments), len(server.tenant.idempotency)) == (11, 5)
+    assert (len(server._tenant.treatments), len(server._tenant.idempotency)) == (11, 5)
 
 
 def test_a_request_that_failed_frees_its_own_key_and_not_the_same_key_of_a_later_request() -> None:

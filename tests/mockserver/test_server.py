@@ -15,6 +15,7 @@ import respx
 import time_machine
 from support.receivers import Inbox, listening
 from support.server import ScriptedServer, drip, hang
+from support.waiting import succeeded, wait_for
 
 from followup import APIConnectionError, FollowUp, WebhookEndpoint
 from followup_mockserver import MockServer
@@ -88,8 +89,7 @@ class TestDeliveries:
         with server.client() as client:
             client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
             client.patients.create(phone="+5491155550000")
-            server.attempts_of(wait=5)
-            (delivery,) = server.deliveries
+            (delivery,) = wait_for(lambda: [each for each in server.deliveries if each.attempts])
         assert delivery.last_error == "The receiver raised RuntimeError."
 
     def test_a_hanging_endpoint_delays_no_other(self, server: MockServer) -> None:
@@ -100,7 +100,7 @@ class TestDeliveries:
             client.webhook_endpoints.create(url=url, enabled_events=["*"])
             for number in range(40):
                 client.patients.create(phone=f"+54911555500{number:02}")
-            assert len(server.deliveries_of(status="succeeded", wait=5, seen=39)) == 40
+            assert len(succeeded(server, 40)) == 40
             assert len(inbox.requests) == 40
             assert {each.status for each in server.deliveries} == {"succeeded", "pending"}
 
@@ -113,7 +113,7 @@ class TestDeliveries:
                 server.disturb(kind="reorder")
                 for phone in made[number : number + 2]:
                     client.patients.create(phone=phone)
-                assert len(server.deliveries_of(status="succeeded", wait=5, seen=number + 1)) == number + 2
+                assert len(succeeded(server, number + 2)) == number + 2
         arrived = [json.loads(each.content)["data"]["patient"]["phone"] for each in inbox.requests]
         assert arrived == [phone for number in range(0, 40, 2) for phone in (made[number + 1], made[number])]
 
@@ -128,7 +128,7 @@ class TestDeliveries:
             client.webhook_endpoints.create(url=url, enabled_events=["patient.upserted"])
             for number in range(20):
                 client.patients.create(phone=f"+54911555500{number:02}")
-            assert len(server.deliveries_of(status="succeeded", wait=5, seen=19)) == 20
+            assert len(succeeded(server, 20)) == 20
 
     def test_advance_waits_for_what_is_under_way(self, server: MockServer) -> None:
         inbox = Inbox(answer=lambda _: 500)
@@ -145,7 +145,7 @@ class TestDeliveries:
             slow.script = [drip(slow.released)]
             client.webhook_endpoints.create(url=slow.url, enabled_events=["*"])
             client.patients.create(phone="+5491155550000")
-            assert server.deliveries_of(status="succeeded", wait=5)
+            assert succeeded(server)
 
     def test_reset_while_an_attempt_is_under_way_revives_nothing(self, server: MockServer) -> None:
         release, arrived = threading.Event(), threading.Event()
@@ -260,7 +260,10 @@ class TestReset:
 
     def test_who_waits_sees_what_happens_after_a_reset(self, server: MockServer) -> None:
         found: list[int] = []
-        waiting = threading.Thread(target=lambda: found.append(len(server.requests_of(wait=10))))
+        url = f"{server.url}/_mock/requests?wait=10"
+        waiting = threading.Thread(
+            target=lambda: found.append(len(httpx.get(url, timeout=20, trust_env=False).json()["data"]))
+        )
         waiting.start()
         server.reset()
         with server.client() as client:
@@ -275,7 +278,7 @@ class TestOtherToolsInTheProcess:
         with listening(inbox) as url:
             client.webhook_endpoints.create(url=url, enabled_events=["*"])
             client.patients.create(phone="+5491155550000")
-            assert server.deliveries_of(status="succeeded", wait=5)
+            assert succeeded(server)
         return inbox.requests
 
     def deliver_and_wait(self) -> None:
@@ -285,7 +288,7 @@ class TestOtherToolsInTheProcess:
             assert int(request.headers["x-service-timestamp"]) == int(time.time())
             server.update_organization(post_visit_hours=0.1 / 3600)
             client.visits.create(patient={"phone": "+5491155550000"}, visited_at=datetime.now(UTC))
-            assert server.messages_to(wait=5)
+            assert wait_for(lambda: server.messages)
 
     def test_respx(self, server: MockServer) -> None:
         with respx.mock(assert_all_called=False) as router, server.client() as client:
@@ -357,6 +360,6 @@ class TestStartAndStop:
             url = server.url.replace("0.0.0.0", "127.0.0.1")
             assert httpx.get(f"{url}/_mock/clock", trust_env=False).status_code == 403
             assert httpx.get(f"{url}/_mock/health", trust_env=False).status_code == 200
-            token = server.guard.token or ""
+            token = server.token or ""
             headers = {"Mock-Token": token}
             assert httpx.get(f"{url}/_mock/clock", headers=headers, trust_env=False).status_code == 200

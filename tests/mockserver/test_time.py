@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.waiting import wait_for
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
@@ -181,10 +182,12 @@ class TestServer:
         with MockServer() as server, server.client() as client:
             server.update_organization(post_visit_hours=0.2 / 3600)
             client.visits.create(patient={"phone": "+5491155550000"}, visited_at=datetime.now(UTC))
-            assert [each.kind for each in server.messages_to(wait=5)] == ["post_visit"]
+            assert [each.kind for each in wait_for(lambda: server.messages)] == ["post_visit"]
 
     def test_wait_ends_when_something_comes(self) -> None:
         with MockServer() as server, server.client() as client:
             threading.Timer(0.1, lambda: client.account.retrieve()).start()
-            assert len(server.requests_of("account.retrieve", wait=10)) == 1
-            assert server.requests_of("account.retrieve", wait=0.01, seen=1)
+            url = f"{server.url}/_mock/requests?operation=account.retrieve"
+            for more in ("&wait=10", "&wait=0.01&seen=1"):
+                response = httpx.get(f"{url}{more}", timeout=20, trust_env=False)
+                assert [each["operation"] for each in response.json()["data"]] == ["account.retrieve"]

@@ -59,6 +59,6 @@ def test_the_journal_and_the_idempotency_records_are_bounded(tell: Tell) -> None
             if number % 100 == 0:
                 service.advance(hours=1)
     assert len(service.requests) == min(many, LONGEST_JOURNAL)
-    kept = len(service.tenant.idempotency)
+    kept = len(service._tenant.idempotency)
     assert kept <= 25 * 100
     tell(f"{many:,} creates with a key each: {len(service.requests):,} in the journal, {kept:,} keys of a day kept")

@@ -54,7 +54,7 @@ def check(server: MockServer, expected: list[str], began: float, tell: Tell) -> 
     with server.client() as client:
         found = Counter(each.name for each in client.treatments.list(limit=100))
     assert found == Counter(expected)
-    statuses = Counter(each.status for each in server.requests_of("treatments.create"))
+    statuses = Counter(each.status for each in server.requests if each.operation == "treatments.create")
     spoiled = sum(count for status, count in statuses.items() if status != 200)
     assert spoiled > min(len(expected), 10_000) / 10
     tell(

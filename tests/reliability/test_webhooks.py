@@ -65,9 +65,12 @@ def arrived(folder: Path) -> list[tuple[str, int]]:
 
 def test_every_webhook_arrives_and_once_after_deduplication(start: Start, tmp_path: Path, tell: Tell) -> None:
     began = time.perf_counter()
-    with MockServer(start_time="2026-09-28T12:00:00Z", rate_limit=0) as server, server.client() as client:
+    with (
+        MockServer(start_time="2026-09-28T12:00:00Z", rate_limit=0, allow_http_webhooks=True) as server,
+        server.client() as client,
+    ):
         first = start()
-        endpoint = server.add_webhook_endpoint(
+        endpoint = client.webhook_endpoints.create(
             url=f"http://127.0.0.1:{(tmp_path / 'port').read_text()}/", enabled_events=["patient.upserted"]
         )
         (tmp_path / "secret").write_text(endpoint.secret or "")

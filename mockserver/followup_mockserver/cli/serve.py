@@ -53,7 +53,7 @@ def _listen_for_signals() -> socket.socket:
 
 
 def _announce(server: MockServer, env_file: Path | None) -> None:
-    token = server.guard.token
+    token = server.token
     lines = [
         f"base URL   {server.url}",
         f"API key    {server.api_key}",

@@ -1,24 +1,48 @@
-"""For which organization a request of the control API or the dashboard acts."""
+"""Which mock, and which of its organizations, a request of the control API or the dashboard acts on."""
 
-from collections.abc import Callable
+from typing import Protocol
 
-from flask import request
+from flask import current_app, request
 
 from followup_mockserver.control import Control
-from followup_mockserver.engine import Engine
+from followup_mockserver.control.tenants import tenant_of
 from followup_mockserver.gateway.auth import bearer_token
-from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.state.registry import Registry
-from followup_mockserver.webhooks.mounts import Mounts
+from followup_mockserver.http.guard import Guard
+from followup_mockserver.http.waiting import WaitingRoom
+
+EXTENSION = "followup"
+"""The app keeps its mock under this name in ``app.extensions``."""
 
 
-def acting_control(registry: Registry, engine: Engine, mounts: Mounts) -> Callable[[], Control]:
-    """Gives the control of the organization whose key the current request carries, or else of the default one."""
+class Served(Protocol):
+    """The part of a mock that only its routes use."""
 
-    def control() -> Control:
-        key = bearer_token({"authorization": request.headers.get("Authorization", "")})
-        if key is not None and registry.by_key(key) is None:
-            raise ServiceError(401, "authentication_error", "api_key_invalid", "There is no such API key.")
-        return Control(registry, engine, mounts, key)
+    _guard: Guard
+    _waiting_room: WaitingRoom
 
+
+def current_guard() -> Guard:
+    """Return the guard of the current mock."""
+    served: Served = current_app.extensions[EXTENSION]
+    return served._guard
+
+
+def current_waiting_room() -> WaitingRoom:
+    """Return the waiting room of the current mock."""
+    served: Served = current_app.extensions[EXTENSION]
+    return served._waiting_room
+
+
+def current_control() -> Control:
+    """Return the test controls of the organization whose key the request carries, or of the default one.
+
+    Raises:
+        ServiceError: 401: no organization has this key.
+    """
+    mock: Control = current_app.extensions[EXTENSION]
+    key = bearer_token({"authorization": request.headers.get("Authorization", "")})
+    if key is None:
+        return mock
+    control = mock.organization(key)
+    tenant_of(control)
     return control

@@ -7,9 +7,8 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map
 
 from followup_mockserver.contract.openapi import document
-from followup_mockserver.engine import Engine
 from followup_mockserver.gateway.pipeline import Gateway, unrouted_response
-from followup_mockserver.http.acting import acting_control
+from followup_mockserver.http.acting import current_control
 from followup_mockserver.http.api import api_blueprint, to_flask
 from followup_mockserver.http.control import PREFIX, control_blueprint
 from followup_mockserver.http.dashboard.routes import dashboard_blueprint
@@ -17,7 +16,6 @@ from followup_mockserver.http.guard import Guard
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.state.registry import Registry
-from followup_mockserver.webhooks.mounts import Mounts
 
 CONTRACT_PATH = "/api/v1/openapi.json"
 
@@ -50,14 +48,13 @@ class _App(Flask):
         self._takes_over = False
 
 
-def create_app(registry: Registry, engine: Engine, mounts: Mounts, guard: Guard) -> Flask:
+def create_app(registry: Registry, guard: Guard) -> Flask:
     """The service, its contract and the control API, as one WSGI application."""
     app = _App("followup_mockserver")
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.register_blueprint(api_blueprint(Gateway(registry)))
-    control = acting_control(registry, engine, mounts)
-    app.register_blueprint(control_blueprint(control, guard))
-    app.register_blueprint(dashboard_blueprint(control, guard, PREFIX))
+    app.register_blueprint(control_blueprint())
+    app.register_blueprint(dashboard_blueprint(current_control, guard, PREFIX))
 
     if guard.protects_api:
 

@@ -1,4 +1,4 @@
-"""The control API: each call is a method of ``Control``, and takes what that method's signature says."""
+"""The control API under ``/_mock``: checks the input of each route, calls its function, and encodes the result."""
 
 import functools
 import inspect
@@ -14,10 +14,11 @@ from followup._codec.encode import encode
 from followup._codec.names import annotations_of, camel
 from followup._codec.timestamps import format_timestamp
 from followup._results import Model
+from followup.resources.intake_requests import IntakeRequests
 from followup_mockserver.control import Control
 from followup_mockserver.gateway.parsing import parse_json, query_values
-from followup_mockserver.http.guard import Guard
-from followup_mockserver.http.waiting import WaitingRoom
+from followup_mockserver.http.acting import current_control, current_guard, current_waiting_room
+from followup_mockserver.http.control_routes import ROUTES
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.schema.shapes import Shape, Validator, object_shape
 
@@ -26,83 +27,44 @@ PREFIX = "/_mock"
 LONGEST_WAIT = 60.0
 """Seconds that ``?wait=`` may ask for."""
 
-ROUTES: tuple[tuple[str, str, Callable[..., Any] | property], ...] = (
-    ("GET", "/clock", Control.clock),
-    ("POST", "/clock/advance", Control.advance),
-    ("POST", "/clock/step", Control.step),
-    ("GET", "/clock/jobs", Control.next_jobs),
-    ("GET", "/changes", Control.changes),
-    ("GET", "/reminders", Control.reminders_of),
-    ("GET", "/messages", Control.messages_to),
-    ("GET", "/requests", Control.requests_of),
-    ("GET", "/webhook_deliveries", Control.deliveries_of),
-    ("GET", "/webhook_deliveries/<path_id>/attempts", Control.attempts),
-    ("POST", "/webhook_deliveries/<path_id>/resend", Control.resend),
-    ("GET", "/attempts", Control.attempts_of),
-    ("GET", "/deliveries/disturb", Control.webhook_faults),
-    ("POST", "/deliveries/disturb", Control.disturb),
-    ("DELETE", "/deliveries/disturb", Control.clear_webhook_faults),
-    ("POST", "/webhook_endpoints", Control.add_webhook_endpoint),
-    ("DELETE", "/webhook_endpoints/<path_id>", Control.delete_webhook_endpoint),
-    ("POST", "/doctors", Control.add_doctor),
-    ("PATCH", "/doctors/<path_id>", Control.update_doctor),
-    ("PATCH", "/patients/<path_id>", Control.update_patient),
-    ("POST", "/intake_requests/<path_id>/answer", Control.answer_intake_request),
-    ("POST", "/intake_requests/<path_id>/load", Control.load_intake_request),
-    ("POST", "/intake_requests/<path_id>/discard", Control.discard_intake_request),
-    ("POST", "/organizations", Control.create_organization),
-    ("PATCH", "/organization", Control.update_organization),
-    ("POST", "/api_keys", Control.organization_with_new_key),
-    ("PATCH", "/api_keys/<path_id>", Control.update_api_key),
-    ("GET", "/faults", Control.faults),
-    ("POST", "/faults", Control.add_fault),
-    ("DELETE", "/faults", Control.clear_faults),
-    ("GET", "/trigger", Control.trigger_types),
-    ("POST", "/trigger", Control.trigger),
-    ("POST", "/reset", Control.reset),
-)
 
-
-def control_blueprint(control: Callable[[], Control], guard: Guard) -> Blueprint:
-    """The routes under ``/_mock``."""
+def control_blueprint() -> Blueprint:
+    """Return the routes under ``/_mock``."""
     blueprint = Blueprint("control", __name__, url_prefix=PREFIX)
-    waiting = WaitingRoom()
-
-    @blueprint.before_request
-    def let_in() -> None:
-        if request.endpoint == f"{blueprint.name}.{health.__name__}":
-            guard.check_origin(request.headers)  # who waits for the mock to start need not know its token
-        else:
-            guard.check(request.headers)
-
-    @blueprint.get("/health", provide_automatic_options=False)
-    def health() -> Response:
-        return _answer({"status": "ok"})
-
-    for method, path, call in ROUTES:
+    blueprint.before_request(_let_in)
+    blueprint.get("/health", provide_automatic_options=False)(health)
+    for method, path, function in ROUTES:
         blueprint.add_url_rule(
             path,
             endpoint=f"{method} {path}".replace(".", ":"),
-            view_func=_view(control, waiting, method, call),
+            view_func=_view(method, function),
             methods=[method],
             provide_automatic_options=False,
         )
     return blueprint
 
 
-def _view(
-    control: Callable[[], Control], waiting: WaitingRoom, method: str, call: Callable[..., Any] | property
-) -> Callable[..., Response]:
-    function = call.fget if isinstance(call, property) else call
-    assert function is not None
-    shape, validator = _taken_by(function)
-    nothing, without_query = _taken_by(_takes_nothing)
+def _let_in() -> None:
+    if request.endpoint == f"control.{health.__name__}":
+        current_guard().check_origin(request.headers)  # whoever waits for the mock to start need not know its token
+    else:
+        current_guard().check(request.headers)
 
-    def act(path_id: str | None = None) -> Response:
+
+def health() -> Response:
+    """Respond as soon as the mock does."""
+    return _response({"status": "ok"})
+
+
+def _view(method: str, function: Callable[..., Any]) -> Callable[..., Response]:
+    shape, validator = _input_of(function)
+    nothing, without_query = _input_of(_without_input)
+
+    def view(path_id: str | None = None) -> Response:
         if method == "GET":
             values = query_values(request.args.items(multi=True), shape)
         else:
-            # What stands in the query of a POST would be ignored, and look as if it had been done.
+            # The query of a POST would be ignored without an error, as if it had been applied.
             without_query.check(query_values(request.args.items(multi=True), nothing))
             values = _body()
         validator.check(values)
@@ -110,25 +72,29 @@ def _view(
         if "wait" in arguments and not 0 <= arguments["wait"] <= LONGEST_WAIT:
             raise invalid("parameter_invalid", f"This must be from 0 to {LONGEST_WAIT:g} seconds.", "wait")
         path = () if path_id is None else (path_id,)
-        with waiting.admit(function, arguments) as granted:
-            return _answer(function(control(), *path, **granted))
+        with current_waiting_room().admit(function, arguments) as admitted:
+            return _response(function(current_control(), *path, **admitted))
 
-    return act
+    return view
 
 
-def _takes_nothing() -> None:
-    """Has the signature of a call without arguments."""
+def _without_input(control: Control) -> None:
+    """Has the signature of a route without input."""
 
 
 @functools.cache
-def _taken_by(call: Callable[..., Any]) -> tuple[Shape, Validator]:
-    """The shape of the keyword arguments of a method, and what checks it; worked out once for all mocks."""
+def _input_of(function: Callable[..., Any]) -> tuple[Shape, Validator]:
+    """The shape of a route's input, from its keyword arguments, and its validator; computed once for all mocks."""
+    if function is Control.answer_intake_request:
+        # The shape of the creation body, where null is invalid; in Python None stands for an omitted argument.
+        shape = object_shape({each.name: each.annotation for each in IntakeRequests.create.parameters}, ())
+        return shape, Validator(shape.schema)
     parameters = [
         parameter
-        for name, parameter in inspect.signature(call).parameters.items()
-        if name != "self" and parameter.kind is not inspect.Parameter.POSITIONAL_ONLY
+        for parameter in [*inspect.signature(function).parameters.values()][1:]
+        if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY
     ]
-    annotations = annotations_of(call)
+    annotations = annotations_of(function)
     shape = object_shape(
         {parameter.name: annotations[parameter.name] for parameter in parameters},
         [parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty],
@@ -141,13 +107,13 @@ def _body() -> Any:
     return parse_json({"content-type": request.headers.get("Content-Type", "")}, body) if body else {}
 
 
-def _answer(value: Any) -> Response:
-    told = {"data": value} if isinstance(value, list) else {"status": "ok"} if value is None else value
-    return Response(json.dumps(as_json(told), ensure_ascii=False), mimetype="application/json")
+def _response(value: Any) -> Response:
+    body = {"data": value} if isinstance(value, list) else {"status": "ok"} if value is None else value
+    return Response(json.dumps(as_json(body), ensure_ascii=False), mimetype="application/json")
 
 
 def as_json(value: Any) -> Any:
-    """A result of the control API as JSON, names in camelCase."""
+    """Encode a result of the control API as JSON, with names in camelCase."""
     if isinstance(value, Model):
         return encode(value)
     if attrs.has(type(value)):

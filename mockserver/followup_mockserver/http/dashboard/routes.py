@@ -10,6 +10,8 @@ from flask import Blueprint, Response, render_template, request
 from followup._codec.timestamps import format_timestamp
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
+from followup_mockserver.control.clock import pending_jobs
+from followup_mockserver.control.tenants import tenant_of
 from followup_mockserver.http.dashboard import calls, search
 from followup_mockserver.http.dashboard.details import DETAILS, fields_of
 from followup_mockserver.http.dashboard.tables import TABLES, VIEW_OF_PREFIX, collection_of, page_of
@@ -18,6 +20,7 @@ from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import DisturbanceKind
+from followup_mockserver.webhooks.examples import EXAMPLES
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -76,7 +79,7 @@ def dashboard_blueprint(control: Callable[[], Control], guard: Guard, prefix: st
     @blueprint.get("/views/<name>/<id>", provide_automatic_options=False)
     def view(name: str, id: str | None = None) -> Response:
         acting = control()
-        tenant = acting.tenant
+        tenant = tenant_of(acting)
         with tenant.lock:
             frame = _frame(tenant, acting, name)
             try:
@@ -135,8 +138,8 @@ def _object(tenant: Tenant, name: str, id: str) -> View:
 _OWN_TEMPLATE = frozenset({"patients", "webhook_deliveries", "intake_requests", "doctors"})
 
 
-def _clock(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
-    return {"jobs": control.next_jobs(JOBS_SHOWN)}
+def _clock(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
+    return {"jobs": pending_jobs(tenant, JOBS_SHOWN)}
 
 
 def _outside(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
@@ -145,7 +148,7 @@ def _outside(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, An
         "fault_kinds": get_args(FaultKind),
         "fault_moments": get_args(FaultMoment),
         "faults": control.faults,
-        "event_types": list(control.trigger_types),
+        "event_types": [*EXAMPLES],
         "webhook_fault_kinds": get_args(DisturbanceKind),
         "webhook_faults": control.webhook_faults,
     }
