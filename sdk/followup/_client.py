@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Result)
 T = TypeVar("T")
 
-_USED_BY_EVERY_CALL = ("cattrs.gen", "followup._codec.compiled", "followup._network")
+_USED_BY_EVERY_CALL = ("followup._codec.slow_path", "followup._network")
 _USED_BY_ASYNC_CALLS = ("asyncio", "anyio", "anyio._backends._asyncio")
 
 

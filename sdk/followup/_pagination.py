@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from followup._call import Call
-from followup._codec.decode import WireError, decode
+from followup._codec.decode import decode
 from followup._errors import PaginationError
 from followup._results import Model, ResponseInfo, Result
 
@@ -21,29 +21,19 @@ T = TypeVar("T", bound=Model)
 class Envelope(Result, Generic[T]):
     """The list envelope (specification, section 2)."""
 
+    object: str = "list"
     data: list[T]
     has_more: bool
-    url: str
+    url: str = ""
 
 
 def decode_envelope(item_type: type[T], raw: Any) -> Envelope[T]:
-    """The envelope of a list answer with its items decoded.
+    """Return the envelope of a list response, its items decoded.
 
     Raises:
         WireError: it is not the list of the contract.
     """
-    if not isinstance(raw, dict):
-        raise WireError("", "is not an object")
-    fields = dict(raw)
-    fields.pop("object", None)
-    try:
-        data: list[T] = decode(list[item_type], fields.pop("data", None))  # type: ignore[valid-type]
-    except WireError as error:
-        raise error.inside("data") from None
-    has_more, url = fields.pop("hasMore", None), fields.pop("url", "")
-    if not isinstance(has_more, bool):
-        raise WireError("hasMore", "is not a boolean")
-    return Envelope(data=data, has_more=has_more, url=str(url), extra=fields)
+    return decode(Envelope[item_type], raw)  # type: ignore[valid-type]
 
 
 @attrs.frozen(kw_only=True)

@@ -135,15 +135,22 @@ def test_a_broken_success_is_our_error_and_shows_no_body(server: ScriptedServer,
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ({"object": "list", "hasMore": False}, "data is not an array"),
+        ({"object": "list", "hasMore": False}, "data is missing"),
+        ({"object": "list", "data": {}, "hasMore": False}, "data is not an array"),
         ({"object": "list", "data": [], "hasMore": "no"}, "hasMore is not a boolean"),
-        (page(patient(), patient(optedOut=1)), r"data\[1\].optedOut is not a boolean"),
+        (page(patient(), patient(optedOut=1)), r": data\[1\]\.optedOut is not a boolean$"),
+        (page(*[patient()] * 3, patient(createdAt="Ana")), r": data\[3\]\.createdAt is not a timestamp$"),
+        (page({**patient(), "id": None}, {}), r": data\[0\]\.id is not a string$"),
+        (page(patient(), "Ana"), r": data\[1\] is not an object$"),
     ],
 )
 def test_a_broken_list_names_the_field(server: ScriptedServer, driver: Driver, body: Any, text: str) -> None:
     server.script = [reply(200, body)]
-    with pytest.raises(ResponseDecodeError, match=text):
+    with pytest.raises(ResponseDecodeError, match=text) as caught:
         driver.call(server.url, lambda client: client.patients.list())
+    assert "Ana" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
 
 
 def test_a_broken_compression_is_an_error_of_ours(server: ScriptedServer, driver: Driver) -> None:
