@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,13 @@ def test_links_lead_somewhere(document: Path) -> None:
         if not target.startswith("http"):
             linked = (document.parent / target).resolve()
             assert linked.exists() or linked in GENERATED, target
+
+
+@pytest.mark.parametrize(
+    ("figure", "package"), [("layers-sdk", "followup"), ("layers-mockserver", "followup_mockserver")]
+)
+def test_the_figures_of_the_layers_show_those_that_are_checked(figure: str, package: str) -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = [each["layers"] for each in contracts if each.get("containers") == [package]]
+    shown = re.findall(r'<text class="name"[^>]*>([^<]+)<', (ROOT / f"docs/images/{figure}.svg").read_text())
+    assert shown == [module for layer in layers for module in layer.split(" | ")]
