@@ -4,7 +4,7 @@ from typing import Any
 
 import schemathesis
 from hypothesis import HealthCheck, settings
-from schemathesis.specs.openapi.checks import positive_data_acceptance
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from followup_mockserver import MockService
 
@@ -22,5 +22,8 @@ def filter_query(_: schemathesis.HookContext, query: dict[str, Any] | None) -> b
 @settings(max_examples=max(10, settings.default.max_examples // 100), suppress_health_check=list(HealthCheck))
 def test_no_request_breaks_the_contract(case: schemathesis.Case) -> None:
     # What a schema cannot say, such as which phones can exist or which cursors do, may be refused.
-    headers = {"Authorization": f"Bearer {service.api_key}"}
-    case.call_and_validate(headers=headers, excluded_checks=[positive_data_acceptance])
+    excluded = [positive_data_acceptance]
+    if case.operation.label == "POST /v1/events":
+        # The id of an accepted event makes it a duplicate, whatever comes with it; and one valid event accepts a batch.
+        excluded.append(negative_data_rejection)
+    case.call_and_validate(headers={"Authorization": f"Bearer {service.api_key}"}, excluded_checks=excluded)

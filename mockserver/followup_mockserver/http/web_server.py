@@ -95,6 +95,8 @@ class WebServer:
         self._stopping = True
         self._waitress.pull_trigger()
         self._thread.join(timeout=2)
+        # A request that outlives the server would write to a descriptor that is closed, or is somebody else's by then.
+        self._waitress.pull_trigger = _nothing
         self._waitress.close()
         for channel in [*self._waitress.active_channels.values()]:
             channel.handle_close()
@@ -125,6 +127,10 @@ class WebServer:
         for position, channel in enumerate(waiting):
             if position < too_many or (channel.owes_a_request and now - channel.waits_since > self._request_timeout):
                 channel.will_close = True
+
+
+def _nothing() -> None:
+    """Wake nobody."""
 
 
 class _Parser(HTTPRequestParser):

@@ -21,7 +21,7 @@ _URL = re.compile(
     r"(?::(?P<port>[0-9]{0,5}))?"
     rf"(?P<target>(?:[/?]{_CHARACTER}*)?)"
     rf"(?:\#{_CHARACTER}*)?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,  # ignoring case beyond ASCII, U+017F would be an s
 )
 """RFC 3986, without user names, percent signs in hosts, and address zones: no webhook needs them."""
 
