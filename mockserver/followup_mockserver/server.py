@@ -19,9 +19,6 @@ class MockServer(Mock):
 
     First webhook attempts are sent at once, in the background, as the service does.
 
-    Attributes:
-        request_timeout: seconds that a request has to arrive whole.
-
     Args:
         host: address to listen on.
         port: 0 picks a free one.
@@ -32,7 +29,8 @@ class MockServer(Mock):
         OSError: the address cannot be listened on.
     """
 
-    request_timeout: ClassVar[float] = REQUEST_TIMEOUT
+    _request_timeout: ClassVar[float] = REQUEST_TIMEOUT
+    """Seconds that a request has to arrive whole."""
 
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0, **options: Unpack[MockOptions]) -> None:
         checked = Options(**options)
@@ -73,7 +71,7 @@ class MockServer(Mock):
                 self.app,
                 self._socket,
                 lambda error: unrouted_response(self._registry, error),
-                request_timeout=self.request_timeout,
+                request_timeout=self._request_timeout,
             )
             self._engine.start()
 

@@ -34,17 +34,14 @@ IN_PROCESS_URL = f"http://{IN_PROCESS_HOST}"
 
 
 class Mock(Control):
-    """A mock of the service, put together: its registry, its engine and its WSGI application, ``app``.
+    """A mock of the service, put together: its registry, its engine and its WSGI application, ``app``."""
 
-    Attributes:
-        attempt_timeout: seconds that a receiver has to respond to a webhook (specification, section 8); no option.
-    """
-
-    attempt_timeout: ClassVar[float] = WEBHOOK_ATTEMPT_TIMEOUT
+    _attempt_timeout: ClassVar[float] = WEBHOOK_ATTEMPT_TIMEOUT
+    """Seconds that a receiver has to respond to a webhook (specification, section 8); no option."""
 
     def __init__(self, options: Options, *, threaded: bool, guard: Guard) -> None:
         registry, mounts = Registry(options, SUBSCRIBERS, doctors.add_roster), Mounts()
-        engine = Engine(registry, mounts, threaded=threaded, attempt_timeout=self.attempt_timeout)
+        engine = Engine(registry, mounts, threaded=threaded, attempt_timeout=self._attempt_timeout)
         super().__init__(registry, engine, mounts)
         self._guard = guard
         self._waiting_room = WaitingRoom()

@@ -86,7 +86,7 @@ def test_section_6_2_the_waits_add_up_to_the_times_since_the_first_attempt() -> 
 
 def test_section_8_an_attempt_has_10_seconds() -> None:
     # That attempts end then is proved with shorter limits; here is the limit that users get.
-    assert MockService.attempt_timeout == MockServer.attempt_timeout == spec.WEBHOOK_ATTEMPT_SECONDS
+    assert MockService._attempt_timeout == MockServer._attempt_timeout == spec.WEBHOOK_ATTEMPT_SECONDS
 
 
 @pytest.mark.parametrize(("seconds", "accepted"), [(-301, False), (-300, True), (300, True), (301, False)])

@@ -31,11 +31,11 @@ URL = "https://clinic.example/hooks"
 
 
 class ImpatientServer(MockServer):
-    attempt_timeout = LIMIT
+    _attempt_timeout = LIMIT
 
 
 class ImpatientService(MockService):
-    attempt_timeout = LIMIT
+    _attempt_timeout = LIMIT
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def service() -> ImpatientService:
 
 
 def test_section_8_an_attempt_has_ten_seconds() -> None:
-    assert (MockServer.attempt_timeout, MockService.attempt_timeout) == (10.0, 10.0)
+    assert (MockServer._attempt_timeout, MockService._attempt_timeout) == (10.0, 10.0)
 
 
 def every_20_ms(piece: bytes, first: bytes = b"") -> Callable[[threading.Event], Action]:

@@ -24,7 +24,7 @@ GUARD = 20
 
 
 class HurriedServer(MockServer):
-    request_timeout = 0.4
+    _request_timeout = 0.4
 
 
 @pytest.fixture
@@ -202,11 +202,11 @@ class TestTooSlow:
         with HurriedServer() as server, connect(server) as connection:
             for _ in range(2):
                 assert account(connection).startswith(b"HTTP/1.1 200")
-                time.sleep(3 * HurriedServer.request_timeout)
+                time.sleep(3 * HurriedServer._request_timeout)
 
     def test_a_slow_response_is_not_cut_off(self) -> None:
         with HurriedServer() as server, server.client(max_retries=0) as client:
-            server.add_fault(operation="*", kind="delay", seconds=3 * HurriedServer.request_timeout)
+            server.add_fault(operation="*", kind="delay", seconds=3 * HurriedServer._request_timeout)
             assert client.account.retrieve().id
 
     def test_any_number_of_half_requests_leaves_room(self, server: MockServer, monkeypatch: pytest.MonkeyPatch) -> None:

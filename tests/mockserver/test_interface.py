@@ -331,6 +331,61 @@ def test_an_invalid_argument_is_a_value_error_that_names_it(call: Any, text: str
     assert str(caught.value).startswith(text)
 
 
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("full_name", ""), ("full_name", None), ("full_name", 5), ("full_name", "x" * 5_001), ("specialty", ""),
+        ("license_number", 5), ("external_id", ""), ("active", "yes"), ("active", None),
+    ],
+)  # fmt: skip
+def test_a_doctor_is_checked_when_added_and_when_updated(argument: str, value: Any) -> None:
+    service = MockService()
+    doctor = service.client().doctors.list().data[0]
+    for act in (service.add_doctor, lambda **fields: service.update_doctor(doctor.id, **fields)):
+        with pytest.raises(ValueError, match=f"^{argument} must be ") as caught:
+            act(**{"full_name": "Dra. X", argument: value})
+        assert "x" * 5_001 not in str(caught.value)
+    assert service.client().doctors.retrieve(doctor.id) == doctor
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"address": None, "summary": None, "hospitalized": None},
+        {"patient": {"dni": None, "email": None}, "contacts": None, "coverage": None, "sender": None},
+        {"patient": {"full_name": None, "phone": None}, "requested_service": None},
+    ],
+)
+def test_none_in_an_answer_means_omitted(answer: Any) -> None:
+    service = MockService()
+    intake = service.client().intake_requests.create(patient={"dni": "1"}, address="Mitre 1", contacts=[{"name": "A"}])
+    assert service.answer_intake_request(intake.id, **answer).data == intake.data
+    contacts: Any = [{"name": "Eva", "phone": None}]
+    assert service.answer_intake_request(intake.id, contacts=contacts).data["contacts"] == [{"name": "Eva"}]
+
+
+def test_types_ids_and_keys_are_positional() -> None:
+    service = MockService()
+    service.mount(HOOKS, lambda _: httpx.Response(204))
+    service.client().webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    (first,), (second,) = service.trigger("intake.ready"), service.trigger(type="intake.ready")
+    assert (first.event_type, second.event_type) == ("intake.ready", "intake.ready")
+    assert service.attempts(first.id) == []
+    assert service.organization(service.api_key).clock.frozen is False
+
+
+def test_completion_offers_the_names_of_the_interface() -> None:
+    named = {
+        "client", "async_client", "app", "url", "api_key", "advance", "mount", "clock", "messages", "requests",
+        "deliveries", "reminders", "jobs", "faults", "attempts", "step", "reset", "add_fault", "clear_faults",
+        "disturb", "trigger", "resend", "add_doctor", "update_doctor", "update_patient", "answer_intake_request",
+        "load_intake_request", "discard_intake_request", "create_organization", "update_organization", "add_api_key",
+        "update_api_key", "organization", "close",
+    }  # fmt: skip
+    webhook_faults = {"webhook_faults", "clear_webhook_faults"}
+    assert {name for name in dir(MockService()) if not name.startswith("_")} == named | webhook_faults
+
+
 def test_an_error_about_a_parameter_names_it() -> None:
     service = MockService()
     with pytest.raises(ServiceError) as caught:

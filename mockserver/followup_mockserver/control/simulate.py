@@ -16,13 +16,14 @@ from followup import (
 )
 from followup._annotations import OutboundEventType
 from followup._declarations import NOT_GIVEN, NotGiven
+from followup.resources.intake_requests import IntakeRequests
 from followup.resources.patients import PatientStage
 from followup_mockserver.control.tenants import OrganizationControls, existing, passed
 from followup_mockserver.options import webhook_target
 from followup_mockserver.rules import doctors, intake_requests, patients
 from followup_mockserver.schema.checks import Check, boolean, choice, optional, that
 from followup_mockserver.schema.errors import InvalidArgument
-from followup_mockserver.schema.shapes import MAX_STRING_LENGTH
+from followup_mockserver.schema.shapes import MAX_STRING_LENGTH, shape_of
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import deliveries, examples
@@ -40,6 +41,8 @@ _DOCTOR: Mapping[str, Check] = {
     "active": boolean,
 }
 _PATIENT: Mapping[str, Check] = {"opted_out": boolean, "stage": choice(get_args(PatientStage))}
+
+_INTAKE_PARAMETERS = {each.name: each for each in IntakeRequests.create.parameters}
 
 
 class Simulation(OrganizationControls):
@@ -152,6 +155,7 @@ class Simulation(OrganizationControls):
 
         Raises:
             ServiceError: there is no such intake request, or it is closed.
+            TypeError: an argument of the wrong type, as in ``intake_requests.create``.
             ValueError: an invalid argument; the message names it.
         """
         arguments = {
@@ -164,7 +168,7 @@ class Simulation(OrganizationControls):
             "hospitalized": hospitalized,
             "sender": sender,
         }
-        answers = {name: copied(value) for name, value in arguments.items() if value is not None}
+        answers = _encoded({name: value for name, value in arguments.items() if value is not None})
         return self._change(lambda tenant: intake_requests.answer(tenant, _intake(tenant, id), **answers))
 
     def load_intake_request(self, id: str, /) -> IntakeRequest:
@@ -228,6 +232,12 @@ class Simulation(OrganizationControls):
 def _check(arguments: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
     for argument, value in arguments.items():
         checks[argument](argument, value)
+
+
+def _encoded(answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Encode answers as the SDK does, which checks and copies them, and drops nested keys that are None."""
+    sent = {name: _INTAKE_PARAMETERS[name].encode(value, name) for name, value in answers.items()}
+    return {name: shape_of(_INTAKE_PARAMETERS[name].annotation).convert(value) for name, value in sent.items()}
 
 
 def _intake(tenant: Tenant, id: str) -> IntakeRequest:
