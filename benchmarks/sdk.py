@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import httpx
 from measure import Figure, side_by_side
@@ -32,7 +33,14 @@ PATIENT = {
     "createdAt": "2026-09-28T12:00:00.000Z",
     "updatedAt": "2026-09-28T12:00:00.000Z",
 }
-PAGE = json.dumps({"object": "list", "data": [PATIENT] * 100, "hasMore": True, "url": "/v1/patients"})
+
+
+def page_of(*patients: dict[str, Any]) -> str:
+    return json.dumps({"object": "list", "data": patients, "hasMore": True, "url": "/v1/patients"})
+
+
+PAGE = page_of(*[PATIENT] * 100)
+PARTIAL = {name: value for name, value in PATIENT.items() if name != "dni"}
 
 
 def decoding() -> Iterator[Figure]:
@@ -43,7 +51,16 @@ def decoding() -> Iterator[Figure]:
         "json.loads",
         lambda: json.loads(PAGE),
         calls=200,
-        target=2.0,
+        target=1.75,
+    )
+    one_partial = page_of(*[PATIENT] * 99, PARTIAL)
+    yield side_by_side(
+        "decode a page of 100 patients, the last without a DNI",
+        lambda: declared.decode(json.loads(one_partial)),
+        "json.loads",
+        lambda: json.loads(one_partial),
+        calls=200,
+        target=3.5,
     )
 
 

@@ -27,11 +27,11 @@ class ResponseInfo:
 
 
 NO_RESPONSE = ResponseInfo(status_code=0, headers=httpx.Headers(), request_id=None)
-"""Stands where a result was not made by a call."""
+"""Placeholder for results that did not come from a request."""
 
 
 class _NoExtra(Mapping[str, Any]):
-    """An empty mapping that cannot be changed, and so can be that of every result that has no unknown fields."""
+    """An empty mapping that cannot be changed, so that all results without unknown fields can share it."""
 
     __slots__ = ()
 
@@ -56,10 +56,10 @@ NO_EXTRA = _NoExtra()
 
 @attrs.define(kw_only=True)
 class Model:
-    """Base of what the service answers with.
+    """Base of the objects that the service returns.
 
     Attributes:
-        extra: fields that this version of the package does not know, by their names on the wire.
+        extra: fields that this version of the package does not know, by their JSON names.
     """
 
     extra: Mapping[str, Any] = attrs.field(default=NO_EXTRA, repr=False)
@@ -67,7 +67,7 @@ class Model:
 
 @attrs.define(kw_only=True)
 class Result(Model):
-    """Base of what a call returns.
+    """Base of the objects that a call returns.
 
     Attributes:
         last_response: the HTTP response that this object came from.
@@ -77,12 +77,17 @@ class Result(Model):
 
 
 ABSENT_IF_NONE = "absent_if_none"
+"""Key in a field's metadata: see ``personal``."""
 
 
 def personal(default: Any = attrs.NOTHING, *, absent_if_none: bool = False) -> Any:
-    """A field that ``repr`` does not show, because it is about a person or is a secret.
+    """Declare a field that ``repr`` does not show, because it is about a person or is a secret.
 
     Args:
-        absent_if_none: on the wire the field is either there with a value or not there at all; it is never null.
+        default: value of the field when the response does not have it.
+        absent_if_none: omit the field from JSON when it is None, instead of sending null.
+
+    Returns:
+        The field, for the body of a result class.
     """
     return attrs.field(default=default, repr=False, metadata={ABSENT_IF_NONE: absent_if_none})

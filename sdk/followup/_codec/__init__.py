@@ -1,1 +1,1 @@
-"""Between Python and JSON: names, the encoder of arguments, the decoder of results."""
+"""Between Python and JSON: arguments and result objects, by their annotations."""

@@ -1,4 +1,4 @@
-"""The JSON text of a request body; and where a value stands that is no JSON, in a text that does not show it."""
+"""The JSON text of a request body, and errors that name the place of a value that is not JSON without showing it."""
 
 import json
 import math
@@ -58,7 +58,7 @@ class _Place:
 
 
 def _problems(value: Any) -> Iterator[tuple[_Place, str]]:
-    """What keeps a value from being JSON; a container is looked into once, so that this ends."""
+    """Yield the place and the problem of each part that is not JSON; look into a container once, so that this ends."""
     left, seen = [(value, _Place(""))], set[int]()
     while left:
         each, place = left.pop()
