@@ -91,8 +91,8 @@ def importing() -> Iterator[Figure]:
         start("pass")
     interpreter = (time.perf_counter() - started) / 7 * 1e6
     figure = side_by_side(
-        "import followup, net of the interpreter",
-        lambda: start("import followup"),
+        "from followup import FollowUp, net of the interpreter",
+        lambda: start("from followup import FollowUp"),
         "import httpx",
         lambda: start("import httpx"),
         calls=1,

@@ -17,9 +17,9 @@ from sphinx.ext.napoleon import Config, GoogleDocstring
 import followup
 from followup import _annotations
 from followup._annotations import IdPrefix
-from followup._declarations import Declaration
+from followup._declarations import Declaration, Resource, declarations_of, group_name
 from followup._results import Model
-from followup.resources import GROUP_NAMES, group_class, group_module
+from followup.resources import all_groups
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -70,7 +70,7 @@ string.
 
 def write() -> None:
     """Write the pages."""
-    sections = [_group(name) for name in GROUP_NAMES]
+    sections = [_group(each) for each in all_groups()]
     (FOLDER / "operations.md").write_text("\n".join([OPERATIONS, *sections]), encoding="utf-8")
     results = [_data_class(each) for each in _public(lambda value: issubclass(value, Model))]
     inputs = [_data_class(each) for each in _public(is_typeddict)]
@@ -78,9 +78,9 @@ def write() -> None:
     (FOLDER / "objects.md").write_text("\n".join(pages) + "\n", encoding="utf-8")
 
 
-def _group(name: str) -> str:
-    group = group_class(name)
-    operations = [_operation(name, each) for each in group.declarations().values()]
+def _group(group: type[Resource[Any]]) -> str:
+    name = group_name(group)
+    operations = [_operation(name, each) for each in declarations_of(group).values()]
     return "\n".join([f"## {name}", "", inspect.getdoc(group) or "", "", *operations])
 
 
@@ -170,8 +170,8 @@ def _fields(cls: type[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _enumerations() -> Iterator[str]:
-    for module in map(group_module, GROUP_NAMES):
-        for name, value in vars(module).items():
+    for group in all_groups():
+        for name, value in vars(sys.modules[group.__module__]).items():
             if get_origin(value) is Literal and not name.startswith("_"):
                 yield f"| `{name}` | {', '.join(f'`{each}`' for each in get_args(value))} |"
     for name, value in vars(_annotations).items():

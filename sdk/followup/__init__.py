@@ -1,34 +1,36 @@
-"""Python SDK of the patient follow-up service: typed, synchronous and asynchronous."""
+"""Python SDK of the patient follow-up service: typed, synchronous and asynchronous.
+
+A name is imported when it is first used, so that a program pays for what it uses: verifying webhooks needs no client.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from followup._client import AsyncFollowUp, FollowUp
-from followup._declarations import NOT_GIVEN, NotGiven
-from followup._errors import (
-    APIConnectionError,
-    APIStatusError,
-    APITimeoutError,
-    AuthenticationError,
-    ConfigurationError,
-    ConflictError,
-    FollowUpError,
-    IdempotencyError,
-    InternalServerError,
-    InvalidRequestError,
-    NotFoundError,
-    PaginationError,
-    PermissionDeniedError,
-    RateLimitError,
-    ResponseDecodeError,
-    WebhookSignatureError,
-)
-from followup._pagination import AsyncPage, Page
-from followup._results import ResponseInfo
 from followup._version import __version__
-from followup.resources import GROUP_NAMES
 
 if TYPE_CHECKING:
+    from followup._client import AsyncFollowUp, FollowUp
+    from followup._declarations import NOT_GIVEN, NotGiven
+    from followup._errors import (
+        APIConnectionError,
+        APIStatusError,
+        APITimeoutError,
+        AuthenticationError,
+        ConfigurationError,
+        ConflictError,
+        FollowUpError,
+        IdempotencyError,
+        InternalServerError,
+        InvalidRequestError,
+        NotFoundError,
+        PaginationError,
+        PermissionDeniedError,
+        RateLimitError,
+        ResponseDecodeError,
+        WebhookSignatureError,
+    )
+    from followup._pagination import AsyncPage, Page
+    from followup._results import ResponseInfo
     from followup.resources.account import Account, ApiKey
     from followup.resources.appointments import Appointment
     from followup.resources.doctors import Doctor, DoctorInput
@@ -48,7 +50,6 @@ if TYPE_CHECKING:
     from followup.resources.webhook_deliveries import WebhookDelivery
     from followup.resources.webhook_endpoints import DeletedObject, DeliveryFailure, WebhookEndpoint
     from followup.webhooks import WebhookEvent, construct_event, verify_signature
-
 
 __all__ = [
     "NOT_GIVEN",
@@ -105,20 +106,68 @@ __all__ = [
 ]
 
 
-_LATER = ("webhooks", *(f"resources.{group}" for group in GROUP_NAMES))
-"""The modules that are imported when something of them is first asked for."""
-
+_MODULES = {
+    "AsyncFollowUp": "_client",
+    "FollowUp": "_client",
+    "NOT_GIVEN": "_declarations",
+    "NotGiven": "_declarations",
+    "APIConnectionError": "_errors",
+    "APIStatusError": "_errors",
+    "APITimeoutError": "_errors",
+    "AuthenticationError": "_errors",
+    "ConfigurationError": "_errors",
+    "ConflictError": "_errors",
+    "FollowUpError": "_errors",
+    "IdempotencyError": "_errors",
+    "InternalServerError": "_errors",
+    "InvalidRequestError": "_errors",
+    "NotFoundError": "_errors",
+    "PaginationError": "_errors",
+    "PermissionDeniedError": "_errors",
+    "RateLimitError": "_errors",
+    "ResponseDecodeError": "_errors",
+    "WebhookSignatureError": "_errors",
+    "AsyncPage": "_pagination",
+    "Page": "_pagination",
+    "ResponseInfo": "_results",
+    "Account": "resources.account",
+    "ApiKey": "resources.account",
+    "Appointment": "resources.appointments",
+    "Doctor": "resources.doctors",
+    "DoctorInput": "resources.doctors",
+    "Event": "resources.events",
+    "EventBatch": "resources.events",
+    "EventBatchError": "resources.events",
+    "EventInput": "resources.events",
+    "EventOutcome": "resources.events",
+    "EventResult": "resources.events",
+    "EventSourceInput": "resources.events",
+    "ContactInput": "resources.intake_requests",
+    "CoverageInput": "resources.intake_requests",
+    "IntakeRequest": "resources.intake_requests",
+    "SenderInput": "resources.intake_requests",
+    "Patient": "resources.patients",
+    "PatientInput": "resources.patients",
+    "Treatment": "resources.treatments",
+    "Visit": "resources.visits",
+    "WebhookDelivery": "resources.webhook_deliveries",
+    "DeletedObject": "resources.webhook_endpoints",
+    "DeliveryFailure": "resources.webhook_endpoints",
+    "WebhookEndpoint": "resources.webhook_endpoints",
+    "WebhookEvent": "webhooks",
+    "construct_event": "webhooks",
+    "verify_signature": "webhooks",
+}
+"""The module of each public name."""
 
 if not TYPE_CHECKING:  # a type checker would take every misspelt name for one that is found here
 
     def __getattr__(name: str) -> object:
-        if name in __all__:
-            for module in _LATER:
-                found = getattr(import_module(f"{__name__}.{module}"), name, None)
-                if found is not None:
-                    globals()[name] = found
-                    return found
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = _MODULES.get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+        return value
 
 
 def __dir__() -> list[str]:

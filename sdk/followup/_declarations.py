@@ -61,20 +61,19 @@ Mode = TypeVar("Mode", Sync, Async)
 class Caller(Protocol):
     """What a resource group needs of its client."""
 
-    def perform(self, call: Call[Any]) -> Any: ...
+    def _perform(self, call: Call[Any]) -> Any: ...
 
-    def start_listing(self, listing: Listing[Any]) -> Any: ...
+    def _start_listing(self, listing: Listing[Any]) -> Any: ...
 
 
 class Resource(Generic[Mode]):
     """A group of operations, bound to a client."""
 
-    group: str
-    """Name of the group: the attribute of the clients, and the first half of its operations' names."""
+    _group: str
 
     def __init_subclass__(cls, *, group: str, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        cls.group = group
+        cls._group = group
         for declaration in vars(cls).values():
             if isinstance(declaration, Declaration):
                 declaration.name = f"{group}.{declaration.method_name}"
@@ -82,10 +81,18 @@ class Resource(Generic[Mode]):
     def __init__(self, client: Caller) -> None:
         self._client = client
 
-    @classmethod
-    def declarations(cls) -> "dict[str, Declaration]":
-        """The operations of the group, by name (``patients.create``)."""
-        return {each.name: each for each in vars(cls).values() if isinstance(each, Declaration)}
+
+# Functions, because a method would be offered beside the operations when a user completes ``client.patients.``.
+
+
+def group_name(group: type[Resource[Any]]) -> str:
+    """Return the name of a group: the attribute of the clients, and the first half of its operations' names."""
+    return group._group
+
+
+def declarations_of(group: type[Resource[Any]]) -> "dict[str, Declaration]":
+    """Return the operations of a group, by name (``patients.create``)."""
+    return {each.name: each for each in vars(group).values() if isinstance(each, Declaration)}
 
 
 @attrs.frozen(eq=False)
@@ -271,7 +278,7 @@ class Operation(Declaration, Generic[P, R]):
         @functools.wraps(declared)
         def call(resource: Resource[Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
             declared(resource, *args, **kwargs)  # does nothing, but rejects wrong arguments in Python's own words
-            return resource._client.perform(self.call(args, kwargs))
+            return resource._client._perform(self.call(args, kwargs))
 
         self._bound = call
 
@@ -294,7 +301,7 @@ class ListOperation(Declaration, Generic[P, M]):
         @functools.wraps(declared)
         def call(resource: Resource[Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
             declared(resource, *args, **kwargs)
-            return resource._client.start_listing(self._listing(kwargs))
+            return resource._client._start_listing(self._listing(kwargs))
 
         self._bound = call
 

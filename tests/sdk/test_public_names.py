@@ -29,7 +29,6 @@ def operations(client: object) -> dict[str, dict[str, inspect.Signature]]:
     return {
         name: {
             method: inspect.signature(getattr(group, method)) for method in dir(group) if not method.startswith("_")
-            and method not in ("declarations", "group")
         }
         for name, group in groups.items()
     }  # fmt: skip
@@ -59,7 +58,7 @@ def test_all_is_complete_and_what_type_checkers_see_is_there() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("followup")
         for alias in node.names
     }
-    assert imported - {"GROUP_NAMES"} == set(followup.__all__) == set(dir(followup))
+    assert imported == set(followup.__all__) == set(dir(followup))
     assert all(getattr(followup, name) is not None for name in followup.__all__)
 
 
@@ -69,6 +68,22 @@ def test_a_name_that_there_is_not() -> None:
         with pytest.raises(AttributeError, match="'pharmacies'"):
             _ = owner.pharmacies
         assert not hasattr(owner, "__deepcopy__")
+
+
+@pytest.mark.parametrize("kind", [FollowUp, AsyncFollowUp])
+def test_a_client_offers_its_groups_and_two_methods_and_a_group_its_operations(kind: type) -> None:
+    client = kind(api_key="k", base_url="https://api.example.com")
+    for derived in (client, client.with_options(timeout=1)):
+        assert {name for name in dir(derived) if not name.startswith("_")} == {*OPERATIONS, "with_options", "close"}
+        for group, methods in OPERATIONS.items():
+            assert {name for name in dir(getattr(derived, group)) if not name.startswith("_")} == methods
+
+
+def test_both_constructors_are_documented_once() -> None:
+    assert FollowUp.__init__ is AsyncFollowUp.__init__
+    text = inspect.getdoc(FollowUp.__init__) or ""
+    for name in inspect.signature(FollowUp).parameters:
+        assert f"    {name}: " in text
 
 
 def test_a_client_has_its_groups_from_the_start() -> None:
@@ -92,6 +107,10 @@ def test_every_class_is_documented_and_errors_print_under_their_public_name() ->
 )
 def test_importing_the_sdk_imports_no_extra_and_nothing_that_only_a_call_needs(module: str) -> None:
     assert module not in imported_by("from followup import FollowUp")
+
+
+def test_importing_the_package_imports_no_http_client() -> None:
+    assert not {"httpx", "attrs", "followup._client"} & imported_by("import followup")
 
 
 def test_the_sdk_needs_no_rich() -> None:

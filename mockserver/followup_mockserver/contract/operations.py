@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from followup._declarations import Declaration, Parameter
+from followup._declarations import Declaration, Parameter, declarations_of, group_name
 from followup.resources import all_groups
 from followup_mockserver.rules import (
     account,
@@ -152,8 +152,8 @@ def _shape(parameters: list[Parameter]) -> Shape:
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    name: _operation(group.group, declaration)
+    name: _operation(group_name(group), declaration)
     for group in all_groups()
-    for name, declaration in group.declarations().items()
+    for name, declaration in declarations_of(group).items()
 }
 """The 32 operations, by name."""

@@ -11,7 +11,7 @@ import typer
 from rich.progress import SpinnerColumn, TextColumn
 
 from followup._codec.names import bare, is_union
-from followup._declarations import Declaration, NotGiven, Parameter
+from followup._declarations import Declaration, NotGiven, Parameter, declarations_of, group_name
 from followup.cli.application import Application
 from followup.cli.clearing import clear_option, cleared
 from followup.cli.help_texts import for_the_command_line, sentence
@@ -30,14 +30,14 @@ def add_operations(app: Application) -> None:
     """Add a group of commands for each group of operations, and what else belongs to one."""
     for group in all_groups():
         commands = Application(help=inspect.getdoc(group), no_args_is_help=group is not AccountGroup)
-        for declaration in group.declarations().values():
+        for declaration in declarations_of(group).values():
             text = for_the_command_line(declaration.description)
             commands.command(_kebab(declaration.method_name), help=text)(_command(declaration))
         if group is Events:
             commands.command("send")(send)
         if group is AccountGroup:
             commands.callback(invoke_without_command=True)(check_set_up)
-        app.add_typer(commands, name=_kebab(group.group))
+        app.add_typer(commands, name=_kebab(group_name(group)))
 
 
 def _command(declaration: Declaration) -> Callable[..., None]:

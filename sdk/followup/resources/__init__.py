@@ -1,40 +1,35 @@
-"""The groups of operations, a module each, imported when one of them is first used: making their classes takes time."""
+"""The groups of operations, a module each: its result classes, its input dicts and its operations."""
 
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from followup._declarations import Resource
 
-GROUP_NAMES = (
-    "account",
-    "patients",
-    "doctors",
-    "appointments",
-    "visits",
-    "intake_requests",
-    "treatments",
-    "events",
-    "webhook_endpoints",
-    "webhook_deliveries",
-)
-"""In the order of the specification; the names of the modules, and of the attributes of the clients."""
 
+def all_groups() -> tuple[type[Resource[Any]], ...]:
+    """Import and return the class of every group, in the order of the specification.
 
-def group_module(name: str) -> ModuleType:
-    """The module of a group: its result classes, its input dicts and its operations."""
-    return import_module(f"{__name__}.{name}")
+    They are imported here, and so when the first client is made: making their classes takes time.
+    """
+    from followup.resources.account import AccountGroup
+    from followup.resources.appointments import Appointments
+    from followup.resources.doctors import Doctors
+    from followup.resources.events import Events
+    from followup.resources.intake_requests import IntakeRequests
+    from followup.resources.patients import Patients
+    from followup.resources.treatments import Treatments
+    from followup.resources.visits import Visits
+    from followup.resources.webhook_deliveries import WebhookDeliveries
+    from followup.resources.webhook_endpoints import WebhookEndpoints
 
-
-def group_class(name: str) -> type[Resource[Any]]:
-    """The class whose methods are the operations of a group."""
-    return next(
-        value
-        for value in vars(group_module(name)).values()
-        if isinstance(value, type) and issubclass(value, Resource) and getattr(value, "group", None) == name
+    return (
+        AccountGroup,
+        Patients,
+        Doctors,
+        Appointments,
+        Visits,
+        IntakeRequests,
+        Treatments,
+        Events,
+        WebhookEndpoints,
+        WebhookDeliveries,
     )
-
-
-def all_groups() -> list[type[Resource[Any]]]:
-    """The classes of all groups."""
-    return [group_class(name) for name in GROUP_NAMES]
