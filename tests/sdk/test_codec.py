@@ -2,6 +2,7 @@
 
 import copy
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -19,7 +20,7 @@ from followup._codec.fast_path import BAILS_OUT, fast_decoder
 from followup._codec.slow_path import decode_slowly
 from followup._pagination import Envelope
 from followup._results import NO_EXTRA, NO_RESPONSE, Model
-from followup.resources import GROUP_NAMES, group_module
+from followup.resources import all_groups
 from followup.resources.events import EventResult
 from followup.resources.patients import Patient
 from followup.resources.webhook_endpoints import WebhookEndpoint
@@ -29,7 +30,7 @@ SECRET = "Ana-Pérez-30123456"
 CLASSES = sorted(
     {
         value
-        for module in [*map(group_module, GROUP_NAMES), webhooks]
+        for module in [*(sys.modules[each.__module__] for each in all_groups()), webhooks]
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, Model) and value.__module__ == module.__name__
     },
