@@ -17,7 +17,7 @@ import httpx
 from followup._bodies import MAX_BODY_BYTES, TOO_LARGE, Body
 from followup._call import Send, Steps, Wait
 from followup._connections import AsyncConnections, Connections
-from followup._httpx_private import ATTEMPT, keep_no_cookies, shut_down
+from followup._httpx_private import ATTEMPT, forget_unopened, forget_unopened_async, keep_no_cookies, shut_down
 from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
 from followup._quiet import our_request
 from followup._results import Result
@@ -82,8 +82,11 @@ def send(client: httpx.Client, step: Send) -> Outcome:
                 return _read(response)
             finally:
                 response.close()
-    except _FAILURES as failure:
-        return _outcome_of(failure)
+    except BaseException as failure:
+        forget_unopened(client)
+        if isinstance(failure, _FAILURES):
+            return _outcome_of(failure)
+        raise
 
 
 async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
@@ -102,12 +105,13 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
                     return await _read_async(response)
                 finally:
                     await response.aclose()
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        return _TOO_LATE
-    except _FAILURES as failure:
-        return _outcome_of(failure)
+    except (Exception, asyncio.CancelledError) as failure:
+        await forget_unopened_async(client)
+        if isinstance(failure, _FAILURES):
+            return _outcome_of(failure)
+        if isinstance(failure, TimeoutError) and limit.expired():
+            return _TOO_LATE
+        raise
 
 
 def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:

@@ -49,19 +49,75 @@ def use_our_network(client: httpx.Client | httpx.AsyncClient) -> None:
     """
     from followup._network import AsyncBackend, Backend  # needs httpcore, which httpx too imports as late as it can
 
-    for transport in (client._transport, *client._mounts.values()):
-        if transport is None:  # an entry of NO_PROXY
-            continue
-        pool = pool_of(transport)
+    for pool in _pools(client):
         pool._network_backend = Backend() if isinstance(client, httpx.Client) else AsyncBackend(pool._network_backend)
 
 
 def pool_of(transport: Any) -> Any:
-    """The httpcore pool of a transport that httpx made."""
-    # An instrumentation may have put a transport of its own around it.
-    while not hasattr(transport, "_pool"):
-        transport = transport._transport
-    return transport._pool
+    """The httpcore pool of a transport that httpx made; None for any other transport."""
+    from httpcore import AsyncConnectionPool, ConnectionPool  # as above
+
+    for _ in range(_MOST_WRAPPERS):
+        pool = getattr(transport, "_pool", None)
+        if isinstance(pool, ConnectionPool | AsyncConnectionPool):
+            return pool
+        # An instrumentation may have put a transport of its own around it.
+        transport = getattr(transport, "_transport", None)
+    return None
+
+
+_MOST_WRAPPERS = 10
+"""A bound, because a mock has every attribute that it is asked for."""
+
+
+def _pools(client: httpx.Client | httpx.AsyncClient) -> list[Any]:
+    """The pools of a client, as far as we know them."""
+    transports = (client._transport, *client._mounts.values())  # None is an entry of NO_PROXY
+    return [pool for pool in map(pool_of, transports) if pool is not None]
+
+
+def forget_unopened(client: httpx.Client) -> None:
+    """Take out of the pools of a client the connections that nobody will ever open; after an attempt that failed.
+
+    httpcore gives a request that waits a connection that is still to be opened. A request that fails at that very
+    moment never opens it, and the pool would count it among its connections for ever: neither idle nor closed.
+    """
+    for pool in _pools(client):
+        with pool._optional_thread_lock:
+            closing = _without_unopened(pool)
+        pool._close_connections(closing)
+
+
+async def forget_unopened_async(client: httpx.AsyncClient) -> None:
+    """The same for an asynchronous client, where requests are cancelled at any moment."""
+    for pool in _pools(client):
+        closing = _without_unopened(pool)
+        if closing:
+            await pool._close_connections(closing)
+
+
+def _without_unopened(pool: Any) -> list[Any]:
+    """Forget the unopened connections, let requests that wait have their places, and return what is to be closed."""
+    held = {id(each.connection) for each in pool._requests}
+    lost = [each for each in pool._connections if id(each) not in held and _is_unused(each)]
+    if not lost:
+        return []
+    for each in lost:
+        pool._connections.remove(each)
+    return [*lost, *pool._assign_requests_to_connections()]
+
+
+def _is_unused(connection: Any) -> bool:
+    """Whether a connection was never opened, or was opened and carried no request."""
+    inner = _innermost(connection)
+    return inner is None or getattr(getattr(inner, "_state", None), "name", None) == "NEW"
+
+
+def _innermost(connection: Any) -> Any:
+    """What a connection of a pool, direct or through a proxy, speaks HTTP with; None before it is opened."""
+    while hasattr(connection, "_connection"):
+        connection = connection._connection
+    return connection
 
 
 def settle_for_asyncio() -> None:
