@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple, assert_never
 
-from followup._annotations import WEBHOOK_ATTEMPT_TIMEOUT
+from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.rules import messages, questions, reminders, stages, treatments
 from followup_mockserver.schema.webhook_urls import parse_webhook_url
 from followup_mockserver.state.jobs import (

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import attrs
 
-from followup._annotations import REQUESTS_PER_MINUTE
+from followup._for_mockserver import REQUESTS_PER_MINUTE
 from followup_mockserver.schema.checks import boolean, field, instant, number, optional, that, whole
 from followup_mockserver.schema.webhook_urls import is_webhook_target
 from followup_mockserver.settings import Organization

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self, Unpack
 import httpx
 
 from followup import AsyncFollowUp, FollowUp
-from followup._annotations import WEBHOOK_ATTEMPT_TIMEOUT
+from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.control import Control
 from followup_mockserver.engine import Engine
 from followup_mockserver.http.acting import EXTENSION

@@ -9,8 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import attrs
 import phonenumbers
 
-from followup.resources.account import ServiceLine
-from followup.resources.intake_requests import IntakeRequests
+from followup._for_mockserver import IntakeRequests, ServiceLine
 from followup_mockserver.schema.checks import (
     Check,
     as_list,

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from followup._redaction import visible
+from followup._for_mockserver import visible
 from followup_mockserver.cli.app import app
 
 _UsageError: Any = typer.BadParameter.__base__

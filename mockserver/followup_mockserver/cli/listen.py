@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from followup._redaction import visible
+from followup._for_mockserver import visible
 from followup_mockserver.cli.remote import Remote
 from followup_mockserver.http.control import LONGEST_WAIT
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from followup._redaction import visible
+from followup._for_mockserver import visible
 from followup.cli.lines import json_line, write_line
 from followup.cli.output import table_of
 

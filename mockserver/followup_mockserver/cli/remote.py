@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 import httpx
 
-from followup._redaction import visible
+from followup._for_mockserver import visible
 from followup_mockserver.http.control import PREFIX
 from followup_mockserver.http.guard import TOKEN_HEADER
 

@@ -6,15 +6,15 @@ Its schemas are those that the gateway checks requests with, under the options o
 import functools
 from typing import Any, cast
 
-from followup._annotations import IDEMPOTENCY_KEY, SERVICE_VERSION
-from followup._results import Model
-from followup.resources.events import EventBatch
-from followup.webhooks import (
+from followup import EventBatch, WebhookEvent
+from followup._for_mockserver import (
     ATTEMPT_HEADER,
     EVENT_TYPE_HEADER,
+    IDEMPOTENCY_KEY,
+    SERVICE_VERSION,
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
-    WebhookEvent,
+    Model,
 )
 from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, Operation
 from followup_mockserver.rules.events import ENVELOPE

@@ -9,8 +9,7 @@ from typing import Any
 
 import attrs
 
-from followup._declarations import Declaration, Parameter, declarations_of, group_name
-from followup.resources import all_groups
+from followup._for_mockserver import Declaration, Parameter, all_groups, declarations_of, group_name
 from followup_mockserver.rules import (
     account,
     appointments,

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import attrs
 
-from followup._codec.timestamps import format_timestamp
+from followup._for_mockserver import format_timestamp
 from followup_mockserver.control.tenants import OrganizationControls
 from followup_mockserver.schema.checks import END_OF_TIME, instant
 from followup_mockserver.schema.errors import InvalidArgument

@@ -2,7 +2,7 @@
 
 from http import HTTPStatus
 
-from followup._annotations import OutboundEventType
+from followup._for_mockserver import OutboundEventType
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control.tenants import OrganizationControls
 from followup_mockserver.schema.checks import that

@@ -5,19 +5,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from followup import (
+    NOT_GIVEN,
     ContactInput,
     CoverageInput,
     Doctor,
     IntakeRequest,
+    NotGiven,
     Patient,
     PatientInput,
     SenderInput,
     WebhookDelivery,
 )
-from followup._annotations import OutboundEventType
-from followup._declarations import NOT_GIVEN, NotGiven
-from followup.resources.intake_requests import IntakeRequests
-from followup.resources.patients import PatientStage
+from followup._for_mockserver import IntakeRequests, OutboundEventType, PatientStage
 from followup_mockserver.control.tenants import OrganizationControls, existing, passed
 from followup_mockserver.options import webhook_target
 from followup_mockserver.rules import doctors, intake_requests, patients

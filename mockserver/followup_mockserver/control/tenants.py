@@ -6,9 +6,8 @@ from typing import Any, TypedDict, TypeVar
 
 import attrs
 
-from followup import Account
-from followup._declarations import NOT_GIVEN, NotGiven
-from followup.resources.account import ServiceLine
+from followup import NOT_GIVEN, Account, NotGiven
+from followup._for_mockserver import ServiceLine
 from followup_mockserver.engine import Engine
 from followup_mockserver.rules import account
 from followup_mockserver.schema.checks import boolean, choice, each, instant, text

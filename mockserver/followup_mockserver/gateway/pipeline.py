@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from followup._annotations import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION
-from followup._codec.encode import encode
+from followup._for_mockserver import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION, encode
 from followup_mockserver.gateway import auth
 from followup_mockserver.gateway.fault_responses import apply
 from followup_mockserver.gateway.parsing import Parser

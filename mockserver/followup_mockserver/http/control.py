@@ -10,11 +10,7 @@ from typing import Any
 import attrs
 from flask import Blueprint, Response, request
 
-from followup._codec.encode import encode
-from followup._codec.names import annotations_of, camel
-from followup._codec.timestamps import format_timestamp
-from followup._results import Model
-from followup.resources.intake_requests import IntakeRequests
+from followup._for_mockserver import IntakeRequests, Model, annotations_of, camel, encode, format_timestamp
 from followup_mockserver.control import Control
 from followup_mockserver.gateway.parsing import parse_json, query_values
 from followup_mockserver.http.acting import current_control, current_guard, current_waiting_room

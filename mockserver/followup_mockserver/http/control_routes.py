@@ -8,11 +8,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from followup import DeletedObject, WebhookDelivery, WebhookEndpoint
-from followup._annotations import OutboundEventType
-from followup._declarations import NOT_GIVEN, NotGiven
-from followup.resources.webhook_deliveries import WebhookDeliveryStatus
-from followup.resources.webhook_endpoints import EnabledEvent
+from followup import NOT_GIVEN, DeletedObject, NotGiven, WebhookDelivery, WebhookEndpoint
+from followup._for_mockserver import EnabledEvent, OutboundEventType, WebhookDeliveryStatus
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import ClockState, Control, NewOrganization, PendingJob, PendingReminder
 from followup_mockserver.control.clock import pending_jobs

@@ -3,9 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from followup import Appointment, Patient
-from followup.resources.doctors import DoctorInput
-from followup.resources.patients import PatientInput
+from followup import Appointment, DoctorInput, Patient, PatientInput
 from followup_mockserver.rules import stages
 from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy

@@ -6,14 +6,8 @@ from typing import Any
 
 import attrs
 
-from followup import Appointment
-from followup._annotations import PatientId
-from followup._declarations import Declaration
-from followup.resources.appointments import Appointments
-from followup.resources.intake_requests import IntakeRequests
-from followup.resources.patients import PatientInput
-from followup.resources.treatments import Treatments
-from followup.resources.visits import Visits
+from followup import Appointment, PatientInput
+from followup._for_mockserver import Appointments, Declaration, IntakeRequests, PatientId, Treatments, Visits
 from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits
 from followup_mockserver.rules.event_data import EventData
 from followup_mockserver.rules.references import PatientReference

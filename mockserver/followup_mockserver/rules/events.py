@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from followup import Event, EventBatch, EventOutcome, EventResult
-from followup._annotations import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION
-from followup._codec.encode import encode
-from followup.resources.events import EventInput, EventResultStatus
+from followup import Event, EventBatch, EventInput, EventOutcome, EventResult
+from followup._for_mockserver import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, EventResultStatus, encode
 from followup_mockserver.rules.event_kinds import KINDS, Kind
 from followup_mockserver.rules.paging import page
 from followup_mockserver.schema.errors import ServiceError, invalid

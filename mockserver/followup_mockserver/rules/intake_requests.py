@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from followup import IntakeRequest
-from followup.resources.intake_requests import IntakeRequests
-from followup.resources.patients import PatientInput
+from followup import IntakeRequest, PatientInput
+from followup._for_mockserver import IntakeRequests
 from followup_mockserver.rules import patients, questions
 from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.phones import normalized_phone

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from followup._annotations import DEFAULT_PAGE_SIZE
+from followup._for_mockserver import DEFAULT_PAGE_SIZE
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state.collection import Bounds, Collection, PageResult, S, UnknownCursor
 

@@ -2,8 +2,7 @@
 
 from typing import Any, cast
 
-from followup import Patient
-from followup.resources.patients import PatientInput
+from followup import Patient, PatientInput
 from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.phones import normalized_dni, normalized_phone
 from followup_mockserver.state.collection import PageResult

@@ -2,9 +2,7 @@
 
 from typing import cast
 
-from followup import Doctor, Patient
-from followup.resources.doctors import DoctorInput
-from followup.resources.patients import PatientInput
+from followup import Doctor, DoctorInput, Patient, PatientInput
 from followup_mockserver.rules import patients
 from followup_mockserver.schema.errors import invalid, missing
 from followup_mockserver.state.tenant import Tenant

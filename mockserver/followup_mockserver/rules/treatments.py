@@ -3,9 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from followup import Treatment
-from followup.resources.patients import PatientInput
-from followup.resources.treatments import DEFAULT_TREATMENT_KIND, TreatmentKind
+from followup import PatientInput, Treatment
+from followup._for_mockserver import DEFAULT_TREATMENT_KIND, TreatmentKind
 from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference

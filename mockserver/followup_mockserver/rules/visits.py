@@ -3,9 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from followup import Appointment, Visit
-from followup.resources.doctors import DoctorInput
-from followup.resources.patients import PatientInput
+from followup import Appointment, DoctorInput, PatientInput, Visit
 from followup_mockserver.rules import stages
 from followup_mockserver.rules.appointments import complete
 from followup_mockserver.rules.paging import page

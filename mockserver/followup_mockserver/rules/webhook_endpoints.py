@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from followup import DeletedObject, WebhookDelivery, WebhookEndpoint
-from followup._codec.encode import encode
+from followup._for_mockserver import encode
 from followup_mockserver.rules.paging import page
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state.collection import PageResult

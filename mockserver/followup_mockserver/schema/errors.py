@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from followup._codec.names import camel
+from followup._for_mockserver import camel
 
 
 class ServiceError(Exception):

@@ -11,10 +11,23 @@ from typing import Any, Literal, NotRequired, Required, TypeVar, get_args, get_o
 import attrs
 import jsonschema_rs
 
-from followup._annotations import Default, Format, IdPrefix, Limits, MinItems, MinLength
-from followup._codec.names import annotations_of, bare, camel, is_union, wire_fields, without_none
-from followup._declarations import NotGiven
-from followup._results import ABSENT_IF_NONE, Model
+from followup import NotGiven
+from followup._for_mockserver import (
+    ABSENT_IF_NONE,
+    Default,
+    Format,
+    IdPrefix,
+    Limits,
+    MinItems,
+    MinLength,
+    Model,
+    annotations_of,
+    bare,
+    camel,
+    is_union,
+    wire_fields,
+    without_none,
+)
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.timestamps import is_date, is_timestamp, parse_timestamp
 from followup_mockserver.schema.webhook_urls import expected_url, is_https_url, is_webhook_target

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from followup._results import NO_EXTRA, ResponseInfo
+from followup import ResponseInfo
+from followup._for_mockserver import NO_EXTRA
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 import attrs
 
-from followup._annotations import EventType, ServiceEventType
+from followup._for_mockserver import EventType, ServiceEventType
 from followup_mockserver.schema.checks import choice, field, number, optional, whole
 
 LONGEST_DISTURBANCE = 30 * 24 * 3600

@@ -9,10 +9,19 @@ from typing import Any, Literal, cast, get_args
 import attrs
 
 from followup import DeliveryFailure, WebhookDelivery, WebhookEndpoint
-from followup._annotations import MAX_WEBHOOK_ATTEMPTS, SERVICE_VERSION, WEBHOOK_RETRY_WAITS, OutboundEventType
-from followup._codec.encode import encode
-from followup._codec.timestamps import format_timestamp
-from followup.webhooks import ATTEMPT_HEADER, EVENT_TYPE_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
+from followup._for_mockserver import (
+    ATTEMPT_HEADER,
+    EVENT_TYPE_HEADER,
+    MAX_WEBHOOK_ATTEMPTS,
+    SERVICE_VERSION,
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    WEBHOOK_RETRY_WAITS,
+    OutboundEventType,
+    encode,
+    format_timestamp,
+    sign,
+)
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from followup import Appointment, IntakeRequest, Patient, Treatment, Visit, WebhookEndpoint
-from followup._codec.encode import encode
+from followup._for_mockserver import encode
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.deliveries import data_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from followup._annotations import WEBHOOK_ATTEMPT_TIMEOUT
+from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.transport import call_wsgi
 from followup_mockserver.webhooks.deliveries import Outcome, Outgoing, too_late

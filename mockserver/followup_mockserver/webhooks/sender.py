@@ -6,7 +6,7 @@ mock's own webhooks. Proxy variables of the environment are not for webhooks eit
 
 import http.client
 
-from followup._annotations import WEBHOOK_ATTEMPT_TIMEOUT
+from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.schema.webhook_urls import parse_webhook_url
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.webhooks.connections import Connection, Connections

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from followup import Appointment, FollowUp, FollowUpError, Patient, WebhookEvent
-from followup._redaction import visible
+from followup._for_mockserver import visible
 from followup.cli.application import Application
 from followup_mockserver.cli.demo.receiver import Receiver
 from followup_mockserver.cli.demo.rows import BadFile, Row, read_rows

@@ -8,10 +8,7 @@ from typing import Any, get_args
 import attrs
 
 from followup import IntakeRequest, Patient, WebhookDelivery, WebhookEndpoint
-from followup._annotations import MAX_WEBHOOK_ATTEMPTS
-from followup._codec.encode import encode
-from followup._codec.names import wire_fields
-from followup.resources.patients import PatientStage
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, PatientStage, encode, wire_fields
 from followup_mockserver.http.dashboard.tables import page_of
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant

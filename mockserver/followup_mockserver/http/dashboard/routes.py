@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from flask import Blueprint, Response, render_template, request
 
-from followup._codec.timestamps import format_timestamp
+from followup._for_mockserver import format_timestamp
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
 from followup_mockserver.control.clock import pending_jobs

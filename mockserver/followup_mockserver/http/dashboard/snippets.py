@@ -7,8 +7,7 @@ import shlex
 from typing import Any, get_args
 from urllib.parse import quote, urlencode
 
-from followup._codec.names import bare
-from followup._declarations import Parameter
+from followup._for_mockserver import Parameter, bare
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.state.journal import CallDetails, JournalEntry
 

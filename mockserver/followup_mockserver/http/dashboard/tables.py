@@ -5,11 +5,7 @@ from typing import Any, get_args
 
 import attrs
 
-from followup._annotations import EventType
-from followup.resources.appointments import AppointmentStatus
-from followup.resources.events import EventStatus
-from followup.resources.intake_requests import IntakeStatus
-from followup.resources.webhook_deliveries import WebhookDeliveryStatus
+from followup._for_mockserver import AppointmentStatus, EventStatus, EventType, IntakeStatus, WebhookDeliveryStatus
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.state.collection import Collection, UnknownCursor
 from followup_mockserver.state.tenant import Tenant

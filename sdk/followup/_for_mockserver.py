@@ -1,0 +1,158 @@
+"""The names of the SDK's internals that the mock server imports, and the only place where it finds them.
+
+The mock reads its request and response schemas from the SDK's own declarations, so it needs more than the public names.
+Whoever changes an internal of the SDK sees here whether the mock depends on it; import-linter lets the mock import no
+other private module. Nothing of this is public: it changes without notice.
+"""
+
+from followup._annotations import (
+    DEFAULT_PAGE_SIZE,
+    IDEMPOTENCY_KEY,
+    IDEMPOTENCY_KEY_RULE,
+    MAX_EVENTS_PER_BATCH,
+    MAX_WEBHOOK_ATTEMPTS,
+    REQUESTS_PER_MINUTE,
+    SCHEMA_VERSION,
+    SERVICE_VERSION,
+    WEBHOOK_ATTEMPT_TIMEOUT,
+    WEBHOOK_RETRY_WAITS,
+    Default,
+    EventType,
+    Format,
+    IdPrefix,
+    Limits,
+    MinItems,
+    MinLength,
+    OutboundEventType,
+    PatientId,
+    ServiceEventType,
+)
+from followup._codec.encode import (
+    encode,
+)
+from followup._codec.names import (
+    annotations_of,
+    bare,
+    camel,
+    is_union,
+    wire_fields,
+    without_none,
+)
+from followup._codec.timestamps import (
+    format_timestamp,
+)
+from followup._declarations import (
+    Declaration,
+    Parameter,
+    declarations_of,
+    group_name,
+)
+from followup._redaction import (
+    visible,
+)
+from followup._results import (
+    ABSENT_IF_NONE,
+    NO_EXTRA,
+    Model,
+)
+from followup.resources import (
+    all_groups,
+)
+from followup.resources.account import (
+    ServiceLine,
+)
+from followup.resources.appointments import (
+    Appointments,
+    AppointmentStatus,
+)
+from followup.resources.events import (
+    EventResultStatus,
+    EventStatus,
+)
+from followup.resources.intake_requests import (
+    IntakeRequests,
+    IntakeStatus,
+)
+from followup.resources.patients import (
+    PatientStage,
+)
+from followup.resources.treatments import (
+    DEFAULT_TREATMENT_KIND,
+    TreatmentKind,
+    Treatments,
+)
+from followup.resources.visits import (
+    Visits,
+)
+from followup.resources.webhook_deliveries import (
+    WebhookDeliveryStatus,
+)
+from followup.resources.webhook_endpoints import (
+    EnabledEvent,
+)
+from followup.webhooks import (
+    ATTEMPT_HEADER,
+    EVENT_TYPE_HEADER,
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    sign,
+)
+
+__all__ = [
+    "ABSENT_IF_NONE",
+    "ATTEMPT_HEADER",
+    "DEFAULT_PAGE_SIZE",
+    "DEFAULT_TREATMENT_KIND",
+    "EVENT_TYPE_HEADER",
+    "IDEMPOTENCY_KEY",
+    "IDEMPOTENCY_KEY_RULE",
+    "MAX_EVENTS_PER_BATCH",
+    "MAX_WEBHOOK_ATTEMPTS",
+    "NO_EXTRA",
+    "REQUESTS_PER_MINUTE",
+    "SCHEMA_VERSION",
+    "SERVICE_VERSION",
+    "SIGNATURE_HEADER",
+    "TIMESTAMP_HEADER",
+    "WEBHOOK_ATTEMPT_TIMEOUT",
+    "WEBHOOK_RETRY_WAITS",
+    "AppointmentStatus",
+    "Appointments",
+    "Declaration",
+    "Default",
+    "EnabledEvent",
+    "EventResultStatus",
+    "EventStatus",
+    "EventType",
+    "Format",
+    "IdPrefix",
+    "IntakeRequests",
+    "IntakeStatus",
+    "Limits",
+    "MinItems",
+    "MinLength",
+    "Model",
+    "OutboundEventType",
+    "Parameter",
+    "PatientId",
+    "PatientStage",
+    "ServiceEventType",
+    "ServiceLine",
+    "TreatmentKind",
+    "Treatments",
+    "Visits",
+    "WebhookDeliveryStatus",
+    "all_groups",
+    "annotations_of",
+    "bare",
+    "camel",
+    "declarations_of",
+    "encode",
+    "format_timestamp",
+    "group_name",
+    "is_union",
+    "sign",
+    "visible",
+    "wire_fields",
+    "without_none",
+]
