@@ -12,6 +12,7 @@ import attrs
 from followup._call import Call
 from followup._codec.decode import decode
 from followup._errors import PaginationError
+from followup._redaction import redacted
 from followup._results import Model, ResponseInfo, Result
 
 T = TypeVar("T", bound=Model)
@@ -140,7 +141,9 @@ class _Page(Generic[T]):
                 item.last_response = self.last_response
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.url}: {len(self.data)} items, has_more={self.has_more}>"
+        # The query of a URL may hold what was searched for: phones, and names.
+        path = redacted(self.url.split("?")[0].split("#")[0], max_length=200)
+        return f"<{type(self).__name__} of {path}: {len(self.data)} items, has_more={self.has_more}>"
 
     def _in_direction_of_travel(self) -> Iterator[T]:
         return reversed(self.data) if self._listing.backwards else iter(self.data)

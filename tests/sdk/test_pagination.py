@@ -149,3 +149,22 @@ def test_both_cursors_are_refused_before_anything_is_sent(server: ScriptedServer
     with FollowUp(api_key="k", base_url=server.url) as client, pytest.raises(ValueError, match="exclude each other"):
         client.patients.list(starting_after="pat_1", ending_before="pat_2")
     assert server.received == []
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("/v1/patients", "/v1/patients"),
+        ("/v1/patients?phone=%2B5491155550000&q=Ana", "/v1/patients"),
+        ("/v1/patients#Ana", "/v1/patients"),
+        ("/v1/\x1b[2J/ana@clinic.example", "…"),
+        ("/v1/\x9b2J", "/v1/\\x9b2J"),
+    ],
+)
+def test_the_repr_of_a_page_shows_nothing_but_a_path(
+    server: ScriptedServer, driver: Driver, url: str, shown: str
+) -> None:
+    server.script = [reply(200, {**page(), "url": url})]
+    first = driver.call(server.url, lambda client: client.patients.list())
+    assert first.url == url
+    assert repr(first).endswith(f"Page of {shown}: 0 items, has_more=False>")
