@@ -28,6 +28,7 @@ from urllib.parse import parse_qsl
 
 import attrs
 
+from followup._bodies import ACCEPT_ENCODING
 from followup._codec.decode import WireError
 from followup._errors import (
     APIConnectionError,
@@ -195,7 +196,7 @@ def _first_step(call: Call[Any], options: Options) -> Send:
         "Authorization": f"Bearer {options.api_key}",
         "Service-Version": options.service_version,
         "Accept": "application/json",
-        "Accept-Encoding": "gzip, deflate",  # what _bodies decodes
+        "Accept-Encoding": ACCEPT_ENCODING,
         "User-Agent": f"followup-python/{__version__}",
     }
     if call.content is not None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import httpx
 
-from followup._bodies import MAX_BODY_BYTES, TOO_LARGE, Body
+from followup._bodies import Body, problem_of
 from followup._call import Send, Steps, Wait
 from followup._connections import AsyncConnections, Connections
 from followup._httpx_private import ATTEMPT, forget_unopened, forget_unopened_async, keep_no_cookies, shut_down
@@ -170,11 +170,11 @@ def _timeouts(client: httpx.Client | httpx.AsyncClient, step: Send) -> dict[str,
 def _read(response: httpx.Response) -> Response:
     if response.is_stream_consumed:
         return _already_read(response)
-    body = Body(response.headers)
+    body = Body(response.headers, is_success=response.is_success)
     for chunk in response.iter_raw():
         for _ in body.feed(chunk):
             pass
-        if body.problem is not None:
+        if body.is_finished:
             break
         left = seconds_left()
         if left is not None and left <= 0:
@@ -187,20 +187,19 @@ async def _read_async(response: httpx.Response) -> Response:
 
     if response.is_stream_consumed:
         return _already_read(response)
-    body = Body(response.headers)
+    body = Body(response.headers, is_success=response.is_success)
     async for chunk in response.aiter_raw():
         for _ in body.feed(chunk):
             await asyncio.sleep(0)
-        if body.problem is not None:
+        if body.is_finished:
             break
     return _response(response, body.content(), body.problem)
 
 
 def _already_read(response: httpx.Response) -> Response:
     """Transports such as ``httpx.MockTransport`` return responses that are read, and decoded by httpx."""
-    if len(response.content) > MAX_BODY_BYTES:
-        return _response(response, b"", TOO_LARGE)
-    return _response(response, response.content, None)
+    problem = problem_of(response.content, is_success=response.is_success)
+    return _response(response, b"" if problem else response.content, problem)
 
 
 def _response(response: httpx.Response, content: bytes, problem: str | None) -> Response:
@@ -212,7 +211,10 @@ def _outcome_of(failure: Exception) -> Outcome:
     match failure:
         case httpx.HTTPStatusError():
             # An event hook of the user's own called raise_for_status(); what the status means is decided by the call.
-            return _response(failure.response, b"", None)
+            try:
+                return _already_read(failure.response)
+            except httpx.StreamError:  # it called read() neither before nor afterwards
+                return _response(failure.response, b"", None)
         case httpx.UnsupportedProtocol():
             return NotSendable(name)
         case httpx.ConnectTimeout() | httpx.PoolTimeout():

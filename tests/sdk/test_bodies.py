@@ -1,9 +1,13 @@
 """Bodies of responses: their content codings, and how large they may be."""
 
 import asyncio
+import contextlib
+import faulthandler
 import functools
 import gzip
+import itertools
 import json
+import socket
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -13,15 +17,18 @@ import httpx
 import pytest
 from support.answers import error, patient
 from support.drivers import Driver
-from support.server import ScriptedServer, reply
+from support.server import Received, ScriptedServer, reply
 
 from followup import (
     APIStatusError,
     AsyncFollowUp,
     FollowUp,
+    IdempotencyError,
     InternalServerError,
+    InvalidRequestError,
     ResponseDecodeError,
 )
+from followup._bodies import Body
 
 MIB = 1024 * 1024
 LIMIT = 64 * MIB
@@ -64,6 +71,7 @@ class TestContentCodings:
             ("deflate", zlib.compress),
             ("deflate", raw_deflate),
             ("identity", bytes),
+            ("identity, gzip", gzip.compress),
             ("", bytes),
         ],
     )
@@ -72,6 +80,60 @@ class TestContentCodings:
     ) -> None:
         server.script = [coded(encode(json.dumps(patient()).encode()), coding)]
         assert driver.call(server.url, retrieve).id == "pat_1"
+
+    @pytest.mark.parametrize("encode", [gzip.compress, zlib.compress, raw_deflate])
+    def test_bytes_may_come_one_at_a_time(self, encode: Callable[[bytes], bytes]) -> None:
+        body = Body(httpx.Headers({"Content-Encoding": "deflate"}), is_success=True)
+        for byte in encode(b"some text"):
+            assert not body.is_finished
+            for _ in body.feed(bytes([byte])):
+                pass
+        assert body.content() == b"some text"
+        assert body.problem is None
+
+    def test_one_byte_of_deflate_is_no_result(self) -> None:
+        body = Body(httpx.Headers({"Content-Encoding": "deflate"}), is_success=True)
+        assert [*body.feed(b"\x78")] == []
+        assert body.content() == b""
+        assert body.problem is not None
+
+    @pytest.mark.parametrize("chunked", [False, True], ids=["in one piece", "afterwards"])
+    def test_what_follows_the_end_of_the_data_is_not_read(
+        self, server: ScriptedServer, driver: Driver, chunked: bool
+    ) -> None:
+        def act(connection: socket.socket, _: Received) -> bool:
+            start = gzip.compress(json.dumps(patient()).encode())
+            head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1000000000000\r\n\r\n"
+            connection.sendall(head.encode() + start + (b"" if chunked else b"x" * 100))
+            with contextlib.suppress(OSError):
+                while not server.released.wait(0.02):  # until the client hangs up, or the test has failed
+                    connection.sendall(b"x" * 1_000)
+            return False
+
+        server.script = [act]
+        faulthandler.dump_traceback_later(60, exit=True)
+        try:
+            # A bound for each read, and none for all of them.
+            assert driver.call(server.url, retrieve, timeout=httpx.Timeout(30), deadline=None).id == "pat_1"
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def test_compressed_bytes_that_decode_to_nothing_have_a_limit(self) -> None:
+        body = Body(httpx.Headers({"Content-Encoding": "gzip"}), is_success=True)
+        empty_blocks = b"\x00\x00\x00\xff\xff" * (MIB // 5)
+        chunks = itertools.chain([gzip.compress(b"")[:10]], itertools.repeat(empty_blocks, 65))
+        for chunk in chunks:
+            for _ in body.feed(chunk):
+                pass
+        assert body.is_finished
+        assert body.problem == "is larger than 64 MiB"
+
+    def test_a_compressed_response_leaves_its_connection_open(self, server: ScriptedServer) -> None:
+        server.script = [coded(gzip.compress(json.dumps(patient()).encode()), "gzip")]
+        with FollowUp(api_key="k", base_url=server.url) as client:
+            retrieve(client)
+            retrieve(client)
+        assert server.connections == 1
 
     def test_what_is_asked_for_is_what_is_understood(self, server: ScriptedServer, driver: Driver) -> None:
         server.script = [reply(200, patient())]
@@ -128,6 +190,25 @@ class TestSizes:
             driver.call(server.url, retrieve, max_retries=0)
         assert caught.value.status_code == status
         assert not caught.value.body
+
+    def test_a_mib_of_an_error_is_read_and_no_more(self, server: ScriptedServer, driver: Driver) -> None:
+        body = json.dumps(error(message="Used before.")).encode()
+        for size, text in ((MIB, "400 invalid_request_error: Used before."), (MIB + 1, "400 Bad Request")):
+            server.script = [coded(gzip.compress(body + b" " * (size - len(body))), "gzip", 400)]
+            with pytest.raises(APIStatusError) as caught:
+                driver.call(server.url, retrieve)
+            assert str(caught.value).startswith(text)
+
+    @pytest.mark.parametrize("item", [b"[],", b"{},", b"1,", b"[1]          ,"])
+    def test_a_body_of_more_values_than_any_page_has_is_not_parsed(
+        self, server: ScriptedServer, driver: Driver, item: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server.script = [coded(gzip.compress(b"[" + item * 1_000_001 + b"0]", 1), "gzip")]
+        monkeypatch.setattr("followup._call.json.loads", lambda _: pytest.fail("parsed"))
+        with pytest.raises(ResponseDecodeError, match="more than 1,000,000 values") as caught:
+            driver.call(server.url, retrieve)
+        assert caught.value.was_sent == "yes"
+        assert len(server.received) == 1
 
     @pytest.mark.parametrize("coding", ["gzip", "gzip, gzip"])
     def test_a_bomb_takes_no_memory(self, server: ScriptedServer, driver: Driver, coding: str) -> None:
@@ -189,6 +270,15 @@ class TestTransportsOfTheUsersOwn:
         with pytest.raises(ResponseDecodeError, match="larger than 64 MiB"):
             self.call(driver, lambda _: httpx.Response(200, content=padded(LIMIT + 1)))
 
+    def test_what_was_read_already_may_have_too_many_values(self, driver: Driver) -> None:
+        with pytest.raises(ResponseDecodeError, match="more than 1,000,000 values"):
+            self.call(driver, lambda _: httpx.Response(200, content=b"[" + b"0," * 1_000_001 + b"0]"))
+
+    def test_an_error_that_was_read_already_may_be_too_large(self, driver: Driver) -> None:
+        body = json.dumps(error(message="m" * MIB)).encode()
+        with pytest.raises(APIStatusError, match="400 Bad Request"):
+            self.call(driver, lambda _: httpx.Response(400, content=body))
+
     def test_an_event_hook_may_read_the_response(self, server: ScriptedServer, driver: Driver) -> None:
         seen: list[bytes] = []
 
@@ -217,6 +307,44 @@ class TestTransportsOfTheUsersOwn:
         assert self.call(driver, lambda _: responses.pop(0), event_hooks=hooks).id == "pat_1"
         with pytest.raises(APIStatusError, match="404"):
             self.call(driver, lambda _: httpx.Response(404, json=error()), event_hooks=hooks)
+
+    def test_an_event_hook_may_read_the_response_and_raise_for_its_status(
+        self, server: ScriptedServer, driver: Driver
+    ) -> None:
+        def raising(response: httpx.Response) -> None:
+            response.read()
+            response.raise_for_status()
+
+        async def araising(response: httpx.Response) -> None:
+            await response.aread()
+            response.raise_for_status()
+
+        server.script = [reply(400, error("idempotency_error", message="Used before."))]
+        hooks = {"response": [raising if driver.name == "sync" else araising]}
+        limits = httpx.Limits(max_keepalive_connections=0)
+        own: Any = (httpx.Client if driver.name == "sync" else httpx.AsyncClient)(event_hooks=hooks, limits=limits)
+        with pytest.raises(IdempotencyError, match="Used before"):
+            driver.call(server.url, retrieve, http_client=own)
+
+    def test_an_event_hook_may_take_the_stream_and_raise_for_the_status(
+        self, server: ScriptedServer, driver: Driver
+    ) -> None:
+        def raising(response: httpx.Response) -> None:
+            for _ in response.iter_raw():
+                pass
+            response.raise_for_status()
+
+        async def araising(response: httpx.Response) -> None:
+            async for _ in response.aiter_raw():
+                pass
+            response.raise_for_status()
+
+        server.script = [reply(400, error())]
+        hooks = {"response": [raising if driver.name == "sync" else araising]}
+        limits = httpx.Limits(max_keepalive_connections=0)
+        own: Any = (httpx.Client if driver.name == "sync" else httpx.AsyncClient)(event_hooks=hooks, limits=limits)
+        with pytest.raises(InvalidRequestError, match="400 Bad Request"):
+            driver.call(server.url, retrieve, http_client=own)
 
     def call(
         self, driver: Driver, response: Callable[[bool], httpx.Response], *, event_hooks: Any = None, **options: Any
