@@ -1,7 +1,7 @@
 """The SDK against other SDKs: each is given the same bytes by a transport in memory."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -73,6 +73,3 @@ def rows() -> Iterator[Figure]:
         ("list(limit=100)", a_page, "openai, models.list", lambda: other.models.list(), 40),
     ):
         yield side_by_side(f"patients.{what}, the same bytes", our, against, their, calls=calls, target=1.0)
-
-
-ROWS: dict[str, Callable[[], Iterator[Figure]]] = {"other-sdks": rows}

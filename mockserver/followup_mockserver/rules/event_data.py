@@ -17,9 +17,10 @@ class EventData:
         self._validator = Validator(shape.schema, refuse_unknown=False)
 
     def checked(self, data: Mapping[str, Any], *, refuse_misspelt: bool) -> Any:
-        """The values that the rule takes; null is the same as an omitted key.
+        """Return the values that the rule takes; null is the same as an omitted key.
 
         Args:
+            data: the ``data`` of the event, as it was sent.
             refuse_misspelt: whether a key that is another spelling of one that is used there is an error.
 
         Raises:

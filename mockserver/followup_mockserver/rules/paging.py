@@ -15,12 +15,16 @@ def page(
     where: Iterable[str] = (),
     between: Mapping[str, Bounds] | None = None,
 ) -> PageResult[S]:
-    """A page of a collection as the query asks for it.
+    """Return the page of a collection that a query asks for.
 
     Args:
-        query: the parameters that were sent, by their snake_case names.
-        where: those of them that select by an index of the same name.
+        collection: the objects to list.
+        query: the parameters of the request, by their snake_case names.
+        where: those of them that filter by an index of the same name.
         between: bounds, by the name of a range of the collection.
+
+    Raises:
+        ServiceError: 400: both cursors were sent, or one that is the id of no object.
     """
     after, before = query.get("starting_after"), query.get("ending_before")
     if after is not None and before is not None:

@@ -31,9 +31,11 @@ def whole(least: int | None = None, most: int | None = None, expected: str | Non
 
 
 def number(least: float, most: float, *, unit: str = "", above: bool = False) -> Check:
-    """A finite number in a range.
+    """Check for a finite number in a range.
 
     Args:
+        least: the lower bound.
+        most: the upper bound, which is in the range.
         unit: what it counts, such as ``hours``.
         above: whether ``least`` itself is too little.
     """

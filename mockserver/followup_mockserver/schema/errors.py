@@ -1,4 +1,4 @@
-"""The errors of the service: raised by rules and checks, and written into answers (specification, section 7)."""
+"""The errors of the service: raised by rules and checks, and written into responses (specification, section 7)."""
 
 from typing import Any
 
@@ -6,16 +6,16 @@ from followup._for_mockserver import camel
 
 
 class ServiceError(Exception):
-    """A request that the service refuses.
+    """A request that the service rejects.
 
     Attributes:
-        status: HTTP status of the answer.
+        status: HTTP status of the response.
         type: error type, such as ``invalid_request_error``.
         code: stable code, such as ``resource_missing``.
         message: one sentence that says what would be right. Never repeats a value that the caller sent.
         param: path of the field concerned, such as ``patient.phone`` or ``events[3].data``; None if it is none.
-        headers: further headers of the answer.
-        body: further top-level members of the answer's body.
+        headers: further headers of the response.
+        body: further top-level members of the response body.
     """
 
     def __init__(
@@ -42,13 +42,14 @@ class ServiceError(Exception):
         return self.message if self.param is None else f"{self.param}: {self.message}"
 
     def under(self, path: str) -> "ServiceError":
-        """The same error about a field inside ``path``."""
+        """Return the same error about a field inside ``path``."""
         param = path if self.param is None else f"{path}.{self.param}"
         return ServiceError(
             self.status, self.type, self.code, self.message, param=param, headers=self.headers, body=self.body
         )
 
     def as_json(self) -> dict[str, Any]:
+        """Return the body of the response: the one format of errors."""
         error = {"type": self.type, "code": self.code, "message": self.message, "param": self.param}
         return {"error": error, **self.body}
 
@@ -72,10 +73,10 @@ class InvalidArgument(ServiceError, ValueError):
 
 
 def invalid(code: str, message: str, param: str | None = None) -> ServiceError:
-    """400 ``invalid_request_error``."""
+    """Return a 400 ``invalid_request_error``."""
     return ServiceError(400, "invalid_request_error", code, message, param=param)
 
 
 def missing(what: str, *, status: int = 404, param: str | None = None) -> ServiceError:
-    """``resource_missing``: 404 for the object of the path, 400 for one that the body refers to."""
+    """Return a ``resource_missing``: 404 for the object of the path, 400 for one that the body refers to."""
     return ServiceError(status, "invalid_request_error", "resource_missing", f"There is no such {what}.", param=param)

@@ -98,6 +98,7 @@ class Column:
 
     @classmethod
     def of(cls, name: str, rows: Sequence[Mapping[str, Any]]) -> "Column":
+        """Make the column of a field; its width is set once that of the table is known."""
         values = [row.get(name) for row in rows]
         return cls(name, [_brief(value) for value in values], [cell(value) for value in values])
 
@@ -108,14 +109,17 @@ class Column:
 
     @property
     def natural_width(self) -> int:
+        """The width at which no cell is cut; a heading breaks between its words."""
         return max(cell_len(text) for text in (*self.heading.split(), *self.texts))
 
     @property
     def shown(self) -> list[str]:
+        """The cells, cut to the width of the column."""
         return [_cut(text, self.width) for text in self.texts]
 
     @property
     def has_times(self) -> bool:
+        """Whether a cell is a timestamp, so that the table says in which zone they are."""
         return any(map(_TIME.fullmatch, self.full))
 
     def show_ids_whole(self, room: int) -> int:

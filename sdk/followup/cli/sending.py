@@ -91,7 +91,11 @@ def _private(file: Path) -> TextIO:
 
 
 class Report:
-    """What became of the events: counts, and a file of those that were rejected, written as they come."""
+    """A summary of the events by status, and a file of those that were rejected, written as they come.
+
+    Args:
+        file: where rejected events go; it is made with the first of them.
+    """
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -100,6 +104,13 @@ class Report:
         self._lines: TextIO | None = None
 
     def add(self, read: FileEvent, status: str, error: str | None) -> None:
+        """Count an event, and write it into the file if it was rejected.
+
+        Args:
+            read: the event, and its place in the file that it was read from.
+            status: what to count it as.
+            error: why it was rejected; None if it was not.
+        """
         self._told[status] += 1
         if error is None:
             return
@@ -114,9 +125,11 @@ class Report:
 
     @property
     def is_empty(self) -> bool:
+        """Whether there was no event at all."""
         return not self._told
 
     def show(self) -> None:
+        """Close the file and print the counts."""
         if self._lines is not None:
             self._lines.close()
         if self.is_empty:

@@ -93,6 +93,7 @@ class Appointments(Resource[Mode], group="appointments"):
         (Specification, section 4, Appointments.)
 
         Args:
+            id: id of the appointment, begins with ``apt_``.
             start_at: when it begins; an aware ``datetime`` or an ISO 8601 string.
             doctor: id of the doctor, or what is known of them; None for no doctor.
             type: type of appointment or procedure; None clears it.
@@ -113,6 +114,7 @@ class Appointments(Resource[Mode], group="appointments"):
         (Specification, sections 3 and 4.)
 
         Args:
+            id: id of the appointment, begins with ``apt_``.
             reason: for the record.
             idempotency_key: made for you when omitted.
         """

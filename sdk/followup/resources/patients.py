@@ -109,11 +109,12 @@ class Patients(Resource[Mode], group="patients"):
         external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
         date_of_birth: date | str | None | NotGiven = NOT_GIVEN,
     ) -> Patient:
-        """Change the fields that are given, and no others; None clears a field.
+        """Update a patient. Omitted fields stay unchanged; None clears a field.
 
         The phone cannot be changed (specification, section 4, Patients).
 
         Args:
+            id: id of the patient, begins with ``pat_``.
             full_name: the patient's name.
             email: e-mail address.
             dni: national document; dots do not matter.

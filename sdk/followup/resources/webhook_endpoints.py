@@ -107,9 +107,10 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
         description: str | None | NotGiven = NOT_GIVEN,
         disabled: bool | NotGiven = NOT_GIVEN,
     ) -> WebhookEndpoint:
-        """Change the fields that are given, and no others (specification, section 4).
+        """Update an endpoint. Omitted fields stay unchanged (specification, section 4).
 
         Args:
+            id: id of the endpoint, begins with ``we_``.
             url: https URL that the webhooks are posted to.
             enabled_events: event types to receive; ``["*"]`` for all.
             description: for your team; None clears it.
@@ -132,6 +133,7 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
         (Specification, section 4.)
 
         Args:
+            id: id of the endpoint, begins with ``we_``.
             idempotency_key: made for you when omitted.
         """
         ...
