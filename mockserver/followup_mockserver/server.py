@@ -7,7 +7,6 @@ import threading
 from typing import Any, ClassVar, Self, Unpack
 
 from followup import AsyncFollowUp, FollowUp
-from followup_mockserver.gateway.pipeline import unrouted_response
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
 from followup_mockserver.options import MockOptions, Options
@@ -70,7 +69,7 @@ class MockServer(Mock):
             self._web_server = WebServer(
                 self.app,
                 self._socket,
-                lambda error: unrouted_response(self._registry, error),
+                self._gateway.reject,
                 request_timeout=self._request_timeout,
             )
             self._engine.start()

@@ -9,7 +9,7 @@ from followup import AsyncFollowUp, FollowUp
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.control import Control
 from followup_mockserver.engine import Engine
-from followup_mockserver.http.acting import EXTENSION
+from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.http.app import create_app
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.waiting import WaitingRoom
@@ -27,7 +27,7 @@ SUBSCRIBERS = (
     deliveries.on_domain_event,
     intake_requests.on_domain_event,
 )
-"""What reacts to what happens, in this order. The last publishes facts of its own, which are told after the first."""
+"""Who reacts to domain events, in this order. The last publishes events of its own, which follow the first."""
 
 IN_PROCESS_HOST = "followup.mock"
 IN_PROCESS_URL = f"http://{IN_PROCESS_HOST}"
@@ -43,10 +43,10 @@ class Mock(Control):
         registry, mounts = Registry(options, SUBSCRIBERS, doctors.add_roster), Mounts()
         engine = Engine(registry, mounts, threaded=threaded, attempt_timeout=self._attempt_timeout)
         super().__init__(registry, engine, mounts)
+        self._gateway = Gateway(registry)
         self._guard = guard
         self._waiting_room = WaitingRoom()
-        self.app = create_app(registry, guard)
-        self.app.extensions[EXTENSION] = self
+        self.app = create_app(self)
 
     @property
     def api_key(self) -> str:
@@ -54,7 +54,7 @@ class Mock(Control):
         return DEFAULT_KEY
 
     def close(self) -> None:
-        """Stop what runs in the background, and close the connections to receivers."""
+        """Stop the background scheduler and the workers, and close the connections to receivers."""
         self._engine.stop()
 
     def __enter__(self) -> Self:
@@ -67,9 +67,9 @@ class Mock(Control):
 
 
 class MockService(Mock):
-    """The whole service in this process, without a socket; a context manager. Nothing happens behind a test's back.
+    """The whole service in this process, without a socket; a context manager. Nothing runs in the background.
 
-    What is due, first webhook attempts included, runs when ``advance()`` is called, in the calling thread.
+    Due jobs, first webhook attempts included, run when ``advance()`` is called, in the calling thread.
 
     Args:
         options: those of ``serve``, as ``MockOptions`` tells.

@@ -89,7 +89,7 @@ class TestDeliveries:
         with server.client() as client:
             client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
             client.patients.create(phone="+5491155550000")
-            (delivery,) = wait_for(lambda: [each for each in server.deliveries if each.attempts])
+            (delivery,) = wait_for(lambda: [each for each in server.deliveries if each.last_error])
         assert delivery.last_error == "The receiver raised RuntimeError."
 
     def test_a_hanging_endpoint_delays_no_other(self, server: MockServer) -> None:

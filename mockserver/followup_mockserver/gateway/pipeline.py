@@ -13,6 +13,7 @@ from followup_mockserver.gateway import auth
 from followup_mockserver.gateway.fault_responses import apply
 from followup_mockserver.gateway.parsing import Parser
 from followup_mockserver.gateway.request import Exchange, Request, Response
+from followup_mockserver.options import Options
 from followup_mockserver.schema.errors import ServiceError, invalid, missing
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.collection import PageResult
@@ -34,6 +35,11 @@ class Gateway:
         self._registry = registry
         self._parser = Parser(registry.options)
 
+    @property
+    def options(self) -> Options:
+        """The options of the mock."""
+        return self._registry.options
+
     def handle(self, request: Request) -> Response:
         """Return the response to a request. It never raises, and every request is in the journal."""
         exchange = Exchange(request=request, registry=self._registry, parser=self._parser, began=RealTime.monotonic())
@@ -49,6 +55,14 @@ class Gateway:
             step(exchange)
         return exchange.response
 
+    def reject(self, error: ServiceError) -> Response:
+        """Return the error response to a request that matches no operation: an unknown path, or a wrong method."""
+        response = error_response(error)
+        tenant = self._registry.default
+        with tenant.lock:
+            response.headers |= {"Request-Id": tenant.ids.new(REQUEST_ID_PREFIX), "Service-Version": SERVICE_VERSION}
+        return response
+
 
 _INTERNAL_ERROR = ServiceError(500, "api_error", "internal_error", "The mock server failed; see its log.")
 
@@ -56,15 +70,6 @@ _INTERNAL_ERROR = ServiceError(500, "api_error", "internal_error", "The mock ser
 def error_response(error: ServiceError) -> Response:
     """An error in the service's one format (specification, section 7)."""
     return Response(status=error.status, headers=dict(error.headers), body=_json_bytes(error.as_json()))
-
-
-def unrouted_response(registry: Registry, error: ServiceError) -> Response:
-    """The response to a request that matches no operation: an unknown path, or a wrong method."""
-    response = error_response(error)
-    tenant = registry.default
-    with tenant.lock:
-        response.headers |= {"Request-Id": tenant.ids.new(REQUEST_ID_PREFIX), "Service-Version": SERVICE_VERSION}
-    return response
 
 
 # --- the steps: one that raises a ServiceError ends them --------------------------------------------------------

@@ -7,6 +7,7 @@ from flask import current_app, request
 from followup_mockserver.control import Control
 from followup_mockserver.control.tenants import tenant_of
 from followup_mockserver.gateway.auth import bearer_token
+from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.waiting import WaitingRoom
 
@@ -17,8 +18,15 @@ EXTENSION = "followup"
 class Served(Protocol):
     """The part of a mock that only its routes use."""
 
+    _gateway: Gateway
     _guard: Guard
     _waiting_room: WaitingRoom
+
+
+def current_gateway() -> Gateway:
+    """Return the gateway of the current mock."""
+    served: Served = current_app.extensions[EXTENSION]
+    return served._gateway
 
 
 def current_guard() -> Guard:

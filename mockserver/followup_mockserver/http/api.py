@@ -1,15 +1,15 @@
 """The 32 operations as Flask routes, under ``/v1`` and under ``/api/v1``."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import flask
 from flask import Blueprint
 
 from followup_mockserver.contract.operations import OPERATIONS, Operation
-from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.gateway.request import Request, Response
+from followup_mockserver.http.acting import current_gateway
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.transport import DROPPED, ConnectionDropped
 
@@ -37,39 +37,37 @@ class BrokenResponse(flask.Response):
         raise dropped
 
 
-def api_blueprint(gateway: Gateway) -> Blueprint:
-    """The routes of every operation of the table."""
+def api_blueprint() -> Blueprint:
+    """Return the routes of every operation of the table."""
     blueprint = Blueprint("api", __name__)
     for operation in OPERATIONS.values():
         for prefix in PREFIXES:
             blueprint.add_url_rule(
                 prefix + operation.path.replace("{id}", "<path_id>"),
                 endpoint=f"{prefix}{operation.name}".replace(".", ":"),
-                view_func=_view(gateway, operation),
+                view_func=functools.partial(call, operation),
                 methods=[operation.method],
                 provide_automatic_options=False,
             )
     return blueprint
 
 
-def _view(gateway: Gateway, operation: Operation) -> Callable[..., flask.Response]:
-    def view(path_id: str | None = None) -> flask.Response:
-        # Through the proxy once: this runs for every call.
-        current: flask.Request = flask.request._get_current_object()  # type: ignore[attr-defined]
-        environ = current.environ
-        response = gateway.handle(
-            Request(
-                operation=operation,
-                path=current.path.removeprefix("/api"),
-                path_id=path_id,
-                headers=_headers(environ),
-                query=list(current.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
-                body=_body(current) if operation.takes_body else b"",
-            )
+def call(operation: Operation, path_id: str | None = None) -> flask.Response:
+    """Call an operation of the current mock."""
+    # Through the proxy once: this runs for every call.
+    current: flask.Request = flask.request._get_current_object()  # type: ignore[attr-defined]
+    environ = current.environ
+    response = current_gateway().handle(
+        Request(
+            operation=operation,
+            path=current.path.removeprefix("/api"),
+            path_id=path_id,
+            headers=_headers(environ),
+            query=list(current.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
+            body=_body(current) if operation.takes_body else b"",
         )
-        return to_flask(response)
-
-    return view
+    )
+    return to_flask(response)
 
 
 def _headers(environ: Mapping[str, Any]) -> dict[str, str]:

@@ -12,10 +12,11 @@ from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.control.tenants import tenant_of
+from followup_mockserver.http.acting import current_control, current_guard
+from followup_mockserver.http.control import PREFIX
 from followup_mockserver.http.dashboard import calls, search
 from followup_mockserver.http.dashboard.details import DETAILS, fields_of
 from followup_mockserver.http.dashboard.tables import TABLES, VIEW_OF_PREFIX, collection_of, page_of
-from followup_mockserver.http.guard import Guard
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
@@ -40,63 +41,62 @@ TITLES = {calls.CALLS: "API calls", "clock": "Clock", "outside": "Test controls"
 }
 
 View = tuple[str, dict[str, Any]]
-"""Name of a template, and what it is filled with."""
+"""Name of a template, and its variables."""
 
 
-def dashboard_blueprint(control: Callable[[], Control], guard: Guard, prefix: str) -> Blueprint:
-    """The page at the root of the control API, and the views that its script asks for."""
-    blueprint = Blueprint(
-        "dashboard",
-        __name__,
-        url_prefix=prefix,
-        template_folder="templates",
-        static_folder="static",
-        static_url_path="/static",
-    )
-    blueprint.add_app_template_filter(_json, "as_json")
-    blueprint.add_app_template_filter(_told, "as_told")
-    blueprint.add_app_template_filter(format_timestamp, "as_timestamp")
-    blueprint.add_app_template_filter(_view_of, "view_of")
-    blueprint.add_app_template_filter(_earliest, "as_earliest")
-
-    @blueprint.before_request
-    def let_in() -> None:
-        if request.endpoint == f"{blueprint.name}.{view.__name__}":
-            guard.check(request.headers)
-        else:
-            guard.check_origin(request.headers)  # a browser opens the page without a token; there is no data in it
-
-    @blueprint.after_request
-    def protect(response: Response) -> Response:
-        response.headers.update(_HEADERS)
-        return response
-
-    @blueprint.get("/", provide_automatic_options=False)
-    def page() -> Response:
-        return _html("shell.html", {})
-
-    @blueprint.get("/views/<name>", provide_automatic_options=False)
-    @blueprint.get("/views/<name>/<id>", provide_automatic_options=False)
-    def view(name: str, id: str | None = None) -> Response:
-        acting = control()
-        tenant = tenant_of(acting)
-        with tenant.lock:
-            frame = _frame(tenant, acting, name)
-            try:
-                template, facts = _shown(tenant, acting, name, id, request.args.to_dict())
-            except ServiceError as error:
-                # With the frame, so that whoever follows an old link can go on from here, and with the version, from
-                # which the page waits for a change.
-                return _html("missing.html", {**frame, "error": error}, error.status)
-            return _html(template, {**frame, **facts})
-
-    return blueprint
+dashboard = Blueprint(
+    "dashboard",
+    __name__,
+    url_prefix=PREFIX,
+    template_folder="templates",
+    static_folder="static",
+    static_url_path="/static",
+)
 
 
-def _html(template: str, facts: Mapping[str, Any], status: int = 200) -> Response:
-    answer = Response(render_template(f"dashboard/{template}", **facts), status, mimetype="text/html")
-    answer.headers["Cache-Control"] = "no-store"
-    return answer
+@dashboard.before_request
+def check_access() -> None:
+    """Reject web pages of other hosts, and a request for data without the token."""
+    if request.endpoint == f"{dashboard.name}.{view.__name__}":
+        current_guard().check(request.headers)
+    else:
+        current_guard().check_origin(request.headers)  # a browser opens the page without a token: it holds no data
+
+
+@dashboard.after_request
+def add_security_headers(response: Response) -> Response:
+    """Forbid the page to run or load anything of another host."""
+    response.headers.update(_HEADERS)
+    return response
+
+
+@dashboard.get("/", provide_automatic_options=False)
+def page() -> Response:
+    """Serve the page, without data."""
+    return _html("shell.html", {})
+
+
+@dashboard.get("/views/<name>", provide_automatic_options=False)
+@dashboard.get("/views/<name>/<id>", provide_automatic_options=False)
+def view(name: str, id: str | None = None) -> Response:
+    """Render a view that the page's script asks for."""
+    control = current_control()
+    tenant = tenant_of(control)
+    with tenant.lock:
+        frame = _frame(tenant, control, name)
+        try:
+            template, values = _shown(tenant, control, name, id, request.args.to_dict())
+        except ServiceError as error:
+            # With the frame, so that a user who follows an old link can go on from here, and with the version, from
+            # which the page waits for a change.
+            return _html("missing.html", {**frame, "error": error}, error.status)
+        return _html(template, {**frame, **values})
+
+
+def _html(template: str, values: Mapping[str, Any], status: int = 200) -> Response:
+    response = Response(render_template(f"dashboard/{template}", **values), status, mimetype="text/html")
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 def _frame(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
@@ -131,8 +131,8 @@ def _object(tenant: Tenant, name: str, id: str) -> View:
     obj = collection_of(tenant, name).get(id)
     if obj is None:
         raise missing(TABLES[name].one, param="id")
-    facts = DETAILS[name](tenant, obj) if name in DETAILS else {}
-    return f"{name if name in _OWN_TEMPLATE else 'object'}.html", {"object": obj, "fields": fields_of(obj), **facts}
+    details = DETAILS[name](tenant, obj) if name in DETAILS else {}
+    return f"{name if name in _OWN_TEMPLATE else 'object'}.html", {"object": obj, "fields": fields_of(obj), **details}
 
 
 _OWN_TEMPLATE = frozenset({"patients", "webhook_deliveries", "intake_requests", "doctors"})
@@ -166,22 +166,29 @@ _OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[s
 }
 
 
+@dashboard.app_template_filter("as_json")
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
+@dashboard.app_template_filter("as_told")
 def _told(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M:%S}"
 
 
+@dashboard.app_template_filter("as_earliest")
 def _earliest(now: datetime) -> str:
     """The first whole second that has not passed, as a field for a time has it."""
     return f"{now if now.microsecond == 0 else now + timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}"
 
 
+@dashboard.app_template_filter("view_of")
 def _view_of(id: Any) -> str | None:
     """The view that shows the object with this id; None for what is no id."""
     if not isinstance(id, str):
         return None
     prefix, underscore, opaque = id.partition("_")
     return VIEW_OF_PREFIX.get(prefix + underscore) if opaque.isalnum() else None
+
+
+dashboard.add_app_template_filter(format_timestamp, "as_timestamp")
