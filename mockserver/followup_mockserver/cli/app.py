@@ -1,8 +1,9 @@
 """``followup-mock``: one command to run the mock, the others talk to one that runs."""
 
+import inspect
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,6 +38,28 @@ Token = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, also on a terminal.")]
 HERE = f"http://127.0.0.1:{DEFAULT_PORT}"
+
+
+def _remote_command(**settings: Any) -> Callable[[Callable[..., None]], None]:
+    """Add a command that takes a ``Remote``, with the options that say which mock and organization it means."""
+
+    def add(command: Callable[..., None]) -> None:
+        def run(*, url: str, api_key: str | None, token: str | None, **own: Any) -> None:
+            command(Remote(url, api_key, token), **own)
+
+        _, *own = inspect.signature(command).parameters.values()
+        parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
+        run.__signature__ = inspect.Signature(_WHICH_MOCK + parameters)  # type: ignore[attr-defined]
+        app.command(command.__name__, help=inspect.getdoc(command), **settings)(run)
+
+    return add
+
+
+def _option_of(name: str, annotation: Any, default: str | None) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+_WHICH_MOCK = [_option_of("url", Url, HERE), _option_of("api_key", Key, None), _option_of("token", Token, None)]
 
 
 @app.callback(invoke_without_command=True)
@@ -122,105 +145,89 @@ def wait(
     wait_for_health(url, timeout)
 
 
-@app.command(context_settings={"ignore_unknown_options": True})  # a distance may begin with a minus, to be rejected
+@_remote_command(context_settings={"ignore_unknown_options": True})  # a distance may begin with a minus, to be rejected
 def advance(
+    remote: Remote,
     distance: Annotated[str, typer.Argument(help="How far: 90s, 5m, 3h, 1d, or 1d12h; or to which time.")],
-    url: Url = HERE,
-    api_key: Key = None,
-    token: Token = None,
     as_json: AsJson = False,
 ) -> None:
     """Advance the clock and run everything that becomes due."""
-    told = Remote(url, api_key, token).post("/clock/advance", parsed_distance(distance))
+    told = remote.post("/clock/advance", parsed_distance(distance))
     ran = "1 job ran" if told["ran"] == 1 else f"{told['ran']} jobs ran"
     show(told["jobs"], as_json, whole=told, title=f"It is {told['now']}; {ran}.")
 
 
-@app.command()
+@_remote_command()
 def clock(
-    url: Url = HERE,
-    api_key: Key = None,
-    token: Token = None,
+    remote: Remote,
     limit: Annotated[int, typer.Option(help="How many of the jobs that are due next to show, at most.", min=1)] = 25,
     as_json: AsJson = False,
 ) -> None:
     """Show the time, and what is due next."""
-    remote = Remote(url, api_key, token)
     told = remote.get("/clock")
     jobs = remote.get("/clock/jobs", limit=limit)["data"]
     state = "frozen" if told["frozen"] else "running"
     show(jobs, as_json, whole={**told, "jobs": jobs}, title=f"It is {told['now']} ({state}). Due next:")
 
 
-@app.command()
-def reset(url: Url = HERE, api_key: Key = None, token: Token = None) -> None:
+@_remote_command()
+def reset(remote: Remote) -> None:
     """Bring an organization, or without a key the whole mock, back to the state at start."""
-    Remote(url, api_key, token).post("/reset", {})
+    remote.post("/reset", {})
 
 
-@app.command()
+@_remote_command()
 def reminders(
-    url: Url = HERE,
-    api_key: Key = None,
-    token: Token = None,
+    remote: Remote,
     appointment: Annotated[str | None, typer.Option(help="Only reminders for this appointment.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the pending reminders."""
-    show(Remote(url, api_key, token).get("/reminders", appointment=appointment)["data"], as_json)
+    show(remote.get("/reminders", appointment=appointment)["data"], as_json)
 
 
-@app.command()
+@_remote_command()
 def messages(
-    url: Url = HERE,
-    api_key: Key = None,
-    token: Token = None,
+    remote: Remote,
     patient: Annotated[str | None, typer.Option(help="Only messages to this patient.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the messages written to patients."""
-    told = Remote(url, api_key, token).get("/messages", patient=patient)["data"]
+    told = remote.get("/messages", patient=patient)["data"]
     show(told, as_json, columns=("sentAt", "kind", "phone", "text", "about"))
 
 
-@app.command()
+@_remote_command()
 def requests(
-    url: Url = HERE,
-    api_key: Key = None,
-    token: Token = None,
+    remote: Remote,
     operation: Annotated[str | None, typer.Option(help="Only calls of this operation.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the API calls, newest first."""
-    told = Remote(url, api_key, token).get("/requests", operation=operation)["data"]
+    told = remote.get("/requests", operation=operation)["data"]
     show(told, as_json, columns=("at", "operation", "status", "requestId"))
 
 
-@app.command()
+@_remote_command()
 def deliveries(
-    url: Url = HERE,
-    api_key: Key = None,
-    token: Token = None,
+    remote: Remote,
     status: Annotated[str | None, typer.Option(help="pending, succeeded or failed.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the webhook deliveries, newest first."""
-    told = Remote(url, api_key, token).get("/webhook_deliveries", status=status)["data"]
+    told = remote.get("/webhook_deliveries", status=status)["data"]
     columns = ("id", "eventType", "status", "attempts", "lastStatusCode", "lastError", "nextAttemptAt")
     show(told, as_json, columns=columns)
 
 
-@app.command()
+@_remote_command()
 def trigger(
+    remote: Remote,
     event_type: Annotated[str | None, typer.Argument(help="One of the 13 outbound types; none lists them.")] = None,
     data: Annotated[str | None, typer.Option(help="The event's data, as JSON.")] = None,
-    url: Url = HERE,
-    api_key: Key = None,
-    token: Token = None,
     as_json: AsJson = False,
 ) -> None:
     """Send an outbound webhook of any type."""
-    remote = Remote(url, api_key, token)
     if event_type is None:
         examples = remote.get("/trigger")
         rows = [{"type": name, "example": json.dumps(each, ensure_ascii=False)} for name, each in examples.items()]
@@ -234,8 +241,9 @@ def trigger(
     show(sent, as_json, columns=columns, title=f"Endpoints that are subscribed to it: {len(sent)}.")
 
 
-@app.command()
+@_remote_command()
 def fault(
+    remote: Remote,
     operation: Annotated[
         str | None, typer.Argument(help="Such as patients.create, or *; none lists the faults.")
     ] = None,
@@ -248,13 +256,9 @@ def fault(
     probability: Annotated[float, typer.Option(help="Probability of hitting a call, 0 to 1.")] = 1,
     retry_after: Annotated[float | None, typer.Option(help="Seconds in a Retry-After header, for kind status.")] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Remove all faults.")] = False,
-    url: Url = HERE,
-    api_key: Key = None,
-    token: Token = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the next calls of an operation fail."""
-    remote = Remote(url, api_key, token)
     if clear:
         remote.delete("/faults")
     elif operation is not None:
@@ -275,20 +279,18 @@ def fault(
     show(remote.get("/faults")["data"], as_json)
 
 
-@app.command()
+@_remote_command()
 def listen(
+    remote: Remote,
     forward_to: Annotated[str, typer.Option(help="URL of the code that you are writing.")],
     events: Annotated[str, typer.Option(help="Event types, with commas; * for all.")] = "*",
-    url: Url = HERE,
-    api_key: Key = None,
-    token: Token = None,
 ) -> None:
     """Register an endpoint, print its signing secret, and a line for each delivery as it happens.
 
     The endpoint is removed when the command ends.
     """
     types = [event.strip() for event in events.split(",")]
-    listen_until_stopped(Remote(url, api_key, token), forward_to, types, typer.echo)
+    listen_until_stopped(remote, forward_to, types, typer.echo)
 
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
