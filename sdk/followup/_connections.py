@@ -30,9 +30,15 @@ _OTHER_PROCESS = (
 
 
 class _Connections(Generic[C]):
-    """What both kinds share: the user's own httpx client, or pools of ours that somebody has to close."""
+    """What both kinds share: the user's own httpx client, or pools of ours that somebody has to close.
+
+    Attributes:
+        enforce_time_limits: whether they end an attempt themselves when its time is up; known once ``client`` was
+            called.
+    """
 
     def __init__(self, own: C | None, *, tls: bool) -> None:
+        self.enforce_time_limits = False
         self._own: C | None = own
         self._process = os.getpid()
         self._closed = False
@@ -63,7 +69,7 @@ class _Connections(Generic[C]):
         except (ValueError, httpx.InvalidURL):
             pass  # their texts may hold the password of the proxy
         else:
-            use_our_network(pool)
+            self.enforce_time_limits = use_our_network(pool)
             return pool
         raise ConfigurationError(problem)
 
@@ -77,15 +83,10 @@ class _Connections(Generic[C]):
 
 
 class Connections(_Connections[httpx.Client]):
-    """The connections of a ``FollowUp`` client.
-
-    Attributes:
-        enforce_time_limits: whether they end an attempt themselves when its time is up.
-    """
+    """The connections of a ``FollowUp`` client."""
 
     def __init__(self, own: httpx.Client | None = None, *, tls: bool = True) -> None:
         self._pool: httpx.Client | None = None
-        self.enforce_time_limits = own is None
         super().__init__(own, tls=tls)
 
     def client(self) -> httpx.Client:

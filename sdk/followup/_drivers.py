@@ -4,7 +4,7 @@
 within ``Send.seconds`` as a whole, in one of three ways:
 
 - ``send`` relies on the network backend of our own pools, which runs no thread and ends the attempt itself.
-- ``send_within`` is for an ``http_client`` of the user's own, below which we cannot reach: it runs a thread.
+- ``send_within`` is for where that cannot be relied on, as in an ``http_client`` of the user's own: it runs a thread.
 - ``send_async`` is cancelled by the event loop.
 """
 
@@ -41,10 +41,12 @@ def drive(steps: Steps[R], connections: Connections) -> R:
         outcome: Outcome | None = None
         if isinstance(step, Wait):
             time.sleep(step.seconds)
-        elif step.seconds is None or connections.enforce_time_limits:
-            outcome = send(connections.client(), step)
         else:
-            outcome = send_within(connections.client(), step, step.seconds)
+            client = connections.client()
+            if step.seconds is None or connections.enforce_time_limits:
+                outcome = send(client, step)
+            else:
+                outcome = send_within(client, step, step.seconds)
         try:
             step = steps.send(outcome)
         except StopIteration as done:

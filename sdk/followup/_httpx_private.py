@@ -42,15 +42,28 @@ def keep_no_cookies(client: httpx.Client | httpx.AsyncClient) -> None:
         client._cookies = _Cookies(client._cookies)
 
 
-def use_our_network(client: httpx.Client | httpx.AsyncClient) -> None:
+def use_our_network(client: httpx.Client | httpx.AsyncClient) -> bool:
     """Let each connection of a client, direct or through a proxy, come from our network backends.
 
     httpx builds the transports itself: passing one would switch off the proxies of the environment.
+
+    Returns:
+        Whether they end each attempt in time: not where a test put another transport in the place of httpx's, and not
+        through a proxy that speaks TLS, since httpcore reads TLS within TLS again and again until it has a record.
     """
     from followup._network import AsyncBackend, Backend  # needs httpcore, which httpx too imports as late as it can
 
-    for pool in _pools(client):
-        pool._network_backend = Backend() if isinstance(client, httpx.Client) else AsyncBackend(pool._network_backend)
+    pools = _pools(client)
+    for pool in pools:
+        if pool is not None:
+            ours = Backend() if isinstance(client, httpx.Client) else AsyncBackend(pool._network_backend)
+            pool._network_backend = ours
+    return all(pool is not None and not _has_tls_proxy(pool) for pool in pools)
+
+
+def _has_tls_proxy(pool: Any) -> bool:
+    proxy = getattr(pool, "_proxy_url", None)
+    return proxy is not None and proxy.scheme == b"https"
 
 
 def pool_of(transport: Any) -> Any:
@@ -71,9 +84,9 @@ _MOST_WRAPPERS = 10
 
 
 def _pools(client: httpx.Client | httpx.AsyncClient) -> list[Any]:
-    """The pools of a client, as far as we know them."""
-    transports = (client._transport, *client._mounts.values())  # None is an entry of NO_PROXY
-    return [pool for pool in map(pool_of, transports) if pool is not None]
+    """The pools of a client, with None for each that we do not know."""
+    mounted = [each for each in client._mounts.values() if each is not None]  # None is an entry of NO_PROXY
+    return [pool_of(each) for each in (client._transport, *mounted)]
 
 
 def forget_unopened(client: httpx.Client) -> None:
@@ -82,7 +95,7 @@ def forget_unopened(client: httpx.Client) -> None:
     httpcore gives a request that waits a connection that is still to be opened. A request that fails at that very
     moment never opens it, and the pool would count it among its connections for ever: neither idle nor closed.
     """
-    for pool in _pools(client):
+    for pool in filter(None, _pools(client)):
         with pool._optional_thread_lock:
             closing = _without_unopened(pool)
         pool._close_connections(closing)
@@ -90,7 +103,7 @@ def forget_unopened(client: httpx.Client) -> None:
 
 async def forget_unopened_async(client: httpx.AsyncClient) -> None:
     """The same for an asynchronous client, where requests are cancelled at any moment."""
-    for pool in _pools(client):
+    for pool in filter(None, _pools(client)):
         closing = _without_unopened(pool)
         if closing:
             await pool._close_connections(closing)
@@ -139,20 +152,25 @@ ATTEMPT = "followup_attempt"
 def shut_down(client: httpx.Client, attempt: Send) -> None:
     """End an attempt that another thread is waiting for, by shutting down its socket; httpcore then closes it.
 
-    Only what httpx itself made can be ended: a transport of the user's own has no pool that we know.
+    Only what httpx itself made can be ended: a transport of the user's own has no pool that we know. A connection that
+    requests of the user share, as those of HTTP/2 do, is left alone: then each read of the attempt is bounded, no more.
     """
-    pool = getattr(client._transport_for_url(httpx.URL(attempt.url)), "_pool", None)
-    for waiting in list(getattr(pool, "_requests", ())):
-        if waiting.request.extensions.get(ATTEMPT) is not attempt:
-            continue
-        connection = waiting.connection
-        while connection is not None and not hasattr(connection, "_network_stream"):
-            connection = getattr(connection, "_connection", None)
-        if connection is not None:
-            _shut(connection._network_stream.get_extra_info("socket"))
+    pool = pool_of(client._transport_for_url(httpx.URL(attempt.url)))
+    if pool is None:
+        return
+    with pool._optional_thread_lock:  # so that the connection cannot become another request's meanwhile
+        for waiting in pool._requests:
+            if waiting.request.extensions.get(ATTEMPT) is not attempt:
+                continue
+            connection = _innermost(waiting.connection)
+            users = sum(each.connection is waiting.connection for each in pool._requests)
+            if users == 1 and hasattr(connection, "_h11_state"):  # HTTP/1.1
+                _shut(connection._network_stream.get_extra_info("socket"))
 
 
-def _shut(connected: socket.socket) -> None:
+def _shut(connected: socket.socket | None) -> None:
+    if connected is None:
+        return  # a network backend of the user's own
     try:
         # Not SSLSocket's own method, which also pulls the TLS object from under the thread that reads.
         socket.socket.shutdown(connected, socket.SHUT_RDWR)

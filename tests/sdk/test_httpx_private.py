@@ -1,14 +1,20 @@
 """What the SDK uses of httpx and httpcore beyond their documented interface: each test names what has moved."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import httpcore
 import httpx
 import pytest
+from support.answers import patient
+from support.drivers import AsyncDriver, SyncDriver
 from support.server import ScriptedServer, hang
 
-from followup import _httpx_private, _network
+from followup import APITimeoutError, FollowUp, _httpx_private, _network
 
 
 @pytest.fixture(params=[httpx.Client, httpx.AsyncClient])
@@ -67,26 +73,149 @@ def test_our_backends_take_the_place_of_httpcores(kind: Any) -> None:
     assert isinstance(backend, _network.Backend | _network.AsyncBackend)
 
 
-def test_a_request_under_way_is_found_with_its_socket(server: ScriptedServer) -> None:
+@contextmanager
+def under_way(server: ScriptedServer, client: httpx.Client, attempt: Any) -> Iterator[Any]:
+    """A request that hangs, as the pool knows it."""
     server.script = [hang(server.released)]
-    with httpx.Client(trust_env=False) as client:
-        request = client.build_request("GET", server.url, extensions={_httpx_private.ATTEMPT: "this one"})
-        failed: list[Exception] = []
+    request = client.build_request("GET", server.url, extensions={_httpx_private.ATTEMPT: attempt})
 
-        def send() -> None:
-            try:
-                client.send(request)
-            except httpx.HTTPError as error:
-                failed.append(error)
+    def send() -> None:
+        with suppress(httpx.HTTPError):
+            client.send(request)
 
-        thread = threading.Thread(target=send)
-        thread.start()
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
         while not server.received:
             thread.join(0.001)
-        pool = _httpx_private.pool_of(client._transport_for_url(request.url))
-        (waiting,) = pool._requests
-        assert waiting.request.extensions[_httpx_private.ATTEMPT] == "this one"
-        assert waiting.connection._connection._network_stream.get_extra_info("socket").fileno() > 0
+        (waiting,) = _httpx_private.pool_of(client._transport_for_url(request.url))._requests
+        yield waiting
+    finally:
         server.released.set()
         thread.join()
-        assert len(failed) == 1
+
+
+def test_a_request_under_way_is_found_with_its_socket(server: ScriptedServer) -> None:
+    with httpx.Client(trust_env=False) as client, under_way(server, client, "this one") as waiting:
+        assert waiting.request.extensions[_httpx_private.ATTEMPT] == "this one"
+        inner = waiting.connection._connection
+        assert hasattr(inner, "_h11_state")
+        assert inner._network_stream.get_extra_info("socket").fileno() > 0
+
+
+class TestShutDown:
+    def test_ends_the_attempt(self, server: ScriptedServer) -> None:
+        attempt: Any = SimpleNamespace(url=server.url)
+        with httpx.Client(trust_env=False) as client, under_way(server, client, attempt):
+            _httpx_private.shut_down(client, attempt)
+            assert server.open_at_the_client() == 0
+
+    def test_finds_it_below_the_transport_of_an_instrumentation(self, server: ScriptedServer) -> None:
+        attempt: Any = SimpleNamespace(url=server.url)
+        with httpx.Client(trust_env=False) as client, under_way(server, client, attempt):
+            client._transport = Wrapper(client._transport)
+            _httpx_private.shut_down(client, attempt)
+            assert server.open_at_the_client() == 0
+
+    def test_leaves_a_connection_that_is_not_http11(self, server: ScriptedServer) -> None:
+        # Other requests may be on it. The package for HTTP/2 is not installed here, so another connection stands in.
+        attempt: Any = SimpleNamespace(url=server.url)
+        with httpx.Client(trust_env=False) as client, under_way(server, client, attempt) as waiting:
+            stream = waiting.connection._connection._network_stream
+            waiting.connection = SimpleNamespace(_connection=SimpleNamespace(_network_stream=stream))
+            _httpx_private.shut_down(client, attempt)
+            assert server.open_at_the_client() == 1
+
+    def test_leaves_a_connection_that_another_request_has_taken_over(self, server: ScriptedServer) -> None:
+        attempt: Any = SimpleNamespace(url=server.url)
+        with httpx.Client(trust_env=False) as client, under_way(server, client, attempt) as waiting:
+            pool = _httpx_private.pool_of(client._transport)
+            request: Any = SimpleNamespace(extensions={})
+            pool._requests.append(SimpleNamespace(request=request, connection=waiting.connection))
+            _httpx_private.shut_down(client, attempt)
+            assert server.open_at_the_client() == 1
+            del pool._requests[-1]
+
+    def test_leaves_a_stream_without_a_socket(self, server: ScriptedServer) -> None:
+        attempt: Any = SimpleNamespace(url=server.url)
+        with httpx.Client(trust_env=False) as client, under_way(server, client, attempt) as waiting:
+            stream = waiting.connection._connection._network_stream
+            stream.get_extra_info = lambda _: None
+            _httpx_private.shut_down(client, attempt)
+            assert server.open_at_the_client() == 1
+            del stream.get_extra_info
+
+
+class Wrapper(httpx.BaseTransport):
+    """As those of instrumentations."""
+
+    def __init__(self, transport: httpx.BaseTransport) -> None:
+        self._transport = transport
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return self._transport.handle_request(request)
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+def answer(_: httpx.Request) -> httpx.Response:
+    return httpx.Response(200, json=patient())
+
+
+class Answering(httpx.BaseTransport):
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return answer(request)
+
+
+class AsyncAnswering(httpx.AsyncBaseTransport):
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return answer(request)
+
+
+class TestReplacedTransports:
+    """Tests of applications put other transports in the place of httpx's own, below our connections."""
+
+    def test_through_the_constructor(self, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = kind.__init__
+        monkeypatch.setattr(
+            kind, "__init__", lambda self, **options: real(self, **options, transport=httpx.MockTransport(answer))
+        )
+        self.check(kind)
+
+    def test_through_the_method_that_makes_it(self, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(kind, "_init_transport", lambda *_, **__: httpx.MockTransport(answer))
+        self.check(kind)
+
+    def test_through_its_class(self, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("httpx._client.HTTPTransport", Answering)
+        monkeypatch.setattr("httpx._client.AsyncHTTPTransport", AsyncAnswering)
+        self.check(kind)
+
+    def check(self, kind: Any) -> None:
+        driver = SyncDriver() if kind is httpx.Client else AsyncDriver()
+        found = driver.call("http://api.example", lambda client: client.patients.retrieve("pat_1"))
+        assert found.id == "pat_1"
+
+    def test_the_time_limit_holds_there_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        released = threading.Event()
+
+        def hang_then_answer(request: httpx.Request) -> httpx.Response:
+            released.wait(20)
+            return answer(request)
+
+        monkeypatch.setattr(httpx.Client, "_init_transport", lambda *_, **__: httpx.MockTransport(hang_then_answer))
+        with FollowUp(api_key="k", base_url="http://api.example", max_retries=0, timeout=0.2) as client:
+            with pytest.raises(APITimeoutError):
+                client.patients.retrieve("pat_1")
+            assert not released.is_set()
+            released.set()
+
+    def test_a_mock_has_no_pool(self) -> None:
+        assert _httpx_private.pool_of(MagicMock()) is None

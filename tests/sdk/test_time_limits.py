@@ -283,6 +283,8 @@ def shake_hands_for_ever(listener: socket.socket, sent: bytes) -> bool:
     ends = time.monotonic() + HANG_GUARD
     connection, _ = listener.accept()
     with connection:
+        connection.settimeout(HANG_GUARD)
+        connection.recv(1)  # an answer before the question would be lost on the way through a proxy
         connection.sendall(sent)
         connection.settimeout(0.02)
         while time.monotonic() < ends:
@@ -363,6 +365,21 @@ class TestEnvironment:
             environment.setenv("ALL_PROXY", {"http": server.url, "connect": tunnel.url, "socks": socks.url}[kind])
             with pytest.raises(APITimeoutError):
                 driver.call(secure if kind == "connect" else server.url, retrieve, timeout=0.3, max_retries=0)
+
+    def test_tls_that_drips_within_tls_ends_in_time(self, driver: Driver, environment: pytest.MonkeyPatch) -> None:
+        environment.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+        with (
+            socket.create_server(("127.0.0.1", 0)) as listener,
+            ThreadPoolExecutor(1) as pool,
+            connect_proxy() as tunnel,
+            tls_in_front_of(tunnel.url) as proxy,
+        ):
+            environment.setenv("HTTPS_PROXY", proxy)
+            closed_by_the_client = pool.submit(shake_hands_for_ever, listener, b"\x16\x03\x03\x40\x00")
+            url = f"https://localhost:{listener.getsockname()[1]}"
+            with pytest.raises(APITimeoutError):
+                driver.call(url, retrieve, timeout=0.5, max_retries=0)
+            assert closed_by_the_client.result()
 
     @pytest.mark.parametrize("value", ["nonsense://user:secret@x", "http://user:secret@x:port"])
     def test_a_proxy_that_cannot_be_used_is_named_without_its_password(
