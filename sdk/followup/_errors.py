@@ -23,13 +23,13 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 import httpx
 
-from followup._redaction import redacted
+from followup._redaction import SentValues, redacted
 
 WasSent = Literal["no", "maybe", "yes"]
 
@@ -132,8 +132,10 @@ class PaginationError(FollowUpError):
 class APIStatusError(FollowUpError):
     """The service responded with an error (specification, section 7).
 
-    The text shows what the service says, redacted: without the values that were sent, without what looks like
-    personal data, and cut where it is long. The attributes have it as it came.
+    The text shows the service's explanation, redacted and cut at 1,000 characters. Replaced by ``…`` are the values of
+    the request that have three characters or more (also with other case, accents, separators or escapes, and the
+    beginning of a long one), e-mail addresses, and numbers of six digits or more. It does not recognize other personal
+    data that was not sent, such as the name of a patient in a conflict. The attributes are not redacted.
 
     Attributes:
         status_code: HTTP status.
@@ -168,14 +170,14 @@ class APIStatusError(FollowUpError):
         self.request_id = self.headers.get("request-id")
         self.retry_after = parse_retry_after(self.headers.get("retry-after"))
         super().__init__(
-            self._text(message, operation, attempts, [*set(sent_values)]),
+            self._text(message, operation, attempts, SentValues(sent_values)),
             operation=operation,
             idempotency_key=idempotency_key,
             attempts=attempts,
             was_sent=was_sent,
         )
 
-    def _text(self, message: str | None, operation: str, attempts: int, sent: Sequence[str]) -> str:
+    def _text(self, message: str | None, operation: str, attempts: int, sent: SentValues) -> str:
         parts = [str(self.status_code) if message else self.message]
         parts += [redacted(name, sent, max_length=100) for name in (self.type, self.code and f"({self.code})") if name]
         text = " ".join(parts)
@@ -191,7 +193,7 @@ class APIStatusError(FollowUpError):
             context.append(f"{attempts} attempts")
         return f"{text} [{', '.join(context)}]" if context else text
 
-    def _details(self, sent: Sequence[str]) -> str:  # noqa: ARG002 - for subclasses
+    def _details(self, sent: SentValues) -> str:  # noqa: ARG002 - for subclasses
         """What the text of a subclass says after the message, redacted."""
         return ""
 

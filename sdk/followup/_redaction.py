@@ -4,7 +4,12 @@ Whatever the service sent goes through here before it stands in an exception's t
 """
 
 import re
+import unicodedata
+from bisect import bisect
 from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+import attrs
 
 from followup._annotations import SERVICE_VERSION
 
@@ -14,30 +19,52 @@ MAX_LENGTH = 1_000
 HIDDEN = "…"
 """Stands for what is not shown."""
 
+_MARGIN = 256
+"""Characters beyond the cut that are looked at, so that no half of a value is left that nobody recognizes."""
+
 _SHORTEST_HIDDEN = 3
 """Shorter values tell nothing, and would tear holes into every other word."""
 
-_VALUE_HEAD = 64
-"""A longer value is recognized by so many of its first characters, since a service may quote the beginning alone."""
-
 _LONGEST_WORD = 7
 """A value that is one word of up to so many letters is not looked for inside of others, ``api`` in ``api_error``."""
+
+_LONGEST_WHOLE = 32
+"""A longer value is recognized by its beginning, since a service may quote the beginning alone."""
+
+_HEAD = 16
+"""Characters of a longer value that suffice to hide as much as there is of it."""
+
+_UNMISTAKABLE = 64
+"""So many characters of a longer value hide the rest of the text, too: it may be the value, quoted in other ways."""
+
+_LONGEST_COMPARED = 256
 
 _CONTROLS = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1, which terminals obey
     "\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # change or hide their neighbours
     "\ud800-\udfff\U000e0000-\U000e007f]"  # cannot be encoded; are not displayed at all
 )
-_WORD = re.compile(r"[^\s<>\"']+")
-_AT = re.compile(r".(?:@|%40).", re.DOTALL)
-_NUMBER = re.compile(r"\+?\d(?:[\s.()/\u2010-\u2015-]{0,3}\d){5,}")
-_HARMLESS = re.compile(
-    # A date with a time of day is no date of birth.
-    r"(?<!\d)\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d\d:?\d\d)?(?!\d)"
-    rf"|\b{SERVICE_VERSION}\b"
-    r"|\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"
-    r"|\b(?:org|pat|doc|apt|vis|int|trt|evt|we|whd|req)_[0-9A-Za-z]+"
+_ESCAPES = re.compile(
+    r"(?:%(?:25)*[0-9A-Fa-f]{2})+"  # of URLs, also twice escaped
+    r"|(?:\\+u[0-9A-Fa-f]{4})+|\\+[bfnrt\"/\\]"  # of JSON
+    r"|&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|amp|apos|gt|lt|nbsp|quot);"  # of HTML
 )
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_SEPARATORS = re.compile(r"(?:[^\w\0]|_)+")
+_WORD = re.compile(r"[^\s<>\"']+")
+_AT = re.compile(r".@.", re.DOTALL)
+# Commas with spaces separate numbers from each other.
+_NUMBER = re.compile(r"\+?\d(?:(?:(?![,;]\s)[\W_]){0,3}\d){5,}")
+_HARMLESS = re.compile(
+    # A date with a time of day is no date of birth, unless that time is the midnight that many systems add to one.
+    r"(?<!\d)\d{4}-\d\d-\d\d[t ](?!00:00(?::00(?:[.,]0+)?)?(?![:.,]?\d))"
+    r"\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:z|[+-]\d\d:?\d\d)?(?!\d)"
+    rf"|\b{SERVICE_VERSION}\b"
+    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+    r"|\b(?:org|pat|doc|apt|vis|int|trt|evt|we|whd|req)_[0-9a-z]+"
+)
+
+Span = tuple[int, int]
 
 
 def visible(text: str) -> str:
@@ -50,24 +77,99 @@ def visible(text: str) -> str:
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def redacted(text: str, sent_values: Iterable[str] = (), *, max_length: int = MAX_LENGTH) -> str:
+class SentValues:
+    """The values of a request, prepared for the search in any number of texts.
+
+    They are compared without case, accents and kinds of separators, and with the escapes of URLs, JSON and HTML undone.
+    A search takes as long for many values as for few.
+    """
+
+    def __init__(self, values: Iterable[str]) -> None:
+        exact = [*{value[:_LONGEST_COMPARED] for value in values if len(value) >= _SHORTEST_HIDDEN}]
+        # All of them at once: one by one, the values of a large batch would take seconds.
+        folded = _folded("\0".join(value.replace("\0", " ") for value in exact)).split("\0")
+        by_length: dict[int, set[str]] = {}
+        self._exact = set(exact)
+        self._long: list[str] = []
+        self._cut: set[str] = set()
+        for original, value in zip(exact, map(str.strip, folded), strict=False):
+            if len(value) > _LONGEST_WHOLE:
+                self._long.append(value)
+                if len(original) == _LONGEST_COMPARED:
+                    self._cut.add(value)
+            elif len(value) >= _SHORTEST_HIDDEN:
+                by_length.setdefault(len(value), set()).add(value)
+        self._by_length = sorted(by_length.items())
+        self._heads = {value[:_HEAD] for value in self._long}
+
+    def spans(self, window: str, decoded: "_Decoded") -> Iterator[Span]:
+        """Yield where in the window the values are."""
+        if self._by_length or self._long:
+            plain = decoded.with_plain_separators()
+            yield from self._whole_values(plain, window)
+            yield from self._beginnings(plain)
+
+    def _whole_values(self, plain: "_Decoded", window: str) -> Iterator[Span]:
+        text = plain.text
+        for start in range(len(text)):
+            for length, values in self._by_length:
+                if text[start : start + length] in values and self._stands_for_itself(plain, start, length, window):
+                    yield plain.span(start, start + length)
+
+    def _stands_for_itself(self, plain: "_Decoded", start: int, length: int, window: str) -> bool:
+        value = plain.text[start : start + length]
+        first, end = plain.span(start, start + length)
+        if length > _LONGEST_WORD or (not value.isalpha() and window[first:end] in self._exact):
+            return True
+        neighbours = plain.text[max(start - 1, 0) : start] + plain.text[start + length : start + length + 1]
+        is_inside = any(map(str.isalnum, neighbours)) or "_" in (
+            window[max(first - 1, 0) : first],
+            window[end : end + 1],
+        )
+        return not is_inside
+
+    def _beginnings(self, plain: "_Decoded") -> Iterator[Span]:
+        start = 0
+        while start < len(plain.text):
+            length = 0
+            if plain.text[start : start + _HEAD] in self._heads:
+                rest = plain.text[start : start + _LONGEST_COMPARED]
+                # In an ordered list, a neighbour of the text shares the longest beginning with it.
+                index = bisect(self._ordered, rest)
+                nearest = self._ordered[max(index - 1, 0) : index + 1]
+                length, is_whole = max(
+                    (_shared(value, rest), rest.startswith(value) and value not in self._cut) for value in nearest
+                )
+                if length >= _UNMISTAKABLE and not is_whole:
+                    length = len(plain.text) - start
+                yield plain.span(start, start + length)
+            start += length or 1
+
+    @cached_property
+    def _ordered(self) -> list[str]:
+        return sorted(self._long)
+
+
+def redacted(text: str, sent_values: Iterable[str] | SentValues = (), *, max_length: int = MAX_LENGTH) -> str:
     """Return the text as it may be shown: redacted, cut, and ``visible``.
 
-    Replaced by ``…`` are the values that were sent, e-mail addresses, and numbers of six digits or more, which may be
-    a phone or a document. Timestamps, ids of the service and UUIDs stay, unless they were sent.
+    Replaced by ``…`` are the values that were sent, in the spellings that ``SentValues`` knows, e-mail addresses, and
+    numbers of six digits or more, which may be a phone or a document. Timestamps other than of midnight, ids of the
+    service and UUIDs stay, unless they were sent.
 
-    The work is bounded by ``max_length`` and the number of values, whatever the length of the text.
+    The work is bounded by ``max_length``, whatever the length of the text, once the values are prepared.
 
     Args:
         text: text of the service.
         sent_values: what the caller sent; those of fewer than three characters are not looked for.
         max_length: characters of the text that are shown; what follows is cut.
     """
-    # What is looked at reaches beyond the cut, so that the cut does not leave half a value that nobody recognizes.
-    window = text[: max_length + 4 * _VALUE_HEAD]
+    sent = sent_values if isinstance(sent_values, SentValues) else SentValues(sent_values)
+    window = text[: max_length + _MARGIN]
+    decoded = _Decoded.of(window)
     shown: list[str] = []
     position = 0
-    for start, end in sorted([*_sent(window, sent_values), *_addresses(window), *_numbers(window)]):
+    for start, end in sorted([*sent.spans(window, decoded), *_addresses(decoded), *_numbers(decoded)]):
         if start >= max_length:
             break
         if start > position or not shown:
@@ -80,31 +182,103 @@ def redacted(text: str, sent_values: Iterable[str] = (), *, max_length: int = MA
     return "".join(shown)
 
 
-Span = tuple[int, int]
+def _addresses(decoded: "_Decoded") -> Iterator[Span]:
+    return (decoded.span(*word.span()) for word in _WORD.finditer(decoded.text) if _AT.search(word[0]))
 
 
-def _sent(window: str, values: Iterable[str]) -> Iterator[Span]:
-    for value in values:
-        if len(value) < _SHORTEST_HIDDEN:
-            continue
-        head = value[:_VALUE_HEAD]
-        is_word = len(value) <= _LONGEST_WORD and value.isalpha()
-        start = window.find(head)
-        while start >= 0:
-            end = start + len(value) if window.startswith(value, start) else len(window)
-            neighbours = window[start - 1 : start] + window[end : end + 1]
-            if not (is_word and any(each.isalnum() or each == "_" for each in neighbours)):
-                yield start, end
-            start = window.find(head, end)
-
-
-def _addresses(window: str) -> Iterator[Span]:
-    return (word.span() for word in _WORD.finditer(window) if _AT.search(word[0]))
-
-
-def _numbers(window: str) -> Iterator[Span]:
+def _numbers(decoded: "_Decoded") -> Iterator[Span]:
     position = 0
-    for harmless in _HARMLESS.finditer(window):
-        yield from (number.span() for number in _NUMBER.finditer(window, position, harmless.start()))
+    for harmless in _HARMLESS.finditer(decoded.text):
+        for number in _NUMBER.finditer(decoded.text, position, harmless.start()):
+            yield decoded.span(*number.span())
         position = harmless.end()
-    yield from (number.span() for number in _NUMBER.finditer(window, position))
+    for number in _NUMBER.finditer(decoded.text, position):
+        yield decoded.span(*number.span())
+
+
+@attrs.frozen
+class _Decoded:
+    """A text without escapes, case and accents, and where each of its characters comes from.
+
+    Attributes:
+        starts: where the spelling of each character starts in the original.
+        ends: where it ends.
+    """
+
+    text: str
+    starts: list[int]
+    ends: list[int]
+
+    @classmethod
+    def of(cls, window: str) -> "_Decoded":
+        window = window.replace("\0", " ")
+        if window.isascii() and not _ESCAPES.search(window):
+            return cls(window.casefold(), [*range(len(window))], [*range(1, len(window) + 1)])
+        parts: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        position = 0
+        while position < len(window):
+            escape = _ESCAPES.match(window, position)
+            end = escape.end() if escape else position + 1
+            part = _plain(_unescaped(escape) if escape else window[position])
+            parts.append(part)
+            starts += [position] * len(part)
+            ends += [end] * len(part)
+            position = end
+        return cls("".join(parts), starts, ends)
+
+    def with_plain_separators(self) -> "_Decoded":
+        """The same with one space for each run of separators."""
+        parts: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        position = 0
+        for run in _SEPARATORS.finditer(self.text):
+            parts += [self.text[position : run.start()], " "]
+            starts += [*self.starts[position : run.start()], self.starts[run.start()]]
+            ends += [*self.ends[position : run.start()], self.ends[run.end() - 1]]
+            position = run.end()
+        parts.append(self.text[position:])
+        starts += self.starts[position:]
+        ends += self.ends[position:]
+        return _Decoded("".join(parts), starts, ends)
+
+    def span(self, start: int, end: int) -> Span:
+        """Where a part of this text comes from, with the accents that follow its last character."""
+        return self.starts[start], max(self.ends[end - 1], self.starts[end] if end < len(self.starts) else 0)
+
+
+def _folded(text: str) -> str:
+    """The same as ``_Decoded.of(text).with_plain_separators().text``, for texts of any length."""
+    return _SEPARATORS.sub(" ", _plain(_ESCAPES.sub(_unescaped, text)))
+
+
+def _plain(text: str) -> str:
+    if text.isascii():
+        return text.casefold()
+    return _ACCENTS.sub("", unicodedata.normalize("NFKD", text).casefold())
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """What an escape stands for; a space for all that only separates."""
+    spelled = escape[0]
+    if spelled[0] == "%":
+        characters = bytes.fromhex(re.sub("%(?:25)*", "", spelled)).decode(errors="replace")
+    elif spelled[1] == "#":
+        code = int(spelled[3:-1], 16) if spelled[2] in "xX" else int(spelled[2:-1])
+        characters = chr(code) if code < 0x110000 else " "
+    elif spelled[0] == "\\" and spelled.lstrip("\\")[:1] == "u":
+        units = b"".join(int(unit, 16).to_bytes(2, "big") for unit in re.findall(r"u([0-9A-Fa-f]{4})", spelled))
+        characters = units.decode("utf-16-be", errors="replace")
+    else:
+        return " "
+    return characters.replace("\0", " ")
+
+
+def _shared(value: str, text: str) -> int:
+    """How many characters both begin with."""
+    for index, (one, other) in enumerate(zip(value, text, strict=False)):
+        if one != other:
+            return index
+    return min(len(value), len(text))

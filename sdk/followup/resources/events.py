@@ -1,6 +1,6 @@
 """Inbound events, sent one by one or in batches (specification, sections 2, 4 and 6.1)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, Required, TypedDict
 
@@ -19,7 +19,7 @@ from followup._codec.decode import WireError, decode
 from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup._errors import APIStatusError
 from followup._pagination import Page
-from followup._redaction import redacted
+from followup._redaction import SentValues, redacted
 from followup._results import Model, Result, personal
 
 EventSource = Literal["api", "pms", "email", "tool", "manual", "import"]
@@ -158,7 +158,7 @@ class EventBatchError(APIStatusError):
             self.results = []
         super().__init__(body=body, **response)
 
-    def _details(self, sent: Sequence[str]) -> str:
+    def _details(self, sent: SentValues) -> str:
         reasons = [
             f"events[{position}]: {redacted(result.error or result.status, sent, max_length=200)}"
             for position, result in enumerate(self.results[:_REASONS_SHOWN])
