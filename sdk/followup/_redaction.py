@@ -51,6 +51,8 @@ _ESCAPES = re.compile(
 )
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SEPARATORS = re.compile(r"(?:[^\w\0]|_)+")
+_ASCII_SEPARATORS = {code: " " for code in range(1, 128) if not chr(code).isalnum()}
+_SPACES = re.compile("  +")
 _WORD = re.compile(r"[^\s<>\"']+")
 _AT = re.compile(r".@.", re.DOTALL)
 # Commas with spaces separate numbers from each other.
@@ -251,7 +253,13 @@ class _Decoded:
 
 def _folded(text: str) -> str:
     """The same as ``_Decoded.of(text).with_plain_separators().text``, for texts of any length."""
-    return _SEPARATORS.sub(" ", _plain(_ESCAPES.sub(_unescaped, text)))
+    # For a large batch, the quick ways save a second.
+    if any(character in text for character in "%\\&"):
+        text = _ESCAPES.sub(_unescaped, text)
+    text = _plain(text)
+    if text.isascii():
+        return _SPACES.sub(" ", text.translate(_ASCII_SEPARATORS))
+    return _SEPARATORS.sub(" ", text)
 
 
 def _plain(text: str) -> str:
