@@ -266,7 +266,13 @@ class AsyncFollowUp(_Client[Async, httpx.AsyncClient, AsyncConnections]):
     """
 
     _http_client_class = httpx.AsyncClient
-    _used_by_calls = (*_Client._used_by_calls, "asyncio", "anyio", "anyio._backends._asyncio")
+    _used_by_calls = (
+        *_Client._used_by_calls,
+        "asyncio",
+        "anyio",
+        "anyio._backends._asyncio",
+        "concurrent.futures.thread",
+    )
 
     def _connect(self, own: httpx.AsyncClient | None, options: Options) -> AsyncConnections:
         settle_for_asyncio()

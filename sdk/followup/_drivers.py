@@ -21,7 +21,7 @@ from followup._httpx_private import ATTEMPT, forget_unopened, forget_unopened_as
 from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
 from followup._quiet import our_request
 from followup._results import Result
-from followup._threads import run_aside
+from followup._threads import NoThreadError, run_aside
 from followup._time_limit import seconds_left, time_limit
 
 R = TypeVar("R", bound=Result)
@@ -130,7 +130,10 @@ def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             done.put(error)
 
-    run_aside(attempt, "followup-attempt")
+    try:
+        run_aside(attempt, "followup-attempt")
+    except NoThreadError as error:
+        return NotSent("ConnectError", detail=str(error))
     try:
         outcome = done.get(timeout=seconds)
     except queue.Empty:
@@ -147,7 +150,7 @@ def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
 def _request(client: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Request | NotSendable:
     keep_no_cookies(client)
     try:
-        return client.build_request(
+        request = client.build_request(
             step.method,
             step.url,
             # httpx would put the parameters of a client in the place of ours.
@@ -158,6 +161,9 @@ def _request(client: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Requ
         )
     except (httpx.InvalidURL, UnicodeError) as error:
         return NotSendable(type(error).__name__)
+    if "cookie" in request.headers:  # one of the client's own headers
+        del request.headers["cookie"]
+    return request
 
 
 def _timeouts(client: httpx.Client | httpx.AsyncClient, step: Send) -> dict[str, float | None]:

@@ -28,8 +28,12 @@ class _Cookies(httpx.Cookies):
         self._jar = cookies.jar
 
     @property
-    def jar(self) -> CookieJar:  # type: ignore[override]
+    def jar(self) -> CookieJar:
         return CookieJar() if is_ours() else self._jar
+
+    @jar.setter
+    def jar(self, jar: CookieJar) -> None:
+        self._jar = jar
 
     def extract_cookies(self, response: httpx.Response) -> None:
         if not is_ours():

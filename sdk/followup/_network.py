@@ -14,7 +14,7 @@ from typing import Any
 
 import httpcore
 
-from followup._threads import run_aside
+from followup._threads import NoThreadError, run_aside
 from followup._time_limit import seconds_left
 
 _PIECE = 16 * 1024
@@ -128,19 +128,22 @@ def _is_address(host: str) -> bool:
 
 def _look_up(host: str, port: int, seconds: float | None) -> list[str]:
     """The addresses of a host. In a thread, because nothing can bound a look-up but to stop waiting for it."""
-    done: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
+    done: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
 
     def look_up() -> None:
         try:
             done.put([str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the latter for a label of more than 63 characters
             done.put(error)
 
-    run_aside(look_up, "followup-lookup")
+    try:
+        run_aside(look_up, "followup-lookup")
+    except NoThreadError as error:
+        raise httpcore.ConnectError(str(error)) from None
     try:
         found = done.get(timeout=seconds)
     except queue.Empty:
         raise httpcore.ConnectTimeout("the look-up of the host took too long") from None
-    if isinstance(found, OSError):
+    if isinstance(found, Exception):
         raise httpcore.ConnectError(str(found))
     return found

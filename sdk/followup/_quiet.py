@@ -9,6 +9,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 _ours: contextvars.ContextVar[bool] = contextvars.ContextVar("followup_request", default=False)
 
@@ -40,5 +41,15 @@ logging.getLogger("httpx").addFilter(_not_ours)
 def _untraced() -> AbstractContextManager[None]:
     # An instrumentation that is active has imported this module; without one there is nothing to suppress.
     utils = sys.modules.get("opentelemetry.instrumentation.utils")
-    suppress = getattr(utils, "suppress_http_instrumentation", None)
-    return nullcontext() if suppress is None else suppress()
+    return nullcontext() if utils is None else _suppressed(utils, sys.modules["opentelemetry.context"])
+
+
+@contextmanager
+def _suppressed(utils: Any, context: Any) -> Iterator[None]:
+    # The key that instrumentations read before there was a function for it.
+    token = context.attach(context.set_value("suppress_instrumentation", True))
+    try:
+        with getattr(utils, "suppress_http_instrumentation", nullcontext)():
+            yield
+    finally:
+        context.detach(token)

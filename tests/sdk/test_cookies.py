@@ -77,10 +77,20 @@ def test_those_of_a_users_own_async_client_stay_its_own(setting: ScriptedServer)
     assert sorted(str(each) for each in cookies_sent(setting)) == ["None", "None", "None", "mine=1"]
 
 
-def test_a_cookie_header_that_the_user_set_is_a_header_like_any_other(setting: ScriptedServer) -> None:
+def test_a_cookie_header_of_a_users_own_client_is_not_sent_either(setting: ScriptedServer) -> None:
     with httpx.Client(headers={"Cookie": "gateway=1"}, cookies={"mine": "1"}) as own:
         FollowUp(api_key="k", base_url=setting.url, http_client=own).patients.retrieve("pat_1")
-    assert cookies_sent(setting) == ["gateway=1"]
+        own.get(setting.url)
+    assert cookies_sent(setting)[0] is None
+    assert "gateway=1" in str(cookies_sent(setting)[1])
+
+
+def test_the_owner_of_a_client_may_give_it_another_jar(setting: ScriptedServer) -> None:
+    with httpx.Client(cookies={"mine": "1"}) as own:
+        FollowUp(api_key="k", base_url=setting.url, http_client=own).patients.retrieve("pat_1")
+        own.cookies.jar = httpx.Cookies({"other": "2"}).jar
+        own.get(setting.url)
+    assert cookies_sent(setting) == [None, "other=2"]
 
 
 def test_a_subclass_that_closes_itself_when_it_is_dropped_stays_open(setting: ScriptedServer) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from opentelemetry import context
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -103,6 +104,19 @@ def test_a_client_that_was_instrumented_by_itself_is_not_exported_either(server:
         find(FollowUp(api_key="k", base_url=server.url, http_client=own))
         HTTPXClientInstrumentor.uninstrument_client(own)
     assert exported.urls() == [f"{server.url}/theirs"]
+
+
+def test_the_key_of_older_instrumentations_is_set_too(server: ScriptedServer) -> None:
+    server.script = [reply(200, page(patient()))]
+    seen: list[Any] = []
+
+    def note(_: httpx.Request) -> None:
+        seen.append(context.get_value("suppress_instrumentation"))
+
+    with httpx.Client(trust_env=False, event_hooks={"request": [note]}) as own:
+        find(FollowUp(api_key="k", base_url=server.url, http_client=own))
+        own.get(server.url)
+    assert seen == [True, None]
 
 
 def test_without_an_instrumentation_nothing_of_it_is_imported(server: ScriptedServer) -> None:

@@ -222,6 +222,27 @@ class TestConnecting:
             client.patients.retrieve("pat_1")
         assert set(seen) == {"here"}
 
+    def test_the_name_of_a_proxy_that_cannot_be_looked_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HTTP_PROXY", f"http://{'a' * 70}.example:80")
+        with FollowUp(api_key="k", base_url="http://api.example", max_retries=0) as client:
+            with pytest.raises(APIConnectionError, match="label") as caught:
+                client.patients.retrieve("pat_1")
+            assert caught.value.was_sent == "no"
+
+    @pytest.mark.parametrize("own", [False, True], ids=["our connections", "http_client"])
+    def test_without_a_thread_nothing_was_sent(self, monkeypatch: pytest.MonkeyPatch, own: bool) -> None:
+        def start(_: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with httpx.Client(trust_env=False) as theirs:
+            options: dict[str, Any] = {"http_client": theirs} if own else {}
+            client = FollowUp(api_key="k", base_url="http://localhost:1", timeout=5, max_retries=0, **options)
+            monkeypatch.setattr(threading.Thread, "start", start)
+            with pytest.raises(APIConnectionError, match="thread") as caught:
+                client.patients.retrieve("pat_1")
+            assert caught.value.was_sent == "no"
+            client.close()
+
     def test_an_unknown_name_was_never_sent(self, driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         def unknown(*_: Any, **__: Any) -> Any:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
