@@ -9,7 +9,9 @@ import ipaddress
 import queue
 import socket
 import ssl
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import httpcore
@@ -19,6 +21,13 @@ from followup._time_limit import seconds_left
 
 _PIECE = 16 * 1024
 """Bytes that a socket takes in one go once it is writable, so that the clock is read between any two of them."""
+
+
+_Found = list[str] | Exception
+_LOOK_UP_TOO_LATE = "the look-up of the host took too long"
+
+_SHORTEST = 0.001
+"""Seconds of a timeout that is all but used up."""
 
 
 class Backend(httpcore.NetworkBackend):
@@ -93,7 +102,16 @@ class AsyncBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        stream = await self._backend.connect_tcp(host, port, timeout, local_address, socket_options)
+        address = host
+        if not _is_address(host):
+            started = time.monotonic()
+            found = await _look_up_async(host, port, timeout)
+            if len(found) == 1:
+                address = found[0]
+            # Several are raced by the backend, which looks them up once more: by now an answer is at hand.
+            if timeout is not None:
+                timeout = max(timeout - (time.monotonic() - started), _SHORTEST)
+        stream = await self._backend.connect_tcp(address, port, timeout, local_address, socket_options)
         shake_hands = stream.start_tls
 
         async def start_tls(*args: Any, **kwargs: Any) -> httpcore.AsyncNetworkStream:
@@ -128,22 +146,50 @@ def _is_address(host: str) -> bool:
 
 def _look_up(host: str, port: int, seconds: float | None) -> list[str]:
     """The addresses of a host. In a thread, because nothing can bound a look-up but to stop waiting for it."""
-    done: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
+    done: queue.SimpleQueue[_Found] = queue.SimpleQueue()
+    _look_up_aside(host, port, done.put)
+    try:
+        return _addresses(done.get(timeout=seconds))
+    except queue.Empty:
+        raise httpcore.ConnectTimeout(_LOOK_UP_TOO_LATE) from None
 
+
+async def _look_up_async(host: str, port: int, seconds: float | None) -> list[str]:
+    """The same for a task. Not in the threads of the event loop: look-ups that hang would take them all."""
+    import asyncio  # costs as much as the rest of the package, and synchronous code does not need it
+
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[_Found] = loop.create_future()
+
+    def finish(found: _Found) -> None:
+        if not done.done():
+            done.set_result(found)
+
+    def report(found: _Found) -> None:
+        with suppress(RuntimeError):  # the event loop has ended meanwhile
+            loop.call_soon_threadsafe(finish, found)
+
+    _look_up_aside(host, port, report)
+    await asyncio.wait([done], timeout=seconds)
+    if not done.done():
+        raise httpcore.ConnectTimeout(_LOOK_UP_TOO_LATE)
+    return _addresses(done.result())
+
+
+def _look_up_aside(host: str, port: int, report: Callable[[_Found], object]) -> None:
     def look_up() -> None:
         try:
-            done.put([str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
+            report([str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
         except (OSError, UnicodeError) as error:  # the latter for a label of more than 63 characters
-            done.put(error)
+            report(error)
 
     try:
         run_aside(look_up, "followup-lookup")
     except NoThreadError as error:
         raise httpcore.ConnectError(str(error)) from None
-    try:
-        found = done.get(timeout=seconds)
-    except queue.Empty:
-        raise httpcore.ConnectTimeout("the look-up of the host took too long") from None
+
+
+def _addresses(found: _Found) -> list[str]:
     if isinstance(found, Exception):
         raise httpcore.ConnectError(str(found))
     return found

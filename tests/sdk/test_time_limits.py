@@ -222,6 +222,37 @@ class TestConnecting:
             client.patients.retrieve("pat_1")
         assert set(seen) == {"here"}
 
+    def test_look_ups_that_hang_hold_up_nothing_else_in_an_event_loop(
+        self, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server.script = [reply(200, patient())]
+        released = threading.Event()
+        real = socket.getaddrinfo
+
+        def look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
+            if host in ("slow.example", b"slow.example"):
+                released.wait(HANG_GUARD)
+            return real("127.0.0.1" if host == "slow.example" else host, *args, **kwargs)
+
+        async def use() -> None:
+            slow = AsyncFollowUp(api_key="k", base_url="http://slow.example", timeout=0.2, max_retries=0)
+            calls = [slow.patients.retrieve("pat_1") for _ in range(40)]
+            for failure in await asyncio.gather(*calls, return_exceptions=True):
+                assert isinstance(failure, APITimeoutError)
+            url = server.url.replace("127.0.0.1", "localhost")
+            async with AsyncFollowUp(api_key="k", base_url=url) as client:
+                assert (await client.patients.retrieve("pat_1")).id == "pat_1"
+            assert await asyncio.to_thread(lambda: "theirs") == "theirs"
+            assert not released.is_set()
+            await slow.close()
+
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        try:
+            asyncio.run(asyncio.wait_for(use(), HANG_GUARD - 5))
+        finally:
+            released.set()
+            eventually(lambda: threads_of_ours() == [])
+
     def test_the_name_of_a_proxy_that_cannot_be_looked_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HTTP_PROXY", f"http://{'a' * 70}.example:80")
         with FollowUp(api_key="k", base_url="http://api.example", max_retries=0) as client:
