@@ -33,7 +33,7 @@ def alone(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_both_packages_are_typed_and_whole(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {"followup/py.typed", "followup_mockserver/py.typed", "followup_mockserver/demo/clinic.csv"} <= names
+    assert {"followup/py.typed", "followup_mockserver/py.typed", "followup_mockserver/cli/demo/clinic.csv"} <= names
     sources = {
         str(path.relative_to(ROOT / folder))
         for folder in ("sdk", "mockserver")
