@@ -9,8 +9,10 @@ within ``Send.seconds`` as a whole, in one of three ways:
 """
 
 import queue
+import threading
 import time
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import httpx
 
@@ -72,13 +74,15 @@ async def drive_async(steps: Steps[R], connections: AsyncConnections) -> R:
             return result
 
 
-def send(client: httpx.Client, step: Send) -> Outcome:
-    """Carry out one attempt in this thread."""
+def send(client: httpx.Client, step: Send, abandoned: threading.Event | None = None) -> Outcome:
+    """Carry out one attempt in this thread; it sends nothing once it is abandoned."""
     try:
         with our_request(), time_limit(step.seconds):
             request = _request(client, step)
             if isinstance(request, NotSendable):
                 return request
+            if abandoned is not None:
+                request.extensions["trace"] = _sends_nothing_once(abandoned)
             response = client.send(request, stream=True, auth=None, follow_redirects=False)
             try:
                 return _read(response)
@@ -120,13 +124,15 @@ def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
     """Carry out one attempt in a thread of its own, and stop waiting for it when its time is up.
 
     The thread then ends as soon as it can, and gives its connection back: its socket is shut down, each of its reads
-    was bounded all along, and it looks at the clock between them.
+    was bounded all along, and it looks at the clock between them. If it has no connection yet, it sends nothing on the
+    one that it gets.
     """
     done: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+    abandoned = threading.Event()
 
     def attempt() -> None:
         try:
-            done.put(send(client, step))
+            done.put(send(client, step, abandoned))
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
             done.put(error)
 
@@ -137,14 +143,26 @@ def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
     try:
         outcome = done.get(timeout=seconds)
     except queue.Empty:
+        abandoned.set()
         shut_down(client, step)
         return _TOO_LATE
     except BaseException:  # KeyboardInterrupt
+        abandoned.set()
         shut_down(client, step)
         raise
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
+
+
+def _sends_nothing_once(abandoned: threading.Event) -> Callable[[str, Any], None]:
+    """A trace of httpcore, which calls it when the connection is there: from then on ``shut_down`` would find it."""
+
+    def trace(event: str, _: Any) -> None:
+        if event.endswith("send_request_headers.started") and abandoned.is_set():
+            raise httpx.ReadTimeout("the attempt took too long")
+
+    return trace
 
 
 def _request(client: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Request | NotSendable:

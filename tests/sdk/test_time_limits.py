@@ -102,6 +102,21 @@ class TestEndlessResponses:
                 eventually(lambda: threads_of_ours() == [])
                 eventually(lambda: server.open_at_the_client() <= 20)
 
+    def test_are_not_asked_for_by_an_attempt_that_got_no_connection_in_time(
+        self, server: ScriptedServer, endless: str
+    ) -> None:
+        server.script = [ENDLESS[endless](server.released)]
+        abandoned_meanwhile = threading.Event()
+        hooks = {"request": [lambda _: abandoned_meanwhile.wait(HANG_GUARD)]}
+        with (
+            httpx.Client(event_hooks=hooks) as theirs,
+            FollowUp(api_key="k", base_url=server.url, max_retries=0, http_client=theirs) as client,
+        ):
+            assert abandoned(client)
+            abandoned_meanwhile.set()
+            eventually(lambda: threads_of_ours() == [])
+        assert server.received == []
+
     def test_leave_an_async_client_that_works_at_once_and_nothing_behind(
         self, server: ScriptedServer, endless: str
     ) -> None:
