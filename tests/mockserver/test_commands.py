@@ -228,8 +228,8 @@ def test_listen_prints_the_secret_and_a_line_for_each_attempt(
         arguments = command(
             "listen", "--forward-to", url, "--events", "visit.completed, patient.upserted", "--url", url_of(env)
         )
-        disturbance = {"kind": "duplicate"}
-        httpx.post(f"{url_of(env)}/_mock/deliveries/disturb", json=disturbance, trust_env=False).raise_for_status()
+        fault = {"kind": "duplicate"}
+        httpx.post(f"{url_of(env)}/_mock/deliveries/disturb", json=fault, trust_env=False).raise_for_status()
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout
             secret = process.stdout.readline().split()[-1]

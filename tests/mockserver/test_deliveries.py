@@ -401,7 +401,7 @@ class TestSubscriptions:
         assert delivery.payload["ref"] == made.id
 
 
-class TestDisturbances:
+class TestWebhookFaults:
     """What the specification warns receivers of, and worse."""
 
     def numbers(self, inbox: Inbox) -> list[str]:

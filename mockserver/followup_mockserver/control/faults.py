@@ -9,7 +9,7 @@ from followup_mockserver.schema.checks import that
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.request_faults import EVERY_OPERATION, Fault, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.state.webhook_faults import Disturbance, DisturbanceKind
+from followup_mockserver.state.webhook_faults import WebhookFault, WebhookFaultKind
 
 _operation_or_all = that(
     [EVERY_OPERATION, *OPERATIONS].__contains__, "the name of an operation, such as patients.create, or * for all"
@@ -87,11 +87,11 @@ class FaultControls(OrganizationControls):
     def disturb(
         self,
         *,
-        kind: DisturbanceKind,
+        kind: WebhookFaultKind,
         type: OutboundEventType | None = None,
         times: int = 1,
         seconds: float = 600,
-    ) -> Disturbance:
+    ) -> WebhookFault:
         """Add a webhook fault: the next deliveries fail as planned.
 
         Args:
@@ -106,21 +106,21 @@ class FaultControls(OrganizationControls):
         Raises:
             ValueError: an invalid argument; the message names it, and the values that it can have.
         """
-        disturbance = Disturbance(kind=kind, type=type, times=times, seconds=seconds)
+        fault = WebhookFault(kind=kind, type=type, times=times, seconds=seconds)
 
-        def add(tenant: Tenant) -> Disturbance:
-            tenant.disturbances.add(disturbance)
-            return disturbance
+        def add(tenant: Tenant) -> WebhookFault:
+            tenant.webhook_faults.add(fault)
+            return fault
 
         return self._change(add)
 
     @property
-    def webhook_faults(self) -> list[Disturbance]:
+    def webhook_faults(self) -> list[WebhookFault]:
         """The webhook faults that wait for their deliveries."""
         tenant = self._tenant
         with tenant.lock:
-            return copied(tenant.disturbances.all())
+            return copied(tenant.webhook_faults.all())
 
     def clear_webhook_faults(self) -> None:
         """Remove all webhook faults."""
-        self._change(lambda tenant: tenant.disturbances.clear())
+        self._change(lambda tenant: tenant.webhook_faults.clear())

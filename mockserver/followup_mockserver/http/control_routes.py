@@ -24,7 +24,7 @@ from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, Message
 from followup_mockserver.state.request_faults import Fault
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.state.webhook_faults import Disturbance
+from followup_mockserver.state.webhook_faults import WebhookFault
 from followup_mockserver.webhooks.deliveries import EVERY_TYPE
 from followup_mockserver.webhooks.examples import EXAMPLES
 
@@ -134,7 +134,7 @@ def faults(control: Control) -> list[Fault]:
     return control.faults
 
 
-def webhook_faults(control: Control) -> list[Disturbance]:
+def webhook_faults(control: Control) -> list[WebhookFault]:
     """List the webhook faults that wait for their deliveries."""
     return control.webhook_faults
 

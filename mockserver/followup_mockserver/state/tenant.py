@@ -34,7 +34,7 @@ from followup_mockserver.state.rate_limit import RateLimiter
 from followup_mockserver.state.records import Attempt, Message
 from followup_mockserver.state.request_faults import Faults
 from followup_mockserver.state.scheduler import Scheduler
-from followup_mockserver.state.webhook_faults import Disturbances
+from followup_mockserver.state.webhook_faults import WebhookFaults
 
 Subscriber = Callable[["Tenant", DomainEvent], None]
 
@@ -132,7 +132,7 @@ class Tenant:
 
         self.journal = Journal()
         self.faults = Faults(options.seed)
-        self.disturbances = Disturbances()
+        self.webhook_faults = WebhookFaults()
         self.idempotency = IdempotencyRecords(options.idempotency_hours)
         self.rate_limiter = RateLimiter(options.rate_limit)
 

@@ -7,18 +7,17 @@ import attrs
 from followup._for_mockserver import EventType, ServiceEventType
 from followup_mockserver.schema.checks import choice, field, number, optional, whole
 
-LONGEST_DISTURBANCE = 30 * 24 * 3600
+LONGEST_WEBHOOK_FAULT = 30 * 24 * 3600
 """Seconds."""
 
-DisturbanceKind = Literal["duplicate", "reorder", "late", "wrong_signature", "old_signature"]
-
+WebhookFaultKind = Literal["duplicate", "reorder", "late", "wrong_signature", "old_signature"]
 
 _TYPES = (*get_args(EventType), *get_args(ServiceEventType))
 
 
 # Checked when it is made, and not as it counts down to its end.
 @attrs.define(kw_only=True, on_setattr=attrs.setters.NO_OP)
-class Disturbance:
+class WebhookFault:
     """A webhook fault: how the next deliveries go wrong.
 
     Attributes:
@@ -34,46 +33,46 @@ class Disturbance:
         ValueError: an invalid argument; the message names it.
     """
 
-    kind: DisturbanceKind = field(choice(get_args(DisturbanceKind)))
+    kind: WebhookFaultKind = field(choice(get_args(WebhookFaultKind)))
     type: str | None = field(optional(choice(_TYPES)), None)
     times: int = field(whole(1), 1)
-    seconds: float = field(number(0, LONGEST_DISTURBANCE, unit="seconds"), 600.0)
+    seconds: float = field(number(0, LONGEST_WEBHOOK_FAULT, unit="seconds"), 600.0)
 
 
-class Disturbances:
+class WebhookFaults:
     """The webhook faults that wait for their deliveries, and those that apply to a delivery."""
 
     def __init__(self) -> None:
-        self._waiting: list[Disturbance] = []
-        self._by_delivery: dict[str, Disturbance] = {}
+        self._waiting: list[WebhookFault] = []
+        self._by_delivery: dict[str, WebhookFault] = {}
         self._held_by_endpoint: dict[str, str] = {}
         """Id of the delivery that is held until another one to the same webhook endpoint has overtaken it."""
         self._held_by_overtaker: dict[str, str] = {}
         """The same once the other delivery is queued, by that one's id."""
 
-    def add(self, disturbance: Disturbance) -> None:
-        self._waiting.append(disturbance)
+    def add(self, fault: WebhookFault) -> None:
+        self._waiting.append(fault)
 
     def clear(self) -> None:
         """Remove those that still wait."""
         self._waiting.clear()
 
-    def all(self) -> list[Disturbance]:
+    def all(self) -> list[WebhookFault]:
         """Those that still wait, oldest first."""
         return list(self._waiting)
 
-    def match(self, delivery: str, event_type: str) -> Disturbance | None:
+    def match(self, delivery: str, event_type: str) -> WebhookFault | None:
         """Return the webhook fault that applies to a new delivery, if any, and count it."""
-        for disturbance in self._waiting:
-            if disturbance.type in (None, event_type):
-                disturbance.times -= 1
-                if disturbance.times <= 0:
-                    self._waiting.remove(disturbance)
-                self._by_delivery[delivery] = disturbance
-                return disturbance
+        for fault in self._waiting:
+            if fault.type in (None, event_type):
+                fault.times -= 1
+                if fault.times <= 0:
+                    self._waiting.remove(fault)
+                self._by_delivery[delivery] = fault
+                return fault
         return None
 
-    def of(self, delivery: str) -> Disturbance | None:
+    def of(self, delivery: str) -> WebhookFault | None:
         """The webhook fault that applies to this delivery."""
         return self._by_delivery.get(delivery)
 

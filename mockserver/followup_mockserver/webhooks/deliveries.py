@@ -141,7 +141,7 @@ def queue(
 
 def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
     """Schedule the first attempt for now, unless a webhook fault applies to the delivery."""
-    now, faults = delivery.created_at, tenant.disturbances
+    now, faults = delivery.created_at, tenant.webhook_faults
     fault = faults.match(delivery.id, delivery.event_type)
     faults.overtake(delivery.webhook_endpoint, delivery.id)
     at = now
@@ -157,7 +157,7 @@ def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
 
 def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
     """Send the delivery that this one overtook, if any. Not before this one has arrived: attempts are concurrent."""
-    held = tenant.webhook_deliveries.get(tenant.disturbances.release(overtaker.id) or "")
+    held = tenant.webhook_deliveries.get(tenant.webhook_faults.release(overtaker.id) or "")
     if held is not None and tenant.scheduler.cancel_about(held.id):
         now = tenant.now()
         tenant.webhook_deliveries.update(held, next_attempt_at=now)
@@ -200,7 +200,7 @@ def begin(tenant: Tenant, due: DueAttempt) -> Outgoing | None:
     timestamp = int(time.time())
     secret = tenant.secrets[endpoint.id]
     body = body_of(delivery)
-    fault = tenant.disturbances.of(delivery.id)
+    fault = tenant.webhook_faults.of(delivery.id)
     if fault is not None and number == 1:
         if fault.kind == "old_signature":
             timestamp -= int(fault.seconds)

@@ -20,7 +20,7 @@ from followup_mockserver.http.dashboard.tables import TABLES, VIEW_OF_PREFIX, co
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.state.webhook_faults import DisturbanceKind
+from followup_mockserver.state.webhook_faults import WebhookFaultKind
 from followup_mockserver.webhooks.examples import EXAMPLES
 
 _HEADERS = {
@@ -149,7 +149,7 @@ def _outside(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, An
         "fault_moments": get_args(FaultMoment),
         "faults": control.faults,
         "event_types": [*EXAMPLES],
-        "webhook_fault_kinds": get_args(DisturbanceKind),
+        "webhook_fault_kinds": get_args(WebhookFaultKind),
         "webhook_faults": control.webhook_faults,
     }
 
