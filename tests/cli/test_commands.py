@@ -27,35 +27,35 @@ def test_there_is_a_command_for_each_operation(shell: Shell) -> None:
 
 
 def test_objects_in_and_out(shell: Shell) -> None:
-    (patient,) = shell.told("patients", "create", "--phone", "+54 9 11 5555-0000", "--full-name", "Ana")
+    (patient,) = shell.json("patients", "create", "--phone", "+54 9 11 5555-0000", "--full-name", "Ana")
     assert (patient["phone"], patient["fullName"]) == ("+5491155550000", "Ana")
-    assert shell.told("patients", "retrieve", patient["id"]) == [patient]
+    assert shell.json("patients", "retrieve", patient["id"]) == [patient]
     doctor = '{"external_id": "D-1"}'
-    (made,) = shell.told(
+    (made,) = shell.json(
         "appointments", "create", "--patient", patient["id"], "--start-at", "2030-01-01T10:00:00Z", "--doctor", doctor
     )
     assert made["doctor"]
-    assert shell.told("appointments", "cancel", made["id"], "--reason", "x")[0]["status"] == "cancelled"
-    (endpoint,) = shell.told(
+    assert shell.json("appointments", "cancel", made["id"], "--reason", "x")[0]["status"] == "cancelled"
+    (endpoint,) = shell.json(
         "webhook-endpoints", "create", "--url", "https://x.example", "--enabled-events", "intake.ready",
         "--enabled-events", "visit.completed",
     )  # fmt: skip
     assert endpoint["enabledEvents"] == ["intake.ready", "visit.completed"]
-    assert shell.told("webhook-endpoints", "update", endpoint["id"], "--disabled")[0]["status"] == "disabled"
-    assert shell.told("events", "create", '{"id": "1", "type": "order.issued", "data": {}}')[0]["status"] == "unhandled"
+    assert shell.json("webhook-endpoints", "update", endpoint["id"], "--disabled")[0]["status"] == "disabled"
+    assert shell.json("events", "create", '{"id": "1", "type": "order.issued", "data": {}}')[0]["status"] == "unhandled"
 
 
 def test_lists_and_their_pages(shell: Shell) -> None:
-    assert len(shell.told("doctors", "list", "--limit", "3")) == 3
-    assert len(shell.told("doctors", "list", "--limit", "3", "--all")) == 4
-    assert [each["active"] for each in shell.told("doctors", "list", "--no-active")] == [False]
+    assert len(shell.json("doctors", "list", "--limit", "3")) == 3
+    assert len(shell.json("doctors", "list", "--limit", "3", "--all")) == 4
+    assert [each["active"] for each in shell.json("doctors", "list", "--no-active")] == [False]
 
 
 def test_the_set_up_is_checked(shell: Shell) -> None:
     assert "In order: Clínica de prueba" in shell.run("account").stdout
-    assert "Check FOLLOWUP_API_KEY" in shell.refused("account", FOLLOWUP_API_KEY="wrong")
-    assert "set the environment variable FOLLOWUP_API_KEY" in shell.refused("account", FOLLOWUP_API_KEY="")
-    assert "Check FOLLOWUP_BASE_URL" in shell.refused("account", FOLLOWUP_BASE_URL="http://127.0.0.1:9")
+    assert "Check FOLLOWUP_API_KEY" in shell.error("account", FOLLOWUP_API_KEY="wrong")
+    assert "set the environment variable FOLLOWUP_API_KEY" in shell.error("account", FOLLOWUP_API_KEY="")
+    assert "Check FOLLOWUP_BASE_URL" in shell.error("account", FOLLOWUP_BASE_URL="http://127.0.0.1:9")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_the_set_up_is_checked(shell: Shell) -> None:
     ],
 )
 def test_what_goes_wrong_is_one_clear_line(shell: Shell, arguments: tuple[str, ...], text: str) -> None:
-    assert text in shell.refused(*arguments)
+    assert text in shell.error(*arguments)
 
 
 def event(number: int, **fields: Any) -> dict[str, Any]:
@@ -243,8 +243,8 @@ class TestSend:
     def test_standard_input_that_cannot_be_read_is_one_clear_line(
         self, shell: Shell, text: str | bytes, told: str
     ) -> None:
-        assert told in shell.refused("events", "send", "-", stdin=text)
-        assert "events is not JSON" in shell.refused("events", "create", "-", stdin=text)
+        assert told in shell.error("events", "send", "-", stdin=text)
+        assert "events is not JSON" in shell.error("events", "create", "-", stdin=text)
 
     @pytest.mark.parametrize("notes", ['"a\\ud800"', "NaN"])
     def test_what_cannot_be_sent_as_json_does_not_hold_up_the_others(
@@ -268,7 +268,7 @@ class TestSend:
     def test_the_events_are_not_overwritten_by_the_refused(self, shell: Shell) -> None:
         file = shell.directory / "events.json"
         file.write_text(json.dumps([event(1, type="visit.done")]))
-        assert "cannot hold" in shell.refused("events", "send", "events.json", "--refused", "./events.json")
+        assert "cannot hold" in shell.error("events", "send", "events.json", "--refused", "./events.json")
         assert json.loads(file.read_text())
 
     @pytest.mark.parametrize("wrapped", [{"events": [event(1), event(2)]}, event(1)])
@@ -320,6 +320,6 @@ def test_a_stored_webhook_is_verified(shell: Shell, server: MockServer) -> None:
     for headers in ("headers", "lines"):
         result = shell.run("webhooks", "verify", "body", "--headers", headers, FOLLOWUP_WEBHOOK_SECRET=secret)
         assert "Genuine: patient.upserted" in result.stdout
-    told = shell.refused("webhooks", "verify", "body", "--headers", "headers", FOLLOWUP_WEBHOOK_SECRET="whsec_wrong")
+    told = shell.error("webhooks", "verify", "body", "--headers", "headers", FOLLOWUP_WEBHOOK_SECRET="whsec_wrong")
     assert "wrong signature" in told
     assert secret not in told

@@ -75,9 +75,9 @@ class TestHostileText:
         assert controls(piped) == set()
 
     def test_an_error_text_cannot_command_the_terminal(self, shell: Shell, server: MockServer) -> None:
-        told = shell.refused("patients", "retrieve", f"apt_{HOSTILE}")
+        told = shell.error("patients", "retrieve", f"apt_{HOSTILE}")
         assert controls(told) == set()
-        told = shell.refused("patients", f"{HOSTILE}")
+        told = shell.error("patients", f"{HOSTILE}")
         assert controls(told) == set()
 
     def test_the_file_of_rejected_events_and_the_summary_are_harmless(self, shell: Shell) -> None:
@@ -266,18 +266,18 @@ class TestHelp:
     def test_a_mistake_on_the_command_line_is_one_clear_line(
         self, shell: Shell, arguments: tuple[str, ...], text: str
     ) -> None:
-        told = shell.refused(*arguments)
+        told = shell.error(*arguments)
         assert told.startswith("followup: ")
         assert text in told
 
 
 class TestClear:
     def test_an_update_clears_a_field(self, shell: Shell) -> None:
-        (made,) = shell.told(
+        (made,) = shell.json(
             "patients", "create", "--phone", "+5491155550000", "--full-name", "Ana", "--email", "ana@example.com",
             "--date-of-birth", "1980-02-29", "--external-id", "P-1",
         )  # fmt: skip
-        (changed,) = shell.told(
+        (changed,) = shell.json(
             "patients", "update", made["id"], "--clear", "email", "--clear", "date-of-birth", "--clear", "externalId",
             "--full-name", "Ana Pérez",
         )  # fmt: skip
@@ -286,17 +286,17 @@ class TestClear:
 
     def test_every_update_with_nullable_fields_can_clear_them(self, shell: Shell, server: MockServer) -> None:
         made = book(server)
-        (changed,) = shell.told("appointments", "update", made.id, "--clear", "doctor", "--clear", "type")
+        (changed,) = shell.json("appointments", "update", made.id, "--clear", "doctor", "--clear", "type")
         assert (changed["doctor"], changed["type"]) == (None, None)
-        (endpoint,) = shell.told(
+        (endpoint,) = shell.json(
             "webhook-endpoints", "create", "--url", "https://x.example", "--enabled-events", "*", "--description", "x"
         )
-        (changed,) = shell.told("webhook-endpoints", "update", endpoint["id"], "--clear", "description")
+        (changed,) = shell.json("webhook-endpoints", "update", endpoint["id"], "--clear", "description")
         assert changed["description"] is None
 
     def test_no_value_of_an_option_clears_anything(self, shell: Shell) -> None:
-        (made,) = shell.told("patients", "create", "--phone", "+5491155550000", "--full-name", "Ana")
-        (changed,) = shell.told("patients", "update", made["id"], "--full-name", "None")
+        (made,) = shell.json("patients", "create", "--phone", "+5491155550000", "--full-name", "Ana")
+        (changed,) = shell.json("patients", "update", made["id"], "--full-name", "None")
         assert changed["fullName"] == "None"  # it may be a name
 
     @pytest.mark.parametrize(
@@ -309,5 +309,5 @@ class TestClear:
     def test_what_cannot_be_cleared_is_said_before_anything_is_sent(
         self, shell: Shell, server: MockServer, arguments: tuple[str, ...], text: str
     ) -> None:
-        assert text in shell.refused("patients", "update", "pat_x", *arguments)
+        assert text in shell.error("patients", "update", "pat_x", *arguments)
         assert server.requests == []

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from support.contract import check_answer
+from support.contract import check_response
 from support.http import Api
 
 from followup import FollowUp
@@ -20,7 +20,7 @@ class CheckedTransport(InProcessTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         response = super().handle_request(request)
-        check_answer(request, response)
+        check_response(request, response)
         return response
 
 

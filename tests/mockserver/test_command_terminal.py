@@ -57,13 +57,13 @@ def test_a_text_in_a_title(shell: Shell, server: MockServer) -> None:
 
 def test_a_text_in_an_error(shell: Shell) -> None:
     for arguments in (("jump", HOSTILE), (HOSTILE,), ("advance", HOSTILE), ("clock", "--url", f"http://{HOSTILE}")):
-        written = shell.refused(*arguments)
+        written = shell.error(*arguments)
         assert controls(written) == set()
 
 
 def test_an_error_of_what_is_no_mock(shell: Shell, server: MockServer) -> None:
     server.add_fault(operation="*", kind="status")
-    assert controls(shell.refused("clock", "--url", f"{server.url}/v1/{HOSTILE[3:6]}")) == set()
+    assert controls(shell.error("clock", "--url", f"{server.url}/v1/{HOSTILE[3:6]}")) == set()
 
 
 def test_one_job_is_one_job(shell: Shell, server: MockServer) -> None:

@@ -96,7 +96,7 @@ class TestEndpoints:
     def test_section_3_disabling_cuts_what_is_pending(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
     ) -> None:
-        inbox.answer = lambda _: 500
+        inbox.status_for = lambda _: 500
         create_patient(client)
         service.advance()
         paused = client.webhook_endpoints.update(endpoint.id, disabled=True)
@@ -154,7 +154,7 @@ class TestAttempts:
     def test_section_6_2_the_nine_attempts(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
     ) -> None:
-        inbox.answer = lambda _: 500
+        inbox.status_for = lambda _: 500
         create_patient(client)
         started = service.clock.now
         walked = service.advance(days=10)
@@ -176,7 +176,7 @@ class TestAttempts:
     def test_a_receiver_that_fails_eight_times_and_then_succeeds(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
     ) -> None:
-        inbox.answer = lambda number: 503 if number < 9 else 200
+        inbox.status_for = lambda number: 503 if number < 9 else 200
         create_patient(client)
         service.advance(days=2, hours=17, minutes=36)
         delivery = only_delivery(client)
@@ -185,7 +185,7 @@ class TestAttempts:
     def test_between_attempts_the_next_one_is_told(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
     ) -> None:
-        inbox.answer = lambda _: 404
+        inbox.status_for = lambda _: 404
         create_patient(client)
         service.advance()
         delivery = only_delivery(client)
@@ -203,7 +203,7 @@ class TestAttempts:
     def test_step_runs_exactly_the_next_job(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
     ) -> None:
-        inbox.answer = lambda _: 500
+        inbox.status_for = lambda _: 500
         create_patient(client)
         started = service.clock.now
         assert [service.step().ran for _ in range(2)] == [1, 1]
@@ -213,7 +213,7 @@ class TestAttempts:
     def test_resend_is_one_more_attempt_at_once(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
     ) -> None:
-        inbox.answer = lambda number: 500 if number < 10 else 200
+        inbox.status_for = lambda number: 500 if number < 10 else 200
         create_patient(client)
         service.advance(days=10)
         again = service.resend(only_delivery(client).id)
@@ -318,7 +318,7 @@ class TestSockets:
     def test_section_6_2_any_2xx_succeeds_and_redirects_are_not_followed(
         self, client: FollowUp, service: MockService, status: int, outcome: str
     ) -> None:
-        inbox = Inbox(answer=lambda _: status)
+        inbox = Inbox(status_for=lambda _: status)
         with listening(inbox) as url:
             client.webhook_endpoints.create(url=url, enabled_events=["*"])
             create_patient(client)
@@ -436,7 +436,7 @@ class TestWebhookFaults:
     def test_a_repetition_is_none_of_the_nine_attempts(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
     ) -> None:
-        inbox.answer = lambda number: 409 if number == 2 else 500
+        inbox.status_for = lambda number: 409 if number == 2 else 500
         service.disturb(kind="duplicate")
         create_patient(client)
         service.advance()

@@ -45,7 +45,7 @@ def test_a_disabled_endpoint_gets_no_resend(
 def test_a_failed_resend_of_what_succeeded_shows_in_the_attempt_alone(
     client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
 ) -> None:
-    inbox.answer = lambda number: 204 if number == 1 else 500
+    inbox.status_for = lambda number: 204 if number == 1 else 500
     client.patients.create(phone="+5491155550000")
     service.advance()
     before, endpoint_before = delivery(client), client.webhook_endpoints.retrieve(endpoint.id)
@@ -64,7 +64,7 @@ def test_a_failed_resend_of_what_succeeded_shows_in_the_attempt_alone(
 def test_a_failed_resend_of_what_was_cut_leaves_the_reason(
     client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
 ) -> None:
-    inbox.answer = lambda _: 500
+    inbox.status_for = lambda _: 500
     client.patients.create(phone="+5491155550000")
     client.webhook_endpoints.update(endpoint.id, disabled=True)
     client.webhook_endpoints.update(endpoint.id, disabled=False)
@@ -76,7 +76,7 @@ def test_a_failed_resend_of_what_was_cut_leaves_the_reason(
 def test_a_failed_resend_of_what_is_pending_is_one_of_the_nine_attempts(
     client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
 ) -> None:
-    inbox.answer = lambda _: 503
+    inbox.status_for = lambda _: 503
     client.patients.create(phone="+5491155550000")
     after = service.resend(delivery(client).id)
     assert (after.status, after.attempts, after.last_status_code) == ("pending", 1, 503)

@@ -124,14 +124,14 @@ class TestDeliveries:
             def answer(_: int) -> int:
                 return 204 if client.account.retrieve().id else 500
 
-            inbox.answer = answer
+            inbox.status_for = answer
             client.webhook_endpoints.create(url=url, enabled_events=["patient.upserted"])
             for number in range(20):
                 client.patients.create(phone=f"+54911555500{number:02}")
             assert len(succeeded(server, 20)) == 20
 
     def test_advance_waits_for_what_is_under_way(self, server: MockServer) -> None:
-        inbox = Inbox(answer=lambda _: 500)
+        inbox = Inbox(status_for=lambda _: 500)
         with listening(inbox) as url, server.client() as client:
             client.webhook_endpoints.create(url=url, enabled_events=["*"])
             client.patients.create(phone="+5491155550000")

@@ -4,15 +4,12 @@ import ssl
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support.proxies import CERTIFICATE
 
 from followup_mockserver import MockService
-
-CERTIFICATE = Path(__file__).parent.parent / "support" / "localhost.pem"
-"""A self-signed certificate of localhost and 127.0.0.1, with its key, which protects nothing."""
 
 
 class Receiver(ThreadingHTTPServer):

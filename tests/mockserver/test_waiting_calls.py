@@ -59,7 +59,7 @@ def test_a_receiver_that_calls_the_api_gets_its_response_however_many_advance(
             all_called.wait(GUARD)
             return 204 if client.account.retrieve().id else 500
 
-        inbox.answer = respond
+        inbox.status_for = respond
         client.webhook_endpoints.create(url=url, enabled_events=["patient.upserted"])
         client.patients.create(phone="+5491155550000")
         assert arrived.acquire(timeout=GUARD)

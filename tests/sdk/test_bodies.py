@@ -15,8 +15,8 @@ from typing import Any
 
 import httpx
 import pytest
-from support.answers import error, patient
 from support.drivers import Driver
+from support.responses import error, patient
 from support.server import Received, ScriptedServer, reply
 
 from followup import (

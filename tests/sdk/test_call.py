@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from support.answers import error, patient
+from support.responses import error, patient
 
 from followup import (
     APIConnectionError,

@@ -11,7 +11,7 @@ import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.answers import page, patient
+from support.responses import page, patient
 
 from followup import webhooks
 from followup._codec.decode import WireError, decode

@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx
 import pytest
-from support.answers import page, patient
 from support.drivers import Driver
+from support.responses import page, patient
 from support.server import Received, ScriptedServer, hang, reply
 
 from followup import (

@@ -7,8 +7,8 @@ import aiohttp
 import httpx
 import httpx_aiohttp
 import pytest
-from support.answers import patient
 from support.drivers import Driver
+from support.responses import patient
 from support.server import ScriptedServer, reply
 
 from followup import AsyncFollowUp, FollowUp

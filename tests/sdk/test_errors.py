@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.answers import error
 from support.drivers import Driver
+from support.responses import error
 from support.server import ScriptedServer, reply
 
 import followup

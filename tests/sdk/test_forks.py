@@ -13,8 +13,8 @@ from typing import Any
 
 import httpx
 import pytest
-from support.answers import error, page, patient
 from support.forks import in_a_child
+from support.responses import error, page, patient
 from support.server import Received, ScriptedServer, reply
 
 from followup import APIConnectionError, AsyncFollowUp, ConfigurationError, FollowUp

@@ -10,8 +10,8 @@ from unittest.mock import MagicMock
 import httpcore
 import httpx
 import pytest
-from support.answers import patient
 from support.drivers import AsyncDriver, SyncDriver
+from support.responses import patient
 from support.server import ScriptedServer, hang
 
 from followup import APITimeoutError, FollowUp, _httpx_private, _network

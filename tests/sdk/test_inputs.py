@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from support.answers import TIME, appointment, page, patient
+from support.responses import TIME, appointment, page, patient
 from support.server import ScriptedServer, reply
 
 from followup import (

@@ -14,8 +14,8 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from support.answers import error, page, patient
 from support.drivers import Driver
+from support.responses import error, page, patient
 from support.server import ScriptedServer, hang_up, reply
 
 from followup import FollowUp, FollowUpError

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from support.answers import TIME
+from support.responses import TIME
 from support.server import ScriptedServer
 
 from followup import NOT_GIVEN, AsyncFollowUp, FollowUp

@@ -4,8 +4,8 @@ import logging
 
 import httpx
 import pytest
-from support.answers import error, page, patient
 from support.drivers import Driver
+from support.responses import error, page, patient
 from support.server import ScriptedServer, reply
 
 from followup import APIStatusError

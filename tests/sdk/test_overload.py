@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from support.answers import patient
+from support.responses import patient
 from support.server import ScriptedServer, hang, reply
 
 from followup import APIConnectionError, AsyncFollowUp, FollowUp, _connections

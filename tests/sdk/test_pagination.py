@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from support.answers import page, patient
 from support.drivers import Driver
+from support.responses import page, patient
 from support.server import Received, ScriptedServer, reply
 
 from followup import AsyncFollowUp, FollowUp, Page, PaginationError, Patient

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
-from support.answers import TIME, appointment, error, page, patient
 from support.drivers import Driver
+from support.responses import TIME, appointment, error, page, patient
 from support.server import ScriptedServer, reply
 
 from followup import (

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 import pytest
-from support.answers import error, page, patient
 from support.drivers import Driver
+from support.responses import error, page, patient
 from support.server import Action, Received, ScriptedServer, drip, hang, hang_up, reply
 
 from followup import APIConnectionError, APITimeoutError, FollowUp, InternalServerError

@@ -15,9 +15,9 @@ from typing import Any
 
 import httpx
 import pytest
-from support.answers import patient
 from support.drivers import Driver
-from support.proxies import connect_proxy, socks_proxy, tls_in_front_of
+from support.proxies import CERTIFICATE, connect_proxy, socks_proxy, tls_relay
+from support.responses import patient
 from support.server import Action, Received, ScriptedServer, drip, drip_gzip_name, hang, interim, reply
 
 from followup import (
@@ -379,9 +379,6 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-CERTIFICATE = Path(__file__).parent.parent / "support" / "tls" / "localhost.pem"
-
-
 class TestEnvironment:
     """What httpx takes from the environment holds for connections with a time limit too."""
 
@@ -400,7 +397,7 @@ class TestEnvironment:
 
     def test_ssl_cert_file(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch) -> None:
         server.script = [reply(200, patient())]
-        with tls_in_front_of(server.url) as url:
+        with tls_relay(server.url) as url:
             with pytest.raises(APIConnectionError, match="CERTIFICATE_VERIFY_FAILED"):
                 driver.call(url, retrieve, max_retries=0)
             environment.setenv("SSL_CERT_FILE", str(CERTIFICATE))
@@ -409,17 +406,17 @@ class TestEnvironment:
     def test_https_proxy(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch) -> None:
         environment.setenv("SSL_CERT_FILE", str(CERTIFICATE))
         server.script = [reply(200, patient())]
-        with connect_proxy() as proxy, tls_in_front_of(server.url) as url:
+        with connect_proxy() as proxy, tls_relay(server.url) as url:
             environment.setenv("HTTPS_PROXY", proxy.url)
             assert driver.call(url, retrieve, max_retries=0).id == "pat_1"
-        assert [host for host, _ in proxy.asked_for] == ["localhost"]
+        assert [host for host, _ in proxy.targets] == ["localhost"]
 
     def test_socks(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch) -> None:
         server.script = [reply(200, patient())]
         with socks_proxy() as proxy:
             environment.setenv("ALL_PROXY", proxy.url)
             assert driver.call(server.url, retrieve, max_retries=0).id == "pat_1"
-        assert len(proxy.asked_for) == 1
+        assert len(proxy.targets) == 1
 
     @pytest.mark.parametrize("endless", ENDLESS)
     @pytest.mark.parametrize("kind", ["http", "connect", "socks"])
@@ -428,7 +425,7 @@ class TestEnvironment:
     ) -> None:
         server.script = [ENDLESS[endless](server.released)]
         environment.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-        with connect_proxy() as tunnel, socks_proxy() as socks, tls_in_front_of(server.url) as secure:
+        with connect_proxy() as tunnel, socks_proxy() as socks, tls_relay(server.url) as secure:
             environment.setenv("ALL_PROXY", {"http": server.url, "connect": tunnel.url, "socks": socks.url}[kind])
             with pytest.raises(APITimeoutError):
                 driver.call(secure if kind == "connect" else server.url, retrieve, timeout=0.3, max_retries=0)
@@ -439,7 +436,7 @@ class TestEnvironment:
             socket.create_server(("127.0.0.1", 0)) as listener,
             ThreadPoolExecutor(1) as pool,
             connect_proxy() as tunnel,
-            tls_in_front_of(tunnel.url) as proxy,
+            tls_relay(tunnel.url) as proxy,
         ):
             environment.setenv("HTTPS_PROXY", proxy)
             closed_by_the_client = pool.submit(shake_hands_for_ever, listener, b"\x16\x03\x03\x40\x00")

@@ -15,7 +15,7 @@ import pytest
 import werkzeug.datastructures
 from hypothesis import given
 from hypothesis import strategies as st
-from support.answers import TIME
+from support.responses import TIME
 
 from followup import WebhookEvent, WebhookSignatureError, construct_event, verify_signature
 

@@ -1,4 +1,4 @@
-"""Checks answers against the OpenAPI document that the mock serves."""
+"""Validation of responses against the OpenAPI document that the mock serves."""
 
 import functools
 import re
@@ -27,12 +27,12 @@ def _validator(operation: str, status: str) -> Any:
     return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
 
 
-def check_answer(request: httpx.Request, response: httpx.Response) -> None:
-    """Assert that an answer to an operation is one that the contract describes."""
+def check_response(request: httpx.Request, response: httpx.Response) -> None:
+    """Assert that the OpenAPI document allows this response, if the request is for one of its operations."""
     for method, path, described in _operations():
         if request.method == method and path.fullmatch(request.url.path):
             status = str(response.status_code)
-            assert status in described["responses"], f"{described['operationId']} answered {status}: {response.text}"
+            assert status in described["responses"], f"{described['operationId']} returned {status}: {response.text}"
             assert response.headers["content-type"] == "application/json"
             for name in ("Request-Id", "Service-Version"):
                 assert response.headers.get(name), name

@@ -1,4 +1,4 @@
-"""One scenario for both clients: a driver makes the same calls with either."""
+"""Drivers: run one test against both clients, the synchronous and the asynchronous one."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,26 +8,28 @@ from followup import AsyncFollowUp, FollowUp
 
 
 class SyncDriver:
-    """Calls ``FollowUp``."""
+    """Makes calls with ``FollowUp``."""
 
     name = "sync"
 
     def call(self, base_url: str, make: Callable[[Any], Any], **options: Any) -> Any:
-        """The result of one call, made with a client that is closed afterwards."""
+        """Make one call with a client of its own, and return the result."""
         with FollowUp(api_key="fu_secret_key", base_url=base_url, **options) as client:
             return make(client)
 
     def items(self, base_url: str, make: Callable[[Any], Any], **options: Any) -> list[Any]:
-        """Every item of a list."""
+        """Iterate over a list with a client of its own, and return all of its items."""
         return self.call(base_url, lambda client: list(make(client)), **options)
 
 
 class AsyncDriver:
-    """Calls ``AsyncFollowUp``."""
+    """Makes calls with ``AsyncFollowUp``."""
 
     name = "async"
 
     def call(self, base_url: str, make: Callable[[Any], Any], **options: Any) -> Any:
+        """Make one call with a client of its own, and return the result."""
+
         async def run() -> Any:
             async with AsyncFollowUp(api_key="fu_secret_key", base_url=base_url, **options) as client:
                 return await make(client)
@@ -35,6 +37,8 @@ class AsyncDriver:
         return asyncio.run(run())
 
     def items(self, base_url: str, make: Callable[[Any], Any], **options: Any) -> list[Any]:
+        """Iterate over a list with a client of its own, and return all of its items."""
+
         async def run() -> list[Any]:
             async with AsyncFollowUp(api_key="fu_secret_key", base_url=base_url, **options) as client:
                 return [item async for item in make(client)]

@@ -1,4 +1,4 @@
-"""Real forks, watched: a child that hangs is killed, and the test fails."""
+"""Real forks with a timeout: a child process that hangs is killed, and the test fails."""
 
 import faulthandler
 import os
@@ -12,14 +12,14 @@ from typing import Any
 
 
 def in_a_child(work: Callable[[], Any], *, seconds: float = 30) -> Any:
-    """What ``work`` returns, or the exception that it raises, in a child of this process.
+    """Call ``work`` in a forked child, and return its result or the exception that it raised.
 
     Raises:
-        TimeoutError: the child did not end in time. It was killed.
+        TimeoutError: the child did not end in time and was killed.
     """
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads, as pre-forking servers do
+        warnings.simplefilter("ignore", DeprecationWarning)  # pre-forking servers, too, fork while threads run
         child = os.fork()
     if child == 0:
         faulthandler.register(signal.SIGUSR1, file=sys.__stderr__)
@@ -47,7 +47,7 @@ def _wait(child: int, seconds: float) -> None:
     ends = time.monotonic() + seconds
     while os.waitpid(child, os.WNOHANG) == (0, 0):
         if time.monotonic() > ends:
-            os.kill(child, signal.SIGUSR1)  # to have it print where it hangs
+            os.kill(child, signal.SIGUSR1)  # prints the stack of every thread of the child
             time.sleep(1)
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)

@@ -1,4 +1,4 @@
-"""Raw requests to the mock."""
+"""Requests to the mock without the SDK."""
 
 from typing import Any
 
@@ -6,13 +6,14 @@ import httpx
 
 
 class Api:
-    """Sends requests with a key, and gives the answers as they are."""
+    """Sends requests with an API key, and returns the responses unchanged."""
 
     def __init__(self, http: httpx.Client, key: str | None) -> None:
         self.http = http
         self.key = key
 
     def request(self, method: str, path: str, *, key: str | None = "", **request: Any) -> httpx.Response:
+        """Send a request; ``key`` replaces the default key, and None sends none."""
         headers = dict(request.pop("headers", {}))
         token = self.key if key == "" else key
         if token is not None:
@@ -20,20 +21,24 @@ class Api:
         return self.http.request(method, path, headers=headers, **request)
 
     def get(self, path: str, **request: Any) -> httpx.Response:
+        """Send a GET request."""
         return self.request("GET", path, **request)
 
     def post(self, path: str, json: Any = None, **request: Any) -> httpx.Response:
+        """Send a POST request."""
         return self.request("POST", path, **({} if json is None else {"json": json}), **request)
 
     def patch(self, path: str, json: Any = None, **request: Any) -> httpx.Response:
+        """Send a PATCH request."""
         return self.request("PATCH", path, json=json, **request)
 
     def delete(self, path: str, **request: Any) -> httpx.Response:
+        """Send a DELETE request."""
         return self.request("DELETE", path, **request)
 
 
 def problem(response: httpx.Response) -> tuple[int, str | None, str | None]:
-    """Status, code and param of an error answer."""
+    """Return the status, ``code`` and ``param`` of an error response."""
     error = response.json()["error"]
     assert set(error) == {"type", "code", "message", "param"}
     return response.status_code, error["code"], error["param"]

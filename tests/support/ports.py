@@ -1,9 +1,9 @@
-"""Ports of this machine."""
+"""TCP ports for the servers of tests."""
 
 import socket
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Return a port of 127.0.0.1 on which nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])

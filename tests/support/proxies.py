@@ -1,4 +1,4 @@
-"""Proxies and TLS servers of this machine, for tests of what goes through them."""
+"""Local proxies and TLS servers, for tests of connections that go through them."""
 
 import socket
 import ssl
@@ -8,21 +8,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-CERTIFICATE = Path(__file__).parent / "tls" / "localhost.pem"
-"""A self-signed certificate for localhost and 127.0.0.1, and its key, which protects nothing."""
+CERTIFICATE = Path(__file__).with_name("localhost.pem")
+"""A self-signed certificate for localhost and 127.0.0.1, with its private key, which is not a secret."""
 
 
 @dataclass
 class Tunnel:
-    """Passes bytes on between a client and wherever it asks to go to."""
+    """A running proxy."""
 
     url: str = ""
-    asked_for: list[tuple[str, int]] = field(default_factory=list)
+    targets: list[tuple[str, int]] = field(default_factory=list)
+    """Host and port of each connection that a client requested."""
 
 
 @contextmanager
 def socks_proxy() -> Iterator[Tunnel]:
-    """A SOCKS5 proxy without authentication (RFC 1928)."""
+    """Run a SOCKS5 proxy without authentication (RFC 1928)."""
 
     def greet(client: socket.socket) -> tuple[str, int]:
         _, methods = client.recv(2)
@@ -40,7 +41,7 @@ def socks_proxy() -> Iterator[Tunnel]:
 
 @contextmanager
 def connect_proxy() -> Iterator[Tunnel]:
-    """An HTTP proxy that makes tunnels (CONNECT, RFC 9110, section 9.3.6)."""
+    """Run an HTTP proxy that opens tunnels (CONNECT, RFC 9110, section 9.3.6)."""
 
     def greet(client: socket.socket) -> tuple[str, int]:
         head = b""
@@ -55,8 +56,8 @@ def connect_proxy() -> Iterator[Tunnel]:
 
 
 @contextmanager
-def tls_in_front_of(url: str) -> Iterator[str]:
-    """A TLS server for localhost that passes everything on to a plain one; its URL."""
+def tls_relay(url: str) -> Iterator[str]:
+    """Run a TLS server for localhost that relays to a plain server, and yield its URL."""
     port = int(url.rsplit(":", 1)[1])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
@@ -75,7 +76,7 @@ def _tunnels(scheme: str, greet: Callable[[socket.socket], tuple[str, int]]) -> 
 
     def serve(client: socket.socket) -> None:
         target = greet(client)
-        tunnel.asked_for.append(target)
+        tunnel.targets.append(target)
         _relay(client, ("127.0.0.1", target[1]))
 
     with _listening(serve) as port:
@@ -93,7 +94,7 @@ def _listening(serve: Callable[[socket.socket], None]) -> Iterator[int]:
             with client:
                 serve(client)
         except (OSError, ValueError, IndexError):
-            return  # the client went away
+            return  # the client disconnected
 
     def accept() -> None:
         while True:

@@ -1,4 +1,4 @@
-"""Webhook receivers on real sockets, and in process."""
+"""Webhook receivers, in process and on real sockets."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -12,20 +12,25 @@ import httpx
 
 @dataclass
 class Inbox:
-    """What arrived, and what is answered."""
+    """A receiver that keeps its requests.
 
-    answer: Callable[[int], int] = lambda _: 204
+    Attributes:
+        status_for: returns the status of the response to the nth request, counted from 1.
+        requests: the requests so far, oldest first.
+    """
+
+    status_for: Callable[[int], int] = lambda _: 204
     requests: list[httpx.Request] = field(default_factory=list)
 
     def receive(self, request: httpx.Request) -> httpx.Response:
-        """The number of the request, from 1, decides the status of its answer."""
+        """Keep a request, and respond with its status."""
         self.requests.append(request)
-        return httpx.Response(self.answer(len(self.requests)))
+        return httpx.Response(self.status_for(len(self.requests)))
 
 
 @contextmanager
 def listening(inbox: Inbox) -> Iterator[str]:
-    """The inbox on a real socket; gives its URL."""
+    """Serve the inbox on a real socket, and yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -38,10 +43,10 @@ def listening(inbox: Inbox) -> Iterator[str]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        do_GET = do_POST  # noqa: N815 - a redirect that was followed would show
+        do_GET = do_POST  # noqa: N815 - a client that follows a redirect would add a request
 
         def log_message(self, *_: Any) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -1,4 +1,4 @@
-"""An HTTP server that behaves exactly as a test scripts it, on a real socket."""
+"""An HTTP server on a real socket that follows the script of a test."""
 
 import json
 import socket
@@ -11,7 +11,7 @@ from typing import Any, Self
 
 @dataclass
 class Received:
-    """A request, with the bytes of its body."""
+    """A request that the server received; ``connection`` counts connections from 1."""
 
     method: str
     target: str
@@ -21,11 +21,11 @@ class Received:
 
 
 Action = Callable[[socket.socket, Received], bool]
-"""Answers a request; whether the connection stays open."""
+"""Responds to a request on a socket, and returns whether the connection stays open."""
 
 
 def reply(status: int = 200, body: Any = None, headers: Mapping[str, str] | None = None) -> Action:
-    """Answer with JSON, or with the bytes as they are."""
+    """Respond with JSON, or with bytes unchanged."""
     content = body if isinstance(body, bytes) else json.dumps({} if body is None else body).encode()
     lines = {"Content-Type": "application/json", "Content-Length": str(len(content)), **(headers or {})}
 
@@ -38,13 +38,13 @@ def reply(status: int = 200, body: Any = None, headers: Mapping[str, str] | None
 
 
 def hang_up(connection: socket.socket, _: Received) -> bool:
-    """Close the connection without an answer."""
+    """Close the connection without a response."""
     connection.shutdown(socket.SHUT_RDWR)
     return False
 
 
 def drip(released: threading.Event, *, headers: bool = False) -> Action:
-    """Answer a byte at a time, without end, until released."""
+    """Send one byte of a response after another, until released: of its body, or of its headers."""
 
     def act(connection: socket.socket, _: Received) -> bool:
         connection.sendall(b"HTTP/1.1 200 OK\r\n")
@@ -58,7 +58,7 @@ def drip(released: threading.Event, *, headers: bool = False) -> Action:
 
 
 def drip_gzip_name(released: threading.Event) -> Action:
-    """Answer with a gzip file whose header holds a name without end: bytes arrive, and nothing is decoded of them."""
+    """Send the endless file name of a gzip header, until released: bytes arrive, but nothing can be decoded."""
 
     def act(connection: socket.socket, _: Received) -> bool:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100000\r\n\r\n")
@@ -71,7 +71,7 @@ def drip_gzip_name(released: threading.Event) -> Action:
 
 
 def interim(released: threading.Event) -> Action:
-    """Answer "100 Continue" again and again, until released."""
+    """Send "100 Continue" over and over, until released."""
 
     def act(connection: socket.socket, _: Received) -> bool:
         while not released.wait(0.02):
@@ -82,7 +82,7 @@ def interim(released: threading.Event) -> Action:
 
 
 def hang(released: threading.Event) -> Action:
-    """Answer nothing until released."""
+    """Send nothing until released."""
 
     def act(_: socket.socket, __: Received) -> bool:
         released.wait()
@@ -93,7 +93,7 @@ def hang(released: threading.Event) -> Action:
 
 @dataclass
 class ScriptedServer:
-    """Answers each request with the next action of its script, and every further one with the last."""
+    """Responds to each request with the next action of its script, and repeats the last one."""
 
     script: list[Action] = field(default_factory=list)
     received: list[Received] = field(default_factory=list)
@@ -108,11 +108,12 @@ class ScriptedServer:
 
     @property
     def url(self) -> str:
+        """The base URL."""
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
     @property
     def open_connections(self) -> int:
-        """Connections that neither side has closed."""
+        """The number of connections that neither side has closed."""
         with self._lock:
             return len(self._open)
 
@@ -132,12 +133,12 @@ class ScriptedServer:
             thread.join(5)
 
     def open_at_the_client(self) -> int:
-        """How many connections the client has not closed, although the server may not have noticed yet."""
+        """Count the connections that the client has not closed, by a look at each socket."""
         with self._lock:
             return sum(_is_open(each) for each in self._open)
 
     def stop_listening(self) -> None:
-        """Refuse further connections."""
+        """Close the listening socket, so that further connections are refused."""
         _shut(self._listener)
         self._listener.close()
 

@@ -1,4 +1,4 @@
-"""Runs ``followup`` as a person does: in a folder, with pipes, or on a terminal of a certain width."""
+"""The ``followup`` command in a process of its own: with pipes, or on a terminal of a certain width."""
 
 import contextlib
 import fcntl
@@ -16,7 +16,7 @@ from typing import Any
 
 COMMAND = [sys.executable, "-c", "from followup.cli import main; main()"]
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
-_OF_THE_MACHINE = (
+_OUTPUT_VARIABLES = (
     "COLUMNS",
     "LINES",
     "TZ",
@@ -27,30 +27,31 @@ _OF_THE_MACHINE = (
     "FORCE_COLOR",
     "PYTHONIOENCODING",
 )
-"""What the tests set for themselves, whatever the machine that runs them says."""
+"""Variables that would change the output; the tests set them themselves."""
 
 
-def own_environment() -> dict[str, str]:
-    """The environment of the tests, without what would change how the command writes."""
-    kept = {name: value for name, value in os.environ.items() if name not in _OF_THE_MACHINE}
+def clean_environment() -> dict[str, str]:
+    """Return the environment without the variables that change how a command formats its output."""
+    kept = {name: value for name, value in os.environ.items() if name not in _OUTPUT_VARIABLES}
     return {**kept, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
 
 class Shell:
-    """Runs the command against a server, in a directory of its own."""
+    """Runs a command against a server, in a directory of its own."""
 
     def __init__(self, url: str, api_key: str, directory: Path, command: Sequence[str] = COMMAND) -> None:
         self.command = command
         self.directory = directory
-        self.environment = {**own_environment(), "FOLLOWUP_BASE_URL": url, "FOLLOWUP_API_KEY": api_key}
+        self.environment = {**clean_environment(), "FOLLOWUP_BASE_URL": url, "FOLLOWUP_API_KEY": api_key}
 
     def run(
         self, *arguments: str, stdin: str | bytes | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        typed = stdin.encode() if isinstance(stdin, str) else stdin
+        """Run the command to its end, with pipes."""
+        content = stdin.encode() if isinstance(stdin, str) else stdin
         result = subprocess.run(
             [*self.command, *arguments],
-            input=b"" if typed is None else typed,
+            input=b"" if content is None else content,
             capture_output=True,
             check=False,
             timeout=60,
@@ -62,6 +63,7 @@ class Shell:
         )
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start the command, and do not wait for its end."""
         return subprocess.Popen(
             [*self.command, *arguments],
             stdin=subprocess.DEVNULL,
@@ -72,12 +74,14 @@ class Shell:
             env=self.environment,
         )
 
-    def told(self, *arguments: str) -> list[Any]:
+    def json(self, *arguments: str) -> list[Any]:
+        """Run a command that succeeds, and return the objects of its JSON Lines."""
         result = self.run(*arguments)
         assert result.returncode == 0, result.stderr
         return [json.loads(line) for line in result.stdout.splitlines()]
 
-    def refused(self, *arguments: str, stdin: str | bytes | None = None, **environment: str) -> str:
+    def error(self, *arguments: str, stdin: str | bytes | None = None, **environment: str) -> str:
+        """Run a command that fails, and return the one line of its error."""
         result = self.run(*arguments, stdin=stdin, **environment)
         assert result.returncode != 0
         assert "Traceback" not in result.stderr
@@ -85,11 +89,11 @@ class Shell:
         return result.stderr
 
     def on_a_terminal(self, width: int, *arguments: str, **environment: str) -> str:
-        """What the command writes on a terminal that is so wide, without colours."""
+        """Run the command on a terminal of this width, and return its output without styles."""
         return _STYLE.sub("", self.raw_on_a_terminal(width, *arguments, **environment))
 
     def raw_on_a_terminal(self, width: int, *arguments: str, **environment: str) -> str:
-        """What the command writes on a terminal that is so wide, as the terminal gets it."""
+        """Run the command on a terminal of this width, and return its output with the escape sequences."""
         terminal, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
         written = []
@@ -102,7 +106,7 @@ class Shell:
             env={**self.environment, "TERM": "xterm", **environment},
         ) as process:
             os.close(slave)
-            with contextlib.suppress(OSError):  # how a terminal says that nobody writes any more
+            with contextlib.suppress(OSError):  # a read fails once the command has closed the terminal
                 while part := os.read(terminal, 65_536):
                     written.append(part)
             process.wait(60)

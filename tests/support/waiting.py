@@ -1,4 +1,4 @@
-"""Waiting in tests for what happens in the background."""
+"""Waiting for background work in tests."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def wait_for(look: Callable[[], T], seconds: float = 20) -> T:
-    """Look until something is there, and return it; fail when the time is up."""
+    """Call ``look`` until it returns something true, and return that; fail after so many seconds."""
     ends = RealTime.monotonic() + seconds
     while not (found := look()):
         assert RealTime.monotonic() < ends, f"nothing within {seconds} s"
@@ -21,7 +21,7 @@ def wait_for(look: Callable[[], T], seconds: float = 20) -> T:
 
 
 def succeeded(server: MockServer, count: int = 1) -> list[WebhookDelivery]:
-    """Wait until so many deliveries have succeeded, and return them."""
+    """Wait until this many deliveries have succeeded, and return them."""
 
     def look() -> list[WebhookDelivery]:
         found = [each for each in server.deliveries if each.status == "succeeded"]

@@ -1,4 +1,4 @@
-"""Bodies as the service answers them."""
+"""Response bodies in the format of the service; keyword arguments replace or add fields."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ TIME = "2026-09-28T12:00:00.000Z"
 
 
 def patient(id: str = "pat_1", **fields: Any) -> dict[str, Any]:
+    """Return a patient."""
     return {
         "id": id,
         "object": "patient",
@@ -24,6 +25,7 @@ def patient(id: str = "pat_1", **fields: Any) -> dict[str, Any]:
 
 
 def appointment(id: str = "apt_1", **fields: Any) -> dict[str, Any]:
+    """Return an appointment."""
     return {
         "id": id,
         "object": "appointment",
@@ -42,8 +44,10 @@ def appointment(id: str = "apt_1", **fields: Any) -> dict[str, Any]:
 
 
 def page(*items: dict[str, Any], more: bool = False) -> dict[str, Any]:
+    """Return a page of a list."""
     return {"object": "list", "data": list(items), "hasMore": more, "url": "/v1/patients"}
 
 
 def error(type: str = "invalid_request_error", **fields: Any) -> dict[str, Any]:
+    """Return the body of an error."""
     return {"error": {"type": type, "code": None, "message": None, "param": None, **fields}}
