@@ -1,24 +1,54 @@
 """The test controls as plain Python: clock, faults, patients and staff in the hands of a test."""
 
-from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob
-from followup_mockserver.control.faults import FaultControls
-from followup_mockserver.control.observe import Observations, PendingReminder
-from followup_mockserver.control.simulate import Simulation
-from followup_mockserver.control.tenants import NewOrganization, OrganizationControls
+from followup_mockserver.control.calls import CallControls
+from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
+from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
+from followup_mockserver.control.people import PeopleControls
+from followup_mockserver.control.webhooks import WebhookControls
+from followup_mockserver.engine import Engine
+from followup_mockserver.state.access import TenantAccess
+from followup_mockserver.state.registry import Registry
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.webhooks.mounts import Mounts
 
-__all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingReminder"]
+__all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingReminder", "access_to"]
 
 
-class Control(ClockControls, Observations, Simulation, FaultControls, OrganizationControls):
-    """The test controls of one organization.
+class Control(ClockControls, CallControls, WebhookControls, PeopleControls, OrganizationControls):
+    """The test controls of one organization: what happens to the service outside its API.
 
-    These are also the methods of ``MockService`` and ``MockServer``, where they act on the default organization.
+    ``MockService`` and ``MockServer`` have these methods too; there they act on the default organization. Every list
+    and object that they return is a copy: changing it does not change the mock.
+
+    Args:
+        registry: the tenants of the mock.
+        engine: runs their jobs.
+        mounts: the receivers in this process.
+        key: an API key of the organization; None selects the default organization.
     """
+
+    def __init__(self, registry: Registry, engine: Engine, mounts: Mounts, key: str | None = None) -> None:
+        self._access = TenantAccess(registry, key)
+        self._engine = engine
+        self._mounts = mounts
 
     def organization(self, key: str) -> "Control":
         """Return the test controls of another organization.
 
         Args:
-            key: any key of the organization. Whether it exists is checked when the controls are used.
+            key: any API key of the organization, also one that is revoked or expired. An unknown key raises a
+                ``ServiceError`` (401) when the controls are used.
+
+        Returns:
+            Controls with the same methods, which act on that organization.
         """
-        return Control(self._registry, self._engine, self._mounts, key)
+        return Control(self._access.registry, self._engine, self._mounts, key)
+
+    @property
+    def _tenant(self) -> Tenant:
+        return self._access.tenant
+
+
+def access_to(control: Control) -> TenantAccess:
+    """Return the access to the state behind these controls, for the control API and the dashboard."""
+    return control._access

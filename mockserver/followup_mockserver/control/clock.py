@@ -1,13 +1,15 @@
-"""The mock's clock: what time it is, what is due, and how a test advances it."""
+"""The mock's clock: the current time, the jobs and reminders that are due later, and advancing the time."""
 
 from datetime import datetime, timedelta
 
 import attrs
 
 from followup._for_mockserver import format_timestamp
-from followup_mockserver.control.tenants import OrganizationControls
+from followup_mockserver.engine import Engine
 from followup_mockserver.schema.checks import END_OF_TIME, instant
 from followup_mockserver.schema.errors import InvalidArgument
+from followup_mockserver.state.access import TenantAccess
+from followup_mockserver.state.jobs import SendReminder
 from followup_mockserver.state.runs import Advanced
 from followup_mockserver.state.tenant import Tenant
 
@@ -16,7 +18,12 @@ _REACHABLE = f"a number, and end before the year {END_OF_TIME.year}"
 
 @attrs.frozen(kw_only=True)
 class ClockState:
-    """The current time, and whether the clock is frozen."""
+    """The mock's clock at one moment.
+
+    Attributes:
+        now: the mock's time, UTC.
+        frozen: whether the clock stands still until a test advances it; otherwise it runs with real time.
+    """
 
     now: datetime
     frozen: bool
@@ -24,27 +31,57 @@ class ClockState:
 
 @attrs.frozen(kw_only=True)
 class PendingJob:
-    """A job that is due later."""
+    """A job that is due later.
+
+    Attributes:
+        at: when it is due, on the mock's clock.
+        kind: ``reminder``, ``post_visit``, ``intake``, ``stage``, ``treatment_end``, ``delivery`` or
+            ``repeated_delivery``.
+        about: id of the object that it concerns.
+    """
 
     at: datetime
     kind: str
     about: str
 
 
-class ClockControls(OrganizationControls):
-    """Read and advance the clock."""
+@attrs.frozen(kw_only=True)
+class PendingReminder:
+    """A reminder that is due later. It is not sent if the patient has opted out by then.
+
+    Attributes:
+        appointment: id of the appointment.
+        patient: id of the patient.
+        send_at: when it is due, on the mock's clock.
+    """
+
+    appointment: str
+    patient: str
+    send_at: datetime
+
+
+class ClockControls:
+    """Read and advance the clock, and list what is due later."""
+
+    _access: TenantAccess
+    _engine: Engine
 
     @property
     def clock(self) -> ClockState:
-        """The current time, and whether the clock is frozen."""
-        tenant = self._tenant
+        """The mock's time, and whether the clock is frozen."""
+        tenant = self._access.tenant
         with tenant.lock:
             return ClockState(now=tenant.now(), frozen=tenant.clock.frozen)
 
     @property
     def jobs(self) -> list[PendingJob]:
-        """The jobs that are due later, in order."""
-        return pending_jobs(self._tenant)
+        """The jobs that are due later, in order of time: reminders, other messages, webhook attempts and so on."""
+        return pending_jobs(self._access.tenant)
+
+    @property
+    def reminders(self) -> list[PendingReminder]:
+        """The pending reminders of booked appointments, in order of time (specification, section 1)."""
+        return pending_reminders(self._access.tenant)
 
     def advance(
         self,
@@ -55,25 +92,26 @@ class ClockControls(OrganizationControls):
         days: float = 0,
         to: datetime | str | None = None,
     ) -> Advanced:
-        """Advance the clock, and run everything that becomes due, in time order, each job at its own due time.
+        """Advance the clock, and run every job that becomes due.
 
-        Returns when all jobs, and all that they caused, are done. Without arguments the clock is not advanced: the
-        jobs that are due now run.
+        Jobs run in order of time, each with the clock at its own due time, and so do the jobs that they schedule. The
+        call returns when all of them are done. Without arguments, it runs the jobs that are due now.
 
         Args:
-            seconds: a distance, added to the other three.
-            minutes: a distance, added to the other three.
-            hours: a distance, added to the other three.
-            days: a distance, added to the other three.
-            to: the time to advance to, instead of a distance; an aware datetime or an ISO 8601 string.
+            seconds: distance to advance by; the four distances are added up.
+            minutes: distance to advance by.
+            hours: distance to advance by.
+            days: distance to advance by.
+            to: time to advance to, instead of a distance; an aware datetime or an ISO 8601 string with an offset.
 
         Returns:
-            The time, and the jobs that ran.
+            The time afterwards, and the jobs that ran.
 
         Raises:
+            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for.
             ValueError: a negative distance, a time in the past, an invalid time, or both a distance and a time.
         """
-        tenant = self._tenant
+        tenant = self._access.tenant
         distance = _distance(seconds=seconds, minutes=minutes, hours=hours, days=days)
         if distance and to is not None:
             raise InvalidArgument("to", "omitted when a distance is passed")
@@ -82,19 +120,33 @@ class ClockControls(OrganizationControls):
         return self._engine.advance(tenant, target)
 
     def step(self) -> Advanced:
-        """Run exactly the next job, with the clock advanced to its due time.
+        """Advance the clock to the due time of the next job, and run that job only.
 
         Returns:
-            The time, and the job that ran.
+            The time afterwards, and the job that ran, if there was one.
+
+        Raises:
+            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for.
         """
-        return self._engine.step(self._tenant)
+        return self._engine.step(self._access.tenant)
 
 
 def pending_jobs(tenant: Tenant, limit: int | None = None) -> list[PendingJob]:
-    """Return the jobs that are due later, in order; at most ``limit`` of them."""
+    """Return the jobs that are due later, in order of time; at most ``limit`` of them."""
     with tenant.lock:
         timers = tenant.scheduler.pending() if limit is None else tenant.scheduler.earliest(limit)
         return [PendingJob(at=timer.at, kind=timer.job.kind, about=timer.job.about) for timer in timers]
+
+
+def pending_reminders(tenant: Tenant, appointment: str | None = None) -> list[PendingReminder]:
+    """Return the pending reminders of one appointment or of all, in order of time."""
+    with tenant.lock:
+        pending = []
+        for timer in tenant.scheduler.pending(about=appointment, kind=SendReminder.kind):
+            of = tenant.appointments.get(timer.job.about)
+            assert of is not None  # appointments are never removed
+            pending.append(PendingReminder(appointment=of.id, patient=of.patient, send_at=timer.at))
+        return pending
 
 
 def _distance(**parts: float) -> timedelta:

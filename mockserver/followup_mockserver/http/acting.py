@@ -4,8 +4,7 @@ from typing import Protocol
 
 from flask import current_app, request
 
-from followup_mockserver.control import Control
-from followup_mockserver.control.tenants import tenant_of
+from followup_mockserver.control import Control, access_to
 from followup_mockserver.gateway.auth import bearer_token
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.http.guard import Guard
@@ -52,5 +51,5 @@ def current_control() -> Control:
     if key is None:
         return mock
     control = mock.organization(key)
-    tenant_of(control)
+    _ = access_to(control).tenant  # raises for an unknown key
     return control

@@ -11,14 +11,14 @@ import attrs
 from followup import NOT_GIVEN, DeletedObject, NotGiven, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import EnabledEvent, OutboundEventType, WebhookDeliveryStatus
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.control import ClockState, Control, NewOrganization, PendingJob, PendingReminder
-from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.control.observe import all_attempts, pending_reminders, wait_until
-from followup_mockserver.control.tenants import change, existing, tenant_of
+from followup_mockserver.control import ClockState, Control, NewOrganization, PendingJob, PendingReminder, access_to
+from followup_mockserver.control.clock import pending_jobs, pending_reminders
+from followup_mockserver.control.webhooks import all_attempts
 from followup_mockserver.options import webhook_target
 from followup_mockserver.rules import account, webhook_endpoints
 from followup_mockserver.schema.checks import choice, each, optional, that, whole
 from followup_mockserver.schema.errors import missing
+from followup_mockserver.state.access import existing
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, Message
@@ -51,7 +51,7 @@ def jobs(control: Control, *, limit: int | NotGiven = NOT_GIVEN) -> list[Pending
     if isinstance(limit, NotGiven):
         return control.jobs
     whole(1)("limit", limit)
-    return pending_jobs(tenant_of(control), limit)
+    return pending_jobs(access_to(control).tenant, limit)
 
 
 def changes(control: Control, *, since: int = 0, wait: float = 0) -> Changes:
@@ -60,12 +60,12 @@ def changes(control: Control, *, since: int = 0, wait: float = 0) -> Changes:
     def look(tenant: Tenant) -> tuple[bool, Changes]:
         return tenant.version != since, Changes(tenant.version)
 
-    return wait_until(control, look, wait)
+    return access_to(control).wait_until(look, wait)
 
 
 def reminders(control: Control, *, appointment: str | None = None) -> list[PendingReminder]:
     """List the pending reminders of one appointment or of all, in order."""
-    return pending_reminders(tenant_of(control), appointment)
+    return pending_reminders(access_to(control).tenant, appointment)
 
 
 def messages(control: Control, *, patient: str | None = None, wait: float = 0, seen: int = 0) -> list[Message]:
@@ -126,7 +126,7 @@ def _more(
         found = matching(tenant)
         return len(found) > seen, found
 
-    return wait_until(control, look, wait, hand_out)
+    return access_to(control).wait_until(look, wait, hand_out)
 
 
 def faults(control: Control) -> list[Fault]:
@@ -151,7 +151,7 @@ def add_webhook_endpoint(
     webhook_target("url", url)
     events: list[str] = [*enabled_events] if enabled_events else [EVERY_TYPE]
     _enabled_events("enabled_events", events)
-    return change(control, lambda tenant: webhook_endpoints.create(tenant, url=url, enabled_events=events))
+    return access_to(control).change(lambda tenant: webhook_endpoints.create(tenant, url=url, enabled_events=events))
 
 
 def delete_webhook_endpoint(control: Control, id: str, /) -> DeletedObject:
@@ -161,13 +161,13 @@ def delete_webhook_endpoint(control: Control, id: str, /) -> DeletedObject:
         endpoint = existing(tenant.webhook_endpoints.get(id), "webhook endpoint")
         return webhook_endpoints.delete(tenant, endpoint)
 
-    return change(control, delete)
+    return access_to(control).change(delete)
 
 
 def add_api_key(control: Control, *, name: str = "key", scopes: list[str] | None = None) -> NewOrganization:
     """Add a key; the response has the shape of a new organization's."""
     key = control.add_api_key(name=name, scopes=scopes)
-    tenant = tenant_of(control)
+    tenant = access_to(control).tenant
     with tenant.lock:
         return NewOrganization(organization=account.retrieve(tenant, key=key), keys=[key])
 

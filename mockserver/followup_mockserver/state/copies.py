@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from followup import ResponseInfo
+from followup import NOT_GIVEN, ResponseInfo
 from followup._for_mockserver import NO_EXTRA
 
 T = TypeVar("T")
@@ -49,3 +49,8 @@ def _copied(value: Any, kind: Any) -> Any:
 @functools.cache
 def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else ()
+
+
+def passed(**arguments: Any) -> dict[str, Any]:
+    """Return copies of the arguments that were not omitted."""
+    return {name: copied(value) for name, value in arguments.items() if value is not NOT_GIVEN}

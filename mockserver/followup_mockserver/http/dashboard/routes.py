@@ -9,9 +9,8 @@ from flask import Blueprint, Response, render_template, request
 
 from followup._for_mockserver import format_timestamp
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.control import Control
+from followup_mockserver.control import Control, access_to
 from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.control.tenants import tenant_of
 from followup_mockserver.http.acting import current_control, current_guard
 from followup_mockserver.http.control import PREFIX
 from followup_mockserver.http.dashboard import calls, search
@@ -81,7 +80,7 @@ def page() -> Response:
 def view(name: str, id: str | None = None) -> Response:
     """Render a view that the page's script asks for."""
     control = current_control()
-    tenant = tenant_of(control)
+    tenant = access_to(control).tenant
     with tenant.lock:
         frame = _frame(tenant, control, name)
         try:

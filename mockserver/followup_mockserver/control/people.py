@@ -1,6 +1,5 @@
-"""Simulated people: what staff, patients and the organization do, and the webhooks that follow."""
+"""Simulated people: what staff and patients do outside the API, and the messages that patients receive."""
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
@@ -14,19 +13,15 @@ from followup import (
     Patient,
     PatientInput,
     SenderInput,
-    WebhookDelivery,
 )
-from followup._for_mockserver import IntakeRequests, OutboundEventType, PatientStage
-from followup_mockserver.control.tenants import OrganizationControls, existing, passed
-from followup_mockserver.options import webhook_target
+from followup._for_mockserver import IntakeRequests, PatientStage
 from followup_mockserver.rules import doctors, intake_requests, patients
 from followup_mockserver.schema.checks import Check, boolean, choice, optional, that
-from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.schema.shapes import MAX_STRING_LENGTH, shape_of
-from followup_mockserver.state.copies import copied
+from followup_mockserver.state.access import TenantAccess, existing
+from followup_mockserver.state.copies import passed
+from followup_mockserver.state.records import Message
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import deliveries, examples
-from followup_mockserver.webhooks.mounts import Receiver
 
 _text = that(
     lambda value: 0 < len(value) <= MAX_STRING_LENGTH,
@@ -44,21 +39,17 @@ _PATIENT: Mapping[str, Check] = {"opted_out": boolean, "stage": choice(get_args(
 _INTAKE_PARAMETERS = {each.name: each for each in IntakeRequests.create.parameters}
 
 
-class Simulation(OrganizationControls):
-    """Act as staff, patients and the organization."""
+class PeopleControls:
+    """Act as staff and patients, and read the messages to patients."""
 
-    def mount(self, url: str, app: Receiver) -> None:
-        """Send the webhooks to this URL, and to those below it, to an application in this process.
+    _access: TenantAccess
 
-        Args:
-            url: an https URL, or an http URL of a loopback address.
-            app: a WSGI or ASGI application, or a function that takes an httpx.Request and returns an httpx.Response.
-
-        Raises:
-            ValueError: another URL, such as one without a scheme.
-        """
-        webhook_target("url", url)
-        self._mounts.add(url, app)
+    @property
+    def messages(self) -> list[Message]:
+        """The messages that the service has written to patients, oldest first."""
+        tenant = self._access.tenant
+        with tenant.lock:
+            return list(tenant.messages)
 
     def add_doctor(
         self,
@@ -71,6 +62,16 @@ class Simulation(OrganizationControls):
     ) -> Doctor:
         """Add a doctor to the roster.
 
+        Args:
+            full_name: name, not empty.
+            specialty: medical specialty.
+            license_number: professional license.
+            external_id: id in the organization's own system.
+            active: whether the doctor receives appointments (specification, section 2, Doctor).
+
+        Returns:
+            The new doctor.
+
         Raises:
             ValueError: an invalid argument; the message names it.
         """
@@ -82,7 +83,7 @@ class Simulation(OrganizationControls):
             active=active,
         )
         _check(fields, _DOCTOR)
-        return self._change(lambda tenant: doctors.add(tenant, **fields))
+        return self._access.change(lambda tenant: doctors.add(tenant, **fields))
 
     def update_doctor(
         self,
@@ -95,10 +96,21 @@ class Simulation(OrganizationControls):
         external_id: str | None | NotGiven = NOT_GIVEN,
         active: bool | NotGiven = NOT_GIVEN,
     ) -> Doctor:
-        """Update a doctor of the roster. Omitted fields stay unchanged, None clears one.
+        """Update a doctor of the roster. Omitted fields stay unchanged; None clears a field.
+
+        Args:
+            id: id of the doctor.
+            full_name: name, not empty; it cannot be cleared.
+            specialty: medical specialty.
+            license_number: professional license.
+            external_id: id in the organization's own system.
+            active: whether the doctor receives appointments (specification, section 2, Doctor).
+
+        Returns:
+            The doctor after the change.
 
         Raises:
-            ServiceError: there is no such doctor.
+            ServiceError: 404: there is no such doctor.
             ValueError: an invalid argument; the message names it.
         """
         changes = passed(
@@ -109,22 +121,25 @@ class Simulation(OrganizationControls):
             active=active,
         )
         _check(changes, _DOCTOR)
-        return self._change(
+        return self._access.change(
             lambda tenant: doctors.update(tenant, existing(tenant.doctors.get(id), "doctor"), **changes)
         )
 
     def update_patient(
         self, id: str, /, *, opted_out: bool | NotGiven = NOT_GIVEN, stage: PatientStage | NotGiven = NOT_GIVEN
     ) -> Patient:
-        """Update the fields of a patient that only the service changes. Omitted fields stay unchanged.
+        """Update the two fields of a patient that cannot be set through the API. Omitted fields stay unchanged.
 
         Args:
-            id: of the patient.
-            opted_out: whether the patient wants no messages.
-            stage: where the patient is in the follow-up.
+            id: id of the patient.
+            opted_out: whether the patient has asked not to receive messages.
+            stage: stage of the follow-up (specification, section 3, Patient).
+
+        Returns:
+            The patient after the change.
 
         Raises:
-            ServiceError: there is no such patient.
+            ServiceError: 404: there is no such patient.
             ValueError: an invalid argument; the message names it.
         """
         changes = passed(opted_out=opted_out, stage=stage)
@@ -134,7 +149,7 @@ class Simulation(OrganizationControls):
             patient = existing(tenant.patients.get(id), "patient")
             return patients.mark(tenant, patient, **changes)
 
-        return self._change(change)
+        return self._access.change(change)
 
     def answer_intake_request(
         self,
@@ -150,10 +165,28 @@ class Simulation(OrganizationControls):
         hospitalized: bool | None = None,
         sender: SenderInput | None = None,
     ) -> IntakeRequest:
-        """Let the patient answer an intake request with data, in the shape of ``intake_requests.create``.
+        """Supply data of an intake request, as the patient does by replying to the service's message.
+
+        The arguments have the meaning and the shape that they have in ``intake_requests.create``. The fields of
+        ``patient``, ``coverage`` and ``sender`` are merged into those that the request has; other arguments replace
+        what it has. A request that lacks nothing becomes ``ready`` (specification, section 3, Intake request).
+
+        Args:
+            id: id of the intake request.
+            patient: the patient.
+            contacts: people to contact about the patient.
+            coverage: insurance coverage.
+            address: address of the patient.
+            requested_service: the service requested.
+            summary: administrative summary, without clinical content.
+            hospitalized: whether the patient is in hospital.
+            sender: the person or institution that submitted the request.
+
+        Returns:
+            The intake request after the change.
 
         Raises:
-            ServiceError: there is no such intake request, or it is closed.
+            ServiceError: 404: there is no such intake request; 400: it is closed, or the data is invalid.
             TypeError: an argument of the wrong type, as in ``intake_requests.create``.
             ValueError: an invalid argument; the message names it.
         """
@@ -168,64 +201,36 @@ class Simulation(OrganizationControls):
             "sender": sender,
         }
         answers = _encoded({name: value for name, value in arguments.items() if value is not None})
-        return self._change(lambda tenant: intake_requests.answer(tenant, _intake(tenant, id), **answers))
+        return self._access.change(lambda tenant: intake_requests.answer(tenant, _intake(tenant, id), **answers))
 
     def load_intake_request(self, id: str, /) -> IntakeRequest:
-        """Let the organization load an intake request that is ready into its own system.
+        """Mark an intake request as loaded into the organization's own system.
+
+        Args:
+            id: id of the intake request.
+
+        Returns:
+            The intake request, whose status is ``loaded``.
 
         Raises:
-            ServiceError: there is no such intake request, or it is not ready.
+            ServiceError: 404: there is no such intake request; 400: it is not ``ready``.
         """
-        return self._change(lambda tenant: intake_requests.load(tenant, _intake(tenant, id)))
+        return self._access.change(lambda tenant: intake_requests.load(tenant, _intake(tenant, id)))
 
     def discard_intake_request(self, id: str, /, *, reason: str | None = None) -> IntakeRequest:
-        """Let the organization discard an intake request.
-
-        Raises:
-            ServiceError: there is no such intake request, or it is closed.
-        """
-        return self._change(lambda tenant: intake_requests.discard(tenant, _intake(tenant, id), reason=reason))
-
-    def trigger(self, type: OutboundEventType, *, data: Mapping[str, Any] | None = None) -> list[WebhookDelivery]:
-        """Send an outbound webhook of any type to the endpoints that are subscribed to it.
+        """Discard an intake request, as the organization's staff can.
 
         Args:
-            type: one of the 13 outbound types.
-            data: of the event, as JSON has it; by default about the newest object that fits, or an example.
+            id: id of the intake request.
+            reason: becomes its ``discard_reason``.
 
         Returns:
-            The delivery to each endpoint.
+            The intake request, whose status is ``discarded``.
 
         Raises:
-            ValueError: an invalid argument; the message names it.
+            ServiceError: 404: there is no such intake request; 400: it is already loaded or discarded.
         """
-        choice(examples.EXAMPLES)("type", type)
-        own = None if data is None else _json_copy(data)
-
-        def send(tenant: Tenant) -> list[WebhookDelivery]:
-            sent, ref = (own, "trigger") if own is not None else examples.about_newest(tenant, type)
-            return deliveries.send_to_subscribers(tenant, type, sent, ref)
-
-        return self._change(send)
-
-    def resend(self, id: str, /) -> WebhookDelivery:
-        """Make one more attempt of a delivery now, whatever its status.
-
-        Args:
-            id: of the delivery.
-
-        Returns:
-            The delivery after the attempt.
-
-        Raises:
-            ServiceError: there is no such delivery, or its endpoint is disabled.
-        """
-        tenant = self._tenant
-        with tenant.lock:
-            delivery = existing(tenant.webhook_deliveries.get(id), "webhook delivery")
-        self._engine.resend(tenant, id)
-        with tenant.lock:
-            return copied(delivery)
+        return self._access.change(lambda tenant: intake_requests.discard(tenant, _intake(tenant, id), reason=reason))
 
 
 def _check(arguments: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
@@ -241,13 +246,3 @@ def _encoded(answers: Mapping[str, Any]) -> dict[str, Any]:
 
 def _intake(tenant: Tenant, id: str) -> IntakeRequest:
     return existing(tenant.intake_requests.get(id), "intake request")
-
-
-def _json_copy(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    try:
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
-        text.encode()  # a lone surrogate can be dumped, and not sent
-    except (TypeError, ValueError, RecursionError):
-        raise InvalidArgument("data", "what JSON can express") from None
-    decoded: Mapping[str, Any] = json.loads(text)
-    return decoded

@@ -1,0 +1,97 @@
+"""The API calls of a test: the journal of past calls, and fault injection for the next ones."""
+
+from http import HTTPStatus
+
+from followup_mockserver.contract.operations import OPERATIONS
+from followup_mockserver.schema.checks import that
+from followup_mockserver.state.access import TenantAccess
+from followup_mockserver.state.copies import copied
+from followup_mockserver.state.journal import JournalEntry
+from followup_mockserver.state.request_faults import EVERY_OPERATION, Fault, FaultKind, FaultMoment
+from followup_mockserver.state.tenant import Tenant
+
+_operation_or_all = that(
+    [EVERY_OPERATION, *OPERATIONS].__contains__, "the name of an operation, such as patients.create, or * for all"
+)
+
+
+class CallControls:
+    """List the API calls so far, and make the next ones fail."""
+
+    _access: TenantAccess
+
+    @property
+    def requests(self) -> list[JournalEntry]:
+        """The last 10,000 API calls, newest first."""
+        tenant = self._access.tenant
+        with tenant.lock:
+            return list(tenant.journal.newest_first())
+
+    @property
+    def faults(self) -> list[Fault]:
+        """The faults that still apply to calls to come, oldest first."""
+        tenant = self._access.tenant
+        with tenant.lock:
+            return copied(tenant.faults.all())
+
+    def add_fault(
+        self,
+        *,
+        operation: str,
+        kind: FaultKind,
+        status: int = 500,
+        seconds: float = 0,
+        times: int | None = 1,
+        when: FaultMoment = "before",
+        skip: int = 0,
+        probability: float = 1,
+        retry_after: float | None = None,
+    ) -> Fault:
+        """Make the next calls of an operation fail.
+
+        If several faults match a call, the oldest applies.
+
+        Args:
+            operation: name of the operation, such as ``patients.create``; ``*`` for all operations.
+            kind: ``status`` responds with an error, ``delay`` responds late, ``disconnect`` drops the connection
+                without a response, ``truncate`` drops it in the middle of the response.
+            status: HTTP status from 400 to 599, for kind ``status``.
+            seconds: length of the delay, for kind ``delay``; at most a day.
+            times: number of calls that fail; None for all.
+            when: ``before`` the operation is carried out, or ``after``: then its effects remain, but the client does
+                not see its response.
+            skip: number of calls that succeed first.
+            probability: probability of applying to a call, from 0 to 1.
+            retry_after: seconds in a ``Retry-After`` header, for kind ``status``; default: 1 with status 429, as in the
+                service (specification, section 7), else no header.
+
+        Returns:
+            The fault, as ``faults`` lists it.
+
+        Raises:
+            ValueError: an invalid argument; the message names it and its valid values.
+        """
+        _operation_or_all("operation", operation)
+        if retry_after is None and status == HTTPStatus.TOO_MANY_REQUESTS:
+            retry_after = 1
+        fault = Fault(
+            operation=operation,
+            kind=kind,
+            status=status,
+            seconds=seconds,
+            times=times,
+            when=when,
+            skip=skip,
+            probability=probability,
+            retry_after=retry_after,
+        )
+
+        def add(tenant: Tenant) -> Fault:
+            tenant.faults.add(fault)
+            return fault
+
+        return self._access.change(add)
+
+    def clear_faults(self) -> None:
+        """Remove all faults of API calls. Webhook faults stay."""
+        self._access.change(lambda tenant: tenant.faults.clear())

@@ -1,0 +1,197 @@
+"""Organizations, their settings and their API keys, and the reset to the state at start."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, TypedDict
+
+import attrs
+
+from followup import NOT_GIVEN, Account, NotGiven
+from followup._for_mockserver import ServiceLine
+from followup_mockserver.rules import account
+from followup_mockserver.schema.checks import boolean, choice, each, instant, text
+from followup_mockserver.settings import ALL_SCOPES, KeyRecord
+from followup_mockserver.state.access import TenantAccess, existing
+from followup_mockserver.state.copies import copied, passed
+from followup_mockserver.state.tenant import Tenant
+
+
+class KeyInput(TypedDict, total=False):
+    """An API key of a new organization; both keys are optional.
+
+    Keys:
+        name: name of the key; default ``default``.
+        scopes: scopes such as ``patients:read`` (specification, section 5); default: all.
+    """
+
+    name: str
+    scopes: list[str]
+
+
+@attrs.frozen(kw_only=True)
+class NewOrganization:
+    """An organization, with the API keys that have just been created for it.
+
+    Attributes:
+        organization: the organization, as ``account.retrieve`` returns it to the first key.
+        keys: the new keys; ``keys[0].value`` is the ``api_key`` of a client.
+    """
+
+    organization: Account
+    keys: list[KeyRecord]
+
+
+class OrganizationControls:
+    """Create organizations, change settings and API keys, and reset the state."""
+
+    _access: TenantAccess
+
+    def create_organization(
+        self,
+        *,
+        name: str = "Organization",
+        service_lines: list[ServiceLine] | None = None,
+        livemode: bool = False,
+        keys: list[KeyInput] | None = None,
+    ) -> NewOrganization:
+        """Create an organization with data, clock, faults, journal and rate limit of its own.
+
+        Args:
+            name: name of the organization.
+            service_lines: ``follow_up`` and ``network``; default: both.
+            livemode: whether it is a production organization instead of a test one.
+            keys: API keys to create; default: one key with all scopes.
+
+        Returns:
+            The organization and its new keys.
+
+        Raises:
+            ValueError: an invalid argument; the message names it.
+        """
+        settings: dict[str, Any] = {"name": name, "livemode": livemode}
+        if service_lines is not None:
+            settings["service_lines"] = service_lines
+        wanted = [(key.get("name", "default"), _scopes(key.get("scopes"))) for key in keys or [KeyInput()]]
+        tenant = self._access.registry.create(settings, wanted)
+        records = copied(list(tenant.keys.values()))
+        return NewOrganization(organization=account.retrieve(tenant, key=records[0]), keys=records)
+
+    def update_organization(
+        self,
+        *,
+        name: str | NotGiven = NOT_GIVEN,
+        service_lines: list[ServiceLine] | NotGiven = NOT_GIVEN,
+        time_zone: str | NotGiven = NOT_GIVEN,
+        reminder_hours: list[float] | NotGiven = NOT_GIVEN,
+        post_visit_hours: float | NotGiven = NOT_GIVEN,
+        intake_messages: bool | NotGiven = NOT_GIVEN,
+        intake_required: list[str] | NotGiven = NOT_GIVEN,
+        country: str | NotGiven = NOT_GIVEN,
+        language: str | NotGiven = NOT_GIVEN,
+    ) -> Account:
+        """Update the settings of the organization. Omitted settings stay unchanged.
+
+        Appointments that are already booked keep their reminders, and open intake requests keep their list of missing
+        data.
+
+        Args:
+            name: name of the organization.
+            service_lines: ``follow_up`` and ``network``, or one of them.
+            time_zone: IANA name of the time zone in which messages to patients show times.
+            reminder_hours: hours before an appointment at which reminders are sent; an empty list for none.
+            post_visit_hours: hours after a visit at which the follow-up message is sent.
+            intake_messages: whether the service asks patients for the data that an intake request is missing.
+            intake_required: the data that an intake request needs to become ready, such as ``coverage.insurer``.
+            country: ISO 3166 code of the country of phone numbers without a country code.
+            language: language of the messages to patients: ``es``, ``en`` or ``pt``.
+
+        Returns:
+            The organization after the change.
+
+        Raises:
+            ValueError: an invalid setting; then none is changed.
+        """
+        changes = passed(
+            name=name,
+            service_lines=service_lines,
+            time_zone=time_zone,
+            reminder_hours=reminder_hours,
+            post_visit_hours=post_visit_hours,
+            intake_messages=intake_messages,
+            intake_required=intake_required,
+            country=country,
+            language=language,
+        )
+
+        def change(tenant: Tenant) -> Account:
+            tenant.organization = attrs.evolve(tenant.organization, **changes)
+            return account.retrieve(tenant, key=next(iter(tenant.keys.values())))
+
+        return self._access.change(change)
+
+    def add_api_key(self, *, name: str = "key", scopes: list[str] | None = None) -> KeyRecord:
+        """Add an API key to the organization.
+
+        Args:
+            name: name of the key.
+            scopes: scopes such as ``patients:read`` (specification, section 5); default: all.
+
+        Returns:
+            The new key.
+
+        Raises:
+            ValueError: an invalid argument; the message names it.
+        """
+        text("name", name)
+        return copied(self._access.registry.add_key(self._access.tenant, name, _scopes(scopes)))
+
+    def update_api_key(
+        self,
+        value: str,
+        /,
+        *,
+        revoked: bool | NotGiven = NOT_GIVEN,
+        expires_at: datetime | str | None | NotGiven = NOT_GIVEN,
+    ) -> KeyRecord:
+        """Update an API key. Omitted fields stay unchanged.
+
+        Args:
+            value: the key itself, such as ``fu_test_mock``.
+            revoked: whether requests with the key are rejected.
+            expires_at: when the key expires, on the mock's clock; an aware datetime or an ISO 8601 string with an
+                offset; None: never.
+
+        Returns:
+            The key after the change.
+
+        Raises:
+            ServiceError: 404: there is no such key.
+            ValueError: an invalid argument; the message names it.
+        """
+        if isinstance(expires_at, (datetime, str)):
+            expires_at = instant("expires_at", expires_at)
+        if not isinstance(revoked, NotGiven):
+            boolean("revoked", revoked)
+        changes = passed(revoked=revoked, expires_at=expires_at)
+
+        def change(tenant: Tenant) -> KeyRecord:
+            key = existing(tenant.keys.get(value), "API key")
+            for field, changed in changes.items():
+                setattr(key, field, changed)
+            return key
+
+        return self._access.change(change)
+
+    def reset(self) -> None:
+        """Return to the state at start: clock, data, settings, API keys, faults, journal and idempotency keys.
+
+        On a ``MockService`` or ``MockServer`` this resets the whole mock and removes the organizations that were
+        created. On the controls that ``organization(key)`` returned it resets that organization only.
+        """
+        self._access.reset()
+
+
+def _scopes(scopes: Iterable[str] | None) -> list[str]:
+    wanted = list(ALL_SCOPES if scopes is None else scopes)
+    each(choice(ALL_SCOPES))("scopes", wanted)
+    return wanted

@@ -1,0 +1,169 @@
+"""Webhooks in the hands of a test: receivers, deliveries and their attempts, triggered events, webhook faults."""
+
+import itertools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from followup import WebhookDelivery
+from followup._for_mockserver import OutboundEventType
+from followup_mockserver.engine import Engine
+from followup_mockserver.options import webhook_target
+from followup_mockserver.schema.checks import choice
+from followup_mockserver.schema.errors import InvalidArgument
+from followup_mockserver.state.access import TenantAccess, existing
+from followup_mockserver.state.copies import copied
+from followup_mockserver.state.records import Attempt
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.webhook_faults import WebhookFault, WebhookFaultKind
+from followup_mockserver.webhooks import deliveries, examples
+from followup_mockserver.webhooks.mounts import Mounts, Receiver
+
+
+class WebhookControls:
+    """Mount receivers, list and send webhooks, and make their deliveries fail."""
+
+    _access: TenantAccess
+    _engine: Engine
+    _mounts: Mounts
+
+    def mount(self, url: str, app: Receiver) -> None:
+        """Deliver webhooks to an application in this process instead of over the network.
+
+        This applies to webhooks of every organization whose URL is ``url`` or begins with it, at a ``/`` or a ``?``. If
+        several mounted URLs match, the longest wins. Mounting again replaces the application.
+
+        Args:
+            url: an https URL, or an http URL of a loopback address.
+            app: a WSGI or ASGI application, or a function that takes an ``httpx.Request`` and returns an
+                ``httpx.Response``.
+
+        Raises:
+            TypeError: ``app`` is not callable.
+            ValueError: an invalid URL, such as one without a scheme.
+        """
+        webhook_target("url", url)
+        self._mounts.add(url, app)
+
+    @property
+    def deliveries(self) -> list[WebhookDelivery]:
+        """The webhook deliveries, newest first."""
+        tenant = self._access.tenant
+        with tenant.lock:
+            return copied([*reversed([*tenant.webhook_deliveries])])
+
+    def attempts(self, id: str, /) -> list[Attempt]:
+        """Return every attempt of a delivery, oldest first.
+
+        Args:
+            id: id of the delivery.
+
+        Raises:
+            ServiceError: 404: there is no such delivery.
+        """
+        tenant = self._access.tenant
+        with tenant.lock:
+            existing(tenant.webhook_deliveries.get(id), "webhook delivery")
+            return list(tenant.attempts.get(id, ()))
+
+    def trigger(self, type: OutboundEventType, *, data: Mapping[str, Any] | None = None) -> list[WebhookDelivery]:
+        """Send an outbound webhook of any type to the endpoints that are subscribed to it.
+
+        Args:
+            type: one of the 13 outbound types (specification, section 6.2), such as ``appointment.created``.
+            data: the event's ``data``, in JSON types and with the names of the wire; default: the newest object that
+                fits the type, or an example if there is none.
+
+        Returns:
+            One pending delivery for each endpoint.
+
+        Raises:
+            ValueError: an invalid argument; the message names it.
+        """
+        choice(examples.EXAMPLES)("type", type)
+        own = None if data is None else _json_copy(data)
+
+        def send(tenant: Tenant) -> list[WebhookDelivery]:
+            sent, ref = (own, "trigger") if own is not None else examples.about_newest(tenant, type)
+            return deliveries.send_to_subscribers(tenant, type, sent, ref)
+
+        return self._access.change(send)
+
+    def resend(self, id: str, /) -> WebhookDelivery:
+        """Make one more attempt of a delivery now, whatever its status: a manual retry.
+
+        Args:
+            id: id of the delivery.
+
+        Returns:
+            The delivery after the attempt.
+
+        Raises:
+            ServiceError: 404: there is no such delivery; 400: its endpoint is disabled.
+        """
+        tenant = self._access.tenant
+        with tenant.lock:
+            delivery = existing(tenant.webhook_deliveries.get(id), "webhook delivery")
+        self._engine.resend(tenant, id)
+        with tenant.lock:
+            return copied(delivery)
+
+    def disturb(
+        self,
+        *,
+        kind: WebhookFaultKind,
+        type: OutboundEventType | None = None,
+        times: int = 1,
+        seconds: float = 600,
+    ) -> WebhookFault:
+        """Add a webhook fault, which applies to the next deliveries.
+
+        Args:
+            kind: ``duplicate`` sends the first attempt twice; ``reorder`` holds a delivery until the next one to the
+                same endpoint has been sent; ``late`` sends the first attempt ``seconds`` later; ``wrong_signature`` and
+                ``old_signature`` sign the first attempt invalidly or with an expired timestamp.
+            type: outbound type that the fault is limited to; None for any.
+            times: number of deliveries that it applies to.
+            seconds: on the mock's clock, the delay for ``late`` and the longest hold for ``reorder``; the age of the
+                timestamp for ``old_signature``. At most 30 days.
+
+        Returns:
+            The fault, as ``webhook_faults`` lists it.
+
+        Raises:
+            ValueError: an invalid argument; the message names it and its valid values.
+        """
+        fault = WebhookFault(kind=kind, type=type, times=times, seconds=seconds)
+
+        def add(tenant: Tenant) -> WebhookFault:
+            tenant.webhook_faults.add(fault)
+            return fault
+
+        return self._access.change(add)
+
+    @property
+    def webhook_faults(self) -> list[WebhookFault]:
+        """The webhook faults that still apply to deliveries to come, oldest first."""
+        tenant = self._access.tenant
+        with tenant.lock:
+            return copied(tenant.webhook_faults.all())
+
+    def clear_webhook_faults(self) -> None:
+        """Remove all webhook faults that apply to deliveries to come. Faults of API calls stay."""
+        self._access.change(lambda tenant: tenant.webhook_faults.clear())
+
+
+def all_attempts(tenant: Tenant) -> list[Attempt]:
+    """Return every attempt of every delivery, oldest first."""
+    with tenant.lock:
+        return sorted(itertools.chain.from_iterable(tenant.attempts.values()), key=lambda each: each.at)
+
+
+def _json_copy(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+        text.encode()  # a lone surrogate passes json.dumps and cannot be encoded as UTF-8
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidArgument("data", "an object of JSON values") from None
+    decoded: Mapping[str, Any] = json.loads(text)
+    return decoded

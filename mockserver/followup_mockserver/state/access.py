@@ -1,0 +1,88 @@
+"""Access to the state of one organization: read and changed under its lock, and replaced by a reset."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from followup_mockserver.schema.errors import ServiceError, missing
+from followup_mockserver.state.clock import RealTime
+from followup_mockserver.state.copies import copied
+from followup_mockserver.state.registry import Registry
+from followup_mockserver.state.tenant import Tenant
+
+T = TypeVar("T")
+
+
+class TenantAccess:
+    """The state of one organization. Safe to use from several threads.
+
+    Args:
+        registry: the tenants of the mock.
+        key: an API key of the organization; None selects the default organization.
+    """
+
+    def __init__(self, registry: Registry, key: str | None = None) -> None:
+        self.registry = registry
+        self._key = key
+
+    @property
+    def tenant(self) -> Tenant:
+        """The current state. A reset replaces it with another object.
+
+        Raises:
+            ServiceError: 401: no organization has this key.
+        """
+        tenant = self.registry.default if self._key is None else self.registry.by_key(self._key)
+        if tenant is None:
+            raise ServiceError(401, "authentication_error", "api_key_invalid", "There is no such API key.")
+        return tenant
+
+    def change(self, change: Callable[[Tenant], T]) -> T:
+        """Change the state under its lock, and return a copy of the result."""
+        tenant = self.tenant
+        with tenant.lock:
+            result = change(tenant)
+            tenant.notify()
+            return copied(result)
+
+    def wait_until(
+        self, look: Callable[[Tenant], tuple[bool, T]], seconds: float, hand_out: Callable[[T], T] = copied
+    ) -> T:
+        """Look at the state after each change until a condition holds or the time is up.
+
+        Args:
+            look: returns whether the condition holds, and a value; runs under the lock.
+            seconds: longest wait, in real time; stopping the mock ends it too.
+            hand_out: copies the value under the lock; records that never change need no deep copy.
+
+        Returns:
+            A copy of the last value.
+        """
+        ends = RealTime.monotonic() + seconds
+        while True:
+            tenant = self.tenant  # read again each time, because a reset replaces it
+            with tenant.lock:
+                satisfied, found = look(tenant)
+                left = ends - RealTime.monotonic()
+                if satisfied or left <= 0 or self.registry.stopped:
+                    return hand_out(found)
+                if tenant is self.tenant:
+                    tenant.changed.wait(left)
+
+    def reset(self) -> None:
+        """Return the organization, or without a key the whole mock, to the state at start."""
+        self.registry.reset(None if self._key is None else self.tenant)
+
+
+def existing(found: T | None, what: str) -> T:
+    """Return the object that a lookup found.
+
+    Args:
+        found: the result of the lookup.
+        what: the kind of object, for the error message, such as ``patient``.
+
+    Raises:
+        ServiceError: 404: the lookup found nothing.
+    """
+    if found is None:
+        raise missing(what, param="id")
+    return found
