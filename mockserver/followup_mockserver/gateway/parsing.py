@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.options import Options
 from followup_mockserver.schema.errors import ServiceError, invalid
-from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Schema, Shape, Validator
+from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Schema, Shape
+from followup_mockserver.schema.validation import Validator
 
 MAX_DEPTH = 32
 

@@ -16,7 +16,8 @@ from followup_mockserver.gateway.parsing import parse_json, query_values
 from followup_mockserver.http.acting import current_control, current_guard, current_waiting_room
 from followup_mockserver.http.control_routes import ROUTES
 from followup_mockserver.schema.errors import invalid
-from followup_mockserver.schema.shapes import Shape, Validator, object_shape
+from followup_mockserver.schema.shapes import Shape, object_shape
+from followup_mockserver.schema.validation import Validator
 
 PREFIX = "/_mock"
 

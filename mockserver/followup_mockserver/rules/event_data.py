@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from followup_mockserver.schema.errors import ServiceError, invalid
-from followup_mockserver.schema.shapes import Schema, Shape, Validator, dotted
+from followup_mockserver.schema.shapes import Schema, Shape
+from followup_mockserver.schema.validation import Validator, dotted
 
 Path = tuple[str | int, ...]
 

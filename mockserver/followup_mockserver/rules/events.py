@@ -8,7 +8,8 @@ from followup._for_mockserver import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Event
 from followup_mockserver.rules.event_kinds import KINDS, Kind
 from followup_mockserver.rules.paging import page
 from followup_mockserver.schema.errors import ServiceError, invalid
-from followup_mockserver.schema.shapes import Validator, shape_of
+from followup_mockserver.schema.shapes import shape_of
+from followup_mockserver.schema.validation import Validator
 from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.tenant import Tenant
 
