@@ -6,6 +6,7 @@ sorted, so that a page is a slice between two positions, whatever the size of th
 
 import heapq
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from sortedcontainers import SortedKeyList, SortedList
@@ -112,6 +113,11 @@ class _Range(Generic[S]):
 
 Bounds = tuple[Any, Any]
 """From this value on, and below that one; None for no bound."""
+
+
+def attributes(*names: str) -> dict[str, Callable[[Any], Any]]:
+    """Return indexes or ranges over the attributes with these names, each named like its attribute."""
+    return {name: attrgetter(name) for name in names}
 
 
 class Collection(Generic[S]):

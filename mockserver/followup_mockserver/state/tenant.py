@@ -8,6 +8,7 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import ClassVar
 
 from followup import (
@@ -24,7 +25,7 @@ from followup import (
 from followup_mockserver.options import Options
 from followup_mockserver.settings import KeyRecord, Organization
 from followup_mockserver.state.clock import Clock
-from followup_mockserver.state.collection import Collection
+from followup_mockserver.state.collection import Collection, attributes
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.idempotency import IdempotencyRecords
 from followup_mockserver.state.ids import IdFactory
@@ -77,55 +78,19 @@ class Tenant:
         self.scheduler: Scheduler[Job] = Scheduler()
         self.ids = IdFactory(options.seed, organization.id)
 
-        self.patients: Collection[Patient] = Collection(
-            indexes={
-                "phone": lambda patient: patient.phone,
-                "dni": lambda patient: patient.dni,
-                "external_id": lambda patient: patient.external_id,
-            }
-        )
-        self.doctors: Collection[Doctor] = Collection(
-            indexes={
-                "active": lambda doctor: doctor.active,
-                "external_id": lambda doctor: doctor.external_id,
-                "full_name": lambda doctor: doctor.full_name,
-            }
-        )
+        self.patients: Collection[Patient] = Collection(attributes("phone", "dni", "external_id"))
+        self.doctors: Collection[Doctor] = Collection(attributes("active", "external_id", "full_name"))
         self.appointments: Collection[Appointment] = Collection(
-            indexes={
-                "patient": lambda appointment: appointment.patient,
-                "status": lambda appointment: appointment.status,
-                "external_id": lambda appointment: appointment.external_id,
-            },
-            ranges={"start_at": lambda appointment: appointment.start_at},
+            attributes("patient", "status", "external_id"), ranges=attributes("start_at")
         )
-        self.visits: Collection[Visit] = Collection(
-            indexes={"patient": lambda visit: visit.patient, "external_id": lambda visit: visit.external_id}
-        )
-        self.intake_requests: Collection[IntakeRequest] = Collection(
-            indexes={"status": lambda intake: intake.status, "patient": lambda intake: intake.patient}
-        )
-        self.treatments: Collection[Treatment] = Collection(
-            indexes={
-                "patient": lambda treatment: treatment.patient,
-                "active": lambda treatment: treatment.active,
-            }
-        )
+        self.visits: Collection[Visit] = Collection(attributes("patient", "external_id"))
+        self.intake_requests: Collection[IntakeRequest] = Collection(attributes("status", "patient"))
+        self.treatments: Collection[Treatment] = Collection(attributes("patient", "active"))
         self.events: Collection[Event] = Collection(
-            indexes={
-                "type": lambda event: event.type,
-                "status": lambda event: event.status,
-                "source": lambda event: event.source,
-                "origin": lambda event: (event.source, event.source_ref),
-            }
+            {**attributes("type", "status", "source"), "origin": attrgetter("source", "source_ref")}
         )
         self.webhook_endpoints: Collection[WebhookEndpoint] = Collection()
-        self.webhook_deliveries: Collection[WebhookDelivery] = Collection(
-            indexes={
-                "webhook_endpoint": lambda delivery: delivery.webhook_endpoint,
-                "status": lambda delivery: delivery.status,
-            }
-        )
+        self.webhook_deliveries: Collection[WebhookDelivery] = Collection(attributes("webhook_endpoint", "status"))
         self.secrets: dict[str, str] = {}
         self.attempts: dict[str, list[Attempt]] = {}
         self.messages: list[Message] = []
