@@ -129,9 +129,16 @@ class TestClock:
 
     @pytest.mark.parametrize(
         "options",
-        [{"seconds": float("inf")}, {"days": 10**9}, {"to": "x"}, {"to": "2026-01-01"}, {"to": "9999-12-31T23:59:59Z"}],
+        [
+            {"seconds": float("inf")},
+            {"days": 10**9},
+            {"to": "x"},
+            {"to": "2026-10-01"},
+            {"to": "2026-10-01 12:00:00+00:00"},  # ISO 8601 as Python takes it, but not RFC 3339
+            {"to": "9999-12-31T23:59:59Z"},
+        ],
     )
-    def test_nonsense_is_refused(self, service: MockService, options: Any) -> None:
+    def test_an_invalid_distance_or_time_is_rejected(self, service: MockService, options: Any) -> None:
         with pytest.raises(ServiceError):
             service.advance(**options)
 

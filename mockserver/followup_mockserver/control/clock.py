@@ -102,7 +102,7 @@ class ClockControls:
             minutes: distance to advance by.
             hours: distance to advance by.
             days: distance to advance by.
-            to: time to advance to, instead of a distance; an aware datetime or an ISO 8601 string with an offset.
+            to: time to advance to, instead of a distance; an aware datetime or an RFC 3339 timestamp.
 
         Returns:
             The time afterwards, and the jobs that ran.

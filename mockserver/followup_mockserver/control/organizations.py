@@ -158,8 +158,8 @@ class OrganizationControls:
         Args:
             value: the key itself, such as ``fu_test_mock``.
             revoked: whether requests with the key are rejected.
-            expires_at: when the key expires, on the mock's clock; an aware datetime or an ISO 8601 string with an
-                offset; None: never.
+            expires_at: when the key expires, on the mock's clock; an aware datetime or an RFC 3339 timestamp; None:
+                never.
 
         Returns:
             The key after the change.

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from followup_mockserver.schema.errors import InvalidArgument
+from followup_mockserver.schema.timestamps import parse_timestamp
 
 Check = Callable[[str, Any], None]
 """Takes the name of an argument and its value; raises ``InvalidArgument`` if it does not fit."""
@@ -119,13 +120,13 @@ def as_list(value: Any) -> Any:
 
 
 def instant(argument: str, value: Any) -> datetime:
-    """An aware datetime from one, or from an ISO 8601 string.
+    """Return the time of an aware datetime, or of an RFC 3339 timestamp, in UTC.
 
     Raises:
-        InvalidArgument: it names no instant, or one that the clock cannot reach.
+        InvalidArgument: it is neither, or later than the clock can be advanced.
     """
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else value
+        found = parse_timestamp(value) if isinstance(value, str) else value
     except ValueError:
         found = None
     if not isinstance(found, datetime) or found.utcoffset() is None:
