@@ -17,7 +17,8 @@ from sphinx.ext.napoleon import Config, GoogleDocstring
 import followup
 from followup import _annotations
 from followup._annotations import IdPrefix
-from followup._declarations import Declaration, Resource, declarations_of, group_name
+from followup._declarations import Declaration
+from followup._operations import Resource, declarations_of, group_name
 from followup._results import Model
 from followup.resources import all_groups
 

@@ -10,7 +10,7 @@ from followup._version import __version__
 
 if TYPE_CHECKING:
     from followup._client import AsyncFollowUp, FollowUp
-    from followup._declarations import NOT_GIVEN, NotGiven
+    from followup._codec.encode import NOT_GIVEN, NotGiven
     from followup._errors import (
         APIConnectionError,
         APIStatusError,
@@ -109,8 +109,8 @@ __all__ = [
 _MODULES = {
     "AsyncFollowUp": "_client",
     "FollowUp": "_client",
-    "NOT_GIVEN": "_declarations",
-    "NotGiven": "_declarations",
+    "NOT_GIVEN": "_codec.encode",
+    "NotGiven": "_codec.encode",
     "APIConnectionError": "_errors",
     "APIStatusError": "_errors",
     "APITimeoutError": "_errors",

@@ -10,11 +10,11 @@ import httpx
 from followup._annotations import SERVICE_VERSION
 from followup._call import Call, run_call
 from followup._connections import AsyncConnections, Connections
-from followup._declarations import NOT_GIVEN, Async, Mode, NotGiven, Sync
 from followup._drivers import drive, drive_async
 from followup._errors import ConfigurationError
 from followup._httpx_private import settle_for_asyncio
 from followup._lazy import lazy
+from followup._operations import NOT_GIVEN, Async, Mode, NotGiven, Sync
 from followup._options import (
     DEFAULT_MAX_RETRIES,
     Options,
@@ -206,7 +206,9 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
             changes["max_retries"] = checked_retries(max_retries)
         if not isinstance(deadline, NotGiven):
             changes["deadline"] = checked_deadline(deadline)
-        derived = self.__new__(type(self))  # its constructor would read the environment and open connections
+        # Without the constructor, which reads the environment and opens connections. To let it serve derived clients
+        # as well, it would need a parameter for them, which every user would see in its signature.
+        derived = self.__new__(type(self))
         derived._set_up(attrs.evolve(self._options, **changes), self._connections, owns_connections=False)
         return derived
 

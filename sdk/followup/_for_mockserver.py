@@ -44,6 +44,8 @@ from followup._codec.timestamps import (
 from followup._declarations import (
     Declaration,
     Parameter,
+)
+from followup._operations import (
     declarations_of,
     group_name,
 )

@@ -146,7 +146,7 @@ def test_going_back_an_empty_page_is_the_end(server: ScriptedServer, driver: Dri
 
 
 def test_both_cursors_are_refused_before_anything_is_sent(server: ScriptedServer) -> None:
-    with FollowUp(api_key="k", base_url=server.url) as client, pytest.raises(ValueError, match="exclude each other"):
+    with FollowUp(api_key="k", base_url=server.url) as client, pytest.raises(ValueError, match="before, not both"):
         client.patients.list(starting_after="pat_1", ending_before="pat_2")
     assert server.received == []
 

@@ -11,7 +11,8 @@ import typer
 from rich.progress import SpinnerColumn, TextColumn
 
 from followup._codec.names import bare, is_union
-from followup._declarations import Declaration, NotGiven, Parameter, declarations_of, group_name
+from followup._declarations import Declaration, Parameter
+from followup._operations import NotGiven, declarations_of, group_name
 from followup.cli.application import Application
 from followup.cli.clearing import clear_option, cleared
 from followup.cli.help_texts import for_the_command_line, sentence

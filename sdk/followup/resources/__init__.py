@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from followup._declarations import Resource
+from followup._operations import Resource
 
 
 def all_groups() -> tuple[type[Resource[Any]], ...]:

@@ -5,7 +5,7 @@ from typing import Literal
 import attrs
 
 from followup._annotations import AccountId
-from followup._declarations import Mode, Resource, get
+from followup._operations import Mode, Resource, get
 from followup._results import Model, Result
 
 ServiceLine = Literal["follow_up", "network"]

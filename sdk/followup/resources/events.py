@@ -16,8 +16,8 @@ from followup._annotations import (
     PageLimit,
 )
 from followup._codec.decode import WireError, decode
-from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup._errors import APIStatusError
+from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup._pagination import Page
 from followup._redaction import SentValues, redacted
 from followup._results import Model, Result, personal

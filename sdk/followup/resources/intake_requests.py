@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 import attrs
 
 from followup._annotations import Email, IntakeRequestId, NonEmpty, PageLimit, PatientId
-from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
+from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup._pagination import Page
 from followup._results import Result, personal
 from followup.resources.patients import PatientInput

@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 import attrs
 
 from followup._annotations import Email, NonEmpty, PageLimit, PatientId
-from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
+from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
 from followup._pagination import Page
 from followup._results import Result, personal
 

@@ -6,7 +6,7 @@ from typing import Literal
 import attrs
 
 from followup._annotations import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId, VisitId
-from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
+from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup._pagination import Page
 from followup._results import Result, personal
 from followup.resources.doctors import DoctorInput

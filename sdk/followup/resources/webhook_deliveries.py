@@ -7,7 +7,7 @@ from typing import Any, Literal
 import attrs
 
 from followup._annotations import OutboundEventType, PageLimit, WebhookDeliveryId, WebhookEndpointId
-from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
+from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
 from followup._pagination import Page
 from followup._results import Result, personal
 

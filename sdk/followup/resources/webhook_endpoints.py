@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import attrs
 
 from followup._annotations import HttpsUrl, MinItems, OutboundEventType, PageLimit, WebhookEndpointId
-from followup._declarations import NOT_GIVEN, Mode, NotGiven, Resource, delete, get, list_of, patch, post
+from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, delete, get, list_of, patch, post
 from followup._pagination import Page
 from followup._results import Model, Result, personal
 from followup.resources.webhook_deliveries import WebhookDelivery

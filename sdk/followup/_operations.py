@@ -1,0 +1,132 @@
+"""Operations: declared once, as typed functions, and served by both clients.
+
+A resource group is a class whose methods are declarations: the decorator names method and path, the signature the
+parameters, the return annotation the result, and the body is ``...``. ``Operation`` is a descriptor that serves the
+declaration as a plain method on ``FollowUp`` and as a coroutine method on ``AsyncFollowUp``; type checkers see the
+exact parameters and results on both. The mock server reads the same declarations.
+"""
+
+import functools
+import types
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from followup._call import Call
+from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
+from followup._codec.encode import NotGiven as NotGiven
+from followup._declarations import Declaration
+from followup._errors import APIStatusError
+from followup._pagination import AsyncListing, Listing, Page
+from followup._results import Model, Result
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=Result)
+M = TypeVar("M", bound=Model)
+SyncReturn = TypeVar("SyncReturn")
+AsyncReturn = TypeVar("AsyncReturn")
+
+
+class Sync:
+    """Marks the resource groups of ``FollowUp``."""
+
+
+class Async:
+    """Marks the resource groups of ``AsyncFollowUp``."""
+
+
+Mode = TypeVar("Mode", Sync, Async)
+
+
+class Caller(Protocol):
+    """The client interface that resource groups depend on."""
+
+    def _perform(self, call: Call[Any]) -> Any: ...
+
+    def _start_listing(self, listing: Listing[Any]) -> Any: ...
+
+
+class Resource(Generic[Mode]):
+    """A group of operations, bound to a client."""
+
+    _group: str
+
+    def __init_subclass__(cls, *, group: str, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._group = group
+        for declaration in vars(cls).values():
+            if isinstance(declaration, Declaration):
+                declaration.name = f"{group}.{declaration.method_name}"
+
+    def __init__(self, client: Caller) -> None:
+        self._client = client
+
+
+# Functions, because editors would offer methods as completions of ``client.patients.``, beside the operations.
+
+
+def group_name(group: type[Resource[Any]]) -> str:
+    """Return the name of a group: the attribute of the clients, and the first half of its operations' names."""
+    return group._group
+
+
+def declarations_of(group: type[Resource[Any]]) -> dict[str, Declaration]:
+    """Return the operations of a group, by name (``patients.create``)."""
+    return {each.name: each for each in vars(group).values() if isinstance(each, Declaration)}
+
+
+class Operation(Declaration, Generic[P, SyncReturn, AsyncReturn]):
+    """A declaration that is a method of both clients, which differ in what the method returns."""
+
+    def __init__(self, method: str, path: str, declared: Callable[Concatenate[Any, P], Any], **options: Any) -> None:
+        super().__init__(method, path, declared, **options)
+
+        @functools.wraps(declared)
+        def bound_method(resource: Resource[Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+            # The function has no body: it is called so that Python raises its usual TypeError for bad arguments.
+            declared(resource, *args, **kwargs)
+            client = resource._client
+            if self.item_type is None:
+                return client._perform(self.call(args, kwargs))
+            return client._start_listing(self.listing(kwargs))
+
+        self._bound_method = bound_method
+
+    @overload
+    def __get__(self, resource: None, owner: object) -> "Operation[P, SyncReturn, AsyncReturn]": ...
+    @overload
+    def __get__(self, resource: Resource[Sync], owner: object) -> Callable[P, SyncReturn]: ...
+    @overload
+    def __get__(self, resource: Resource[Async], owner: object) -> Callable[P, AsyncReturn]: ...
+    def __get__(self, resource: Resource[Any] | None, owner: object) -> Any:
+        return self if resource is None else types.MethodType(self._bound_method, resource)
+
+
+_ReturnsOne = Operation[P, R, Coroutine[Any, Any, R]]
+_ReturnsList = Operation[P, Page[M], AsyncListing[M]]
+
+
+def get(path: str) -> Callable[[Callable[Concatenate[Any, P], R]], _ReturnsOne[P, R]]:
+    """Declare a GET that returns one object."""
+    return lambda declared: Operation("GET", path, declared)
+
+
+def post(
+    path: str, *, batch_error: type[APIStatusError] | None = None
+) -> Callable[[Callable[Concatenate[Any, P], R]], _ReturnsOne[P, R]]:
+    """Declare a POST; ``batch_error`` is raised for an error response that carries ``results``."""
+    return lambda declared: Operation("POST", path, declared, batch_error=batch_error)
+
+
+def patch(path: str) -> Callable[[Callable[Concatenate[Any, P], R]], _ReturnsOne[P, R]]:
+    """Declare a PATCH."""
+    return lambda declared: Operation("PATCH", path, declared)
+
+
+def delete(path: str) -> Callable[[Callable[Concatenate[Any, P], R]], _ReturnsOne[P, R]]:
+    """Declare a DELETE."""
+    return lambda declared: Operation("DELETE", path, declared)
+
+
+def list_of(path: str) -> Callable[[Callable[Concatenate[Any, P], Page[M]]], _ReturnsList[P, M]]:
+    """Declare a GET that returns a list, page by page."""
+    return lambda declared: Operation("GET", path, declared)
