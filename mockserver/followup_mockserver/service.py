@@ -12,7 +12,7 @@ from followup_mockserver.engine import Engine
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.http.app import create_app
 from followup_mockserver.http.guard import Guard
-from followup_mockserver.http.waiting import WaitingRoom
+from followup_mockserver.http.waiting import WaitingCalls
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.rules import doctors, intake_requests, messages, reminders, stages
 from followup_mockserver.state.registry import DEFAULT_KEY, Registry
@@ -45,7 +45,7 @@ class Mock(Control):
         super().__init__(registry, engine, mounts)
         self._gateway = Gateway(registry)
         self._guard = guard
-        self._waiting_room = WaitingRoom()
+        self._waiting_calls = WaitingCalls()
         self.app = create_app(self)
 
     @property

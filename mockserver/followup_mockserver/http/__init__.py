@@ -1,1 +1,1 @@
-"""The only place that knows Flask."""
+"""The HTTP surface of the mock: operations, control API and dashboard. The only package that imports Flask."""

@@ -9,52 +9,40 @@ from flask import Blueprint
 
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
-from followup_mockserver.http.acting import current_gateway
+from followup_mockserver.http.current import current_gateway
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.transport import DROPPED, ConnectionDropped
 
 PREFIXES = ("", "/api")
-"""What the paths of the operations are served under."""
+"""Each operation is served under its path with each of these prefixes."""
+
+api = Blueprint("api", __name__)
 
 
 class BrokenResponse(flask.Response):
-    """A response that is not sent, or of which only half is sent, as a fault asked for."""
+    """A response that a fault cuts off: none of it is sent, or half of its body."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(b"", status=response.status, headers=response.headers, mimetype="application/json")
-        self._whole = response
+        self._complete = response
 
     def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
+        """Send half of the body, or nothing, and raise the exception that drops the connection."""
         dropped: type[Exception] = environ.get(DROPPED, ConnectionDropped)
-        if self._whole.broken == "disconnect":
+        if self._complete.broken == "disconnect":
             raise dropped
-        self.headers["Content-Length"] = str(len(self._whole.body))
+        self.headers["Content-Length"] = str(len(self._complete.body))
         start_response(self.status, self.headers.to_wsgi_list())
         return self._half(dropped)
 
     def _half(self, dropped: type[Exception]) -> Iterable[bytes]:
-        yield self._whole.body[: len(self._whole.body) // 2]
+        yield self._complete.body[: len(self._complete.body) // 2]
         raise dropped
 
 
-def api_blueprint() -> Blueprint:
-    """Return the routes of every operation of the table."""
-    blueprint = Blueprint("api", __name__)
-    for operation in OPERATIONS.values():
-        for prefix in PREFIXES:
-            blueprint.add_url_rule(
-                prefix + operation.path.replace("{id}", "<path_id>"),
-                endpoint=f"{prefix}{operation.name}".replace(".", ":"),
-                view_func=functools.partial(call, operation),
-                methods=[operation.method],
-                provide_automatic_options=False,
-            )
-    return blueprint
-
-
-def call(operation: Operation, path_id: str | None = None) -> flask.Response:
+def call_operation(operation: Operation, path_id: str | None = None) -> flask.Response:
     """Call an operation of the current mock."""
-    # Through the proxy once: this runs for every call.
+    # Each access through the proxy ``flask.request`` costs time, and this view runs for every call.
     current: flask.Request = flask.request._get_current_object()  # type: ignore[attr-defined]
     environ = current.environ
     response = current_gateway().handle(
@@ -67,11 +55,22 @@ def call(operation: Operation, path_id: str | None = None) -> flask.Response:
             body=_body(current) if operation.takes_body else b"",
         )
     )
-    return to_flask(response)
+    return flask_response(response)
+
+
+for _operation in OPERATIONS.values():
+    for _prefix in PREFIXES:
+        api.add_url_rule(
+            _prefix + _operation.path.replace("{id}", "<path_id>"),
+            endpoint=f"{_prefix}{_operation.name}".replace(".", ":"),
+            view_func=functools.partial(call_operation, _operation),
+            methods=[_operation.method],
+            provide_automatic_options=False,
+        )
 
 
 def _headers(environ: Mapping[str, Any]) -> dict[str, str]:
-    """Names in lower case, and values. Straight from WSGI, for this runs for every call."""
+    """Return the headers, with lower-case names. Werkzeug's ``Headers`` would be slower, and every call needs them."""
     return {name: value for key, value in environ.items() if (name := _header_name(key)) is not None}
 
 
@@ -86,8 +85,8 @@ def _body(current: flask.Request) -> bytes | None:
     return None if (current.content_length or 0) > MAX_BODY_BYTES else current.get_data(cache=False)
 
 
-def to_flask(response: Response) -> flask.Response:
-    """Return the response as Flask sends it."""
+def flask_response(response: Response) -> flask.Response:
+    """Convert a response of the gateway to one of Flask."""
     if response.broken:
         return BrokenResponse(response)
     return flask.Response(response.body, response.status, response.headers, mimetype="application/json")

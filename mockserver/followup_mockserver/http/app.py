@@ -1,4 +1,4 @@
-"""The Flask app of a mock: a copy of one template, whose routes are registered once."""
+"""The Flask app of a mock: a copy of one template, so that routes are registered only once."""
 
 import copy
 
@@ -6,9 +6,9 @@ from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 
 from followup_mockserver.contract.openapi import document
-from followup_mockserver.http.acting import EXTENSION, Served, current_gateway, current_guard
-from followup_mockserver.http.api import api_blueprint, to_flask
-from followup_mockserver.http.control import control_blueprint
+from followup_mockserver.http.api import api, flask_response
+from followup_mockserver.http.control import control_api
+from followup_mockserver.http.current import EXTENSION, ServedMock, current_gateway, current_guard
 from followup_mockserver.http.dashboard.routes import dashboard
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
@@ -16,14 +16,17 @@ from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 CONTRACT_PATH = "/api/v1/openapi.json"
 
 
-def create_app(mock: Served) -> Flask:
-    """Return the service, its contract, the control API and the dashboard as one WSGI application.
+def create_app(mock: ServedMock) -> Flask:
+    """Return one WSGI application with the operations, their OpenAPI document, the control API and the dashboard.
 
-    The routes are the same in every mock, and registering them takes longer than everything else that a mock needs. So
-    an app is a shallow copy of one template, and the views read their mock from ``current_app.extensions``.
+    The routes are the same in every mock, and registering them takes longer than all other set-up of a mock. So an app
+    is a shallow copy of one template, and the views read their mock from ``current_app.extensions``.
 
     Args:
         mock: the mock that the views act on.
+
+    Returns:
+        The app. Its routes and hooks are shared with the apps of other mocks and cannot be changed.
     """
     app = copy.copy(_TEMPLATE)
     app.config = copy.copy(_TEMPLATE.config)
@@ -31,35 +34,38 @@ def create_app(mock: Served) -> Flask:
     return app
 
 
-def _reject_web_pages() -> None:
+def reject_web_pages() -> None:
+    """Reject a request that a web page of another host could have sent, where the guard protects the operations."""
     guard = current_guard()
     if guard.protects_api:
         guard.check_host(request.environ.get("HTTP_HOST", ""), request.environ.get("HTTP_ORIGIN"))
 
 
 def contract() -> Response:
-    """Serve the OpenAPI document, as the options of this mock make it."""
+    """Serve the OpenAPI document, which depends on the options of the mock."""
     options = current_gateway().options
     return jsonify(
         document(refuse_unknown_fields=options.refuse_unknown_fields, allow_http_webhooks=options.allow_http_webhooks)
     )
 
 
-def _service_error(error: ServiceError) -> Response:
-    return to_flask(current_gateway().reject(error))
+def handle_service_error(error: ServiceError) -> Response:
+    """Return the error in the format of the service."""
+    return flask_response(current_gateway().reject(error))
 
 
-def _unrouted(error: HTTPException) -> Response:
+def handle_http_exception(error: HTTPException) -> Response:
+    """Return an error of Flask's own, such as an unknown path, in the format of the service."""
     status = error.code or 500
-    code, message = _UNROUTED.get(status, ("invalid_request", "The request cannot be understood."))
+    code, message = _HTTP_ERRORS.get(status, ("invalid_request", "The request is invalid."))
     kind = "api_error" if status >= 500 else "invalid_request_error"
     headers = {name: value for name, value in error.get_headers() if name == "Allow"}
-    return _service_error(ServiceError(status, kind, code, message, headers=headers))
+    return handle_service_error(ServiceError(status, kind, code, message, headers=headers))
 
 
-_UNROUTED = {
+_HTTP_ERRORS = {
     404: ("path_unknown", "There is nothing at this path."),
-    405: ("method_not_allowed", "This path does not take this method."),
+    405: ("method_not_allowed", "This path does not support this method."),
     413: ("body_too_large", f"A body has at most {MAX_BODY_BYTES} bytes."),
 }
 
@@ -67,14 +73,14 @@ _UNROUTED = {
 def _template() -> Flask:
     app = Flask("followup_mockserver", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    app.before_request(_reject_web_pages)
-    app.register_blueprint(api_blueprint())
-    app.register_blueprint(control_blueprint())
+    app.before_request(reject_web_pages)
+    app.register_blueprint(api)
+    app.register_blueprint(control_api)
     app.register_blueprint(dashboard)
     app.add_url_rule(CONTRACT_PATH, view_func=contract)
-    app.register_error_handler(ServiceError, _service_error)
-    app.register_error_handler(HTTPException, _unrouted)
-    # The copies share routes and hooks. Flask then rejects a change to them, which would reach every mock there is.
+    app.register_error_handler(ServiceError, handle_service_error)
+    app.register_error_handler(HTTPException, handle_http_exception)
+    # The copies share routes and hooks. From now on Flask rejects changes to them, which would affect every mock.
     app._got_first_request = True
     return app
 

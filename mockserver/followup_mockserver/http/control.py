@@ -1,4 +1,4 @@
-"""The control API under ``/_mock``: checks the input of each route, calls its function, and encodes the result."""
+"""The control API under ``/_mock``: checks the input of each route, calls its function and encodes the result."""
 
 import functools
 import inspect
@@ -13,8 +13,8 @@ from flask import Blueprint, Response, request
 from followup._for_mockserver import IntakeRequests, Model, annotations_of, camel, encode, format_timestamp
 from followup_mockserver.control import Control
 from followup_mockserver.gateway.parsing import parse_json, query_values
-from followup_mockserver.http.acting import current_control, current_guard, current_waiting_room
 from followup_mockserver.http.control_routes import ROUTES
+from followup_mockserver.http.current import current_control, current_guard, current_waiting_calls
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.schema.shapes import Shape, object_shape
 from followup_mockserver.schema.validation import Validator
@@ -22,68 +22,59 @@ from followup_mockserver.schema.validation import Validator
 PREFIX = "/_mock"
 
 LONGEST_WAIT = 60.0
-"""Seconds that ``?wait=`` may ask for."""
+"""The maximum of ``?wait=``, in seconds."""
+
+control_api = Blueprint("control", __name__, url_prefix=PREFIX)
 
 
-def control_blueprint() -> Blueprint:
-    """Return the routes under ``/_mock``."""
-    blueprint = Blueprint("control", __name__, url_prefix=PREFIX)
-    blueprint.before_request(_let_in)
-    blueprint.get("/health", provide_automatic_options=False)(health)
-    for method, path, function in ROUTES:
-        blueprint.add_url_rule(
-            path,
-            endpoint=f"{method} {path}".replace(".", ":"),
-            view_func=_view(method, function),
-            methods=[method],
-            provide_automatic_options=False,
-        )
-    return blueprint
-
-
-def _let_in() -> None:
-    if request.endpoint == f"control.{health.__name__}":
-        current_guard().check_origin(request.headers)  # whoever waits for the mock to start need not know its token
+@control_api.before_request
+def check_access() -> None:
+    """Reject web pages of other hosts, and calls without the token."""
+    if request.endpoint == f"{control_api.name}.{health.__name__}":
+        # A program that polls until the mock is up does not need to know the token.
+        current_guard().check_origin(request.headers)
     else:
         current_guard().check(request.headers)
 
 
+@control_api.get("/health", provide_automatic_options=False)
 def health() -> Response:
-    """Respond as soon as the mock does."""
+    """Report that the mock is up."""
     return _response({"status": "ok"})
 
 
-def _view(method: str, function: Callable[..., Any]) -> Callable[..., Response]:
+def call_control(function: Callable[..., Any], path_id: str | None = None) -> Response:
+    """Call the function of a route on the test controls of the current organization.
+
+    Raises:
+        ServiceError: the input is invalid, or the function rejects it.
+    """
     shape, validator = _input_of(function)
-    nothing, without_query = _input_of(_without_input)
-
-    def view(path_id: str | None = None) -> Response:
-        if method == "GET":
-            values = query_values(request.args.items(multi=True), shape)
-        else:
-            # The query of a POST would be ignored without an error, as if it had been applied.
-            without_query.check(query_values(request.args.items(multi=True), nothing))
-            values = _body()
-        validator.check(values)
-        arguments = shape.convert(values)
-        if "wait" in arguments and not 0 <= arguments["wait"] <= LONGEST_WAIT:
-            raise invalid("parameter_invalid", f"This must be from 0 to {LONGEST_WAIT:g} seconds.", "wait")
-        path = () if path_id is None else (path_id,)
-        with current_waiting_room().admit(function, arguments) as admitted:
-            return _response(function(current_control(), *path, **admitted))
-
-    return view
+    if request.method == "GET":
+        values = query_values(request.args.items(multi=True), shape)
+    else:
+        # A query parameter would have no effect here, so it is rejected instead of silently ignored.
+        no_query, no_query_validator = _input_of(_no_input)
+        no_query_validator.check(query_values(request.args.items(multi=True), no_query))
+        values = _body()
+    validator.check(values)
+    arguments = shape.convert(values)
+    if "wait" in arguments and not 0 <= arguments["wait"] <= LONGEST_WAIT:
+        raise invalid("parameter_invalid", f"This must be from 0 to {LONGEST_WAIT:g} seconds.", "wait")
+    path_arguments = () if path_id is None else (path_id,)
+    with current_waiting_calls().admit(function, arguments) as admitted:
+        return _response(function(current_control(), *path_arguments, **admitted))
 
 
-def _without_input(control: Control) -> None:
-    """Has the signature of a route without input."""
+def _no_input(control: Control) -> None:
+    """Stand in for the function of a route that has no input."""
 
 
 @functools.cache
 def _input_of(function: Callable[..., Any]) -> tuple[Shape, Validator]:
-    """The shape of a route's input, from its keyword arguments, and its validator; computed once for all mocks."""
+    """Return the shape of a route's input, derived from the keyword arguments of its function, and its validator."""
     if function is Control.answer_intake_request:
-        # The shape of the creation body, where null is invalid; in Python None stands for an omitted argument.
+        # Its input has the shape of the creation body, in which null is invalid; in Python None means omitted.
         shape = object_shape({each.name: each.annotation for each in IntakeRequests.create.parameters}, ())
         return shape, Validator(shape.schema)
     parameters = [
@@ -99,6 +90,16 @@ def _input_of(function: Callable[..., Any]) -> tuple[Shape, Validator]:
     return shape, Validator(shape.schema)
 
 
+for _method, _path, _function in ROUTES:
+    control_api.add_url_rule(
+        _path,
+        endpoint=f"{_method} {_path}".replace(".", ":"),
+        view_func=functools.partial(call_control, _function),
+        methods=[_method],
+        provide_automatic_options=False,
+    )
+
+
 def _body() -> Any:
     body = request.get_data(cache=False)
     return parse_json({"content-type": request.headers.get("Content-Type", "")}, body) if body else {}
@@ -110,7 +111,7 @@ def _response(value: Any) -> Response:
 
 
 def as_json(value: Any) -> Any:
-    """Encode a result of the control API as JSON, with names in camelCase."""
+    """Convert a result of the control API to JSON values, with names in camelCase."""
     if isinstance(value, Model):
         return encode(value)
     if attrs.has(type(value)):

@@ -1,4 +1,4 @@
-"""Who may use the mock: programs that mean this mock, and no web page that a browser happens to show."""
+"""Access control: protects the mock from web pages that a browser shows, and demands the token where there is one."""
 
 import functools
 import hmac
@@ -15,13 +15,13 @@ TOKEN_HEADER = "Mock-Token"  # noqa: S105 - the name of a header
 
 @attrs.frozen
 class Guard:
-    """Rejects requests that a web page could have sent, and those without the token if one is demanded.
+    """Rejects requests that a web page could have sent and, where a token is demanded, requests without it.
 
     Attributes:
-        name: the host name that the mock goes by, beside addresses and names without a dot.
-        token: demanded of every call of the control API; None where only this machine can reach the server.
-        protects_api: whether the operations reject requests of web pages too. Their default key is public, so where
-            only this machine can reach the server, nothing else keeps a page of another host away from them.
+        name: the host name of the mock. IP addresses and names without a dot are accepted as well.
+        token: required in every call of the control API; None where only this machine can reach the server.
+        protects_api: whether the operations reject requests from web pages too. Where only this machine can reach the
+            server, nothing else protects them: their default key is public.
     """
 
     name: str
@@ -29,42 +29,49 @@ class Guard:
     protects_api: bool = False
 
     def check(self, headers: Headers) -> None:
-        """Return if the request may use the control API.
+        """Check that a request may use the control API.
 
         Raises:
-            ServiceError: 403.
+            ServiceError: 403 if a web page could have sent the request, or the token is missing or wrong.
         """
         self.check_origin(headers)
         if self.token is not None and not hmac.compare_digest(
             headers.get(TOKEN_HEADER, "").encode(), self.token.encode()
         ):
-            raise _refused("control_token_missing", f"Send the token that serve printed as {TOKEN_HEADER}.")
+            raise _forbidden(
+                "control_token_missing", f"The {TOKEN_HEADER} header must carry the token that serve printed."
+            )
 
     def check_origin(self, headers: Headers) -> None:
-        """Return if the request comes from no web page.
+        """Check that a request does not come from a web page of another host.
 
         Raises:
-            ServiceError: 403.
+            ServiceError: 403 if a web page could have sent the request.
         """
         self.check_host(headers.get("Host", ""), headers.get("Origin"))
 
     def check_host(self, host: str, origin: str | None) -> None:
-        """Return if the headers ``Host`` and ``Origin`` are those of no web page of another host.
+        """Check that ``Host`` and ``Origin`` are not those of a web page of another host.
+
+        Args:
+            host: value of the ``Host`` header.
+            origin: value of the ``Origin`` header; None if the request has none.
 
         Raises:
-            ServiceError: 403.
+            ServiceError: 403 if a web page could have sent the request.
         """
-        # A page's own domain has a dot in it; its name in Host is how DNS rebinding shows, its Origin how a form does.
+        # The domain of a web page has a dot. DNS rebinding puts that domain into Host; a form or script of another
+        # host reveals itself by Origin.
         name = _host_of(host)
         if name is None or (name != self.name.lower() and _is_domain(name)):
-            raise _refused("foreign_origin", "The mock goes by another name: use its base URL.")
+            raise _forbidden("foreign_origin", "The Host header does not name the mock; use its base URL.")
         if origin is not None and _authority(origin) != host:
-            raise _refused("foreign_origin", "The mock takes no requests from web pages of other hosts.")
+            raise _forbidden("foreign_origin", "The mock rejects requests from web pages of other hosts.")
 
 
 @functools.lru_cache(64)
 def _host_of(authority: str) -> str | None:
-    """The host of a ``Host`` header; None if it is none."""
+    """Return the host in the value of a ``Host`` header; None if the value is malformed."""
     try:
         parts = urlsplit(f"//{authority}")
     except ValueError:
@@ -74,7 +81,7 @@ def _host_of(authority: str) -> str | None:
 
 @functools.lru_cache(64)
 def _is_domain(host: str) -> bool:
-    """Whether a web page could have this name as its own: it has a dot, and is no address."""
+    """Return whether a web page could be served under this name: it has a dot and is not an IP address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -89,5 +96,5 @@ def _authority(origin: str) -> str:
         return ""
 
 
-def _refused(code: str, message: str) -> ServiceError:
+def _forbidden(code: str, message: str) -> ServiceError:
     return ServiceError(403, "permission_error", code, message)

@@ -11,8 +11,8 @@ from followup._for_mockserver import format_timestamp
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control, access_to
 from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.http.acting import current_control, current_guard
 from followup_mockserver.http.control import PREFIX
+from followup_mockserver.http.current import current_control, current_guard
 from followup_mockserver.http.dashboard import calls, search
 from followup_mockserver.http.dashboard.details import DETAILS, fields_of
 from followup_mockserver.http.dashboard.tables import TABLES, VIEW_OF_PREFIX, collection_of, page_of

@@ -1,4 +1,4 @@
-"""Which mock, and which of its organizations, a request of the control API or the dashboard acts on."""
+"""The mock, and the test controls of the organization, that the current request acts on."""
 
 from typing import Protocol
 
@@ -8,43 +8,43 @@ from followup_mockserver.control import Control, access_to
 from followup_mockserver.gateway.auth import bearer_token
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.http.guard import Guard
-from followup_mockserver.http.waiting import WaitingRoom
+from followup_mockserver.http.waiting import WaitingCalls
 
 EXTENSION = "followup"
-"""The app keeps its mock under this name in ``app.extensions``."""
+"""The key of the mock in ``app.extensions``."""
 
 
-class Served(Protocol):
-    """The part of a mock that only its routes use."""
+class ServedMock(Protocol):
+    """The attributes of a mock that only the views use."""
 
     _gateway: Gateway
     _guard: Guard
-    _waiting_room: WaitingRoom
+    _waiting_calls: WaitingCalls
 
 
 def current_gateway() -> Gateway:
     """Return the gateway of the current mock."""
-    served: Served = current_app.extensions[EXTENSION]
-    return served._gateway
+    mock: ServedMock = current_app.extensions[EXTENSION]
+    return mock._gateway
 
 
 def current_guard() -> Guard:
     """Return the guard of the current mock."""
-    served: Served = current_app.extensions[EXTENSION]
-    return served._guard
+    mock: ServedMock = current_app.extensions[EXTENSION]
+    return mock._guard
 
 
-def current_waiting_room() -> WaitingRoom:
-    """Return the waiting room of the current mock."""
-    served: Served = current_app.extensions[EXTENSION]
-    return served._waiting_room
+def current_waiting_calls() -> WaitingCalls:
+    """Return the limit on the waiting calls of the current mock."""
+    mock: ServedMock = current_app.extensions[EXTENSION]
+    return mock._waiting_calls
 
 
 def current_control() -> Control:
-    """Return the test controls of the organization whose key the request carries, or of the default one.
+    """Return the test controls of the organization whose API key the request carries, or of the default one.
 
     Raises:
-        ServiceError: 401: no organization has this key.
+        ServiceError: 401 if no organization has this key.
     """
     mock: Control = current_app.extensions[EXTENSION]
     key = bearer_token({"authorization": request.headers.get("Authorization", "")})
