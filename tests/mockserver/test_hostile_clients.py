@@ -210,7 +210,7 @@ class TestTooSlow:
             assert client.account.retrieve().id
 
     def test_any_number_of_half_requests_leaves_room(self, server: MockServer, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(web_server, "MOST_CONNECTIONS", 50)  # processes may have few open files
+        monkeypatch.setattr(web_server, "MAX_CONNECTIONS", 50)  # processes may have few open files
         with ExitStack() as stack:
             half = [stack.enter_context(connect(server)) for _ in range(40)]
             for connection in half:

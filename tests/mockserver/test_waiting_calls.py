@@ -1,4 +1,4 @@
-"""Calls that wait, for a change or for receivers, leave the API its threads."""
+"""Calls that wait for a change or for receivers leave threads for the API."""
 
 import threading
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from support.receivers import Inbox, listening
 from followup_mockserver import MockServer
 
 MANY = 70
-"""More than the server has threads."""
+"""More calls than the server has threads."""
 WAITING = 32
-"""So many of them wait."""
+"""The number of calls that may wait at the same time."""
 GUARD = 30
-"""Seconds after which something hangs."""
+"""Seconds after which a call is considered stuck."""
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def http(server: MockServer) -> Iterator[httpx.Client]:
 
 
 def first(calls: "list[Future[httpx.Response]]", count: int) -> list[httpx.Response]:
-    """The first responses to come; the other calls go on."""
+    """Return the first responses; the other calls continue."""
     found = []
     for call in as_completed(calls, timeout=GUARD):
         found.append(call.result())
@@ -64,18 +64,18 @@ def test_a_receiver_that_calls_the_api_gets_its_response_however_many_advance(
         client.patients.create(phone="+5491155550000")
         assert arrived.acquire(timeout=GUARD)
         advances = [pool.submit(http.post, "/_mock/clock/advance", json={"seconds": 1}) for _ in range(MANY)]
-        refused = first(advances, MANY - WAITING)
+        rejected = first(advances, MANY - WAITING)
         all_called.set()
         statuses = [advance.result().status_code for advance in advances]
         assert statuses.count(200) == WAITING
         assert statuses.count(429) == MANY - WAITING
-        assert problem(refused[0]) == (429, "too_many_waiting", None)
-        assert refused[0].headers["retry-after"] == "1"
+        assert problem(rejected[0]) == (429, "too_many_waiting", None)
+        assert rejected[0].headers["retry-after"] == "1"
     (delivery,) = server.deliveries
     assert (delivery.status, delivery.attempts) == ("succeeded", 1)
 
 
-def test_a_seat_is_free_again_after_each_call(http: httpx.Client) -> None:
+def test_a_slot_is_free_again_after_each_call(http: httpx.Client) -> None:
     for _ in range(WAITING + 1):
         assert http.post("/_mock/clock/advance", json={"seconds": 1}).status_code == 200
         assert http.post("/_mock/clock/advance", json={"seconds": -1}).status_code == 400

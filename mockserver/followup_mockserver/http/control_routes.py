@@ -1,6 +1,10 @@
-"""The routes of the control API. The keyword arguments of each function are the query of a GET, else the body.
+"""The routes of the control API.
 
-Filters and long polling (``wait``, ``seen``) exist over HTTP alone: in Python a test filters a list by itself.
+The keyword arguments of a function are the query parameters of a GET, and the fields of the body of other methods. The
+filters and long polling (``wait``, ``seen``) exist over HTTP only: a test in Python filters a list itself.
+
+A long poll takes ``wait``, in seconds. It responds as soon as the list has more than ``seen`` items, or when the time
+is over.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,8 +34,8 @@ from followup_mockserver.webhooks.examples import EXAMPLES
 
 T = TypeVar("T")
 
-_operation = optional(that(OPERATIONS.__contains__, "the name of an operation, such as patients.create"))
-_enabled_events = each(choice([*EXAMPLES, EVERY_TYPE]))
+_check_operation = optional(that(OPERATIONS.__contains__, "the name of an operation, such as patients.create"))
+_check_enabled_events = each(choice([*EXAMPLES, EVERY_TYPE]))
 
 
 @attrs.frozen
@@ -42,12 +46,17 @@ class Changes:
 
 
 def clock(control: Control) -> ClockState:
-    """Show the time."""
+    """Return the state of the clock."""
     return control.clock
 
 
 def jobs(control: Control, *, limit: int | NotGiven = NOT_GIVEN) -> list[PendingJob]:
-    """List the jobs that are due next, in order; at most ``limit``, or all."""
+    """List the pending jobs, in the order in which they are due.
+
+    Args:
+        control: the test controls of the organization.
+        limit: the maximum number of jobs; all if omitted.
+    """
     if isinstance(limit, NotGiven):
         return control.jobs
     whole(1)("limit", limit)
@@ -55,7 +64,7 @@ def jobs(control: Control, *, limit: int | NotGiven = NOT_GIVEN) -> list[Pending
 
 
 def changes(control: Control, *, since: int = 0, wait: float = 0) -> Changes:
-    """Show the version of the state, as soon as it is not ``since``."""
+    """Return the version of the state, as soon as it differs from ``since`` or ``wait`` seconds have passed."""
 
     def look(tenant: Tenant) -> tuple[bool, Changes]:
         return tenant.version != since, Changes(tenant.version)
@@ -64,25 +73,25 @@ def changes(control: Control, *, since: int = 0, wait: float = 0) -> Changes:
 
 
 def reminders(control: Control, *, appointment: str | None = None) -> list[PendingReminder]:
-    """List the pending reminders of one appointment or of all, in order."""
+    """List the pending reminders, in the order in which they are due, optionally of one appointment."""
     return pending_reminders(access_to(control).tenant, appointment)
 
 
 def messages(control: Control, *, patient: str | None = None, wait: float = 0, seen: int = 0) -> list[Message]:
-    """List the messages to one patient or to all, oldest first."""
-    return _more(
+    """List the messages to patients, oldest first, optionally those to one patient."""
+    return _long_poll(
         control, lambda tenant: [each for each in tenant.messages if patient in (None, each.patient)], wait, seen
     )
 
 
 def requests(control: Control, *, operation: str | None = None, wait: float = 0, seen: int = 0) -> list[JournalEntry]:
-    """List the API calls of one operation or of all, newest first."""
-    _operation("operation", operation)
+    """List the API calls, newest first, optionally those of one operation."""
+    _check_operation("operation", operation)
 
     def matching(tenant: Tenant) -> list[JournalEntry]:
         return [each for each in tenant.journal.newest_first() if operation in (None, each.operation)]
 
-    return _more(control, matching, wait, seen)
+    return _long_poll(control, matching, wait, seen)
 
 
 def deliveries(
@@ -93,69 +102,73 @@ def deliveries(
     wait: float = 0,
     seen: int = 0,
 ) -> list[WebhookDelivery]:
-    """List the webhook deliveries of one event type, with one status, or all; newest first."""
+    """List the webhook deliveries, newest first, optionally of one event type or with one status."""
 
     def matching(tenant: Tenant) -> list[WebhookDelivery]:
         newest_first = reversed([*tenant.webhook_deliveries])
         return [each for each in newest_first if type in (None, each.event_type) and status in (None, each.status)]
 
-    return _more(control, matching, wait, seen, copied)
+    return _long_poll(control, matching, wait, seen, copied)
 
 
 def attempts(control: Control, *, webhook_endpoint: str | None = None, wait: float = 0, seen: int = 0) -> list[Attempt]:
-    """List every attempt to deliver to one endpoint or to all, in order of time; 404 for an endpoint that is gone."""
+    """List the delivery attempts, oldest first, optionally those to one endpoint.
+
+    Raises:
+        ServiceError: 404 if there is no such endpoint.
+    """
 
     def matching(tenant: Tenant) -> list[Attempt]:
         if webhook_endpoint is not None and webhook_endpoint not in tenant.webhook_endpoints:
             raise missing("webhook endpoint", param="webhookEndpoint")
         return [each for each in all_attempts(tenant) if webhook_endpoint in (None, each.webhook_endpoint)]
 
-    return _more(control, matching, wait, seen)
+    return _long_poll(control, matching, wait, seen)
 
 
-def _more(
+def _long_poll(
     control: Control,
     matching: Callable[[Tenant], list[T]],
     wait: float,
     seen: int,
-    hand_out: Callable[[list[T]], list[T]] = list,
+    copy: Callable[[list[T]], list[T]] = list,
 ) -> list[T]:
-    """Return what matches, as soon as it is more than ``seen``."""
+    """Return the matching items, as soon as there are more than ``seen`` or ``wait`` seconds have passed."""
 
     def look(tenant: Tenant) -> tuple[bool, list[T]]:
         found = matching(tenant)
         return len(found) > seen, found
 
-    return access_to(control).wait_until(look, wait, hand_out)
+    return access_to(control).wait_until(look, wait, copy)
 
 
 def faults(control: Control) -> list[Fault]:
-    """List the faults that wait for their calls."""
+    """List the pending faults of API calls."""
     return control.faults
 
 
 def webhook_faults(control: Control) -> list[WebhookFault]:
-    """List the webhook faults that wait for their deliveries."""
+    """List the pending faults of webhook deliveries."""
     return control.webhook_faults
 
 
 def trigger_types(_: Control) -> Mapping[str, Any]:
-    """Show the types that can be triggered, with an example of each one's data."""
+    """Return the event types that can be triggered, with example data for each."""
     return EXAMPLES
 
 
 def add_webhook_endpoint(
     control: Control, *, url: str, enabled_events: list[EnabledEvent] | None = None
 ) -> WebhookEndpoint:
-    """Create an endpoint that may be http on this machine, whatever the mock was started with."""
+    """Create an endpoint, whose URL may be http on this machine whatever the options of the mock are."""
     webhook_target("url", url)
     events: list[str] = [*enabled_events] if enabled_events else [EVERY_TYPE]
-    _enabled_events("enabled_events", events)
+    _check_enabled_events("enabled_events", events)
     return access_to(control).change(lambda tenant: webhook_endpoints.create(tenant, url=url, enabled_events=events))
 
 
 def delete_webhook_endpoint(control: Control, id: str, /) -> DeletedObject:
-    """Remove an endpoint, its history and its pending deliveries."""
+    """Delete an endpoint with its deliveries, pending ones included."""
 
     def delete(tenant: Tenant) -> DeletedObject:
         endpoint = existing(tenant.webhook_endpoints.get(id), "webhook endpoint")
@@ -165,7 +178,7 @@ def delete_webhook_endpoint(control: Control, id: str, /) -> DeletedObject:
 
 
 def add_api_key(control: Control, *, name: str = "key", scopes: list[str] | None = None) -> NewOrganization:
-    """Add a key; the response has the shape of a new organization's."""
+    """Add an API key. The response has the same shape as that of a new organization."""
     key = control.add_api_key(name=name, scopes=scopes)
     tenant = access_to(control).tenant
     with tenant.lock:

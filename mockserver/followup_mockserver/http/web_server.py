@@ -1,7 +1,8 @@
-"""A WSGI server on a socket, in threads of this process, that holds its ground against broken and hostile clients.
+"""A WSGI server on a socket, in threads of this process, that withstands broken and hostile clients.
 
-waitress does the work. What it leaves open is bounded here: the size of a request's head, the bytes of a body that is
-too large, the time that a request may take to arrive, and the connections that only wait.
+waitress does the work. This module adds the limits that waitress lacks: the size of a request's head, the memory that a
+body that is too large takes, the time in which a request must arrive, and the number of idle connections. It uses
+internals of waitress, and pyproject.toml bounds the version.
 """
 
 import logging
@@ -24,117 +25,123 @@ from followup_mockserver.state.clock import RealTime
 from followup_mockserver.transport import DROPPED, WSGIApp
 
 THREADS = 64
-"""Requests that are answered at the same time. Many, for those that wait or move a clock keep a thread each, and the
-receivers that these wait for may call the API from their handlers."""
+"""The number of requests that are processed at the same time. It is large because a call that waits or advances a clock
+occupies a thread, and the receivers that it waits for may call the API from their handlers."""
 
 REQUEST_TIMEOUT = 20.0
-"""Seconds that a request has to arrive whole, and a new connection to begin with one."""
+"""Seconds in which a request must arrive completely, and in which a new connection must begin its first request."""
 
-MOST_HEAD_BYTES = 64 * 1024
-"""Of request line and headers. A query may hold a filter of 5,000 characters of any script, in percent signs."""
+MAX_HEAD_BYTES = 64 * 1024
+"""The maximum size of request line and headers together. A filter in the query may have 5,000 characters of any script,
+each of them percent-encoded."""
 
-MOST_DROPPED_BYTES = 16 * 1024 * 1024
-"""Of a body that is too large, so much is read and dropped: whoever is still sending would not see a response. One that
-is larger still gets its response at once."""
+MAX_DISCARDED_BYTES = 16 * 1024 * 1024
+"""Up to this many bytes of a body that is too large are read and discarded, because a client that is still sending does
+not read a response. A larger body gets its response at once."""
 
-MOST_CONNECTIONS = 500
-"""Beyond this many, connections that only wait are closed to make room."""
+MAX_CONNECTIONS = 500
+"""Above this number of connections, the server closes idle ones."""
 
-_MOST_CONNECTIONS_IN_USE = 1000
-_MOST_FRAMING_BYTES = 16 * 1024
-_IN_MEMORY = 1024 * 1024 * 1024
-"""More than any buffer holds: what is health data goes into no temporary file."""
-_TIME_TO_FINISH = 0.5
-"""Seconds that requests have to be answered when the server stops."""
-_BETWEEN_LOOKS = 1.0
-"""Seconds, at most, after which connections are looked at for one that has taken too long."""
+_MAX_BUSY_CONNECTIONS = 1000
+_MAX_CHUNK_FRAMING_BYTES = 16 * 1024
+_NEVER_IN_A_FILE = 1024 * 1024 * 1024
+"""More bytes than any buffer holds. waitress must not write bodies, which hold health data, to temporary files."""
+_SHUTDOWN_TIMEOUT = 0.5
+"""Seconds that a server that stops gives to the requests that are being processed."""
+_CHECK_INTERVAL = 1.0
+"""The maximum of seconds between two checks for connections that have timed out."""
 
-# waitress warns of requests that wait for a thread, or are cut off at the end: words that tell a user nothing.
+# The warnings of waitress, about requests that wait for a thread or are cut off by a shutdown, do not help a user.
 _log = logging.getLogger("followup_mockserver.http.web_server")
 _log.setLevel(logging.ERROR)
 
-Reject = Callable[[ServiceError], Response]
-"""Makes the response to what is no request for the application."""
+ErrorResponder = Callable[[ServiceError], Response]
+"""Builds the response to a request that does not reach the application."""
 
 
 class WebServer:
     """Serves an application on a bound socket.
 
     Args:
-        app: told in its environment how to drop a connection.
-        reject: makes the responses to what is no request for the application.
-        request_timeout: seconds that a request has to arrive whole.
+        app: the application. Its environment has the exception that drops a connection, under the key ``DROPPED``.
+        bound: the socket.
+        error_response: builds the response to a request that does not reach the application.
+        request_timeout: seconds in which a request must arrive completely.
     """
 
-    def __init__(self, app: WSGIApp, bound: socket.socket, reject: Reject, *, request_timeout: float) -> None:
+    def __init__(
+        self, app: WSGIApp, bound: socket.socket, error_response: ErrorResponder, *, request_timeout: float
+    ) -> None:
         self._request_timeout = request_timeout
-        self._next_look = 0.0
+        self._next_check = 0.0
         self._stopping = False
         server: Any = create_server(
-            _droppable(app),
+            _with_dropped_exception(app),
             sockets=[bound],
             threads=THREADS,
-            connection_limit=_MOST_CONNECTIONS_IN_USE,
-            max_request_header_size=MOST_HEAD_BYTES,
-            max_request_body_size=MOST_DROPPED_BYTES,
-            inbuf_overflow=_IN_MEMORY,
-            outbuf_overflow=_IN_MEMORY,
+            connection_limit=_MAX_BUSY_CONNECTIONS,
+            max_request_header_size=MAX_HEAD_BYTES,
+            max_request_body_size=MAX_DISCARDED_BYTES,
+            inbuf_overflow=_NEVER_IN_A_FILE,
+            outbuf_overflow=_NEVER_IN_A_FILE,
             ident=None,
             clear_untrusted_proxy_headers=True,
         )
         server.channel_class = _Channel
-        server.reject = reject
+        server.error_response = error_response
         server.task_dispatcher.logger = server.task_dispatcher.queue_logger = _log
         self._waitress = server
         self._thread = threading.Thread(target=self._serve, name="followup-mock-server", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Answer what is being worked on, and free the port."""
-        self._wait_for_requests()
+        """Finish the requests that are being processed, close all connections and free the port."""
+        self._finish_requests()
         self._stopping = True
         self._waitress.pull_trigger()
         self._thread.join(timeout=2)
-        # A request that outlives the server would write to a descriptor that is closed, or is somebody else's by then.
-        self._waitress.pull_trigger = _nothing
+        # A request that outlives the server would write to the trigger's descriptor, which is closed by then or
+        # belongs to another file.
+        self._waitress.pull_trigger = _do_nothing
         self._waitress.close()
         for channel in [*self._waitress.active_channels.values()]:
             channel.handle_close()
 
-    def _wait_for_requests(self) -> None:
-        dispatcher, ends = self._waitress.task_dispatcher, RealTime.monotonic() + _TIME_TO_FINISH
+    def _finish_requests(self) -> None:
+        dispatcher, deadline = self._waitress.task_dispatcher, RealTime.monotonic() + _SHUTDOWN_TIMEOUT
         dispatcher.set_thread_count(0)
         with dispatcher.lock:
-            while dispatcher.threads and (left := ends - RealTime.monotonic()) > 0:
-                dispatcher.thread_exit_cv.wait(left)
-        # Its own waiting goes by time.time, which a test may have stopped.
+            while dispatcher.threads and (remaining := deadline - RealTime.monotonic()) > 0:
+                dispatcher.thread_exit_cv.wait(remaining)
+        # It must not wait again: it would measure the time with time.time, which a test may have frozen.
         dispatcher.shutdown(cancel_pending=True, timeout=-1)
 
     def _serve(self) -> None:
         waitress = self._waitress
         while not self._stopping:
-            wait = min(_BETWEEN_LOOKS, self._request_timeout)
-            waitress.asyncore.loop(timeout=wait, use_poll=True, map=waitress._map, count=1)
-            if RealTime.monotonic() >= self._next_look or len(waitress.active_channels) > MOST_CONNECTIONS:
-                self._next_look = RealTime.monotonic() + wait
-                self._close_what_only_waits()
+            interval = min(_CHECK_INTERVAL, self._request_timeout)
+            waitress.asyncore.loop(timeout=interval, use_poll=True, map=waitress._map, count=1)
+            if RealTime.monotonic() >= self._next_check or len(waitress.active_channels) > MAX_CONNECTIONS:
+                self._next_check = RealTime.monotonic() + interval
+                self._close_idle_connections()
 
-    def _close_what_only_waits(self) -> None:
+    def _close_idle_connections(self) -> None:
         now = RealTime.monotonic()
         channels: list[_Channel] = [*self._waitress.active_channels.values()]
-        waiting = sorted((each for each in channels if each.only_waits), key=lambda each: each.order_of_closing)
-        too_many = len(channels) - MOST_CONNECTIONS
-        for position, channel in enumerate(waiting):
-            if position < too_many or (channel.owes_a_request and now - channel.waits_since > self._request_timeout):
+        idle = sorted((each for each in channels if each.is_idle), key=lambda each: each.closing_order)
+        excess = len(channels) - MAX_CONNECTIONS
+        for position, channel in enumerate(idle):
+            has_timed_out = channel.expects_request and now - channel.idle_since > self._request_timeout
+            if position < excess or has_timed_out:
                 channel.will_close = True
 
 
-def _nothing() -> None:
-    """Wake nobody."""
+def _do_nothing() -> None:
+    """Replace a method that must have no effect any more."""
 
 
 class _Parser(HTTPRequestParser):
-    """Parses a request, and keeps nothing of a body that is too large."""
+    """Parses a request, and discards a body that is too large."""
 
     def __init__(self, adj: Any) -> None:
         super().__init__(adj)
@@ -149,11 +156,11 @@ class _Parser(HTTPRequestParser):
         if not self._too_large and max(self.content_length, len(body)) > MAX_BODY_BYTES:
             self._too_large = True
             body.getbuf().close()
-            body.buf = _Nothing()
-            if self.expect_continue:  # the client asks before it sends
+            body.buf = _DiscardingBuffer()
+            if self.expect_continue:  # the client waits for permission to send the body
                 self.expect_continue = False
                 self.completed = True
-        if self.chunked and len(body.control_line) + len(body.trailer) > _MOST_FRAMING_BYTES:
+        if self.chunked and len(body.control_line) + len(body.trailer) > _MAX_CHUNK_FRAMING_BYTES:
             self.error = BadRequest("Chunk size or trailer too long")
             self.completed = True
         elif self._too_large and self.completed:
@@ -161,26 +168,26 @@ class _Parser(HTTPRequestParser):
         return consumed
 
 
-class _Nothing:
-    """A buffer that keeps nothing."""
+class _DiscardingBuffer:
+    """A buffer that stores nothing."""
 
     def append(self, data: bytes) -> None:
-        """Drop the data."""
+        """Discard the data."""
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def __len__(self) -> int:
         return 0
 
 
-class _Rejection(ErrorTask):
-    """Responds in the service's error format to what is no request for the application."""
+class _ErrorTask(ErrorTask):
+    """Responds in the service's error format to a request that does not reach the application."""
 
     def execute(self) -> None:
         request: Any = self.request
         server: Any = self.channel.server
-        response: Response = server.reject(_as_error(request.error))
+        response: Response = server.error_response(_service_error(request.error))
         self.status = f"{response.status} {request.error.reason}"
         self.content_length = len(response.body)
         self.response_headers = [
@@ -192,59 +199,60 @@ class _Rejection(ErrorTask):
         self.write(response.body)
 
 
-def _as_error(problem: Any) -> ServiceError:
-    match problem.code:
+def _service_error(error: Any) -> ServiceError:
+    """Convert an error of waitress to one of the service."""
+    match error.code:
         case 413:
             return body_too_large()
         case 431:
-            text = f"The request line and the headers have at most {MOST_HEAD_BYTES} bytes together."
+            text = f"The request line and the headers have at most {MAX_HEAD_BYTES} bytes together."
             return ServiceError(431, "invalid_request_error", "headers_too_large", text)
         case 500:
             return ServiceError(500, "api_error", "internal_error", "The mock server failed; see its log.")
-    return ServiceError(problem.code, "invalid_request_error", "request_malformed", "This is no HTTP request.")
+    return ServiceError(error.code, "invalid_request_error", "request_malformed", "This is not a valid HTTP request.")
 
 
 class _Channel(HTTPChannel):
     """One connection."""
 
     parser_class = _Parser
-    error_task_class = _Rejection
+    error_task_class = _ErrorTask
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
-        self._quiet_since = RealTime.monotonic()
-        self._has_been_served = False
+        self._last_activity = RealTime.monotonic()
+        self._has_served_a_request = False
         super().__init__(*arguments, **more)
 
     def service(self) -> None:
         super().service()
-        self._quiet_since = RealTime.monotonic()
-        self._has_been_served = True
+        self._last_activity = RealTime.monotonic()
+        self._has_served_a_request = True
 
     @property
-    def only_waits(self) -> bool:
-        """Whether nothing is being done for it and nothing is being sent to it."""
+    def is_idle(self) -> bool:
+        """Whether no request of the connection is being processed and no response is being sent."""
         return not self.requests and not self.total_outbufs_len
 
     @property
-    def owes_a_request(self) -> bool:
-        """Whether a request has begun and is not whole, or the first one has not begun."""
-        return self.request is not None or not self._has_been_served
+    def expects_request(self) -> bool:
+        """Whether a request has arrived in part, or the first request has not begun."""
+        return self.request is not None or not self._has_served_a_request
 
     @property
-    def waits_since(self) -> float:
-        """Since when the next request is waited for, or its rest."""
+    def idle_since(self) -> float:
+        """When the request that is arriving began, or else when the connection became idle."""
         request: Any = self.request
-        began: float = self._quiet_since if request is None else request.began
+        began: float = self._last_activity if request is None else request.began
         return began
 
     @property
-    def order_of_closing(self) -> tuple[bool, float]:
-        """What has never been of use goes first, and of that the oldest."""
-        return self._has_been_served, self.waits_since
+    def closing_order(self) -> tuple[bool, float]:
+        """The order in which idle connections are closed: those that never served a request first, then the oldest."""
+        return self._has_served_a_request, self.idle_since
 
 
-def _droppable(app: WSGIApp) -> WSGIApp:
-    """The application, told how waitress calls a connection that is dropped."""
+def _with_dropped_exception(app: WSGIApp) -> WSGIApp:
+    """Wrap the application so that its environment has the exception by which waitress drops a connection."""
 
     def wsgi(environ: dict[str, Any], start_response: Any) -> Any:
         environ[DROPPED] = ClientDisconnected
