@@ -1,4 +1,8 @@
-"""The patient follow-up service in memory, to test against."""
+"""A mock of the patient follow-up service, in memory, for tests and development.
+
+``MockService`` runs in the test's own process, ``MockServer`` listens on a socket, and ``followup-mock serve`` runs a
+``MockServer`` from the command line. The pytest plugin has fixtures for the first two.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -44,11 +48,11 @@ _MODULES = {
 }
 
 
-if not TYPE_CHECKING:  # a type checker would take every misspelt name for one that is found here
+if not TYPE_CHECKING:  # with it, a type checker would accept every misspelt name
 
     def __getattr__(name: str) -> Any:
-        # Imported when they are used: the command must start, and say which extra is missing, without Flask; and a test
-        # run that has the pytest plugin installed must not pay for a mock that it does not use.
+        # Imported on first use: the command has to start without Flask, to report which extra is missing, and a test
+        # run with the pytest plugin should not pay for a mock that it does not use.
         for module, names in _MODULES.items():
             if name in names:
                 try:
@@ -59,6 +63,6 @@ if not TYPE_CHECKING:  # a type checker would take every misspelt name for one t
 
 
 def _needs_extra(error: ModuleNotFoundError) -> ImportError:
-    """The error of an import without the extra, with the command that installs it."""
+    """Return the error for a missing extra, with the command that installs it."""
     command = "python -m pip install 'followup[mockserver]'"
     return ImportError(f"{__name__} needs {error.name}, which is not installed: {command}", name=error.name)

@@ -1,4 +1,4 @@
-"""``python -m followup_mockserver`` is ``followup-mock``."""
+"""Runs ``followup-mock`` as ``python -m followup_mockserver``."""
 
 from followup_mockserver.cli import main
 

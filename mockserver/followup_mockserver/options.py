@@ -1,4 +1,4 @@
-"""The options of ``serve``, ``MockServer`` and ``MockService``: the meaning, the default and the check of each."""
+"""The options of ``followup-mock serve``, ``MockServer`` and ``MockService``: meanings, defaults and checks."""
 
 import inspect
 import re
@@ -13,32 +13,34 @@ from followup_mockserver.schema.checks import boolean, field, instant, number, o
 from followup_mockserver.schema.webhook_urls import is_webhook_target
 from followup_mockserver.settings import Organization
 
-LONGEST_MEMORY = 10 * 365 * 24
-"""Hours for which an idempotency key may be remembered."""
+MAX_IDEMPOTENCY_HOURS = 10 * 365 * 24
+"""The largest ``idempotency_hours``: ten years."""
 
 
 webhook_target = that(
     is_webhook_target, "an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000"
 )
-"""Checks a URL that the mock may send webhooks to whatever its options say."""
+"""Checks a URL that the mock may send webhooks to, whatever its options are."""
 
 
 class MockOptions(TypedDict, total=False):
     """The keyword arguments of ``MockService`` and ``MockServer``; each is optional.
 
     Keys:
-        rate_limit: requests per minute and key; 0 for no limit (specification, section 8).
-        start_time: the clock is frozen at this time, such as 2026-09-28T12:00:00Z. Omitted: the clock runs.
-        allow_http_webhooks: also accept webhook URLs that are http to a loopback address.
-        forward_to: send every webhook to this URL instead of the endpoint's own.
-        seed: makes ids and secrets, and faults by probability, the same in every run.
-        country: ISO 3166 code of the country that phone numbers without a country code belong to.
-        idempotency_hours: how long an idempotency key is remembered, in hours of the mock's clock.
-        refuse_unknown_fields: whether an unknown field or query parameter is an error.
-        reminder_hours: hours before the start of an appointment at which reminders are sent; an empty list: none.
-        post_visit_hours: hours after a visit at which the follow-up message is sent.
-        intake_required: what an intake request needs to become ready, such as dni or coverage.insurer, in the order in
-            which its missing data is listed.
+        rate_limit: requests per minute and key; 0 for no limit (specification, section 8). Default: 600.
+        start_time: time at which the clock is frozen, such as 2026-09-28T12:00:00Z; if omitted, the clock runs with
+            real time.
+        allow_http_webhooks: also accept webhook URLs that are http to a loopback address. Default: False.
+        forward_to: URL to send every webhook to, instead of the endpoint's own URL.
+        seed: number that makes ids, secrets and faults with a probability the same in every run.
+        country: ISO 3166 code of the country that phone numbers without a country code belong to. Default: AR.
+        idempotency_hours: hours, on the mock's clock, for which an idempotency key is remembered. Default: 24.
+        refuse_unknown_fields: reject unknown fields and query parameters with a 400. Default: True.
+        reminder_hours: hours before an appointment at which reminders are sent; an empty list for none. Default: 24, 3.
+        post_visit_hours: hours after a visit at which the follow-up message is sent. Default: 4.
+        intake_required: data that an intake request needs to become ready, such as dni or coverage.insurer, in the
+            order in which missing data is listed. Default: fullName, dni, phone, coverage.insurer, address,
+            requestedService.
     """
 
     rate_limit: int
@@ -55,13 +57,13 @@ class MockOptions(TypedDict, total=False):
 
 
 def meanings() -> dict[str, str]:
-    """What each option means, as the docstring of ``MockOptions`` says."""
+    """Return the meaning of each option from the docstring of ``MockOptions``, without the default."""
     found = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", inspect.getdoc(MockOptions) or "", re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in found}
+    return {name: " ".join(text.split()).partition(" Default: ")[0] for name, text in found}
 
 
 def _setting(name: str) -> Any:
-    """A setting of an organization, with its default and its check: what new organizations begin with."""
+    """Return a field for a setting of new organizations, with the setting's default and check."""
     setting = attrs.fields_dict(Organization)[name]
     return attrs.field(default=setting.default, converter=setting.converter, validator=setting.validator)
 
@@ -72,7 +74,7 @@ def _start(value: datetime | str | None) -> datetime | None:
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """The options of a mock, checked; ``MockOptions`` says what each means.
+    """The options of a mock, validated; ``MockOptions`` describes them.
 
     Raises:
         ValueError: an invalid option; the message names it.
@@ -83,7 +85,7 @@ class Options:
     allow_http_webhooks: bool = field(boolean, False)
     forward_to: str | None = field(optional(webhook_target), None)
     seed: int | None = field(optional(whole()), None)
-    idempotency_hours: float = field(number(0, LONGEST_MEMORY, unit="hours", above=True), 24.0)
+    idempotency_hours: float = field(number(0, MAX_IDEMPOTENCY_HOURS, unit="hours", above=True), 24.0)
     refuse_unknown_fields: bool = field(boolean, True)
     country: str = _setting("country")
     reminder_hours: Sequence[float] = _setting("reminder_hours")
@@ -91,7 +93,7 @@ class Options:
     intake_required: Sequence[str] = _setting("intake_required")
 
     def organization(self, id: str, **settings: Any) -> Organization:
-        """A new organization, with these options and further settings."""
+        """Return a new organization with the settings from these options, and others that the caller passes."""
         begins_with = {name: getattr(self, name) for name in _SETTINGS}
         return Organization(id=id, **begins_with | settings)
 

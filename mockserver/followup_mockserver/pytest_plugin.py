@@ -1,4 +1,7 @@
-"""The pytest plugin: fixtures that give a test the service. Imports nothing but pytest until one of them is used."""
+"""The pytest plugin: fixtures with a mock of the service and its clients.
+
+It imports only pytest until a fixture is used, so that test runs without the mock do not pay for it.
+"""
 
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -13,15 +16,18 @@ if TYPE_CHECKING:
     from followup_mockserver.service import Mock, MockService
 
 _mocks = pytest.StashKey[list["Mock"]]()
-"""The mocks that a test used, for the report if it fails."""
+"""The mocks that a test has used, for its report if it fails."""
 
 _LINES = 20
-"""How many of the last calls, and of the last deliveries, a report shows."""
+"""Calls, and deliveries, that a report shows at most: the newest."""
 
 
 @pytest.fixture
 def followup_service(request: pytest.FixtureRequest) -> "Iterator[MockService]":
-    """The service in this process: fresh, without a rate limit, its clock frozen at the time of the test."""
+    """A new ``MockService`` for this test, without a rate limit. Its clock is frozen at the current time.
+
+    It is closed after the test. If the test fails, its report shows the API calls and the webhook deliveries.
+    """
     from datetime import UTC, datetime
 
     from followup_mockserver import MockService
@@ -33,20 +39,24 @@ def followup_service(request: pytest.FixtureRequest) -> "Iterator[MockService]":
 
 @pytest.fixture
 def followup_client(followup_service: "MockService") -> "Iterator[FollowUp]":
-    """A client of ``followup_service``."""
+    """A ``FollowUp`` client of ``followup_service``; it is closed after the test."""
     with followup_service.client() as client:
         yield client
 
 
 @pytest.fixture
 def followup_async_client(followup_service: "MockService") -> "AsyncFollowUp":
-    """An asynchronous client of ``followup_service``; it has no connections to close."""
+    """An ``AsyncFollowUp`` client of ``followup_service``. It has no connections to close."""
     return followup_service.async_client()
 
 
 @pytest.fixture
 def followup_server(request: pytest.FixtureRequest) -> "Iterator[MockServer]":
-    """The service on a real socket, without a rate limit; webhooks may go to this machine over http."""
+    """A new, running ``MockServer`` for this test, on a free port of 127.0.0.1.
+
+    It has no rate limit, and accepts webhook URLs that are http to a loopback address. It is stopped after the test; if
+    the test fails, its report shows the API calls and the webhook deliveries.
+    """
     from followup_mockserver import MockServer
 
     with MockServer(rate_limit=0, allow_http_webhooks=True) as server:
@@ -56,9 +66,10 @@ def followup_server(request: pytest.FixtureRequest) -> "Iterator[MockServer]":
 
 @pytest.fixture
 def followup_respx(followup_service: "MockService", monkeypatch: pytest.MonkeyPatch) -> "Iterator[respx.Router]":
-    """Whatever is sent with httpx to ``followup_service.url`` is answered by ``followup_service``; the rest goes out.
+    """Route httpx requests for ``followup_service.url`` to ``followup_service``; others are sent as usual.
 
-    ``FOLLOWUP_BASE_URL`` and ``FOLLOWUP_API_KEY`` are set, so code that builds a client of its own reaches the mock.
+    The environment variables ``FOLLOWUP_BASE_URL`` and ``FOLLOWUP_API_KEY`` are set for the test, so code that creates
+    its own client reaches the mock. Needs respx.
     """
     try:
         import respx
@@ -78,14 +89,14 @@ def followup_respx(followup_service: "MockService", monkeypatch: pytest.MonkeyPa
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Show what a failing test called, and what was sent to its webhooks."""
+    """Add the API calls and the webhook deliveries to the report of a failing test."""
     report = yield
     if report.when == "call" and report.failed:
         for mock in item.stash.get(_mocks, []):
-            report.sections.append(("API calls of the mock, newest first", _told(mock.requests)))
-            report.sections.append(("webhook deliveries of the mock, newest first", _told(mock.deliveries)))
+            report.sections.append(("API calls of the mock, newest first", _lines(mock.requests)))
+            report.sections.append(("webhook deliveries of the mock, newest first", _lines(mock.deliveries)))
     return report
 
 
-def _told(things: list[Any]) -> str:
-    return "\n".join(map(repr, things[:_LINES])) or "none"
+def _lines(records: list[Any]) -> str:
+    return "\n".join(map(repr, records[:_LINES])) or "none"

@@ -1,4 +1,4 @@
-"""``MockServer``: the whole service on a socket, in threads of this process."""
+"""``MockServer``, the mock on a socket, in threads of this process."""
 
 import ipaddress
 import secrets
@@ -14,55 +14,67 @@ from followup_mockserver.service import Mock
 
 
 class MockServer(Mock):
-    """The whole service on a real socket; a context manager.
+    """A mock of the patient follow-up service on a real socket, in threads of this process; a context manager.
 
-    First webhook attempts are sent at once, in the background, as the service does.
+    It listens from ``start()``, which ``with`` calls, until ``stop()``::
+
+        with MockServer() as server, server.client() as client:
+            client.account.retrieve()
+
+    It behaves as ``MockService``, whose documentation describes the test controls, with one difference: jobs run in the
+    background as soon as they are due. First webhook attempts are therefore sent at once, as the service does, and
+    ``advance()`` without arguments returns when all jobs that are due now have been done.
+
+    Anyone who reaches the socket can use the API with the key ``fu_test_mock``. The control API rejects requests from
+    web pages of other hosts, and unless the address is a loopback one, it requires ``token`` in the header
+    ``Mock-Token``.
 
     Args:
-        host: address to listen on.
-        port: 0 picks a free one.
-        options: those of ``serve``, as ``MockOptions`` tells.
+        host: address or name to listen on.
+        port: port to listen on; 0 picks a free port.
+        options: the options of ``MockService``.
 
     Raises:
-        ValueError: an option that cannot be used; the text names it.
-        OSError: the address cannot be listened on.
+        TypeError: an unknown option.
+        ValueError: an invalid option; the message names it.
+        OSError: the mock cannot listen on this address.
     """
 
     _request_timeout: ClassVar[float] = REQUEST_TIMEOUT
-    """Seconds that a request has to arrive whole."""
+    """Seconds within which a request must have arrived completely. Only tests of the mock itself change it."""
 
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0, **options: Unpack[MockOptions]) -> None:
         checked = Options(**options)
         self._host = host
-        # Bound before anything else is made: a port that is taken is an error at once, and leaves no thread behind.
-        self._socket = _bound(host, port)
+        # Bound first, so that a port in use raises before any thread has been started.
+        self._socket = _bound_socket(host, port)
         self._port = int(self._socket.getsockname()[1])
         local = _is_loopback(host)
         token = None if local else secrets.token_urlsafe(24)
         super().__init__(checked, threaded=True, guard=Guard(host, token, protects_api=local))
         self._lifecycle = threading.Lock()
         self._web_server: WebServer | None = None
-        self._is_over = False
+        self._stopped = False
 
     @property
     def url(self) -> str:
-        """The base URL."""
+        """The base URL of clients, such as ``http://127.0.0.1:4210``."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"http://{host}:{self._port}"
 
     @property
     def token(self) -> str | None:
-        """The token that the control API demands; None on a loopback address."""
+        """The token that the control API requires in the header ``Mock-Token``; None on a loopback address."""
         return self._guard.token
 
     def start(self) -> None:
-        """Listen. From now on requests are answered.
+        """Start to listen, and to run jobs in the background. Returns when the server accepts requests.
 
         Raises:
-            RuntimeError: it has been started before. A server that was stopped cannot be started again.
+            RuntimeError: the server was started before. A stopped server cannot be started again.
         """
         with self._lifecycle:
-            if self._is_over:
+            if self._stopped:
                 raise RuntimeError("this server was stopped; make a new MockServer")
             if self._web_server is not None:
                 raise RuntimeError("this server has been started already")
@@ -75,14 +87,15 @@ class MockServer(Mock):
             self._engine.start()
 
     def stop(self) -> None:
-        """Answer what is being worked on, and free the port; long polls, delays and advances end at once.
+        """Finish the requests in progress, and free the port.
 
-        Stopping twice does nothing more.
+        Long polls, injected delays and ``advance`` end at once; other requests have half a second to finish. Stopping
+        twice does no harm.
         """
         with self._lifecycle:
-            if self._is_over:
+            if self._stopped:
                 return
-            self._is_over = True
+            self._stopped = True
             if self._web_server is None:
                 self._socket.close()
             else:
@@ -90,11 +103,19 @@ class MockServer(Mock):
                 self._web_server.stop()
 
     def client(self, **options: Any) -> FollowUp:
-        """A client of this server, for the default organization; ``options`` are those of ``FollowUp``."""
+        """Return a client of this server, for the default organization.
+
+        Args:
+            options: options of ``FollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
+        """
         return FollowUp(**{"api_key": self.api_key, "base_url": self.url, **options})
 
     def async_client(self, **options: Any) -> AsyncFollowUp:
-        """An asynchronous client of this server; ``options`` are those of ``AsyncFollowUp``."""
+        """Return an asynchronous client of this server, for the default organization.
+
+        Args:
+            options: options of ``AsyncFollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
+        """
         return AsyncFollowUp(**{"api_key": self.api_key, "base_url": self.url, **options})
 
     def __enter__(self) -> Self:
@@ -102,7 +123,7 @@ class MockServer(Mock):
         return self
 
     def close(self) -> None:
-        """The same as ``stop``."""
+        """Stop the server; the same as ``stop``."""
         self.stop()
 
 
@@ -115,7 +136,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bound_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:

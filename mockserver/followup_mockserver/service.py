@@ -1,4 +1,4 @@
-"""``MockService``: the whole service in this process. The one place where everything is put together."""
+"""``MockService``, the mock in this process, and ``Mock``, which assembles the parts of either kind of mock."""
 
 from types import TracebackType
 from typing import Any, ClassVar, Self, Unpack
@@ -27,17 +27,27 @@ SUBSCRIBERS = (
     deliveries.on_domain_event,
     intake_requests.on_domain_event,
 )
-"""Who reacts to domain events, in this order. The last publishes events of its own, which follow the first."""
+"""The functions that react to domain events, in this order. The last publishes further events."""
 
 IN_PROCESS_HOST = "followup.mock"
 IN_PROCESS_URL = f"http://{IN_PROCESS_HOST}"
 
 
 class Mock(Control):
-    """A mock of the service, put together: its registry, its engine and its WSGI application, ``app``."""
+    """A mock with all its parts: tenants, engine, gateway and WSGI application.
+
+    Attributes:
+        app: the Flask application: the API under ``/v1`` and ``/api/v1``, its contract at ``/api/v1/openapi.json``, the
+            control API under ``/_mock``, and the dashboard at ``/_mock/``.
+
+    Args:
+        options: the options of the mock.
+        threaded: whether jobs run in the background, on threads, or only when ``advance`` is called.
+        guard: decides which requests may use the control API.
+    """
 
     _attempt_timeout: ClassVar[float] = WEBHOOK_ATTEMPT_TIMEOUT
-    """Seconds that a receiver has to respond to a webhook (specification, section 8); no option."""
+    """Seconds that a receiver has to respond (specification, section 8). Only tests of the mock itself change it."""
 
     def __init__(self, options: Options, *, threaded: bool, guard: Guard) -> None:
         registry, mounts = Registry(options, SUBSCRIBERS, doctors.add_roster), Mounts()
@@ -50,11 +60,11 @@ class Mock(Control):
 
     @property
     def api_key(self) -> str:
-        """The key of the default organization."""
+        """The API key of the default organization, ``fu_test_mock``."""
         return DEFAULT_KEY
 
     def close(self) -> None:
-        """Stop the background scheduler and the workers, and close the connections to receivers."""
+        """Release everything: threads end, and connections to receivers are closed. Closing twice does no harm."""
         self._engine.stop()
 
     def __enter__(self) -> Self:
@@ -67,15 +77,52 @@ class Mock(Control):
 
 
 class MockService(Mock):
-    """The whole service in this process, without a socket; a context manager. Nothing runs in the background.
+    """A mock of the patient follow-up service in this process, without a socket; a context manager.
 
-    Due jobs, first webhook attempts included, run when ``advance()`` is called, in the calling thread.
+    It has all 32 operations, with validation, idempotency keys, pagination, rate limit, reminders and signed webhooks
+    as in the specification, and keeps everything in memory. Its clients call it directly::
+
+        with MockService(start_time="2026-09-28T12:00:00Z") as service:
+            client = service.client()
+            client.appointments.create(
+                patient={"phone": "+5491155550000"}, start_at=service.clock.now + timedelta(days=3)
+            )
+            service.advance(days=3)
+            assert [message.kind for message in service.messages] == ["reminder", "reminder"]
+
+    **Time.** Nothing runs in the background. Reminders, other messages to patients and webhook attempts, the first ones
+    included, are jobs, and ``advance`` or ``step`` runs those that are due, in order of time, in the calling thread.
+    ``jobs`` and ``reminders`` list what is due later. The clock runs with real time; with ``start_time`` it is frozen.
+
+    **Webhooks.** ``mount`` delivers the webhooks of a URL to an application in this process; others are sent over the
+    network. ``deliveries`` and ``attempts`` list what has been sent, ``trigger`` sends an event of any type, and
+    ``resend`` retries a delivery.
+
+    **Faults.** ``add_fault`` makes API calls fail, and ``disturb`` makes webhook deliveries fail. ``requests`` lists
+    the API calls.
+
+    **Patients and staff.** ``update_patient``, ``answer_intake_request``, ``load_intake_request``,
+    ``discard_intake_request``, ``add_doctor`` and ``update_doctor`` do what happens outside the API, and ``messages``
+    lists what was written to patients.
+
+    **Organizations.** At the start there is one test organization with both service lines, a small roster of doctors
+    and one key, ``api_key``, with all scopes. ``update_organization``, ``add_api_key`` and ``update_api_key`` configure
+    it. ``create_organization`` adds an isolated one, and ``organization(key)`` returns its test controls. ``reset``
+    returns to the state at start.
+
+    Attributes:
+        url: base URL of the clients, ``http://followup.mock``. It exists in this process only.
+        app: the Flask application, for other WSGI tools.
 
     Args:
-        options: those of ``serve``, as ``MockOptions`` tells.
+        options: keyword arguments, each optional and named like the option of ``followup-mock serve``: ``rate_limit``,
+            ``start_time``, ``allow_http_webhooks``, ``forward_to``, ``seed``, ``country``, ``idempotency_hours``,
+            ``refuse_unknown_fields``, ``reminder_hours``, ``post_visit_hours`` and ``intake_required``.
+            ``followup_mockserver.options.MockOptions`` describes them.
 
     Raises:
-        ValueError: an option that cannot be used; the text names it.
+        TypeError: an unknown option.
+        ValueError: an invalid option; the message names it.
     """
 
     def __init__(self, **options: Unpack[MockOptions]) -> None:
@@ -83,12 +130,20 @@ class MockService(Mock):
         self.url = IN_PROCESS_URL
 
     def client(self, **options: Any) -> FollowUp:
-        """A client of this service, for the default organization; ``options`` are those of ``FollowUp``."""
+        """Return a client of this service, for the default organization.
+
+        Args:
+            options: options of ``FollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
+        """
         transport = InProcessTransport(self.app)
         return FollowUp(**self._options(options, httpx.Client(transport=transport)))
 
     def async_client(self, **options: Any) -> AsyncFollowUp:
-        """An asynchronous client of this service; ``options`` are those of ``AsyncFollowUp``."""
+        """Return an asynchronous client of this service, for the default organization.
+
+        Args:
+            options: options of ``AsyncFollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
+        """
         transport = InProcessTransport(self.app)
         return AsyncFollowUp(**self._options(options, httpx.AsyncClient(transport=transport)))
 

@@ -1,4 +1,4 @@
-"""What is configured about one organization: its settings and its API keys (specification, sections 2 and 5)."""
+"""The settings of an organization, and its API keys (specification, sections 2 and 5)."""
 
 import functools
 from collections.abc import Mapping
@@ -40,15 +40,15 @@ ALL_SCOPES = (
 ALL_SERVICE_LINES: tuple[ServiceLine, ...] = get_args(ServiceLine)
 
 KEY_PREFIX_LENGTH = 8
-"""How many characters of a key ``account.retrieve`` shows: they tell production from test keys."""
+"""Characters of a key that ``account.retrieve`` shows. They distinguish production keys from test keys."""
 
 
-LONGEST_LEAD = 180 * 24
-"""Hours between an appointment or a visit and the message about it."""
+MAX_MESSAGE_HOURS = 180 * 24
+"""Most hours between an appointment or a visit and the message about it."""
 
 Language = Literal["es", "en", "pt"]
 
-_hours = number(0, LONGEST_LEAD, unit="hours")
+_hours = number(0, MAX_MESSAGE_HOURS, unit="hours")
 
 
 def _is_time_zone(name: str) -> bool:
@@ -59,12 +59,12 @@ def _is_time_zone(name: str) -> bool:
     return True
 
 
-def _is_datum(name: str) -> bool:
-    """Whether an intake request can have this: a field of its body, by its path, or a datum of the patient."""
-    return name in _OF_THE_PATIENT or _has_field(_intake_schema(), name)
+def _is_intake_field(name: str) -> bool:
+    """Whether this is a field of the patient, or the path of a field of the request body."""
+    return name in _PATIENT_FIELDS or _has_field(_intake_schema(), name)
 
 
-_OF_THE_PATIENT = ("fullName", "dni", "phone")
+_PATIENT_FIELDS = ("fullName", "dni", "phone")
 
 
 @functools.cache
@@ -86,17 +86,21 @@ def _setting(default: Any, check: Check) -> Any:
 
 @attrs.define(kw_only=True)
 class Organization:
-    """The owner of API keys, and what it configured inside the service. Each setting is checked when it is set.
+    """An organization and its settings. Each setting is validated when it is set.
 
     Attributes:
+        id: organization id.
+        name: name of the organization.
         type: kind of institution, such as ``clinic``.
-        time_zone: IANA name; messages to patients show times in it.
-        country: ISO 3166 code; phone numbers without a country code belong to it.
+        time_zone: IANA name of the time zone in which messages to patients show times.
+        country: ISO 3166 code of the country of phone numbers without a country code.
         language: language of the messages to patients: ``es``, ``en`` or ``pt``.
-        reminder_hours: hours before the start of an appointment at which a reminder is sent.
+        service_lines: ``follow_up``, ``network``, or both (specification, section 1).
+        livemode: whether this is a production organization instead of a test one.
+        reminder_hours: hours before an appointment at which reminders are sent.
         post_visit_hours: hours after a visit at which the follow-up message is sent.
-        intake_messages: whether the service writes to patients for what an intake request is missing.
-        intake_required: what an intake request needs to become ready, in the order in which ``missing`` lists it.
+        intake_messages: whether the service asks patients for the data that an intake request is missing.
+        intake_required: data that an intake request needs to become ready, in the order in which ``missing`` lists it.
 
     Raises:
         ValueError: an invalid setting; the message names it.
@@ -119,13 +123,22 @@ class Organization:
     intake_messages: bool = _setting(True, boolean)
     intake_required: list[str] = _setting(
         ("fullName", "dni", "phone", "coverage.insurer", "address", "requestedService"),
-        that(_is_datum, "a field of an intake request, such as dni or coverage.insurer"),
+        that(_is_intake_field, "a field of an intake request, such as dni or coverage.insurer"),
     )
 
 
 @attrs.define(kw_only=True)
 class KeyRecord:
-    """An API key of an organization."""
+    """An API key of an organization. ``repr`` does not show its value.
+
+    Attributes:
+        name: name of the key.
+        value: the key itself, for ``Authorization: Bearer`` and the ``api_key`` of a client.
+        prefix: the first characters of the value.
+        scopes: what the key may do, such as ``patients:read`` (specification, section 5).
+        revoked: whether requests with the key are rejected.
+        expires_at: when the key expires, on the mock's clock; None: never.
+    """
 
     name: str
     value: str = attrs.field(repr=False)

@@ -1,4 +1,4 @@
-"""An httpx transport that reaches a WSGI application in this process, for both kinds of client, without a socket."""
+"""An httpx transport that calls a WSGI application in this process, for synchronous and asynchronous clients."""
 
 import asyncio
 import io
@@ -14,30 +14,40 @@ WSGIApp = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
 class ConnectionDropped(Exception):
-    """A fault drops the connection here."""
+    """Raised inside the application to drop the connection without a response, as a fault asks."""
 
 
 DROPPED = "followup_mockserver.connection_dropped"
-"""Key of the WSGI environment: the exception that the server understands as a dropped connection."""
+"""Key of the WSGI environment: the exception class that makes the server drop the connection."""
 
 
 class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Answers requests by calling the application, one after the other, and buffers the answer."""
+    """Sends requests by calling the application. Responses are buffered, not streamed.
+
+    Args:
+        app: the WSGI application.
+    """
 
     def __init__(self, app: WSGIApp) -> None:
         self._app = app
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Return the application's response."""
         return call_wsgi(self._app, request)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Return the application's response."""
         await request.aread()
-        # In a thread, so that a fault that delays the answer does not stop the event loop.
+        # In a thread, so that a fault that delays the response does not block the event loop.
         return await asyncio.to_thread(call_wsgi, self._app, request)
 
 
 def call_wsgi(app: WSGIApp, request: httpx.Request) -> httpx.Response:
-    """What the application answers to a request.
+    """Call the application with a request, and return its response.
+
+    Args:
+        app: the WSGI application.
+        request: its body is read; its URL becomes the path and the query.
 
     Raises:
         httpx.RemoteProtocolError: a fault dropped the connection.
@@ -90,6 +100,6 @@ def _environ(request: httpx.Request) -> dict[str, Any]:
         key = name.upper().replace("-", "_")
         environ[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = value
     if environ.pop("HTTP_TRANSFER_ENCODING", None) is not None:
-        # A body that was streamed is whole by now, and WSGI applications read as much as they are told there is.
+        # The streamed body has been read completely, and WSGI applications rely on Content-Length.
         environ["CONTENT_LENGTH"] = str(len(request.content))
     return environ
