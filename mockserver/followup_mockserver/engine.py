@@ -1,8 +1,8 @@
 """Runs the jobs that are due, in order, with the clock at each job's own due time.
 
-In process nothing runs in the background: ``advance`` runs every job, in the calling thread, one after the other. In a
-server a thread wakes up for the next timer, and attempts to deliver run on workers. Nothing is ever sent while a
-tenant's lock is held.
+In process nothing runs in the background: ``advance`` runs every job in the calling thread, one after the other. In a
+server, a scheduler thread sleeps until the next job is due, and workers make the delivery attempts. No attempt is sent
+while a tenant's lock is held.
 """
 
 import logging
@@ -39,20 +39,23 @@ from followup_mockserver.webhooks.workers import Workers
 
 logger = logging.getLogger("followup_mockserver")
 
-_LONGEST_SLEEP = 3600.0
+_MAX_SLEEP = 3600.0
+"""Seconds after which the scheduler thread checks what is due, even if nothing has woken it."""
 
 
 class _Outgoing(NamedTuple):
-    """An attempt to deliver, and the timer that it is due by."""
+    """A delivery attempt to send, and the timer that scheduled it."""
 
     timer: Timer[Job]
     attempt: DueAttempt
 
 
 class Engine:
-    """Runs the jobs of every tenant.
+    """Runs the jobs of every tenant of a mock.
 
     Args:
+        registry: the tenants.
+        mounts: the applications that receive webhooks in this process.
         threaded: whether jobs run in the background, on threads, or only when ``advance`` is called.
         attempt_timeout: seconds that a receiver has to respond.
     """
@@ -87,7 +90,7 @@ class Engine:
             self._wake.notify()
 
     def stop(self) -> None:
-        """Stop the background scheduler and the workers; no job is started any more."""
+        """Stop the background scheduler and the workers. No job starts after this."""
         self._registry.stop()
         with self._wake:
             self._wake.notify()
@@ -103,16 +106,16 @@ class Engine:
 
     @property
     def stopped(self) -> bool:
-        """Whether no job is started any more, so that nothing is worth waiting for."""
+        """Whether the engine has stopped, so that no further job starts."""
         return self._registry.stopped
 
     # --- the clock -----------------------------------------------------------------------------------------------
 
     def advance(self, tenant: Tenant, to: datetime) -> Advanced:
-        """Advance the clock to an instant; run every job that becomes due by then, and those that they schedule.
+        """Advance the clock to an instant, running every job that is due by then, those that jobs schedule included.
 
         Raises:
-            RuntimeError: called from inside a webhook handler that this very call is waiting for.
+            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for.
         """
         with self._run(tenant) as run:
             while self._run_next_instant(tenant, run, to):
@@ -122,10 +125,10 @@ class Engine:
                 return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
 
     def step(self, tenant: Tenant) -> Advanced:
-        """Run exactly the next job, moving the clock to when it is due.
+        """Advance the clock to the due time of the next job, and run that job only.
 
         Raises:
-            RuntimeError: called from inside a webhook handler that this very call is waiting for.
+            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for.
         """
         with self._run(tenant) as run:
             run.wait_until_idle()
@@ -141,7 +144,7 @@ class Engine:
                 return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
 
     def resend(self, tenant: Tenant, delivery_id: str) -> str:
-        """Make a manual retry of a delivery, now; returns its outcome in a few words.
+        """Make a manual retry of a delivery now, and return a summary of its outcome.
 
         Raises:
             ServiceError: 400: the endpoint is disabled.
@@ -152,7 +155,7 @@ class Engine:
 
     @contextmanager
     def _run(self, tenant: Tenant) -> Iterator[Run]:
-        """Hold the tenant's clock and run its jobs in this thread."""
+        """Hold the tenant's clock while this thread runs its jobs."""
         run = self._run_of(tenant)
         with run.entered(), run.lock:
             run.clear()
@@ -171,7 +174,7 @@ class Engine:
             return self._runs.setdefault(tenant, Run(lambda: self.stopped))
 
     def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime) -> bool:
-        """Run every job that is due at the next instant; False when none is due until ``to``."""
+        """Run every job that is due at the next instant; return False if none is due by ``to``."""
         run.wait_until_idle()
         outgoing: list[_Outgoing] = []
         with tenant.lock:
@@ -184,12 +187,12 @@ class Engine:
                 if (due := self._begin(tenant, run, timer)) is not None:
                     outgoing.append(due)
                 if self._workers is None:
-                    break  # in process, a job sees what the attempts before it did
+                    break  # in process, a job sees the effects of the attempts before it
         self._send_all(tenant, run, outgoing)
         return True
 
     def _send_all(self, tenant: Tenant, run: Run, outgoing: list[_Outgoing]) -> None:
-        """Make these attempts, and wait for them."""
+        """Make these attempts, and wait until they have ended."""
         for each in outgoing:
             if self._workers is None:
                 run.record(each.timer, self._attempt(tenant, each))
@@ -201,18 +204,18 @@ class Engine:
 
     def _schedule(self) -> None:
         while not self.stopped:
-            sleep = min((self._run_due(tenant) for tenant in self._registry.all()), default=_LONGEST_SLEEP)
+            sleep = min((self._run_due(tenant) for tenant in self._registry.all()), default=_MAX_SLEEP)
             with self._wake:
                 if not self._woken and not self.stopped:
-                    self._wake.wait(min(sleep, _LONGEST_SLEEP))
+                    self._wake.wait(min(sleep, _MAX_SLEEP))
                 self._woken = False
 
     def _run_due(self, tenant: Tenant) -> float:
-        """Run what is due now; returns the seconds until the next job is due."""
+        """Start the jobs that are due now, and return the seconds until the next one is due."""
         assert self._workers is not None
         run = self._run_of(tenant)
         if not run.lock.acquire(blocking=False):
-            return _LONGEST_SLEEP  # an advance is running the jobs, and wakes this thread at its end
+            return _MAX_SLEEP  # ``advance`` or ``step`` is running the jobs, and wakes this thread when it ends
         try:
             outgoing: list[_Outgoing] = []
             with tenant.lock:
@@ -220,7 +223,7 @@ class Engine:
                     if (due := self._begin(tenant, run, timer)) is not None:
                         outgoing.append(due)
                 following = tenant.scheduler.next()
-                sleep = _LONGEST_SLEEP if following is None else tenant.clock.seconds_until(following.at)
+                sleep = _MAX_SLEEP if following is None else tenant.clock.seconds_until(following.at)
             for each in outgoing:
                 self._submit(self._workers, tenant, run, each)
             return sleep
@@ -241,7 +244,7 @@ class Engine:
     # --- jobs ----------------------------------------------------------------------------------------------------
 
     def _begin(self, tenant: Tenant, run: Run, timer: Timer[Job]) -> _Outgoing | None:
-        """Run a local job, or return the attempt that the caller makes once it has released the tenant's lock."""
+        """Run a local job, or return the attempt that the caller has to send after releasing the tenant's lock."""
         match timer.job:
             case AttemptDelivery(about=delivery):
                 attempt = deliveries.due_attempt(tenant, delivery, "schedule")
@@ -259,14 +262,14 @@ class Engine:
         try:
             return self._dispatcher.attempt(tenant, outgoing.attempt)
         except Exception as error:
-            logger.exception("an attempt to deliver failed inside the mock")
+            logger.exception("a delivery attempt failed inside the mock")
             return f"failed inside the mock: {type(error).__name__}"
 
 
 def _run_local(tenant: Tenant, job: LocalJob) -> str:
-    """Run a job that sends nothing; returns its outcome in a few words."""
+    """Run a job that sends no webhook, and return a summary of its outcome."""
     try:
-        outcome = _carry_out(tenant, job)
+        outcome = _run_job(tenant, job)
     except Exception as error:
         logger.exception("a job of kind %s failed inside the mock", job.kind)
         outcome = f"failed inside the mock: {type(error).__name__}"
@@ -274,7 +277,7 @@ def _run_local(tenant: Tenant, job: LocalJob) -> str:
     return outcome
 
 
-def _carry_out(tenant: Tenant, job: LocalJob) -> str:
+def _run_job(tenant: Tenant, job: LocalJob) -> str:
     match job:
         case SendReminder():
             return reminders.send(tenant, job)

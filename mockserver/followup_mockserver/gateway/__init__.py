@@ -1,1 +1,1 @@
-"""From a request to its answer: the checks that every operation shares, without Flask."""
+"""Turns requests into responses, with the checks that all operations share. Knows no HTTP server."""

@@ -1,4 +1,4 @@
-"""Who may do what (specification, section 5)."""
+"""Authentication and authorization of API keys (specification, section 5)."""
 
 from collections.abc import Mapping
 
@@ -9,16 +9,20 @@ from followup_mockserver.state.tenant import Tenant
 
 
 def bearer_token(headers: Mapping[str, str]) -> str | None:
-    """The key of an ``Authorization: Bearer`` header; None if there is none."""
+    """Return the key of the ``Authorization: Bearer`` header, or None if there is no such header."""
     scheme, _, value = headers.get("authorization", "").partition(" ")
     return value.strip() or None if scheme.lower() == "bearer" else None
 
 
 def authenticate(tenant: Tenant | None, value: str | None) -> KeyRecord:
-    """The key, if it works.
+    """Return the API key that a request was sent with.
+
+    Args:
+        tenant: the tenant that the key belongs to; None if the key is unknown.
+        value: the value of the key; None if none was sent.
 
     Raises:
-        ServiceError: 401.
+        ServiceError: 401: the key is missing, unknown, revoked or expired.
     """
     if value is None:
         raise _unauthorized("api_key_missing", "Send the API key as Authorization: Bearer <API_KEY>.")
@@ -33,10 +37,10 @@ def authenticate(tenant: Tenant | None, value: str | None) -> KeyRecord:
 
 
 def authorize(tenant: Tenant, key: KeyRecord, operation: Operation) -> None:
-    """Return if the key and its organization may do this.
+    """Check that the key has the scope, and its organization the service line, that an operation needs.
 
     Raises:
-        ServiceError: 403.
+        ServiceError: 403: the scope or the service line is missing.
     """
     scope = operation.row.scope
     if scope is not None and scope not in key.scopes:

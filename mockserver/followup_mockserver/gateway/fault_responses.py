@@ -1,4 +1,4 @@
-"""Applies a fault to a call: it responds as the service would, only for no reason (specification, section 7)."""
+"""Applies a fault to a call, with the response that the service would send (specification, section 7)."""
 
 from followup_mockserver.gateway.parsing import parse_json
 from followup_mockserver.gateway.request import Exchange, Request
@@ -13,16 +13,18 @@ _TYPES = {
     429: "rate_limit_error",
 }
 _CODES = {404: "resource_missing"}
-"""Codes that the specification fixes; the others say that it was a fault."""
+"""Codes that the specification fixes. All other faults have the code ``fault``."""
 
-_MESSAGE = "This response was asked for by a fault."
+_MESSAGE = "This error was injected by a fault."
 
 
 def apply(fault: Fault, exchange: Exchange) -> None:
-    """Apply a fault. One that breaks the response off after the work is done has nothing to do yet.
+    """Apply a fault to a call.
+
+    A fault that breaks the connection after the rule has run is applied later, by the server.
 
     Raises:
-        ServiceError: the response to the client.
+        ServiceError: the error response.
     """
     if fault.kind == "delay":
         exchange.registry.pause(fault.seconds)

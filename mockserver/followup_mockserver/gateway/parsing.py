@@ -1,4 +1,4 @@
-"""From bytes and query strings to the arguments of a rule (specification, section 4, Conventions)."""
+"""Parses queries and bodies into the arguments of a rule (specification, section 4, Conventions)."""
 
 import json
 import math
@@ -13,6 +13,7 @@ from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Schema, Shape
 from followup_mockserver.schema.validation import Validator
 
 MAX_DEPTH = 32
+"""Levels of nesting that a body may have."""
 
 _INTEGER = re.compile(r"-?[0-9]{1,9}")
 _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
@@ -20,7 +21,11 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 class Parser:
-    """Parses the requests of every operation, under the options of one mock."""
+    """Parses and validates the requests of every operation.
+
+    Args:
+        options: the options of the mock; they decide whether unknown fields and http webhook URLs are valid.
+    """
 
     def __init__(self, options: Options) -> None:
         self._queries = {name: self._validator(options, each.query.schema) for name, each in OPERATIONS.items()}
@@ -31,10 +36,16 @@ class Parser:
     def arguments(
         self, operation: Operation, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: bytes | None
     ) -> dict[str, Any]:
-        """The arguments of the operation's rule.
+        """Return the arguments of the operation's rule.
+
+        Args:
+            operation: the operation of the request.
+            query: pairs of name and value, in their order.
+            headers: names in lower case.
+            body: None if it is larger than ``MAX_BODY_BYTES`` and was not read.
 
         Raises:
-            ServiceError: 400, 413 or 415 with the path of the field concerned.
+            ServiceError: 400, 413 or 415, with the path of the invalid field.
         """
         arguments = self._query_arguments(operation, query)
         if operation.takes_body:
@@ -75,25 +86,25 @@ class Parser:
 
 
 def query_values(query: Iterable[tuple[str, str]], shape: Shape) -> dict[str, Any]:
-    """The parameters of a query string as the JSON that their shape speaks of.
+    """Return the parameters of a query string as JSON values, with the types that their schema asks for.
 
     Raises:
-        ServiceError: 400 for one that is given twice.
+        ServiceError: 400: a parameter occurs twice.
     """
     properties = shape.schema["properties"]
     values: dict[str, Any] = {}
     for name, text in query:
         if name in values:
-            raise invalid("parameter_invalid", "This must be given once.", name)
+            raise invalid("parameter_invalid", "This must occur only once.", name)
         values[name] = _typed(text, properties.get(name, {}))
     return values
 
 
 def parse_json(headers: Mapping[str, str], body: bytes) -> Any:
-    """The JSON of a body.
+    """Return the JSON value of a body.
 
     Raises:
-        ServiceError: it is of another type (415), or not JSON (400).
+        ServiceError: 415: the content type is not JSON; 400: the body is not valid JSON.
     """
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise ServiceError(
@@ -103,7 +114,7 @@ def parse_json(headers: Mapping[str, str], body: bytes) -> Any:
         text = body.decode()
         value = _DECODER.decode(text)
         if "\\u" in text:
-            # A lone surrogate is valid in JSON and cannot be written as UTF-8.
+            # JSON allows an escaped lone surrogate, but it cannot be encoded as UTF-8 in a response.
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeError:
         raise invalid("body_invalid", "The body must be UTF-8.") from None
@@ -117,23 +128,23 @@ def parse_json(headers: Mapping[str, str], body: bytes) -> Any:
 
 
 def body_too_large() -> ServiceError:
-    """The error of a body that has more than ``MAX_BODY_BYTES``."""
+    """Return the error for a body of more than ``MAX_BODY_BYTES``."""
     return ServiceError(413, "invalid_request_error", "body_too_large", f"A body has at most {MAX_BODY_BYTES} bytes.")
 
 
-def _refuse_constant(constant: str) -> NoReturn:
+def _reject_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        # It could not be written back as JSON.
+        # JSON has no infinity, so a response could not contain it.
         raise ValueError("a number out of range")
     return number
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_DECODER = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_finite)
 
 
 def _deeper_than(value: Any, depth: int) -> bool:
@@ -154,7 +165,7 @@ _SCALARS = (int, float, bool, type(None))
 
 
 def _typed(text: str, schema: Schema) -> Any:
-    """A query value as the JSON that the schema speaks of; what does not fit stays text, and is refused by it."""
+    """Return a query value as JSON of the schema's type; an invalid one stays text, which the schema then rejects."""
     kind = schema.get("type")
     if kind == "integer" and _INTEGER.fullmatch(text):
         return int(text)

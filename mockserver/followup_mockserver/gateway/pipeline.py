@@ -1,4 +1,4 @@
-"""The pipeline of a request, read from top to bottom in ``STEPS`` and ``FINAL_STEPS``."""
+"""The pipeline that handles a request: ``STEPS`` from top to bottom, then ``FINAL_STEPS``."""
 
 import hashlib
 import json
@@ -23,13 +23,17 @@ from followup_mockserver.state.registry import Registry
 logger = logging.getLogger("followup_mockserver")
 
 VERSIONS = (SERVICE_VERSION,)
-"""The dated versions that a request may ask for (specification, section 9)."""
+"""Values of ``Service-Version`` that a request may send (specification, section 9)."""
 
 _IDEMPOTENCY_KEY = re.compile(IDEMPOTENCY_KEY)
 
 
 class Gateway:
-    """Responds to the requests of a mock's operations."""
+    """Handles the requests to the operations of a mock.
+
+    Args:
+        registry: the tenants of the mock.
+    """
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -41,14 +45,14 @@ class Gateway:
         return self._registry.options
 
     def handle(self, request: Request) -> Response:
-        """Return the response to a request. It never raises, and every request is in the journal."""
+        """Handle a request, and return its response. Never raises; every request is recorded in the journal."""
         exchange = Exchange(request=request, registry=self._registry, parser=self._parser, began=RealTime.monotonic())
         try:
             for step in STEPS:
                 step(exchange)
         except ServiceError as error:
             exchange.response = error_response(error)
-        except Exception:  # a bug of the mock; the client gets the service's 500, not a page of HTML
+        except Exception:  # a bug in the mock: the client gets an error in the service's format, not an HTML page
             logger.exception("%s failed", request.operation.name)
             exchange.response = error_response(_INTERNAL_ERROR)
         for step in FINAL_STEPS:
@@ -56,7 +60,7 @@ class Gateway:
         return exchange.response
 
     def reject(self, error: ServiceError) -> Response:
-        """Return the error response to a request that matches no operation: an unknown path, or a wrong method."""
+        """Return the response to a request that matches no operation, because of its path or its method."""
         response = error_response(error)
         tenant = self._registry.default
         with tenant.lock:
@@ -68,20 +72,22 @@ _INTERNAL_ERROR = ServiceError(500, "api_error", "internal_error", "The mock ser
 
 
 def error_response(error: ServiceError) -> Response:
-    """An error in the service's one format (specification, section 7)."""
+    """Return an error response in the service's format (specification, section 7)."""
     return Response(status=error.status, headers=dict(error.headers), body=_json_bytes(error.as_json()))
 
 
-# --- the steps: one that raises a ServiceError ends them --------------------------------------------------------
+# --- the steps; a ServiceError skips those that follow -----------------------------------------------------------
 
 
 def find_tenant(exchange: Exchange) -> None:
+    """Find the tenant by the API key; the default tenant stands in for a missing or unknown key."""
     value = exchange.key_value = auth.bearer_token(exchange.request.headers)
     exchange.known_tenant = exchange.registry.by_key(value) if value else None
     exchange.tenant = exchange.known_tenant or exchange.registry.default
 
 
 def match_fault(exchange: Exchange) -> None:
+    """Find the fault that applies to this call, if any, and count it."""
     tenant = exchange.tenant
     if tenant.faults:
         with tenant.lock:
@@ -89,20 +95,24 @@ def match_fault(exchange: Exchange) -> None:
 
 
 def apply_fault(exchange: Exchange) -> None:
+    """Apply a fault that precedes the rule, except a delay."""
     fault = exchange.fault
     if fault is not None and fault.when == "before" and fault.kind != "delay":
         apply(fault, exchange)
 
 
 def authenticate(exchange: Exchange) -> None:
+    """Reject a missing or invalid API key (401)."""
     exchange.key = auth.authenticate(exchange.known_tenant, exchange.key_value)
 
 
 def authorize(exchange: Exchange) -> None:
+    """Reject a key without the scope, or an organization without the service line, of the operation (403)."""
     auth.authorize(exchange.tenant, exchange.key, exchange.request.operation)
 
 
 def limit_rate(exchange: Exchange) -> None:
+    """Reject a request above the rate limit of its key (429; specification, section 8)."""
     tenant = exchange.tenant
     if not tenant.rate_limiter.limit:
         return
@@ -119,12 +129,18 @@ def limit_rate(exchange: Exchange) -> None:
 
 
 def check_version(exchange: Exchange) -> None:
+    """Reject an unknown ``Service-Version`` (400)."""
     version = exchange.request.headers.get("service-version")
     if version is not None and version not in VERSIONS:
         raise invalid("version_unknown", f"The versions are: {', '.join(VERSIONS)}.", "Service-Version")
 
 
 def claim_idempotency_key(exchange: Exchange) -> None:
+    """Claim the idempotency key, or find the response to replay.
+
+    Raises:
+        ServiceError: 400: the key is invalid or was used for another request; 409: such a request is in progress.
+    """
     request, tenant = exchange.request, exchange.tenant
     key = request.headers.get("idempotency-key")
     if key is None or not request.operation.declaration.idempotent:
@@ -158,14 +174,14 @@ def claim_idempotency_key(exchange: Exchange) -> None:
 
 
 def apply_delay(exchange: Exchange) -> None:
-    """A delay applies once the idempotency key is claimed, so that a second request finds one that is in progress."""
+    """Apply a delay while the idempotency key is claimed, so that a concurrent request gets a 409."""
     fault = exchange.fault
     if fault is not None and fault.when == "before" and fault.kind == "delay":
         apply(fault, exchange)
 
 
 def respond(exchange: Exchange) -> None:
-    """Replay the response of the idempotency key, or do what the operation does."""
+    """Replay the response of the idempotency key, or run the rule of the operation."""
     if exchange.replayed is not None:
         exchange.response = Response(status=200, headers={"Idempotent-Replayed": "true"}, body=exchange.replayed)
     else:
@@ -173,6 +189,7 @@ def respond(exchange: Exchange) -> None:
 
 
 def apply_fault_after(exchange: Exchange) -> None:
+    """Apply a fault that follows the rule: its effects remain."""
     fault = exchange.fault
     if fault is not None and fault.when == "after":
         apply(fault, exchange)
@@ -193,25 +210,25 @@ STEPS: tuple[Callable[[Exchange], None], ...] = (
 )
 
 
-# --- the final steps: they run whatever the response is ---------------------------------------------------------
+# --- the final steps; they run for every response ----------------------------------------------------------------
 
 
 def release_idempotency_key(exchange: Exchange) -> None:
-    """Free the key of a request that failed."""
+    """Release the idempotency key of a request that failed, so that it can be used again."""
     if exchange.claimed is not None:
         with exchange.tenant.lock:
             exchange.tenant.idempotency.release(exchange.claimed)
 
 
 def break_response(exchange: Exchange) -> None:
-    """Mark a response that a fault does not let arrive whole."""
+    """Mark a response whose connection a fault drops."""
     fault = exchange.fault
     if fault is not None and fault.kind in ("disconnect", "truncate"):
         exchange.response.broken = fault.kind
 
 
 def record_call(exchange: Exchange) -> None:
-    """Write the call into the journal, under a new request id."""
+    """Record the call in the journal, under a new request id."""
     request, response, tenant = exchange.request, exchange.response, exchange.tenant
     with tenant.lock:
         request_id = tenant.ids.new(REQUEST_ID_PREFIX)
@@ -242,11 +259,11 @@ def record_call(exchange: Exchange) -> None:
 FINAL_STEPS: tuple[Callable[[Exchange], None], ...] = (release_idempotency_key, break_response, record_call)
 
 
-# --- what the steps use ------------------------------------------------------------------------------------------
+# --- helpers of the steps ----------------------------------------------------------------------------------------
 
 
 def _run_rule(exchange: Exchange) -> bytes:
-    """Find the object (404), parse (400) and run the rule, under the tenant's lock; returns the encoded result."""
+    """Under the tenant's lock, find the object (404), parse the input (400), run the rule and encode its result."""
     request, tenant = exchange.request, exchange.tenant
     operation = request.operation
     with tenant.lock:
@@ -269,10 +286,10 @@ def _fingerprint(request: Request) -> bytes:
 
 
 def _find(exchange: Exchange) -> Any:
-    """The object of the path.
+    """Return the object whose id is in the path.
 
     Raises:
-        ServiceError: 400 for an id of another kind, 404 for one that nothing has.
+        ServiceError: 400: an id of the wrong type; 404: there is no such object.
     """
     request = exchange.request
     kind, path_id = request.operation.declaration.id_prefix, request.path_id or ""

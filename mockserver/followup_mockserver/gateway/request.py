@@ -1,4 +1,4 @@
-"""A request and its response as plain data, and the exchange of the two."""
+"""Request and response as plain data, and the state that the pipeline keeps while it handles a request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -16,13 +16,15 @@ from followup_mockserver.state.tenant import Tenant
 
 @attrs.define(kw_only=True)
 class Request:
-    """A request as it arrived. ``repr`` shows nothing of its content.
+    """A request to an operation. ``repr`` hides everything that may contain personal data.
 
     Attributes:
+        operation: the operation that method and path select.
+        path: the path, without the query.
+        path_id: the id in the path; None if the path has none.
         headers: names in lower case.
         query: pairs of name and value, in their order.
-        path_id: the id in the path; None where the path has none.
-        body: None where it is larger than the service accepts, and was not read.
+        body: None if it is larger than the service accepts and was not read.
     """
 
     operation: Operation
@@ -35,10 +37,13 @@ class Request:
 
 @attrs.define(kw_only=True)
 class Response:
-    """A response, complete.
+    """A complete response.
 
     Attributes:
-        broken: how a fault drops the connection: ``disconnect`` before the response, ``truncate`` in the middle of it.
+        status: HTTP status.
+        headers: headers, without those that the server adds.
+        body: the encoded body.
+        broken: where a fault drops the connection: ``disconnect`` before the response, ``truncate`` in the middle.
     """
 
     status: int
@@ -49,19 +54,21 @@ class Response:
 
 @attrs.define(kw_only=True, eq=False)
 class Exchange:
-    """A request on its way to a response. The steps of the pipeline fill in the rest.
+    """One request and its response. The steps of the pipeline set the attributes after ``began``.
 
     Attributes:
+        request: the request.
         registry: the tenants of the mock.
-        parser: parses the request under the options of the mock.
-        began: when the request arrived, in real time.
-        key_value: the value of the API key, if one was sent.
-        known_tenant: the tenant that the key belongs to; None for a key that nobody has.
-        tenant: the same, or else the default one: it has the faults and the journal of requests without a valid key.
-        key: the API key.
-        fault: the fault that applies to this request.
-        claimed: set while this request is the one that uses its idempotency key.
-        replayed: the body of the response to an earlier request with the same idempotency key.
+        parser: parses the request.
+        began: when the request arrived, in seconds of ``RealTime.monotonic``.
+        key_value: the value of the API key; None if none was sent.
+        known_tenant: the tenant that the key belongs to; None if the key is missing or unknown.
+        tenant: ``known_tenant``, or else the default tenant, whose faults and journal apply to such requests.
+        key: the valid API key.
+        fault: the fault that applies to this request, if any.
+        claimed: the record of the idempotency key, while this request holds it.
+        replayed: body of the response to an earlier request with the same idempotency key.
+        response: the response.
     """
 
     request: Request
