@@ -121,7 +121,7 @@ class Engine:
             while self._run_next_instant(tenant, run, to):
                 pass
             with tenant.lock:
-                tenant.clock.move_to(to)
+                tenant.clock.advance_to(to)
                 return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
 
     def step(self, tenant: Tenant) -> Advanced:
@@ -136,7 +136,7 @@ class Engine:
             with tenant.lock:
                 timer = tenant.scheduler.next()
                 if timer is not None and not self.stopped:
-                    tenant.clock.move_to(timer.at)
+                    tenant.clock.advance_to(timer.at)
                     tenant.scheduler.pop_due(timer.at)
                     outgoing = self._begin(tenant, run, timer)
             self._send_all(tenant, run, [] if outgoing is None else [outgoing])
@@ -181,7 +181,7 @@ class Engine:
             first = tenant.scheduler.next()
             if first is None or first.at > to or tenant.ended or self.stopped:
                 return False
-            tenant.clock.move_to(first.at)
+            tenant.clock.advance_to(first.at)
             now = tenant.clock.now()
             while (timer := tenant.scheduler.pop_due(now)) is not None:
                 if (due := self._begin(tenant, run, timer)) is not None:

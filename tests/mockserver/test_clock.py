@@ -32,28 +32,28 @@ class TestFrozen:
         clock = Clock(NOON.astimezone(timezone(timedelta(hours=-3))))
         assert clock.now() == NOON
         assert clock.now().tzinfo is UTC
-        clock.move_to((NOON + HOUR).astimezone(timezone(timedelta(hours=5))))
+        clock.advance_to((NOON + HOUR).astimezone(timezone(timedelta(hours=5))))
         assert clock.now() == NOON + HOUR
         assert clock.now().tzinfo is UTC
 
     def test_moves_forward(self) -> None:
         clock = Clock(NOON)
-        clock.move_to(NOON + HOUR)
+        clock.advance_to(NOON + HOUR)
         assert clock.now() == NOON + HOUR
 
     @pytest.mark.parametrize("back", [timedelta(0), timedelta(microseconds=1), timedelta(days=900)])
     def test_never_moves_back(self, back: timedelta) -> None:
         clock = Clock(NOON)
-        clock.move_to(NOON - back)
+        clock.advance_to(NOON - back)
         assert clock.now() == NOON
-        assert clock.moved == timedelta(0)
+        assert clock.advanced == timedelta(0)
 
     def test_counts_how_far_it_was_moved(self) -> None:
         clock = Clock(NOON)
-        clock.move_to(NOON + HOUR)
-        clock.move_to(NOON)
-        clock.move_to(NOON + 3 * HOUR)
-        assert clock.moved == 3 * HOUR
+        clock.advance_to(NOON + HOUR)
+        clock.advance_to(NOON)
+        clock.advance_to(NOON + 3 * HOUR)
+        assert clock.advanced == 3 * HOUR
 
     def test_never_gets_anywhere_by_itself(self) -> None:
         clock = Clock(NOON)
@@ -64,7 +64,7 @@ class TestFrozen:
     def test_stands_after_a_hold_too(self) -> None:
         clock = Clock(NOON)
         clock.hold()
-        clock.move_to(NOON + HOUR)
+        clock.advance_to(NOON + HOUR)
         clock.release()
         assert clock.now() == NOON + HOUR
         assert not passes(clock.now)
@@ -81,14 +81,14 @@ class TestRunning:
     def test_runs_on_from_where_it_was_moved_to(self) -> None:
         clock = Clock()
         target = clock.now() + 48 * HOUR
-        clock.move_to(target)
+        clock.advance_to(target)
         assert target <= clock.now() < target + HOUR
         assert passes(clock.now)
 
     def test_the_time_that_passes_by_itself_is_not_moved_by_hand(self) -> None:
         clock = Clock()
         assert passes(clock.now)
-        assert clock.moved == timedelta(0)
+        assert clock.advanced == timedelta(0)
 
     def test_says_how_long_to_wait(self) -> None:
         clock = Clock()
@@ -100,7 +100,7 @@ class TestRunning:
         clock.hold()
         held_at = clock.now()
         assert not passes(clock.now)
-        clock.move_to(held_at + HOUR)
+        clock.advance_to(held_at + HOUR)
         assert clock.now() == held_at + HOUR
         assert clock.seconds_until(held_at + 2 * HOUR) == float("inf")
 
@@ -108,7 +108,7 @@ class TestRunning:
         clock = Clock()
         clock.hold()
         target = clock.now() + HOUR
-        clock.move_to(target)
+        clock.advance_to(target)
         clock.release()
         assert target <= clock.now() < target + HOUR
         assert passes(clock.now)

@@ -117,7 +117,7 @@ def limit_rate(exchange: Exchange) -> None:
     if not tenant.rate_limiter.limit:
         return
     with tenant.lock:
-        wait = tenant.rate_limiter.take(exchange.key.value, tenant.clock.moved)
+        wait = tenant.rate_limiter.take(exchange.key.value, tenant.clock.advanced)
     if wait is not None:
         raise ServiceError(
             429,

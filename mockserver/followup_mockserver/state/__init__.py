@@ -1,1 +1,1 @@
-"""What one tenant is and holds, and the collections, queues and records that it is made of."""
+"""The state of the mock: the tenants, and the collections, queues and records that they consist of."""

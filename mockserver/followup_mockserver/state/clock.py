@@ -1,4 +1,4 @@
-"""The clock of one tenant: real time, or a time that stands still and is moved by hand. It never goes back."""
+"""The clock of one tenant. It runs with real time or is frozen; a test can advance it, and it never goes back."""
 
 import importlib.util
 import time
@@ -7,8 +7,8 @@ from types import ModuleType
 
 
 def _unpatched_time() -> ModuleType:
-    # freezegun replaces the functions of the one ``time`` that everybody imports, and may have done so before this
-    # module is imported. A second copy of the built-in module is out of its reach.
+    # freezegun replaces the functions of the ``time`` module that is in ``sys.modules``, possibly before this module
+    # is imported. It does not reach a second copy of the built-in module.
     spec = importlib.util.find_spec(time.__name__)
     assert spec is not None
     assert spec.loader is not None
@@ -21,55 +21,61 @@ _time = _unpatched_time()
 
 
 class RealTime:
-    """Elapsed real time, also while a test has frozen time in this process."""
+    """Real time, which keeps running while a test has frozen time in this process."""
 
     @staticmethod
     def monotonic() -> float:
-        """Seconds from an arbitrary start, as ``time.monotonic`` gives them."""
+        """Return seconds since an arbitrary instant, as ``time.monotonic`` does."""
         seconds: float = _time.monotonic()
         return seconds
 
 
 class Clock:
-    """One formula for both kinds: the instant it was last set to, and what has passed since, times its pace.
+    """A clock that runs with real time, or is frozen. Times are aware datetimes in UTC.
+
+    Attributes:
+        frozen: whether only ``advance_to`` changes the time.
+        advanced: how far the clock has been advanced in all, beyond real time.
 
     Args:
-        start: an aware datetime; the clock is frozen at it. None: it runs with real time from now.
+        start: the time at which the clock is frozen; None: it runs with real time from now.
     """
 
     def __init__(self, start: datetime | None = None) -> None:
         self.frozen = start is not None
-        self.moved = timedelta(0)
-        """How far it has been moved by hand in all."""
+        self.advanced = timedelta(0)
         self._held = False
         self._set_to = (start or datetime.now(UTC)).astimezone(UTC)
         self._set_when = RealTime.monotonic()
 
     def now(self) -> datetime:
-        """The time it is, UTC."""
+        """Return the current time."""
         if self.frozen or self._held:
             return self._set_to
         return self._set_to + timedelta(seconds=RealTime.monotonic() - self._set_when)
 
-    def move_to(self, instant: datetime) -> None:
-        """Move forward to an instant; one that has passed leaves the clock where it is."""
+    def advance_to(self, instant: datetime) -> None:
+        """Advance the clock to an instant. An instant in the past has no effect."""
         now = self.now()
         if instant > now:
-            self.moved += instant - now
+            self.advanced += instant - now
             self._set(instant.astimezone(UTC))
 
     def hold(self) -> None:
-        """Stand still, wherever the clock is moved to, until it is released."""
+        """Stop the clock until ``release``; it can still be advanced."""
         self._set(self.now())
         self._held = True
 
     def release(self) -> None:
-        """Run on from here, if this is a clock that runs."""
+        """Let a held clock run again from the time that it shows; a frozen one stays frozen."""
         self._held = False
         self._set(self._set_to)
 
     def seconds_until(self, instant: datetime) -> float:
-        """Real seconds until the clock gets there by itself: 0 when it is there, infinity when it stands."""
+        """Return the real seconds until the clock reaches an instant by itself.
+
+        It is 0 for an instant in the past, and infinity for a clock that is frozen or held.
+        """
         left = (instant - self.now()).total_seconds()
         if left <= 0:
             return 0.0

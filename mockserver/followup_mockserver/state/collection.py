@@ -1,7 +1,7 @@
-"""The objects of one resource, in order of arrival, with an index behind every filter.
+"""Collections: the objects of one resource in order of arrival, with an index for every filter.
 
-Each object gets a running number when it arrives. An index maps a key to the numbers of the objects that have it,
-sorted, so that a page is a slice between two positions, whatever the size of the collection.
+Each object gets the next number when it is added. An index maps a key to the sorted numbers of the objects that have
+that key, so a page is a slice of them, whatever the size of the collection.
 """
 
 import heapq
@@ -13,7 +13,7 @@ from sortedcontainers import SortedKeyList, SortedList
 
 
 class Stored(Protocol):
-    """What is kept here: something with an id."""
+    """An object that a collection can hold: it has an id."""
 
     id: str
 
@@ -21,25 +21,25 @@ class Stored(Protocol):
 S = TypeVar("S", bound=Stored)
 Key = Hashable
 Numbers = Any
-"""A SortedList of arrival numbers; a library without types."""
+"""A ``SortedList`` of arrival numbers. The library has no types."""
 
 _BLOCK = 1024
-"""Arrival numbers that share one record of the lowest and the highest value of a range."""
+"""How many consecutive arrival numbers make a block, for which a range stores its lowest and its highest value."""
 
 
 class PageResult(NamedTuple, Generic[S]):
-    """A page of objects, and whether there are more in the direction of travel."""
+    """A page of objects, and whether more objects follow in the direction of the query."""
 
     items: list[S]
     has_more: bool
 
 
 class UnknownCursor(LookupError):
-    """The object that a page should begin after, or end before, is not in the collection."""
+    """The collection has no object with the id of the cursor."""
 
 
 class _Index(Generic[S]):
-    """Key to arrival numbers. A key that one object alone has, as most do, costs no list."""
+    """An index from a key to arrival numbers. Most keys belong to one object only; they are stored without a list."""
 
     __slots__ = ("_numbers", "key_of")
 
@@ -77,10 +77,10 @@ class _Index(Generic[S]):
 
 
 class _Range(Generic[S]):
-    """Arrival numbers sorted by a value that has an order, such as a time.
+    """Arrival numbers, sorted by a value that has an order, such as a time.
 
-    Times often rise with arrival, so whole blocks of neighbours lie outside of the bounds. The extremes of each block
-    let a walk pass over it in one step. They only widen: too wide costs a look, too narrow would lose objects.
+    Times often increase with arrival, so whole blocks of neighbours are out of bounds, and a query skips them by their
+    lowest and highest value. A removal does not update these two: a needless search costs less than finding them again.
     """
 
     __slots__ = ("_extremes", "_values", "value_of")
@@ -112,7 +112,7 @@ class _Range(Generic[S]):
 
 
 Bounds = tuple[Any, Any]
-"""From this value on, and below that one; None for no bound."""
+"""The lower bound, which is inside, and the upper bound, which is outside; None for no bound."""
 
 
 def attributes(*names: str) -> dict[str, Callable[[Any], Any]]:
@@ -124,8 +124,8 @@ class Collection(Generic[S]):
     """The objects of one resource.
 
     Args:
-        indexes: filter name to the key of an object. Objects without a key (None) are not found by it.
-        ranges: filter name to a value that has an order.
+        indexes: functions that return the key of an object, by filter name. An object whose key is None is not indexed.
+        ranges: functions that return a value that has an order, by filter name.
     """
 
     def __init__(
@@ -144,19 +144,19 @@ class Collection(Generic[S]):
         return len(self._objects)
 
     def __iter__(self) -> Iterator[S]:
-        """Every object, oldest first."""
+        """Iterate over all objects, oldest first."""
         return iter(list(self._objects.values()))
 
     def __contains__(self, id: str) -> bool:
         return id in self._number_of
 
     def get(self, id: str) -> S | None:
-        """The object with this id."""
+        """Return the object with this id; None if there is none."""
         number = self._number_of.get(id)
         return None if number is None else self._objects[number]
 
     def add(self, obj: S) -> None:
-        """Take in a new object."""
+        """Add an object."""
         self._arrived = number = self._arrived + 1
         self._number_of[obj.id] = number
         self._objects[number] = obj
@@ -167,7 +167,7 @@ class Collection(Generic[S]):
             order.add(order.value_of(obj), number)
 
     def remove(self, id: str) -> None:
-        """Drop an object."""
+        """Remove the object with this id."""
         number = self._number_of.pop(id)
         obj = self._objects.pop(number)
         self._all.remove(number)
@@ -177,7 +177,7 @@ class Collection(Generic[S]):
             order.remove(order.value_of(obj), number)
 
     def update(self, obj: S, **changes: Any) -> None:
-        """Change attributes of an object; the only way that keeps the indexes true."""
+        """Change attributes of an object, and update the indexes. An object must not be changed in any other way."""
         number = self._number_of[obj.id]
         keys = [(index, index.key_of(obj)) for index in self._indexes.values()]
         values = [(order, order.value_of(obj)) for order in self._ranges.values()]
@@ -193,16 +193,16 @@ class Collection(Generic[S]):
                 order.add(new_value, number)
 
     def find(self, index: str, key: Key) -> S | None:
-        """The newest object with this key."""
+        """Return the newest object with a key; None if there is none."""
         number = self._indexes[index].newest(key)
         return None if number is None else self._objects[number]
 
     def find_all(self, index: str, key: Key) -> list[S]:
-        """Every object with this key, oldest first."""
+        """Return the objects with a key, oldest first."""
         return [self._objects[number] for number in self._indexes[index].numbers(key)]
 
     def count(self, index: str, key: Key) -> int:
-        """How many objects have this key."""
+        """Return the number of objects with a key."""
         return len(self._indexes[index].numbers(key))
 
     def page(
@@ -217,18 +217,18 @@ class Collection(Generic[S]):
         """Return a page of objects, newest first.
 
         Args:
-            limit: how many, at most.
-            after: id of an object; gives those that follow it in the list, which are older.
-            before: id of an object; gives the nearest that precede it, which are newer.
-            where: index name to key.
-            between: range name to bounds.
+            limit: largest number of objects in the page.
+            after: id of an object; the page has the objects that follow it in the list, which are older.
+            before: id of an object; the page has the nearest objects that precede it, which are newer.
+            where: keys by index name.
+            between: bounds by range name.
 
         Raises:
-            UnknownCursor: there is no such object.
+            UnknownCursor: the collection has no object with the id ``after`` or ``before``.
         """
         backwards = before is not None
         cursor = self._cursor(before if backwards else after)
-        numbers = self._walk(cursor, backwards, where or {}, between or {}, limit + 1)
+        numbers = self._select(cursor, backwards, where or {}, between or {}, limit + 1)
         found = [self._objects[number] for number in numbers]
         more = len(found) > limit
         found = found[:limit]
@@ -241,7 +241,7 @@ class Collection(Generic[S]):
             raise UnknownCursor(id)
         return self._number_of[id]
 
-    def _walk(
+    def _select(
         self,
         cursor: int | None,
         backwards: bool,
@@ -249,49 +249,49 @@ class Collection(Generic[S]):
         between: Mapping[str, Bounds],
         wanted: int,
     ) -> list[int]:
-        """The first numbers that pass every filter, going away from the cursor."""
+        """Return the numbers nearest to the cursor that match every filter."""
         candidates = self._all
         for name, key in where.items():
             numbers = self._indexes[name].numbers(key)
             if len(numbers) < len(candidates):
                 candidates = numbers
-        narrow = self._narrow_range(between, len(candidates), wanted)
-        if narrow is not None:
-            return self._from_range(narrow, cursor, backwards, where, between, wanted)
+        selective = self._selective_range(between, len(candidates), wanted)
+        if selective is not None:
+            return self._select_from_range(selective, cursor, backwards, where, between, wanted)
         found: list[int] = []
-        for number in self._worth_a_look(candidates, cursor, backwards, between):
-            if self._passes(self._objects[number], where, between):
+        for number in self._skipping_blocks(candidates, cursor, backwards, between):
+            if self._matches(self._objects[number], where, between):
                 found.append(number)
                 if len(found) == wanted:
                     break
         return found
 
-    def _worth_a_look(
+    def _skipping_blocks(
         self, numbers: Numbers, cursor: int | None, backwards: bool, between: Mapping[str, Bounds]
     ) -> Iterator[int]:
-        """The numbers beyond the cursor, without the blocks in which nothing is within the bounds."""
+        """Iterate over the numbers beyond the cursor, without the blocks that are out of bounds."""
         if not between:
-            yield from _away_from(numbers, cursor, backwards)
+            yield from _beyond(numbers, cursor, backwards)
             return
-        looking_at: int | None = None
-        walk = _away_from(numbers, cursor, backwards)
-        while (number := next(walk, None)) is not None:
+        current: int | None = None
+        remaining = _beyond(numbers, cursor, backwards)
+        while (number := next(remaining, None)) is not None:
             block = number // _BLOCK
-            if block != looking_at:
+            if block != current:
                 if not self._may_hold(block, between):
                     far_end = (block + 1) * _BLOCK - 1 if backwards else block * _BLOCK
-                    walk = _away_from(numbers, far_end, backwards)
+                    remaining = _beyond(numbers, far_end, backwards)
                     continue
-                looking_at = block
+                current = block
             yield number
 
     def _may_hold(self, block: int, between: Mapping[str, Bounds]) -> bool:
         return all(self._ranges[name].may_hold(block, low, high) for name, (low, high) in between.items())
 
-    def _narrow_range(
+    def _selective_range(
         self, between: Mapping[str, Bounds], candidates: int, wanted: int
     ) -> tuple[_Range[S], int, int] | None:
-        """The range that is cheaper to collect whole than the candidates are to walk until enough match."""
+        """Return a range with so few matches that sorting them costs less than filtering the candidates, if any."""
         for name, (low, high) in between.items():
             start, stop = self._ranges[name].positions(low, high)
             matching = stop - start
@@ -299,25 +299,25 @@ class Collection(Generic[S]):
                 return self._ranges[name], start, stop
         return None
 
-    def _from_range(
+    def _select_from_range(
         self,
-        narrow: tuple[_Range[S], int, int],
+        selective: tuple[_Range[S], int, int],
         cursor: int | None,
         backwards: bool,
         where: Mapping[str, Key],
         between: Mapping[str, Bounds],
         wanted: int,
     ) -> list[int]:
-        order, start, stop = narrow
+        order, start, stop = selective
         matching = (
             number
             for number in order.numbers_between(start, stop)
             if (cursor is None or (number > cursor if backwards else number < cursor))
-            and self._passes(self._objects[number], where, between)
+            and self._matches(self._objects[number], where, between)
         )
         return heapq.nsmallest(wanted, matching) if backwards else heapq.nlargest(wanted, matching)
 
-    def _passes(self, obj: S, where: Mapping[str, Key], between: Mapping[str, Bounds]) -> bool:
+    def _matches(self, obj: S, where: Mapping[str, Key], between: Mapping[str, Bounds]) -> bool:
         return all(self._indexes[name].key_of(obj) == key for name, key in where.items()) and all(
             (low is None or value >= low) and (high is None or value < high)
             for name, (low, high) in between.items()
@@ -325,8 +325,8 @@ class Collection(Generic[S]):
         )
 
 
-def _away_from(numbers: Numbers, cursor: int | None, backwards: bool) -> Iterator[int]:
-    """The numbers beyond the cursor: rising if backwards (towards newer objects), else falling."""
+def _beyond(numbers: Numbers, cursor: int | None, backwards: bool) -> Iterator[int]:
+    """Iterate over the numbers beyond the cursor: ascending if backwards (towards newer objects), else descending."""
     if not numbers:
         return iter(())
     if backwards:

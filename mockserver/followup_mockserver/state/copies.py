@@ -1,4 +1,4 @@
-"""Copies of records, so that what a test holds and what the mock stores never share anything that can change."""
+"""Copies of records: a record that a test holds shares nothing mutable with the one that the mock stores."""
 
 import copy
 import functools
@@ -13,27 +13,25 @@ from followup._for_mockserver import NO_EXTRA
 
 T = TypeVar("T")
 
-_UNCHANGEABLE = frozenset({str, int, float, bool, NoneType, datetime, date, timedelta, type(NO_EXTRA), ResponseInfo})
+_IMMUTABLE = frozenset({str, int, float, bool, NoneType, datetime, date, timedelta, type(NO_EXTRA), ResponseInfo})
 
 
 def copied(value: T) -> T:
-    """A copy of a record, a list or a mapping, with everything in it that can change.
+    """Return a copy of a record, a list or a mapping, and of everything mutable in it.
 
-    ``copy.deepcopy`` does the same and takes several times as long: it keeps account of objects that contain
-    themselves.
+    ``copy.deepcopy`` does the same and takes several times as long, because it handles objects that contain themselves.
     """
     kind = type(value)
-    return value if kind in _UNCHANGEABLE else _copied(value, kind)
+    return value if kind in _IMMUTABLE else _copied(value, kind)
 
 
 def _copied(value: Any, kind: Any) -> Any:
     if kind is dict:
         return {
-            name: each if (inner := type(each)) in _UNCHANGEABLE else _copied(each, inner)
-            for name, each in value.items()
+            name: each if (inner := type(each)) in _IMMUTABLE else _copied(each, inner) for name, each in value.items()
         }
     if kind is list:
-        return [each if (inner := type(each)) in _UNCHANGEABLE else _copied(each, inner) for each in value]
+        return [each if (inner := type(each)) in _IMMUTABLE else _copied(each, inner) for each in value]
     names = _names(kind)
     if not names:
         return value
@@ -41,7 +39,7 @@ def _copied(value: Any, kind: Any) -> Any:
     for name in names:
         each = getattr(value, name)
         inner = type(each)
-        if inner not in _UNCHANGEABLE:
+        if inner not in _IMMUTABLE:
             object.__setattr__(result, name, _copied(each, inner))
     return result
 

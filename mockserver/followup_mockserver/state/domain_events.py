@@ -1,4 +1,4 @@
-"""What happened. A rule publishes a domain event once; webhooks, messages and reminders follow from it elsewhere."""
+"""Domain events. A rule publishes each once; subscribers derive webhooks, messages and reminders from it."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from followup import Patient
 
 @attrs.frozen(kw_only=True)
 class DomainEvent:
-    """Something that happened to an object.
+    """An event inside the service: something happened to an object.
 
     Attributes:
-        type: an outbound event type (specification, section 6.2), or one that stays inside.
-        name: name of the object in a webhook's ``data``, such as ``appointment``.
-        subject: the object, a result class of the SDK.
+        type: an outbound event type (specification, section 6.2), or an internal one, which no webhook carries.
+        name: name of the object in the ``data`` of a webhook, such as ``appointment``.
+        subject: the object, an instance of one of the SDK's result classes.
         patient: the patient concerned, if there is one.
     """
 

@@ -1,4 +1,4 @@
-"""The responses under idempotency keys, so that a repeated request gets the same response and does nothing twice."""
+"""Responses by idempotency key: a repeated request is replayed, and takes effect only once."""
 
 from collections import OrderedDict
 from datetime import datetime, timedelta
@@ -6,18 +6,18 @@ from datetime import datetime, timedelta
 import attrs
 
 MOST_RECORDS = 100_000
-"""The oldest that have a response are forgotten beyond this many, so that a long run of the mock stays bounded."""
+"""Beyond this number, the oldest record with a response is dropped, so that the memory of a long run is bounded."""
 
 
 @attrs.define
 class IdempotencyRecord:
-    """A key in use.
+    """The record of an idempotency key.
 
     Attributes:
         key: the idempotency key.
-        fingerprint: method, path and body of the request.
+        fingerprint: a digest of the request's method, path and body.
         response: the body of the response; None while the request is in progress.
-        at: when the key was first used, on the mock's clock.
+        at: when the key was first used, by the mock's clock.
     """
 
     key: str
@@ -27,10 +27,10 @@ class IdempotencyRecord:
 
 
 class IdempotencyRecords:
-    """The keys of one organization.
+    """The idempotency keys of one organization.
 
     Args:
-        hours: how long a key is remembered.
+        hours: how long a key is kept, in hours of the mock's clock.
     """
 
     def __init__(self, hours: float) -> None:
@@ -41,35 +41,35 @@ class IdempotencyRecords:
         return len(self._records)
 
     def find(self, key: str, now: datetime) -> IdempotencyRecord | None:
-        """The record of a key that is not too old."""
-        while self._records and self._is_over(next(iter(self._records.values())), now):
+        """Return the record of a key; None if there is none, or it has expired."""
+        while self._records and self._has_expired(next(iter(self._records.values())), now):
             self._records.popitem(last=False)
         record = self._records.get(key)
-        return None if record is None or self._is_over(record, now) else record
+        return None if record is None or self._has_expired(record, now) else record
 
     def begin(self, key: str, fingerprint: bytes, now: datetime) -> IdempotencyRecord:
-        """Put the key in use; the request that did so keeps the record, to finish or release it."""
+        """Create the record of a key; the caller must ``finish`` or ``release`` it."""
         record = self._records[key] = IdempotencyRecord(key, fingerprint, now)
         self._records.move_to_end(key)
         if len(self._records) > MOST_RECORDS:
-            self._forget_oldest()
+            self._drop_oldest()
         return record
 
     def finish(self, record: IdempotencyRecord, response: bytes) -> None:
-        """Keep the response to the request, for every repetition of it."""
+        """Store the response, to be replayed when the request is repeated."""
         record.response = response
 
     def release(self, record: IdempotencyRecord) -> None:
-        """Free the key of a request that failed, unless another request has it by now."""
+        """Drop the record of a request that failed, unless another request has taken over the key."""
         if self._records.get(record.key) is record:
             del self._records[record.key]
 
-    def _forget_oldest(self) -> None:
-        # A request in progress keeps its record, however many keys came after it: else it would be done twice.
+    def _drop_oldest(self) -> None:
+        # The record of a request in progress stays, however many keys follow: its repetition would run a second time.
         oldest = next((key for key, record in self._records.items() if record.response is not None), None)
         if oldest is not None:
             del self._records[oldest]
 
-    def _is_over(self, record: IdempotencyRecord, now: datetime) -> bool:
-        # A request in progress keeps its key however far the clock is moved meanwhile: else it would be done twice.
+    def _has_expired(self, record: IdempotencyRecord, now: datetime) -> bool:
+        # The record of a request in progress does not expire, however far the clock is advanced meanwhile.
         return record.response is not None and now - record.at >= self._kept_for

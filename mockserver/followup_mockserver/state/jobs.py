@@ -1,4 +1,4 @@
-"""What can be due later. A job is data: it names the object that it concerns, and the engine knows how to run it."""
+"""Jobs, which run at a later time. A job is data: it names an object, and the engine knows how to run it."""
 
 from typing import ClassVar
 
@@ -6,72 +6,69 @@ import attrs
 
 
 @attrs.frozen
-class SendReminder:
-    """Remind a patient of an appointment."""
+class _Job:
+    """A job.
+
+    Attributes:
+        about: id of the object that the job concerns.
+    """
+
+    about: str
+
+
+@attrs.frozen
+class SendReminder(_Job):
+    """Remind the patient of an appointment; ``about`` is the appointment."""
 
     kind: ClassVar[str] = "reminder"
-    about: str
-    """Id of the appointment."""
 
 
 @attrs.frozen
-class SendPostVisitMessage:
-    """Write to a patient after a visit."""
+class SendPostVisitMessage(_Job):
+    """Write to the patient after a visit; ``about`` is the visit."""
 
     kind: ClassVar[str] = "post_visit"
-    about: str
-    """Id of the visit."""
 
 
 @attrs.frozen
-class AskForMissingData:
-    """Write to a patient for what an intake request is missing."""
+class AskForMissingData(_Job):
+    """Ask for the missing data of an intake request; ``about`` is the intake request."""
 
     kind: ClassVar[str] = "intake"
-    about: str
-    """Id of the intake request."""
 
 
 @attrs.frozen
-class RecomputeStage:
-    """See where a patient stands when the time of an appointment has passed."""
+class RecomputeStage(_Job):
+    """Recompute the stage of a patient after the time of an appointment; ``about`` is the appointment."""
 
     kind: ClassVar[str] = "stage"
-    about: str
-    """Id of the appointment."""
 
 
 @attrs.frozen
-class EndTreatment:
-    """Have a treatment no longer be active."""
+class EndTreatment(_Job):
+    """Set a treatment to inactive; ``about`` is the treatment."""
 
     kind: ClassVar[str] = "treatment_end"
-    about: str
-    """Id of the treatment."""
 
 
 @attrs.frozen
-class AttemptDelivery:
-    """Try to send a webhook."""
+class AttemptDelivery(_Job):
+    """Attempt to deliver a webhook; ``about`` is the webhook delivery."""
 
     kind: ClassVar[str] = "delivery"
-    about: str
-    """Id of the webhook delivery."""
 
 
 @attrs.frozen
-class RepeatDelivery:
-    """Send a webhook once more, also if it has succeeded: the same event twice."""
+class RepeatDelivery(_Job):
+    """Send a webhook again, even if it has succeeded; ``about`` is the webhook delivery."""
 
     kind: ClassVar[str] = "repeated_delivery"
-    about: str
-    """Id of the webhook delivery."""
 
 
 LocalJob = SendReminder | SendPostVisitMessage | AskForMissingData | RecomputeStage | EndTreatment
-"""Jobs that send nothing, and so run under the tenant's lock."""
+"""Jobs that send nothing, so they run under the tenant's lock."""
 
 DeliveryJob = AttemptDelivery | RepeatDelivery
-"""Jobs that send a webhook, and so never run under it."""
+"""Jobs that send a webhook, so they never run under the lock."""
 
 Job = LocalJob | DeliveryJob

@@ -10,25 +10,25 @@ import attrs
 REQUEST_ID_PREFIX = "req_"
 
 LENGTH = 10_000
-"""Older entries are dropped."""
+"""Number of calls that are kept; older ones are dropped."""
 
 DETAILED = 1_000
-"""So many of the last calls can be looked at whole."""
+"""Number of the most recent calls whose details are kept."""
 
 LONGEST_BODY = 65_536
-"""Bytes of a body that are kept; what is beyond is not."""
+"""Bytes that are kept of a body."""
 
 LONGEST_TEXT = 255
-"""Characters of a path and of an idempotency key that are kept: more than any valid one has."""
+"""Characters that are kept of a path and of an idempotency key; no valid one is longer."""
 
 LONGEST_PAIRS = 16_384
-"""Characters of a query, and of the headers of a request, that are kept: beyond this the longest values are cut."""
+"""Characters of a query, or of request headers, beyond which their values are truncated."""
 
 _LONGEST_VALUE = 1_000
-"""Characters that are left of a value that is cut."""
+"""Characters that are kept of a truncated value."""
 
 LARGEST_DETAILS = 16 * 1024 * 1024
-"""Characters and bytes of all calls together that can be looked at whole; the oldest are dropped beyond."""
+"""Characters and bytes of the details of all calls together; beyond this the oldest are dropped."""
 
 
 def _beginning(text: str) -> str:
@@ -66,11 +66,11 @@ class JournalEntry:
     """One API call.
 
     Attributes:
-        operation: name of the operation, such as ``patients.create``; None for a path or method that is none.
-        path: path of the request, without its query, which may hold a phone or a document; the beginning of one that is
-            longer than any valid one.
-        status: HTTP status of the response; 0 where the connection was dropped without one.
-        at: the mock's time of it.
+        operation: name of the operation, such as ``patients.create``; None if no operation has this path and method.
+        path: path of the request, at most 255 characters of it. The query is not part of it, since it may contain a
+            phone or a document.
+        status: HTTP status of the response; 0 if the connection was dropped without one.
+        at: when the call was made, by the mock's clock.
     """
 
     operation: str | None
@@ -84,14 +84,14 @@ class JournalEntry:
 
 @attrs.define(kw_only=True)
 class CallDetails:
-    """Details of a call, kept for debugging. ``repr`` shows nothing of its content.
+    """Details of a call, kept for debugging. Its ``repr`` shows no personal data.
 
     Attributes:
-        query: pairs of name and value, in their order.
-        request_headers: names in lower case.
-        request_body: as much of it as is kept; None where it was too large to be read.
-        response_body: as much of it as is kept.
-        seconds: time until the response, in real time.
+        query: pairs of name and value, in the order of the request.
+        request_headers: values by names in lower case.
+        request_body: at most 64 KiB of the body; None if the body was too large to be read.
+        response_body: at most 64 KiB of the body.
+        seconds: real time from the request to the response.
     """
 
     query: Sequence[tuple[str, str]] = attrs.field(repr=False, converter=_cut_query)
@@ -103,23 +103,23 @@ class CallDetails:
 
     @property
     def size(self) -> int:
-        """Characters and bytes that are kept of it."""
+        """The number of characters and bytes that are kept."""
         texts = _size_of(self.query) + _size_of(self.request_headers.items())
         return texts + len(self.request_body or b"") + len(self.response_body)
 
     @property
     def request_is_whole(self) -> bool:
-        """Whether the body of the request was kept to its end."""
+        """Whether the whole body of the request was kept."""
         return self.request_body is not None and len(self.request_body) < LONGEST_BODY
 
     @property
     def response_is_whole(self) -> bool:
-        """Whether the body of the response was kept to its end."""
+        """Whether the whole body of the response was kept."""
         return len(self.response_body) < LONGEST_BODY
 
 
 class Journal:
-    """The last calls, and how many there have been."""
+    """The most recent calls of an organization, and the details of the latest of them."""
 
     def __init__(self) -> None:
         self._entries: deque[JournalEntry] = deque(maxlen=LENGTH)
@@ -127,7 +127,7 @@ class Journal:
         self._size = 0
 
     def record(self, entry: JournalEntry, details: CallDetails) -> None:
-        """Record a call, and drop older ones to make room for it."""
+        """Record a call, and drop the oldest beyond the limits."""
         self._entries.append(entry)
         size = details.size
         self._details[entry.request_id] = details, size
@@ -137,11 +137,11 @@ class Journal:
             self._size -= dropped
 
     def find(self, request_id: str) -> JournalEntry | None:
-        """The call with this id; None if there was none, or it was dropped."""
+        """Return the call with this request id; None if there was none, or it was dropped."""
         return next((each for each in self.newest_first() if each.request_id == request_id), None)
 
     def details(self, entry: JournalEntry) -> CallDetails | None:
-        """The details of a call; None if they are no longer kept."""
+        """Return the details of a call; None if they were dropped."""
         found = self._details.get(entry.request_id)
         return None if found is None else found[0]
 
@@ -149,4 +149,5 @@ class Journal:
         return len(self._entries)
 
     def newest_first(self) -> Iterator[JournalEntry]:
+        """Return an iterator over the calls."""
         return reversed(self._entries)

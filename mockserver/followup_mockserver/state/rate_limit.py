@@ -1,4 +1,4 @@
-"""The request rate: so many in any sixty seconds, counted per key (specification, section 8)."""
+"""The rate limit: a number of requests in any sixty seconds, for each API key (specification, section 8)."""
 
 from collections import deque
 from datetime import timedelta
@@ -9,19 +9,29 @@ WINDOW = 60.0
 
 
 class RateLimiter:
-    """A sliding minute of real time; time that the mock's clock was moved by hand counts as passed.
+    """Counts requests in a sliding window of one minute.
+
+    The window is measured in real time, plus the time by which the mock's clock was advanced.
 
     Args:
-        limit: requests per minute; 0 for no limit, and nothing is to be counted.
+        limit: requests per minute; 0 for no limit, and ``take`` must not be called.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._taken: dict[str, deque[float]] = {}
 
-    def take(self, key: str, moved: timedelta) -> float | None:
-        """Count a request; the seconds to wait if it is one too many, else None."""
-        now = RealTime.monotonic() + moved.total_seconds()
+    def take(self, key: str, advanced: timedelta) -> float | None:
+        """Count a request with a key.
+
+        Args:
+            key: the API key.
+            advanced: how far the mock's clock has been advanced in all.
+
+        Returns:
+            None, or the seconds until the next request is allowed if this one exceeds the limit.
+        """
+        now = RealTime.monotonic() + advanced.total_seconds()
         taken = self._taken.setdefault(key, deque())
         while taken and taken[0] <= now - WINDOW:
             taken.popleft()

@@ -1,4 +1,4 @@
-"""What the mock keeps beside the service's own resources: messages written to patients, and attempts to deliver."""
+"""Records that are not resources of the API: messages to patients, and attempts to deliver webhooks."""
 
 from datetime import datetime
 
@@ -7,12 +7,12 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class Message:
-    """A message that the service wrote to a patient. ``repr`` shows neither phone nor text.
+    """A message that the service sent to a patient. Its ``repr`` shows neither phone nor text.
 
     Attributes:
-        patient: id of the patient.
+        patient: id of the patient; None for a contact of an intake request that has no patient yet.
         kind: ``reminder``, ``post_visit`` or ``intake``.
-        about: id of what caused it.
+        about: id of the object that caused it.
     """
 
     patient: str | None
@@ -31,13 +31,14 @@ class Attempt:
         delivery: id of the delivery.
         webhook_endpoint: id of the endpoint.
         number: 1 for the first.
-        at: the mock's time of it.
-        trigger: ``schedule``, ``manual`` for one that was asked for, or ``disturbance`` for the same event twice.
-        status_code: HTTP status of the answer; None if there was none.
+        at: when it was made, by the mock's clock.
+        trigger: ``schedule``, ``manual`` for a manual retry, or ``disturbance`` for the repetition that a webhook fault
+            of kind ``duplicate`` causes.
+        status_code: HTTP status of the response; None if there was no response.
         seconds: how long it took, in real time.
-        error: what went wrong; None if it succeeded.
-        timestamp: the real time of sending that the webhook carried, in seconds since the epoch.
-        signature: of the webhook.
+        error: the reason of the failure; None if it succeeded.
+        timestamp: the timestamp header of the webhook: the real time of sending, in seconds since the epoch.
+        signature: the signature header of the webhook.
     """
 
     delivery: str

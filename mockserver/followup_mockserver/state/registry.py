@@ -1,4 +1,4 @@
-"""The organizations of one mock: which tenant a key opens, and what a tenant is at the start."""
+"""The tenants of one mock: which one an API key belongs to, and how each is created and reset."""
 
 import copy
 import threading
@@ -18,51 +18,55 @@ LIVE_KEY_PREFIX = "fu_live_"
 
 
 @attrs.frozen
-class Beginning:
-    """What a tenant is at the start, and becomes again by a reset."""
+class InitialState:
+    """The organization and the keys that a tenant starts with, and that a reset restores."""
 
     organization: Organization
     keys: tuple[KeyRecord, ...]
 
 
 class Registry:
-    """Every tenant of a mock. Safe to use from several threads.
+    """The tenants of a mock. Thread-safe.
+
+    Attributes:
+        on_change: called after a tenant was created or reset, and after a job was scheduled in one.
 
     Args:
-        subscribers: what reacts to the facts of every tenant.
-        furnish: adds what the service itself puts into a new organization.
+        options: the options of the mock.
+        subscribers: functions that react to the domain events of every tenant.
+        populate: adds the records that every new organization has.
     """
 
     def __init__(
-        self, options: Options, subscribers: Sequence[Subscriber], furnish: Callable[[Tenant], object]
+        self, options: Options, subscribers: Sequence[Subscriber], populate: Callable[[Tenant], object]
     ) -> None:
         self._options = options
         self._subscribers = subscribers
-        self._furnish = furnish
+        self._populate = populate
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self.on_change: Callable[[], None] = lambda: None
-        """Called when there is something new to look after: a tenant, or a timer in one."""
         self._start()
 
     @property
     def options(self) -> Options:
+        """The options of the mock."""
         return self._options
 
     @property
     def stopped(self) -> bool:
-        """Whether the mock has stopped, and nothing is worth waiting for."""
+        """Whether the mock has stopped."""
         return self._stopped.is_set()
 
     def stop(self) -> None:
-        """Have everybody who waits go on, for nothing happens any more."""
+        """Mark the mock as stopped, and wake all threads that wait for a change."""
         self._stopped.set()
         for tenant in self.all():
             with tenant.lock:
                 tenant.changed.notify_all()
 
     def pause(self, seconds: float) -> None:
-        """Wait for so many seconds, or until the mock stops."""
+        """Wait for a number of seconds, or until the mock stops."""
         self._stopped.wait(seconds)
 
     @property
@@ -71,28 +75,34 @@ class Registry:
         return self._default
 
     def by_key(self, value: str) -> Tenant | None:
-        """The tenant that this key opens, whether or not the key still works."""
+        """Return the tenant that an API key belongs to, even if the key is revoked or expired; None if unknown."""
         return self._by_key.get(value)
 
     def all(self) -> list[Tenant]:
+        """Return all tenants, oldest first."""
         with self._lock:
             return list(self._registry.values())
 
     def create(self, settings: Mapping[str, Any], keys: Sequence[tuple[str, Sequence[str]]]) -> Tenant:
-        """A new organization, isolated from the others, with keys given by name and scopes."""
+        """Create an organization, isolated from the others.
+
+        Args:
+            settings: its settings; omitted ones have the defaults of the mock's options.
+            keys: name and scopes of each API key.
+        """
         with self._lock:
             organization = self._options.organization(self._ids.new("org_"), **settings)
             records = [self._new_key(organization, name, scopes) for name, scopes in keys]
-            beginning = Beginning(organization, tuple(records))
-            tenant = self._made(beginning)
+            initial = InitialState(organization, tuple(records))
+            tenant = self._new_tenant(initial)
             self._registry[organization.id] = tenant
-            self._beginnings[organization.id] = beginning
+            self._initial_states[organization.id] = initial
             self._by_key |= dict.fromkeys(tenant.keys, tenant)
         self.on_change()
         return tenant
 
     def add_key(self, tenant: Tenant, name: str, scopes: Sequence[str]) -> KeyRecord:
-        """A further key of an organization."""
+        """Add an API key to an organization, and return it."""
         with self._lock:
             record = self._new_key(tenant.organization, name, scopes)
             tenant.keys[record.value] = record
@@ -100,43 +110,43 @@ class Registry:
         return record
 
     def reset(self, tenant: Tenant | None = None) -> None:
-        """A tenant, or without one the whole mock, as it was at the start."""
+        """Reset a tenant, or the whole mock, to its initial state."""
         with self._lock:
             ended = list(self._registry.values()) if tenant is None else [tenant]
             if tenant is None:
                 self._start()
-            elif self._registry.get(tenant.organization.id) is tenant:  # else somebody else has just reset it
-                self._start_again(tenant)
+            elif self._registry.get(tenant.organization.id) is tenant:  # else another thread has just reset it
+                self._restart(tenant)
         for each in ended:
             with each.lock:
                 each.ended = True
-                each.notify()  # who waits for something to happen in a tenant that is gone would wait in vain
+                each.notify()  # no change will follow that could wake the threads that wait for one
         self.on_change()
 
     def _start(self) -> None:
         ids = IdFactory(self._options.seed, "")
         key = KeyRecord(name="default", value=DEFAULT_KEY, scopes=list(ALL_SCOPES))
-        beginning = Beginning(self._options.organization(ids.new("org_")), (key,))
-        tenant = self._made(beginning)
-        # Made whole, and only then put in place: a mock answers requests while it is reset.
+        initial = InitialState(self._options.organization(ids.new("org_")), (key,))
+        tenant = self._new_tenant(initial)
+        # Assigned only when all of it is complete: the mock handles requests during a reset.
         self._ids = ids
         self._default = tenant
         self._registry = {tenant.organization.id: tenant}
-        self._beginnings = {tenant.organization.id: beginning}
+        self._initial_states = {tenant.organization.id: initial}
         self._by_key = dict.fromkeys(tenant.keys, tenant)
 
-    def _start_again(self, old: Tenant) -> None:
-        new = self._made(self._beginnings[old.organization.id])
+    def _restart(self, old: Tenant) -> None:
+        new = self._new_tenant(self._initial_states[old.organization.id])
         others = {value: tenant for value, tenant in self._by_key.items() if tenant is not old}
         self._by_key = others | dict.fromkeys(new.keys, new)
         self._registry[new.organization.id] = new
         if old is self._default:
             self._default = new
 
-    def _made(self, beginning: Beginning) -> Tenant:
-        organization, keys = copy.deepcopy((beginning.organization, beginning.keys))
+    def _new_tenant(self, initial: InitialState) -> Tenant:
+        organization, keys = copy.deepcopy((initial.organization, initial.keys))
         tenant = Tenant(organization, keys, self._options, self._subscribers, lambda: self.on_change())
-        self._furnish(tenant)
+        self._populate(tenant)
         return tenant
 
     def _new_key(self, organization: Organization, name: str, scopes: Sequence[str]) -> KeyRecord:

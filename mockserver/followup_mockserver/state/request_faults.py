@@ -1,4 +1,4 @@
-"""Fault injection: the next calls of an operation fail as a test wants them to."""
+"""Fault injection for requests: planned failures of the next calls of an operation."""
 
 import random
 from typing import Literal, get_args
@@ -14,7 +14,7 @@ FaultMoment = Literal["before", "after"]
 EVERY_OPERATION = "*"
 
 LONGEST_FAULT = 24 * 3600
-"""Seconds that a fault may delay a call, or that its ``Retry-After`` may ask for."""
+"""The longest delay, and the longest ``Retry-After``, of a fault, in seconds."""
 
 _seconds = number(0, LONGEST_FAULT, unit="seconds")
 
@@ -24,22 +24,22 @@ def _of_kind_delay(fault: "Fault", _: object, seconds: float) -> None:
         raise InvalidArgument("seconds", f"more than 0 and at most {LONGEST_FAULT} seconds for a fault of kind delay")
 
 
-# Checked when it is made, and not as it counts down to its end.
+# Validated when it is created, but not while ``times`` counts down to 0.
 @attrs.define(kw_only=True, on_setattr=attrs.setters.NO_OP)
 class Fault:
-    """A fault that waits for its calls.
+    """A planned failure of calls.
 
     Attributes:
         operation: name of the operation, or ``*`` for all.
         kind: ``status`` responds with an error, ``delay`` responds late, ``disconnect`` drops the connection without a
-            response, ``truncate`` drops it in the middle of one.
+            response, ``truncate`` drops it in the middle of the response.
         status: HTTP status, for kind ``status``.
-        seconds: how long, for kind ``delay``.
-        times: for how many calls; None for all that come.
-        when: ``before`` the work is done, or ``after``: the client does not learn that it was.
-        skip: how many calls pass first.
-        probability: of applying to a call, 0 to 1.
-        retry_after: seconds in a ``Retry-After`` header, for kind ``status``.
+        seconds: length of the delay, for kind ``delay``.
+        times: number of calls that the fault applies to; None for all.
+        when: whether the call fails ``before`` the operation is carried out, or ``after``.
+        skip: number of calls that are spared first.
+        probability: probability of applying to a call, 0 to 1.
+        retry_after: seconds in the ``Retry-After`` header, for kind ``status``.
 
     Raises:
         ValueError: an invalid argument; the message names it.
@@ -57,27 +57,33 @@ class Fault:
 
 
 class Faults:
-    """The faults of one organization; chance follows from the seed."""
+    """The faults of one organization.
+
+    Args:
+        seed: seed of the random numbers for ``probability``; None for another sequence in each run.
+    """
 
     def __init__(self, seed: int | None) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - chance for tests, not for secrets
+        self._random = random.Random(seed)  # noqa: S311 - not for secrets
         self._faults: list[Fault] = []
 
     def __len__(self) -> int:
         return len(self._faults)
 
     def add(self, fault: Fault) -> None:
+        """Add a fault."""
         self._faults.append(fault)
 
     def clear(self) -> None:
+        """Remove all faults."""
         self._faults.clear()
 
     def all(self) -> list[Fault]:
-        """Those that still wait, oldest first."""
+        """Return the faults that still apply to later calls, oldest first."""
         return list(self._faults)
 
     def match(self, operation: str) -> Fault | None:
-        """Return the fault that applies to this call of the operation, if any, and count it."""
+        """Return the fault that applies to a call of this operation, if any, and count the call."""
         for fault in self._faults:
             if fault.operation not in (operation, EVERY_OPERATION):
                 continue

@@ -1,4 +1,4 @@
-"""One run of a tenant's jobs: who may run them now, which have run, and which attempts are in progress."""
+"""The running of a tenant's jobs: the lock, the jobs that have run, and the attempts in progress."""
 
 import contextvars
 import threading
@@ -24,8 +24,8 @@ class JobRun:
         at: when it was due, on the mock's clock.
         kind: ``reminder``, ``post_visit``, ``intake``, ``stage``, ``treatment_end``, ``delivery`` or
             ``repeated_delivery``.
-        about: id of the object that it concerned.
-        outcome: what it did, in a few words.
+        about: id of the object that the job concerned.
+        outcome: short description of the result, such as ``sent``.
     """
 
     at: datetime
@@ -39,9 +39,9 @@ class Advanced:
     """The result of advancing the clock.
 
     Attributes:
-        now: the time of the clock afterwards.
+        now: the mock's time afterwards.
         ran: how many jobs ran.
-        jobs: the last thousand of them, in order.
+        jobs: the last thousand of them, in the order in which they ran.
     """
 
     now: datetime
@@ -50,15 +50,15 @@ class Advanced:
 
 
 class Run:
-    """The running of one tenant's jobs. Safe to use from several threads.
+    """The running of one tenant's jobs. Thread-safe.
 
     Attributes:
-        lock: held by the thread that runs the tenant's jobs; attempts on workers go on without it.
+        lock: held by the thread that runs the tenant's jobs; the workers that make delivery attempts do not need it.
         ran: how many jobs have run since the last ``clear``.
-        records: the most recent of them, in order.
+        records: the most recent of them, in the order in which they ran.
 
     Args:
-        stopped: whether the mock has stopped, so that nothing is worth waiting for.
+        stopped: returns whether the mock has stopped, so that no attempt is waited for any more.
     """
 
     def __init__(self, stopped: Callable[[], bool]) -> None:
@@ -70,7 +70,7 @@ class Run:
         self._changed = threading.Condition()
 
     def clear(self) -> None:
-        """Forget the jobs that have run; called when a new advance begins."""
+        """Drop the records of earlier jobs, before the clock is advanced again."""
         self.ran = 0
         self.records.clear()
 
@@ -80,12 +80,12 @@ class Run:
         self.records.append(JobRun(at=timer.at, kind=timer.job.kind, about=timer.job.about, outcome=outcome))
 
     def attempt_started(self) -> None:
-        """Count an attempt that a worker is to make."""
+        """Count an attempt that was handed to a worker."""
         with self._changed:
             self._in_progress += 1
 
     def attempt_ended(self, timer: Timer[Job], outcome: str) -> None:
-        """Record an attempt that a worker has made."""
+        """Record an attempt that a worker has completed."""
         with self._changed:
             self.record(timer, outcome)
             self._in_progress -= 1
@@ -98,7 +98,7 @@ class Run:
                 self._changed.wait()
 
     def wake(self) -> None:
-        """Make the threads in ``wait_until_idle`` check whether the mock has stopped."""
+        """Make the threads in ``wait_until_idle`` check again whether the mock has stopped."""
         with self._changed:
             self._changed.notify_all()
 
@@ -107,11 +107,11 @@ class Run:
         """Mark this thread, and the coroutines that it starts, as waiting for this run.
 
         Raises:
-            RuntimeError: it is waiting for this run already, and would wait for itself.
+            RuntimeError: the thread is waiting for this run already, and would wait for itself.
         """
         outer = _entered.get()
         if self in outer:
-            raise RuntimeError("the clock was moved from inside a webhook handler that a move of the clock waits for")
+            raise RuntimeError("a webhook handler that advance() is waiting for cannot advance the clock")
         token = _entered.set((*outer, self))
         try:
             yield
@@ -120,4 +120,4 @@ class Run:
 
 
 _entered: contextvars.ContextVar[tuple[Run, ...]] = contextvars.ContextVar("followup_mock_runs", default=())
-"""The runs that the current code was called from: waiting for one of them is an error instead of a deadlock."""
+"""The runs that the current code was called from. Waiting for one of them again would be a deadlock."""

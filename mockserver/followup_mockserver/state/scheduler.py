@@ -1,4 +1,4 @@
-"""Everything that happens later is a timer that holds a job, and a job is data."""
+"""The scheduler: timers, each of which holds a job and the time at which it is due."""
 
 import heapq
 from collections.abc import Iterator
@@ -7,21 +7,22 @@ from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 
 class Schedulable(Protocol):
-    """What the scheduler needs to know of a job: its kind, and the id of the object that it concerns."""
+    """The interface of a job: its kind, and the id of the object that it concerns."""
 
     kind: ClassVar[str]
 
     @property
-    def about(self) -> str: ...
+    def about(self) -> str:
+        """Id of the object that the job concerns."""
 
 
 J = TypeVar("J", bound=Schedulable)
 
 
 class Timer(NamedTuple, Generic[J]):
-    """A job and when it is due. Timers that are due at the same instant run in the order of scheduling.
+    """A job, and when it is due. Timers that are due at the same instant run in the order of scheduling.
 
-    A tuple, so that the heap compares timers without calling back into Python.
+    It is a tuple so that the heap compares timers in C.
     """
 
     at: datetime
@@ -32,7 +33,10 @@ class Timer(NamedTuple, Generic[J]):
 class Scheduler(Generic[J]):
     """The timers of one tenant, earliest first.
 
-    A cancelled timer stays in the heap until it comes up, or until such timers are more than half of it.
+    A cancelled timer stays in the heap until it reaches the top, or until more than half of the heap is cancelled.
+
+    Attributes:
+        scheduled: how many timers have been scheduled so far. It grows with each new one.
     """
 
     def __init__(self) -> None:
@@ -40,13 +44,12 @@ class Scheduler(Generic[J]):
         self._cancelled: set[int] = set()
         self._about: dict[str, Timer[J] | list[Timer[J]]] = {}
         self.scheduled = 0
-        """How many timers there have ever been; it tells whether there is a new one."""
 
     def __len__(self) -> int:
         return len(self._heap) - len(self._cancelled)
 
     def schedule(self, at: datetime, job: J) -> Timer[J]:
-        """Have the job run at this instant."""
+        """Schedule a job, and return its timer."""
         self.scheduled += 1
         timer = Timer(at, self.scheduled, job)
         heapq.heappush(self._heap, timer)
@@ -61,31 +64,31 @@ class Scheduler(Generic[J]):
         return timer
 
     def cancel(self, timer: Timer[J]) -> None:
-        """Drop a timer; one that has run or was dropped already stays so."""
+        """Cancel a timer. A timer that has run, or is cancelled already, is ignored."""
         if not self._forget(timer):
             return
         self._cancelled.add(timer.number)
         if len(self._cancelled) > len(self) + 64:
-            self._heap = list(self._waiting())
+            self._heap = list(self._pending())
             self._cancelled.clear()
             heapq.heapify(self._heap)
 
     def cancel_about(self, about: str, kind: str | None = None) -> int:
-        """Drop the timers of one object; returns how many."""
+        """Cancel the timers of an object, of one kind or of all, and return how many there were."""
         timers = list(self._timers_about(about, kind))
         for timer in timers:
             self.cancel(timer)
         return len(timers)
 
     def next(self) -> Timer[J] | None:
-        """The timer that is due first; None if there is none."""
+        """Return the timer that is due first; None if there is none."""
         heap, cancelled = self._heap, self._cancelled
         while heap and heap[0].number in cancelled:
             cancelled.remove(heapq.heappop(heap).number)
         return heap[0] if heap else None
 
     def pop_due(self, instant: datetime) -> Timer[J] | None:
-        """Take the first timer that is due at or before the instant; None if there is none."""
+        """Remove and return the first timer that is due at or before an instant; None if there is none."""
         timer = self.next()
         if timer is None or timer.at > instant:
             return None
@@ -94,16 +97,16 @@ class Scheduler(Generic[J]):
         return timer
 
     def earliest(self, count: int) -> list[Timer[J]]:
-        """The timers that are due first, in order; does not sort all of them."""
-        return heapq.nsmallest(count, self._waiting())
+        """Return the timers that are due first, in order, without sorting all of them."""
+        return heapq.nsmallest(count, self._pending())
 
     def pending(self, about: str | None = None, kind: str | None = None) -> Iterator[Timer[J]]:
-        """The timers that wait, in the order in which they are due."""
+        """Return the pending timers, of one object or kind or of all, in the order in which they are due."""
         if about is not None:
             return iter(sorted(self._timers_about(about, kind)))
-        return iter(sorted(timer for timer in self._waiting() if kind in (None, timer.job.kind)))
+        return iter(sorted(timer for timer in self._pending() if kind in (None, timer.job.kind)))
 
-    def _waiting(self) -> Iterator[Timer[J]]:
+    def _pending(self) -> Iterator[Timer[J]]:
         return (timer for timer in self._heap if timer.number not in self._cancelled)
 
     def _timers_about(self, about: str, kind: str | None) -> Iterator[Timer[J]]:
@@ -111,7 +114,7 @@ class Scheduler(Generic[J]):
         return (timer for timer in (timers if isinstance(timers, list) else [timers]) if kind in (None, timer.job.kind))
 
     def _forget(self, timer: Timer[J]) -> bool:
-        """Take a timer out of the index; False if it is not in there, because it no longer waits."""
+        """Remove a timer from the index; return False if it is not pending."""
         about = timer.job.about
         timers = self._about.get(about)
         if timers is timer:

@@ -1,7 +1,7 @@
-"""All the mutable state of one organization, behind one lock.
+"""A tenant: all the mutable state of one organization, behind one lock.
 
-A reset makes a new tenant and drops the old one as a whole, so none of its state can survive. Nothing here sends,
-waits or knows HTTP; code that reads or changes a tenant holds its lock.
+Code that reads or changes a tenant holds its lock. A reset replaces the whole tenant by a new one, so that no state can
+survive it. Nothing in this package sends, waits or knows HTTP.
 """
 
 import itertools
@@ -41,16 +41,23 @@ Subscriber = Callable[["Tenant", DomainEvent], None]
 
 
 class Tenant:
-    """One organization's state.
+    """The state of one organization.
 
     Attributes:
-        version: increases with every change; unique across tenants.
-        ended: whether a reset has replaced this tenant; nothing is sent for it any more.
-        lock: held while anything below is read or changed; re-entrant.
+        version: a number that increases with every change; unique across tenants.
+        ended: whether a reset has replaced this tenant; if so, nothing is sent for it any more.
+        lock: held while the state is read or changed; re-entrant.
         changed: notified after every change, for long polls (``?wait=``) and the engine.
-        secrets: signing secrets, by webhook endpoint id; the endpoint objects themselves never hold theirs.
+        secrets: signing secrets by webhook endpoint id; the endpoint objects do not contain them.
         attempts: every attempt of every delivery, by delivery id.
-        messages: messages written to patients, oldest first.
+        messages: messages to patients, oldest first.
+
+    Args:
+        organization: the settings.
+        keys: the API keys.
+        options: the options of the mock.
+        subscribers: functions that react to domain events, called in this order.
+        wake: wakes the engine; called after a job was scheduled.
     """
 
     _versions: ClassVar["itertools.count[int]"] = itertools.count(1)
@@ -68,7 +75,7 @@ class Tenant:
         self.options = options
         self._subscribers = subscribers
         self._wake = wake
-        self._timers_known = 0
+        self._timers_seen = 0
         self.version = next(self._versions)
         self.ended = False
 
@@ -102,7 +109,7 @@ class Tenant:
         self.rate_limiter = RateLimiter(options.rate_limit)
 
     def now(self) -> datetime:
-        """The time of this tenant, to the millisecond that the wire shows."""
+        """Return the current time, cut to milliseconds as in responses."""
         now = self.clock.now()
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
@@ -112,9 +119,9 @@ class Tenant:
             react(self, event)
 
     def notify(self) -> None:
-        """Wake the threads that wait for a change, and the engine if there are new timers. The lock is held."""
+        """Wake the threads that wait for a change, and the engine if jobs were scheduled. The caller holds the lock."""
         self.version = next(self._versions)
         self.changed.notify_all()
-        if self._timers_known != self.scheduler.scheduled:
-            self._timers_known = self.scheduler.scheduled
+        if self._timers_seen != self.scheduler.scheduled:
+            self._timers_seen = self.scheduler.scheduled
             self._wake()

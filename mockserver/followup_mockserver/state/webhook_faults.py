@@ -1,4 +1,4 @@
-"""Webhook faults: deliveries that fail as the specification warns, or as an attacker or a slow network makes them."""
+"""Fault injection for webhooks: deliveries that arrive late, twice, out of order, or with an invalid signature."""
 
 from typing import Literal, get_args
 
@@ -8,26 +8,27 @@ from followup._for_mockserver import EventType, ServiceEventType
 from followup_mockserver.schema.checks import choice, field, number, optional, whole
 
 LONGEST_WEBHOOK_FAULT = 30 * 24 * 3600
-"""Seconds."""
+"""The longest delay, and the greatest age of a signature, in seconds."""
 
 WebhookFaultKind = Literal["duplicate", "reorder", "late", "wrong_signature", "old_signature"]
 
 _TYPES = (*get_args(EventType), *get_args(ServiceEventType))
 
 
-# Checked when it is made, and not as it counts down to its end.
+# Validated when it is created, but not while ``times`` counts down to 0.
 @attrs.define(kw_only=True, on_setattr=attrs.setters.NO_OP)
 class WebhookFault:
-    """A webhook fault: how the next deliveries go wrong.
+    """A planned failure of webhook deliveries.
 
     Attributes:
-        kind: ``duplicate``: the first attempt arrives twice, and the response to the repetition is ignored;
-            ``reorder``: held until the next delivery to the same endpoint has been sent; ``late``: first sent after
-            ``seconds``; ``wrong_signature``, ``old_signature``: the first attempt has an invalid or an expired
-            signature, later ones a valid one.
-        type: only deliveries of this event type; None for any.
-        times: how many deliveries.
-        seconds: how late; for ``reorder``, how long at most; for ``old_signature``, how old.
+        kind: ``duplicate``: the first attempt is sent twice, and the response to the repetition is ignored;
+            ``reorder``: the delivery is held until the next one to the same endpoint has been sent; ``late``: the first
+            attempt is delayed; ``wrong_signature``, ``old_signature``: the first attempt has an invalid or an expired
+            signature, and later ones a valid signature.
+        type: event type of the deliveries that the fault applies to; None for any.
+        times: number of deliveries that the fault applies to.
+        seconds: the delay for ``late``, the longest delay for ``reorder``, the age of the signature for
+            ``old_signature``.
 
     Raises:
         ValueError: an invalid argument; the message names it.
@@ -40,29 +41,30 @@ class WebhookFault:
 
 
 class WebhookFaults:
-    """The webhook faults that wait for their deliveries, and those that apply to a delivery."""
+    """The webhook faults of one organization, and the deliveries that they apply to."""
 
     def __init__(self) -> None:
         self._waiting: list[WebhookFault] = []
         self._by_delivery: dict[str, WebhookFault] = {}
         self._held_by_endpoint: dict[str, str] = {}
-        """Id of the delivery that is held until another one to the same webhook endpoint has overtaken it."""
+        """By webhook endpoint: id of the delivery that is held until a later one to the endpoint has been sent."""
         self._held_by_overtaker: dict[str, str] = {}
-        """The same once the other delivery is queued, by that one's id."""
+        """The same, by the id of the later delivery, once that one is queued."""
 
     def add(self, fault: WebhookFault) -> None:
+        """Add a webhook fault."""
         self._waiting.append(fault)
 
     def clear(self) -> None:
-        """Remove those that still wait."""
+        """Remove the webhook faults that apply to later deliveries."""
         self._waiting.clear()
 
     def all(self) -> list[WebhookFault]:
-        """Those that still wait, oldest first."""
+        """Return the webhook faults that apply to later deliveries, oldest first."""
         return list(self._waiting)
 
     def match(self, delivery: str, event_type: str) -> WebhookFault | None:
-        """Return the webhook fault that applies to a new delivery, if any, and count it."""
+        """Return the webhook fault that applies to a new delivery, if any, and count the delivery."""
         for fault in self._waiting:
             if fault.type in (None, event_type):
                 fault.times -= 1
@@ -73,19 +75,19 @@ class WebhookFaults:
         return None
 
     def of(self, delivery: str) -> WebhookFault | None:
-        """The webhook fault that applies to this delivery."""
+        """Return the webhook fault that applies to a delivery; None if there is none."""
         return self._by_delivery.get(delivery)
 
     def hold(self, endpoint: str, delivery: str) -> None:
-        """Hold a delivery until the next one to its endpoint has overtaken it."""
+        """Hold a delivery until the next one to its endpoint has been sent."""
         self._held_by_endpoint[endpoint] = delivery
 
     def overtake(self, endpoint: str, delivery: str) -> None:
-        """Have a new delivery overtake the one that is held for its endpoint, if any."""
+        """Note that a new delivery will be sent before the one that is held for its endpoint, if any."""
         held = self._held_by_endpoint.pop(endpoint, None)
         if held is not None:
             self._held_by_overtaker[delivery] = held
 
     def release(self, overtaker: str) -> str | None:
-        """Release the delivery that this one has overtaken; returns its id."""
+        """Release the delivery that is held until ``overtaker`` has been sent, and return its id, if any."""
         return self._held_by_overtaker.pop(overtaker, None)
