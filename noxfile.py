@@ -1,4 +1,4 @@
-"""One session per question. ``nox`` asks those that must hold for every change; ``nox -l`` lists all."""
+"""The checks of the project. ``nox`` runs those that every change must pass; ``nox -l`` lists all sessions."""
 
 import shutil
 import subprocess
@@ -8,28 +8,29 @@ import nox
 
 nox.needs_version = ">=2024.4.15"
 nox.options.sessions = ["lint", "typing", "docs", "tests"]
-nox.options.error_on_missing_interpreters = True  # only the lowest can be missing: see PYTHONS
+nox.options.error_on_missing_interpreters = True  # the lowest supported Python is required; see PYTHONS
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 
 
 def installed(version: str) -> bool:
-    """Whether this Python runs here; a shim of pyenv may be on the path and not run."""
+    """Return whether this version of Python runs; a pyenv shim can be on the path without working."""
     command = shutil.which(f"python{version}")
     return command is not None and subprocess.run([command, "-c", ""], capture_output=True).returncode == 0
 
 
 LOWEST, *_NEWER = nox.project.python_versions(PYPROJECT)
 PYTHONS = [LOWEST, *filter(installed, _NEWER)]
-"""The versions of the classifiers: the lowest, which is required, and of the newer ones those that are installed."""
+"""The Python versions of the classifiers: the lowest one, and the newer ones that are installed."""
 
 
 def install_groups(session: nox.Session, *groups: str) -> None:
+    """Install dependency groups."""
     session.install(*nox.project.dependency_groups(PYPROJECT, *groups))
 
 
 def install_wheel(session: nox.Session) -> None:
-    """Build the distribution and install it with every extra: what is tested is what users get."""
+    """Build the wheel and install it with every extra, so that the tests run against what users install."""
     session.install("build")
     folder = Path(session.create_tmp())
     session.run("python", "-m", "build", "--wheel", "--outdir", str(folder), ".", silent=True)
@@ -40,7 +41,7 @@ def install_wheel(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """Does it do what it says? The test suite against the built wheel, with each Python that is installed."""
+    """Run the tests against the built wheel, with every supported Python that is installed."""
     install_groups(session, "tests")
     install_wheel(session)
     session.run("python", "-m", "pytest", *(session.posargs or ["-n", "auto"]))
@@ -48,7 +49,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def lowest(session: nox.Session) -> None:
-    """Do the lowest versions that we allow do? The test suite with them."""
+    """Run the tests with the lowest supported versions of all dependencies."""
     session.install("uv")
     groups = nox.project.dependency_groups(PYPROJECT, "tests")
     session.run("uv", "pip", "install", "--resolution", "lowest-direct", "-e", ".[all]")
@@ -59,7 +60,7 @@ def lowest(session: nox.Session) -> None:
 
 @nox.session
 def coverage(session: nox.Session) -> None:
-    """What do the tests not reach?"""
+    """Report the lines and branches that no test reaches."""
     install_groups(session, "tests")
     install_wheel(session)
     session.run("coverage", "erase")
@@ -70,7 +71,7 @@ def coverage(session: nox.Session) -> None:
 
 @nox.session
 def typing(session: nox.Session) -> None:
-    """Do the types hold, in our code and in a user's?"""
+    """Check the types of our code, and of code that uses it."""
     install_groups(session, "typing", "tests")
     session.install("-e", ".[all]")
     session.run("mypy", "-p", "followup", "-p", "followup_mockserver")
@@ -80,7 +81,7 @@ def typing(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Is it tidy, and do the floors hold?"""
+    """Check style, formatting and layers."""
     install_groups(session, "lint")
     session.install("-e", ".[all]")
     session.run("ruff", "check", ".")
@@ -90,7 +91,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Do the documents build without a warning? They are in docs/_build then."""
+    """Build the documentation into docs/_build; any warning is an error."""
     install_groups(session, "docs")
     session.install("-e", ".[all]")
     session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build")
@@ -98,7 +99,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def reliability(session: nox.Session) -> None:
-    """Is nothing lost and nothing done twice? The tests of reliability at full scale, with their figures."""
+    """Run the reliability tests at full scale, and print their figures."""
     install_groups(session, "tests")
     install_wheel(session)
     session.run("python", "-m", "pytest", "tests/reliability", *session.posargs, env={"FOLLOWUP_TEST_SCALE": "25"})
@@ -106,7 +107,7 @@ def reliability(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """Does any input break it? A hundred thousand for the SDK, a long walk for the mock."""
+    """Run the fuzz tests with 100,000 inputs for the SDK, and long random histories for the mock."""
     install_groups(session, "tests")
     install_wheel(session)
     sdk = ["tests/sdk/test_fuzz.py", "tests/sdk/test_fuzz_operations.py"]
@@ -117,7 +118,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def audit(session: nox.Session) -> None:
-    """Is anything known to be unsafe, in what it depends on or in our own code?"""
+    """Look for known vulnerabilities in the dependencies, and for unsafe patterns in our code."""
     session.install("bandit", "pip-audit", ".[all]")
     session.run("pip-audit", "--skip-editable")
     session.run("bandit", "-q", "-r", "sdk", "mockserver", "--severity-level", "medium")
@@ -125,7 +126,7 @@ def audit(session: nox.Session) -> None:
 
 @nox.session
 def screenshots(session: nox.Session) -> None:
-    """What does the dashboard look like? The pictures of the documents, made anew."""
+    """Take the screenshots of the dashboard for the documentation."""
     install_groups(session, "tests")
     session.install("-e", ".[all]")
     session.run("python", "docs/screenshots.py")
@@ -133,7 +134,7 @@ def screenshots(session: nox.Session) -> None:
 
 @nox.session
 def benchmarks(session: nox.Session) -> None:
-    """How fast is it, against what a user would pick instead?"""
+    """Measure speed and memory, compared with the alternatives."""
     install_groups(session, "benchmarks")
     install_wheel(session)
     session.run("python", "benchmarks", *session.posargs)

@@ -1,7 +1,7 @@
-"""``nox -s benchmarks``: every figure, in one run, against what a user would pick instead.
+"""``nox -s benchmarks``: compares the SDK and the mock with their alternatives.
 
-Names of rows as arguments run only those: ``nox -s benchmarks -- decoding timers``. What a row compares with and is not
-installed makes that row be skipped: ``nox`` installs all of it.
+Arguments select benchmarks by name: ``nox -s benchmarks -- decoding timers``. A benchmark is skipped if its alternative
+is not installed; ``nox`` installs them all.
 """
 
 import sys
@@ -17,54 +17,58 @@ from rich.table import Table
 
 
 def other_sdks() -> Iterator[Figure]:
-    import other_sdks  # needs the other SDKs
+    """Compare the SDK with other SDKs."""
+    import other_sdks  # imported late, because the other SDKs may not be installed
 
-    return other_sdks.rows()
-
-
-ROWS = sdk.ROWS | {"other-sdks": other_sdks} | mockserver.ROWS | scale.ROWS
+    return other_sdks.calls()
 
 
-def main(wanted: list[str]) -> None:
-    unknown = set(wanted) - set(ROWS)
+BENCHMARKS = sdk.BENCHMARKS | {"other-sdks": other_sdks} | mockserver.BENCHMARKS | scale.BENCHMARKS
+
+
+def main(selected: list[str]) -> None:
+    """Run the selected benchmarks, or all of them, and print the figures."""
+    unknown = set(selected) - set(BENCHMARKS)
     if unknown:
-        sys.exit(f"there is no row {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
+        sys.exit(f"unknown benchmark: {', '.join(sorted(unknown))}; choose from {', '.join(BENCHMARKS)}")
     console = Console(width=140)
     figures: list[Figure] = []
     skipped = []
-    for name in wanted or ROWS:
+    for name in selected or BENCHMARKS:
         try:
             with console.status(name):
-                figures += ROWS[name]()
+                figures += BENCHMARKS[name]()
         except ModuleNotFoundError as missing:
-            skipped.append(f"{name} is skipped: {missing.name} is not installed; nox -s benchmarks installs it")
+            skipped.append(f"skipped {name}: {missing.name} is not installed; nox -s benchmarks installs it")
     console.print(table_of(figures))
     for each in skipped:
         console.print(each)
-    if wanted or skipped:
-        return  # the files hold a whole run, and some rows would take its place
-    import plot  # needs matplotlib
+    if selected or skipped:
+        return  # part of the figures must not overwrite the files of a complete run
+    import plot  # imported late, because it needs matplotlib
 
     folder = Path(__file__).parent
     plot.draw(figures, folder / "results.png")
     (folder / "results.md").write_text("".join(map(markdown_row, figures)))
-    console.print("drawn in results.png; the rows of docs/benchmarks.md are in results.md")
+    console.print("wrote the chart to results.png, and the rows of docs/benchmarks.md to results.md")
 
 
 def markdown_row(figure: Figure) -> str:
-    told = f"{_number(figure.ours)} | {figure.against} | {_number(figure.theirs)} | {figure.ratio:.2f}"
-    return f"| {figure.what} | {told} | {figure.target:g} |\n"
+    """Return a row of the table in docs/benchmarks.md."""
+    ours, theirs = _number(figure.ours), _number(figure.theirs)
+    return f"| {figure.name} | {ours} | {figure.alternative} | {theirs} | {figure.ratio:.2f} | {figure.target:g} |\n"
 
 
 def table_of(figures: list[Figure]) -> Table:
-    table = Table(title="Microseconds (or bytes), medians; lower is better")
-    for column in ("what", "ours", "against", "theirs", "ratio", "target"):
+    """Return a table for the terminal, in which figures that miss their targets are red."""
+    table = Table(title="Medians in microseconds (or bytes); lower is better")
+    for column in ("benchmark", "ours", "alternative", "theirs", "ratio", "target"):
         table.add_column(column, overflow="fold")
     for figure in figures:
         table.add_row(
-            figure.what,
+            figure.name,
             _number(figure.ours),
-            figure.against,
+            figure.alternative,
             _number(figure.theirs),
             f"{figure.ratio:.2f}",
             f"≤ {figure.target:g}",

@@ -1,4 +1,4 @@
-"""Requests over kept connections, as fast as they are answered, with as little work on this side as can be."""
+"""A load generator: sends requests over persistent connections with as little work in the client as possible."""
 
 import socket
 import time
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 def request_bytes(method: str, url: str, headers: dict[str, str], body: bytes = b"") -> bytes:
-    """A request as it stands on the wire."""
+    """Return the bytes of an HTTP/1.1 request."""
     parts = urlsplit(url)
     path = f"{parts.path}?{parts.query}" if parts.query else parts.path
     lines = {"Host": parts.netloc, **headers, **({"Content-Length": str(len(body))} if body else {})}
@@ -16,34 +16,38 @@ def request_bytes(method: str, url: str, headers: dict[str, str], body: bytes = 
     return f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode() + body
 
 
-def hammer(url: str, request: bytes, *, connections: int, requests: int) -> Callable[[], None]:
-    """A function that sends so many requests over so many connections and reads the answers, which must be 200."""
+def load(url: str, request: bytes, *, connections: int, requests: int) -> Callable[[], None]:
+    """Return a function that sends the requests and reads their responses, which must have status 200."""
     parts = urlsplit(url)
     assert parts.hostname is not None
     assert parts.port is not None
     address = (parts.hostname, parts.port)
 
-    def one(_: int) -> None:
+    def use_one_connection(_: int) -> None:
         connection = _connected(address)
         for _ in range(requests // connections):
             connection.sendall(request)
-            if not _read_answer(connection):
+            if not _read_response(connection):
                 connection.close()
                 connection = _connected(address)
         connection.close()
 
     def run() -> None:
         if connections == 1:
-            one(0)
+            use_one_connection(0)
             return
         with ThreadPoolExecutor(connections) as pool:
-            list(pool.map(one, range(connections)))
+            list(pool.map(use_one_connection, range(connections)))
 
     return run
 
 
-def until_answered(url: str, seconds: float = 30) -> None:
-    """Return as soon as a server answers anything at this URL."""
+def wait_for_response(url: str, seconds: float = 30) -> None:
+    """Return as soon as a server sends any response for this URL.
+
+    Raises:
+        OSError: there was none within so many seconds.
+    """
     parts = urlsplit(url)
     assert parts.hostname is not None
     assert parts.port is not None
@@ -66,12 +70,12 @@ def _connected(address: tuple[str, int]) -> socket.socket:
     return connection
 
 
-def _read_answer(connection: socket.socket) -> bool:
-    """Read an answer to its end; whether the connection stays open."""
-    answer = connection.recv(65_536)
-    while b"\r\n\r\n" not in answer:
-        answer += connection.recv(65_536)
-    head, _, body = answer.partition(b"\r\n\r\n")
+def _read_response(connection: socket.socket) -> bool:
+    """Read a whole response; returns whether the connection stays open."""
+    response = connection.recv(65_536)
+    while b"\r\n\r\n" not in response:
+        response += connection.recv(65_536)
+    head, _, body = response.partition(b"\r\n\r\n")
     assert head.split(b" ", 2)[1] == b"200", head
     lower = head.lower()
     if b"transfer-encoding: chunked" in lower:

@@ -1,4 +1,4 @@
-"""Two things side by side: interleaved, so that both meet the same machine; medians of several rounds."""
+"""The measurement: rounds of both alternatives take turns, so that the load of the machine affects both alike."""
 
 import statistics
 import time
@@ -11,29 +11,32 @@ ROUNDS = 7
 
 @attrs.frozen
 class Figure:
-    """What was measured of ours, and of what a user would pick instead.
+    """A measurement of our code and of an alternative to it.
 
     Attributes:
-        ours: microseconds per call, or bytes per object.
-        theirs: the same of the other.
-        target: the ratio that we mean to stay below.
+        name: what is measured.
+        alternative: what it is compared with.
+        ours: microseconds per call, or bytes per object, of our code.
+        theirs: the same for the alternative.
+        target: the upper limit that we set for the ratio.
     """
 
-    what: str
-    against: str
+    name: str
+    alternative: str
     ours: float
     theirs: float
     target: float
 
     @property
     def ratio(self) -> float:
+        """``ours`` divided by ``theirs``; below 1, our code is faster or smaller."""
         return self.ours / self.theirs
 
 
-def side_by_side(
-    what: str,
+def compare(
+    name: str,
     ours: Callable[[], object],
-    against: str,
+    alternative: str,
     theirs: Callable[[], object],
     *,
     calls: int,
@@ -41,12 +44,23 @@ def side_by_side(
     rounds: int = ROUNDS,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Figure:
-    """Run both in turns and take the medians."""
+    """Measure two functions in turns, and return the medians in microseconds per call.
+
+    Args:
+        name: what is measured.
+        ours: calls our code.
+        alternative: what it is compared with.
+        theirs: calls the alternative.
+        calls: the number of calls in a round.
+        target: the upper limit that we set for the ratio.
+        rounds: the number of rounds of each function.
+        clock: returns seconds.
+    """
     times: dict[str, list[float]] = {"ours": [], "theirs": []}
     for _ in range(rounds):
-        for name, call in (("theirs", theirs), ("ours", ours)):
+        for side, call in (("theirs", theirs), ("ours", ours)):
             started = clock()
             for _ in range(calls):
                 call()
-            times[name].append((clock() - started) / calls * 1e6)
-    return Figure(what, against, statistics.median(times["ours"]), statistics.median(times["theirs"]), target)
+            times[side].append((clock() - started) / calls * 1e6)
+    return Figure(name, alternative, statistics.median(times["ours"]), statistics.median(times["theirs"]), target)

@@ -1,4 +1,4 @@
-"""The mock against a bare Flask view on the same server, other mocks, and its deliveries against bare posts."""
+"""The mock, compared with a bare Flask view on the same server, with other mocks, and with bare POSTs."""
 
 import json
 import threading
@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx
 from flask import Flask
-from load import hammer, request_bytes, until_answered
-from measure import Figure, side_by_side
-from servers import BARE, LOCALSTRIPE, MOCK, MOTO, running, seconds_to_first_answer
+from load import load, request_bytes, wait_for_response
+from measure import Figure, compare
+from servers import BARE, LOCALSTRIPE, MOCK, MOTO, running, seconds_to_first_response
 from waitress.server import create_server
 
 from followup_mockserver import MockServer, MockService
@@ -26,6 +26,7 @@ REQUESTS = 400
 
 
 def requests() -> Iterator[Figure]:
+    """Compare requests with a bare Flask view, over one connection and over eight."""
     with running(BARE) as bare, running(MOCK, "/_mock/health") as mock:
         made = httpx.post(f"{mock}/v1/patients", content=BODY, headers=KEY).json()["id"]
         for connections in (1, 8):
@@ -35,28 +36,29 @@ def requests() -> Iterator[Figure]:
             ):
                 yield per_request(
                     f"mock, {method}, {connections} connection{'s' if connections > 1 else ''}",
-                    hammer(mock, request_bytes(method, mock + path, KEY, body), **both(connections)),
+                    load(mock, request_bytes(method, mock + path, KEY, body), **sizes(connections)),
                     FLASK,
-                    hammer(bare, request_bytes(method, bare + path, KEY, body), **both(connections)),
+                    load(bare, request_bytes(method, bare + path, KEY, body), **sizes(connections)),
                     target,
                 )
 
 
 def other_mocks() -> Iterator[Figure]:
+    """Compare requests with those to moto and localstripe."""
     sts = {"Authorization": "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/sts/aws4_request, SignedHeaders=host"}
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     action = "Action=GetCallerIdentity&Version=2011-06-15"
     stripe = {"Authorization": "Bearer sk_test_1", **form}
     with running(MOCK, "/_mock/health") as mock:
         made = httpx.post(f"{mock}/v1/patients", content=BODY, headers=KEY).json()["id"]
-        get = hammer(mock, request_bytes("GET", f"{mock}/v1/patients/{made}", KEY), **both(1))
-        post = hammer(mock, request_bytes("POST", f"{mock}/v1/patients", KEY, BODY), **both(1))
+        get = load(mock, request_bytes("GET", f"{mock}/v1/patients/{made}", KEY), **sizes(1))
+        post = load(mock, request_bytes("POST", f"{mock}/v1/patients", KEY, BODY), **sizes(1))
         with running(MOTO, "/moto-api/data.json") as moto:
             for method, request, ours in (
                 ("GET", request_bytes("GET", f"{moto}/?{action}", sts), get),
                 ("POST", request_bytes("POST", f"{moto}/", sts | form, action.encode()), post),
             ):
-                their = hammer(moto, request, **both(1))
+                their = load(moto, request, **sizes(1))
                 yield per_request(f"mock, {method}", ours, "moto server, sts get-caller-identity", their, 0.25)
         with running(LOCALSTRIPE) as local:
             customer = httpx.post(f"{local}/v1/customers", data={"email": "a@b.example"}, headers=stripe).json()["id"]
@@ -64,27 +66,32 @@ def other_mocks() -> Iterator[Figure]:
                 ("GET", request_bytes("GET", f"{local}/v1/customers/{customer}", stripe), get, 1.0),
                 ("POST", request_bytes("POST", f"{local}/v1/customers", stripe, b"email=a%40b.example"), post, 0.05),
             ):
-                their = hammer(local, request, **both(1))
-                yield per_request(f"mock, {method}", ours, "localstripe, a customer", their, target)
+                their = load(local, request, **sizes(1))
+                yield per_request(f"mock, {method}", ours, "localstripe, customers", their, target)
 
 
-def both(connections: int) -> dict[str, int]:
+def sizes(connections: int) -> dict[str, int]:
+    """Return the arguments of ``load`` for this many connections."""
     return {"connections": connections, "requests": REQUESTS}
 
 
-def per_request(what: str, ours: Callable[[], None], against: str, theirs: Callable[[], None], target: float) -> Figure:
-    figure = side_by_side(what, ours, against, theirs, calls=1, target=target)
-    return Figure(what, against, figure.ours / REQUESTS, figure.theirs / REQUESTS, target)
+def per_request(
+    name: str, ours: Callable[[], None], alternative: str, theirs: Callable[[], None], target: float
+) -> Figure:
+    """Compare two loads of ``REQUESTS`` requests, and return the medians for one request."""
+    figure = compare(name, ours, alternative, theirs, calls=1, target=target)
+    return Figure(name, alternative, figure.ours / REQUESTS, figure.theirs / REQUESTS, target)
 
 
 def in_process() -> Iterator[Figure]:
+    """Compare a request in process with a bare Flask view behind ``httpx.WSGITransport``."""
     service = MockService(rate_limit=0)
     bare = Flask("bare")
-    answer = {"id": "pat_abcdefghijklmnopqrstuvwx", "object": "patient", "fullName": "Ana", "phone": "+5491155550000"}
+    patient = {"id": "pat_abcdefghijklmnopqrstuvwx", "object": "patient", "fullName": "Ana", "phone": "+5491155550000"}
 
     @bare.get("/v1/patients/<path_id>")
     def retrieve(path_id: str) -> Any:
-        return {**answer, "id": path_id}
+        return {**patient, "id": path_id}
 
     with service.client() as client:
         made = client.patients.create(phone="+5491155550000").id
@@ -93,7 +100,7 @@ def in_process() -> Iterator[Figure]:
         httpx.Client(transport=transport, base_url=service.url, headers=KEY) as ours,
         httpx.Client(transport=httpx.WSGITransport(bare), base_url=service.url, headers=KEY) as theirs,
     ):
-        yield side_by_side(
+        yield compare(
             "mock in process, GET",
             lambda: ours.get(f"/v1/patients/{made}"),
             "a bare Flask view through httpx.WSGITransport",
@@ -104,26 +111,29 @@ def in_process() -> Iterator[Figure]:
 
 
 def starting() -> Iterator[Figure]:
+    """Compare the start of the mock with that of a bare Flask view, and measure how long it takes to stop."""
     times: dict[str, list[float]] = {"ours": [], "theirs": []}
     for _ in range(7):
-        times["theirs"].append(seconds_to_first_answer(BARE) * 1e6)
-        times["ours"].append(seconds_to_first_answer(MOCK) * 1e6)
-    yield Figure("a process, to its first answer", FLASK, median(times["ours"]), median(times["theirs"]), 1.5)
-    yield side_by_side("in a thread, to its first answer", _start_ours, FLASK, _start_bare, calls=1, target=1.5)
+        times["theirs"].append(seconds_to_first_response(BARE) * 1e6)
+        times["ours"].append(seconds_to_first_response(MOCK) * 1e6)
+    yield Figure(
+        "start of a process, to its first response", FLASK, median(times["ours"]), median(times["theirs"]), 1.5
+    )
+    yield compare("start in a thread, to its first response", _start_ours, FLASK, _start_bare, calls=1, target=1.5)
     stops = []
     for _ in range(15):
         server = MockServer(rate_limit=0)
         server.start()
-        until_answered(f"{server.url}/_mock/health")
+        wait_for_response(f"{server.url}/_mock/health")
         started = time.perf_counter()
         server.stop()
         stops.append((time.perf_counter() - started) * 1e6)
-    yield Figure("stop in a thread", "20 ms", median(stops), 20_000, 1.0)
+    yield Figure("stop of a thread", "20 ms", median(stops), 20_000, 1.0)
 
 
 def _start_ours() -> None:
     with MockServer(rate_limit=0) as server:
-        until_answered(f"{server.url}/_mock/health")
+        wait_for_response(f"{server.url}/_mock/health")
 
 
 def _start_bare() -> None:
@@ -136,12 +146,14 @@ def _start_bare() -> None:
     server: Any = create_server(app, host="127.0.0.1", port=0, threads=64)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    until_answered(f"http://127.0.0.1:{server.effective_port}/")
+    wait_for_response(f"http://127.0.0.1:{server.effective_port}/")
     server.task_dispatcher.shutdown()
 
 
 @contextmanager
 def receiver() -> Iterator[str]:
+    """Run a receiver of webhooks, and yield its URL."""
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -152,7 +164,7 @@ def receiver() -> Iterator[str]:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -162,6 +174,7 @@ def receiver() -> Iterator[str]:
 
 
 def sending() -> Iterator[Figure]:
+    """Compare the delivery of webhooks with bare POSTs to the same receiver."""
     count = 300
     with (
         receiver() as url,
@@ -184,11 +197,11 @@ def sending() -> Iterator[Figure]:
             for _ in range(count):
                 http.post(url, content=BODY)
 
-        figure = side_by_side("a delivery", ours, "a post with httpx.Client", theirs, calls=1, target=1.33)
-        yield Figure(figure.what, figure.against, figure.ours / count, figure.theirs / count, figure.target)
+        figure = compare("delivery of a webhook", ours, "POST with httpx.Client", theirs, calls=1, target=1.33)
+        yield Figure(figure.name, figure.alternative, figure.ours / count, figure.theirs / count, figure.target)
 
 
-ROWS: dict[str, Callable[[], Iterator[Figure]]] = {
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "requests": requests,
     "other-mocks": other_mocks,
     "in-process": in_process,

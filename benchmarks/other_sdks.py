@@ -1,4 +1,4 @@
-"""The SDK against other SDKs: each is given the same bytes by a transport in memory."""
+"""The SDK, compared with other SDKs; each receives the same bytes from a transport in memory."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import httpx2
 import stripe
-from measure import Figure, side_by_side
+from measure import Figure, compare
 from openai import OpenAI
 from sdk import PAGE, PATIENT
 
@@ -20,12 +20,12 @@ JSON = {"Content-Type": "application/json"}
 
 
 def content_of(path: str) -> bytes:
-    """A path that ends with the name of a group asks for a page of a hundred, any other for one object."""
+    """Return the page of a hundred objects for the path of a list, and one object for any other path."""
     return MANY if path.endswith(("/patients", "/customers", "/models")) else ONE
 
 
 class OverHttpx(stripe.HTTPClient):
-    """Stripe's client over the same transport as ours."""
+    """Makes Stripe's client use the same transport as ours."""
 
     name = "httpx"
 
@@ -36,28 +36,34 @@ class OverHttpx(stripe.HTTPClient):
     def request(
         self, method: str, url: str, headers: Mapping[str, str] | None, post_data: Any = None
     ) -> tuple[bytes, int, Mapping[str, str]]:
-        answer = self.http.request(method, url, headers=headers, content=post_data)
-        return answer.content, answer.status_code, answer.headers
+        """Send a request."""
+        response = self.http.request(method, url, headers=headers, content=post_data)
+        return response.content, response.status_code, response.headers
 
     def close(self) -> None:
+        """Close the connections."""
         self.http.close()
 
 
 def http() -> httpx.Client:
-    def answer(request: httpx.Request) -> httpx.Response:
+    """Return a client whose transport responds from memory."""
+
+    def respond(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, headers=JSON, content=content_of(request.url.path))
 
-    return httpx.Client(transport=httpx.MockTransport(answer))
+    return httpx.Client(transport=httpx.MockTransport(respond))
 
 
-def rows() -> Iterator[Figure]:
-    def answer(request: httpx2.Request) -> httpx2.Response:
+def calls() -> Iterator[Figure]:
+    """Compare retrieving one object, and listing a hundred, with stripe and openai."""
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, headers=JSON, content=content_of(request.url.path))
 
     ours = FollowUp(api_key="k", base_url=BASE, http_client=http())
     striped = stripe.StripeClient("k", base_addresses={"api": BASE}, http_client=OverHttpx(http()))
     customers = striped.v1.customers
-    other = OpenAI(api_key="k", base_url=BASE, http_client=httpx2.Client(transport=httpx2.MockTransport(answer)))
+    other = OpenAI(api_key="k", base_url=BASE, http_client=httpx2.Client(transport=httpx2.MockTransport(respond)))
     patient = str(PATIENT["id"])
 
     def retrieve() -> object:
@@ -66,10 +72,10 @@ def rows() -> Iterator[Figure]:
     def a_page() -> object:
         return ours.patients.list(limit=100)
 
-    for what, our, against, their, calls in (
+    for method, our, alternative, their, number in (
         ("retrieve", retrieve, "stripe, customers.retrieve", lambda: customers.retrieve(patient), 400),
         ("retrieve", retrieve, "openai, models.retrieve", lambda: other.models.retrieve(patient), 400),
         ("list(limit=100)", a_page, "stripe, customers.list", lambda: customers.list({"limit": 100}), 40),
         ("list(limit=100)", a_page, "openai, models.list", lambda: other.models.list(), 40),
     ):
-        yield side_by_side(f"patients.{what}, the same bytes", our, against, their, calls=calls, target=1.0)
+        yield compare(f"patients.{method}, the same bytes", our, alternative, their, calls=number, target=1.0)

@@ -1,4 +1,4 @@
-"""A thousand objects against a million: what a call costs, what an object weighs, and what timers take."""
+"""The mock at scale: calls with a million objects, the memory of an object, and the scheduler."""
 
 import gc
 import heapq
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from measure import Figure, side_by_side
+from measure import Figure, compare
 
 from followup_mockserver import MockService
 from followup_mockserver.rules import patients
@@ -22,6 +22,7 @@ NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
 
 
 def filled(number: int) -> MockService:
+    """Return a mock with this many patients."""
     service = MockService(rate_limit=0, start_time=NOON)
     for each in range(number):
         patients.save(
@@ -32,6 +33,7 @@ def filled(number: int) -> MockService:
 
 
 def calls() -> Iterator[Figure]:
+    """Compare calls with a million objects to calls with a thousand."""
     import httpx
 
     few, many = filled(FEW), filled(MANY)
@@ -50,16 +52,14 @@ def calls() -> Iterator[Figure]:
     def get(client: httpx.Client, path: str) -> Callable[[], Any]:
         return lambda: client.get(path).raise_for_status()
 
-    yield side_by_side(
-        "POST, at a million objects", create(large), "at a thousand", create(small), calls=500, target=1.3
-    )
+    yield compare("POST, at a million objects", create(large), "at a thousand", create(small), calls=500, target=1.3)
     middle = {each: [*each._tenant.patients][FEW // 2].id for each in (few, many)}
     for what, path in (
         ("the newest page", "/v1/patients?limit=10"),
         ("a page after a cursor", "/v1/patients?limit=10&startingAfter={cursor}"),
         ("a filter", "/v1/patients?externalId=P-500"),
     ):
-        yield side_by_side(
+        yield compare(
             f"GET {what}, at a million objects",
             get(large, path.format(cursor=middle[many])),
             "at a thousand",
@@ -69,7 +69,7 @@ def calls() -> Iterator[Figure]:
         )
 
 
-_WEIGH = """
+_MEASURE_MEMORY = """
 import os, sys
 sys.path.insert(0, {folder!r})
 import scale
@@ -79,11 +79,11 @@ before = resident()
 kept = scale.{what}({many})
 print((resident() - before) / {many})
 """
-"""In a process of its own, so that nothing else is weighed; Linux alone tells it so."""
+"""Measures the resident memory of a process of its own, so that nothing else counts; works on Linux only."""
 
 
 def plain_dicts(number: int) -> dict[str, dict[str, Any]]:
-    """The same patients as a simple mock would keep them: by id, and found by nothing else."""
+    """Return the patients as a simple mock would store them: in a dict by id, without further indexes."""
     kept = {}
     for each in range(number):
         now = NOON + timedelta(seconds=each)
@@ -106,23 +106,25 @@ def plain_dicts(number: int) -> dict[str, dict[str, Any]]:
 
 
 def memory() -> Iterator[Figure]:
-    def weighed(what: str) -> float:
+    """Compare the memory of a patient with that of a plain dict."""
+
+    def bytes_per_patient(what: str) -> float:
         from pathlib import Path
 
-        code = _WEIGH.format(folder=str(Path(__file__).parent), what=what, many=MANY)
+        code = _MEASURE_MEMORY.format(folder=str(Path(__file__).parent), what=what, many=MANY)
         return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
     yield Figure(
-        "bytes for a patient of a million, with indexes",
-        "a dict by its id",
-        weighed("filled"),
-        weighed("plain_dicts"),
+        "bytes per patient, with a million and all indexes",
+        "plain dicts by id",
+        bytes_per_patient("filled"),
+        bytes_per_patient("plain_dicts"),
         0.9,
     )
 
 
 def timers() -> Iterator[Figure]:
-    """Plan a million reminders and take them all."""
+    """Compare scheduling a million reminders and taking them all with heapq."""
     times = [NOON + timedelta(seconds=(each * 7_919) % MANY) for each in range(MANY)]
 
     def ours() -> None:
@@ -139,8 +141,8 @@ def timers() -> Iterator[Figure]:
         while heap:
             heapq.heappop(heap)
 
-    figure = side_by_side("a timer of a million", ours, "heapq", theirs, calls=1, rounds=3, target=2.0)
-    yield Figure(figure.what, figure.against, figure.ours / MANY, figure.theirs / MANY, figure.target)
+    figure = compare("one timer, with a million pending", ours, "heapq", theirs, calls=1, rounds=3, target=2.0)
+    yield Figure(figure.name, figure.alternative, figure.ours / MANY, figure.theirs / MANY, figure.target)
 
 
-ROWS: dict[str, Callable[[], Iterator[Figure]]] = {"scale": calls, "memory": memory, "timers": timers}
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {"scale": calls, "memory": memory, "timers": timers}

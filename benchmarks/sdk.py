@@ -1,4 +1,4 @@
-"""The SDK against raw httpx and the standard library."""
+"""The SDK, compared with plain httpx and the standard library."""
 
 import asyncio
 import hashlib
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
-from measure import Figure, side_by_side
+from measure import Figure, compare
 
 from followup import AsyncFollowUp, FollowUp, verify_signature
 from followup.resources.patients import Patients
@@ -36,6 +36,7 @@ PATIENT = {
 
 
 def page_of(*patients: dict[str, Any]) -> str:
+    """Return the JSON of a page."""
     return json.dumps({"object": "list", "data": patients, "hasMore": True, "url": "/v1/patients"})
 
 
@@ -44,8 +45,9 @@ PARTIAL = {name: value for name, value in PATIENT.items() if name != "dni"}
 
 
 def decoding() -> Iterator[Figure]:
+    """Compare decoding a page with ``json.loads`` alone."""
     declared = Patients.list
-    yield side_by_side(
+    yield compare(
         "decode a page of 100 patients",
         lambda: declared.decode(json.loads(PAGE)),
         "json.loads",
@@ -54,7 +56,7 @@ def decoding() -> Iterator[Figure]:
         target=1.75,
     )
     one_partial = page_of(*[PATIENT] * 99, PARTIAL)
-    yield side_by_side(
+    yield compare(
         "decode a page of 100 patients, the last without a DNI",
         lambda: declared.decode(json.loads(one_partial)),
         "json.loads",
@@ -65,6 +67,7 @@ def decoding() -> Iterator[Figure]:
 
 
 def signature() -> Iterator[Figure]:
+    """Compare ``verify_signature`` with the two calls of ``hmac`` that it needs."""
     body, secret = b"x" * 1024, "whsec_" + "a" * 24
     headers = {"x-service-signature": sign(body, secret, 1000), "x-service-timestamp": "1000"}
 
@@ -72,7 +75,7 @@ def signature() -> Iterator[Figure]:
         expected = hmac.new(secret.encode(), b"1000." + body, hashlib.sha256).hexdigest()
         hmac.compare_digest(f"sha256={expected}", headers["x-service-signature"])
 
-    yield side_by_side(
+    yield compare(
         "verify_signature, 1 KiB",
         lambda: verify_signature(body, headers, secret, now=1000),
         "hmac.new and compare_digest",
@@ -83,6 +86,8 @@ def signature() -> Iterator[Figure]:
 
 
 def importing() -> Iterator[Figure]:
+    """Compare importing the client with importing httpx."""
+
     def start(code: str) -> None:
         subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -90,8 +95,8 @@ def importing() -> Iterator[Figure]:
     for _ in range(7):
         start("pass")
     interpreter = (time.perf_counter() - started) / 7 * 1e6
-    figure = side_by_side(
-        "from followup import FollowUp, net of the interpreter",
+    figure = compare(
+        "from followup import FollowUp, without the start of Python",
         lambda: start("from followup import FollowUp"),
         "import httpx",
         lambda: start("import httpx"),
@@ -99,17 +104,18 @@ def importing() -> Iterator[Figure]:
         rounds=15,
         target=1.45,
     )
-    yield Figure(figure.what, figure.against, figure.ours - interpreter, figure.theirs - interpreter, figure.target)
+    yield Figure(figure.name, figure.alternative, figure.ours - interpreter, figure.theirs - interpreter, figure.target)
 
 
 def calls() -> Iterator[Figure]:
+    """Compare the CPU time of calls over loopback with plain httpx."""
     with MockServer(rate_limit=0) as server, server.client() as client:
         made = client.patients.create(phone="+5491155550000", full_name="Ana Pérez")
         for number in range(100):
             client.patients.create(phone=f"+54911555510{number:02}", full_name="Ana Pérez")
         headers = {"Authorization": f"Bearer {server.api_key}"}
         with httpx.Client(base_url=server.url, headers=headers) as raw:
-            yield side_by_side(
+            yield compare(
                 "patients.retrieve over loopback, CPU of the caller",
                 lambda: client.patients.retrieve(made.id),
                 RAW,
@@ -118,7 +124,7 @@ def calls() -> Iterator[Figure]:
                 target=1.15,
                 clock=time.thread_time,
             )
-            yield side_by_side(
+            yield compare(
                 "patients.list(limit=100) over loopback, CPU of the caller",
                 lambda: client.patients.list(limit=100),
                 RAW,
@@ -130,16 +136,16 @@ def calls() -> Iterator[Figure]:
 
 
 def in_memory() -> Iterator[Figure]:
-    """Through a transport that answers from memory: what is left is the SDK's and httpx's own work."""
+    """Compare a call with plain httpx, both through a transport that responds from memory."""
     content = json.dumps(PATIENT).encode()
 
-    def answer(_: httpx.Request) -> httpx.Response:
+    def respond(_: httpx.Request) -> httpx.Response:
         return httpx.Response(200, headers={"Content-Type": "application/json"}, content=content)
 
     base = "https://api.example"
-    raw = httpx.Client(transport=httpx.MockTransport(answer), base_url=base, headers={"Authorization": "Bearer k"})
-    client = FollowUp(api_key="k", base_url=base, http_client=httpx.Client(transport=httpx.MockTransport(answer)))
-    yield side_by_side(
+    raw = httpx.Client(transport=httpx.MockTransport(respond), base_url=base, headers={"Authorization": "Bearer k"})
+    client = FollowUp(api_key="k", base_url=base, http_client=httpx.Client(transport=httpx.MockTransport(respond)))
+    yield compare(
         "patients.retrieve through a transport in memory",
         lambda: client.patients.retrieve("pat_abcdefghijklmnopqrstuvwx"),
         RAW,
@@ -150,7 +156,7 @@ def in_memory() -> Iterator[Figure]:
 
 
 def concurrent() -> Iterator[Figure]:
-    """Fifty calls at once in one event loop, the server in another process."""
+    """Compare fifty concurrent calls in one event loop with plain httpx; the server is another process."""
     from servers import MOCK, running
 
     with running(MOCK, "/_mock/health") as url:
@@ -174,7 +180,7 @@ def concurrent() -> Iterator[Figure]:
                 for _ in range(rounds):
                     await asyncio.gather(*(get() for _ in range(50)))
 
-        yield side_by_side(
+        yield compare(
             "10 times 50 concurrent async calls",
             lambda: asyncio.run(ours(10)),
             "httpx.AsyncClient.get and json.loads",
@@ -184,7 +190,7 @@ def concurrent() -> Iterator[Figure]:
         )
 
 
-ROWS: dict[str, Callable[[], Iterator[Figure]]] = {
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "decoding": decoding,
     "signature": signature,
     "import": importing,

@@ -1,4 +1,4 @@
-"""How Sphinx builds the documents."""
+"""The configuration of Sphinx."""
 
 import importlib
 import re
@@ -9,7 +9,7 @@ from typing import Any
 from followup import __version__
 
 project = "followup"
-author = copyright = "the followup authors"  # noqa: A001 - the name that Sphinx reads
+author = copyright = "the followup authors"  # noqa: A001 - Sphinx requires this name
 release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
@@ -33,11 +33,11 @@ for module in ("command_pages", "reference_pages"):
 
 
 _NOT_CONSTRUCTED = ("followup.Page", "followup.AsyncPage", "followup.ResponseInfo")
-"""Besides the errors: classes whose objects only the package makes."""
+"""Classes that only the package instantiates, besides the errors."""
 
 
 def setup(app: Any) -> None:
-    """That an argument may be omitted is said by its default; what nobody constructs shows no constructor."""
+    """Simplify signatures: hide ``NotGiven``, which the default shows, and constructors that users never call."""
 
     def signature(_: object, what: str, name: str, *event: Any) -> tuple[str | None, str | None]:
         arguments, returns = event[-2:]

@@ -1,6 +1,6 @@
-"""The reference of the operations and of their data, written from the declarations whenever the documents are built.
+"""Generates the reference of operations, results and inputs from the declarations, whenever Sphinx runs.
 
-Types are shown as they stand in the source (``DoctorId``), which no signature at run time knows any more.
+Types are taken from the source, because the names of aliases (``DoctorId``) are lost at run time.
 """
 
 import ast
@@ -30,39 +30,40 @@ _ATTRIBUTES = Config(napoleon_use_ivar=True, napoleon_custom_sections=[("Keys", 
 OPERATIONS = """\
 # Operations
 
-The methods of `FollowUp`; on `AsyncFollowUp` they are the same, and awaited (a list may also be iterated over with
-`async for`). The id of the path is positional, everything else is a keyword. An omitted argument is not sent.
+These are the methods of `FollowUp`. `AsyncFollowUp` has the same methods; they are awaited, and lists can also be
+iterated over with `async for`. The id in the path is a positional argument; all other arguments are keyword-only. An
+omitted argument is not sent.
 
-Each of them may raise the [errors of a call](sdk.md#errors): an `APIStatusError` for a response that reports one, an
-`APIConnectionError` when no response came, a `ResponseDecodeError` for a response that is not what the contract says. A
-`ValueError` or `TypeError` names an argument that cannot be sent. What an operation raises besides is shown below.
+Every operation can raise the [errors of a call](sdk.md#errors): an `APIStatusError` for an error response, an
+`APIConnectionError` if there was no response, and a `ResponseDecodeError` for a response that does not match the
+contract. An invalid argument raises a `ValueError` or `TypeError` that names it. Additional errors are listed below.
 """
 
 OBJECTS = """\
 # Results and inputs
 
-Import all of these from `followup`, but for the names of ids and of enumerations, which stand for `str`.
+Import these classes from `followup`. The names of ids and enumerations are type aliases, which `followup`
+does not export.
 
 """
 
 RESULTS = """\
 ## Results
 
-What a call returns has, beside its fields, `last_response` (status, headers and request id of the response) and `extra`
-(fields that this version does not know, by their names on the wire).
+Besides its fields, every result has `last_response` (status, headers and request id of the response) and `extra`
+(fields that this version does not know, by the names that the API uses).
 """
 
 INPUTS = """\
 ## Inputs
 
-Plain dicts with these keys. All are optional, but for those of an event that are marked.
+Inputs are plain dicts with these keys. All keys are optional, except those of an event that are marked.
 """
 
 ENUMERATIONS = """\
 ## Ids and enumerations
 
-An id begins with the prefix of its kind. A value of an enumeration that this version does not know arrives as its
-string.
+Every type of id has its own prefix. An enumeration value that this version does not know is returned as a plain string.
 
 | name | value |
 |---|---|
@@ -70,7 +71,7 @@ string.
 
 
 def write() -> None:
-    """Write the pages."""
+    """Write operations.md and objects.md."""
     sections = [_group(each) for each in all_groups()]
     (FOLDER / "operations.md").write_text("\n".join([OPERATIONS, *sections]), encoding="utf-8")
     results = [_data_class(each) for each in _public(lambda value: issubclass(value, Model))]
@@ -103,7 +104,7 @@ def _operation(group: str, declaration: Declaration) -> str:
 
 
 def _complete_docstring(declaration: Declaration) -> str:
-    """The docstring, with the id of the path among the arguments."""
+    """Return the docstring of an operation, with the id in the path among its arguments."""
     text = inspect.getdoc(declaration.declared) or ""
     if declaration.id_prefix is None or "id" in declaration.meanings:
         return text
@@ -115,7 +116,7 @@ def _complete_docstring(declaration: Declaration) -> str:
 
 
 class _PublicNames(ast.NodeTransformer):
-    """Replaces what only narrows a type: ``str`` from ``NonEmpty | NotGiven``, which is said by text and default."""
+    """Simplifies annotations for readers: ``NonEmpty | NotGiven`` becomes ``str``."""
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
@@ -140,7 +141,7 @@ class _PublicNames(ast.NodeTransformer):
 
 
 def _type(declared: Any, annotation: ast.expr) -> ast.expr:
-    """The annotation as a user would write it."""
+    """Return the annotation as a user would write it."""
     return _PublicNames(vars(sys.modules[declared.__module__])).visit(annotation)
 
 
@@ -154,11 +155,11 @@ def _data_class(cls: type[Any]) -> str:
     text, *described = parsed.split(":ivar ")
     pairs = (each.partition(":") for each in described)
     meanings = {name.strip(): " ".join(meaning.partition(":vartype")[0].split()) for name, _, meaning in pairs}
-    rows = [f"* **{name}** (``{kind}``){_said(meanings.get(name))}" for name, kind in _fields(cls)]
+    rows = [f"* **{name}** (``{kind}``){_suffix(meanings.get(name))}" for name, kind in _fields(cls)]
     return _rst(f".. py:class:: {cls.__name__}", "\n".join([text.strip(), "", *rows]))
 
 
-def _said(meaning: str | None) -> str:
+def _suffix(meaning: str | None) -> str:
     return f" – {meaning}" if meaning else ""
 
 

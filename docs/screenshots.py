@@ -1,4 +1,4 @@
-"""Makes the pictures of the dashboard: ``nox -s screenshots``. Needs Chromium."""
+"""Takes the screenshots of the dashboard for the documentation (``nox -s screenshots``). Requires Chromium."""
 
 import shutil
 import sys
@@ -15,9 +15,10 @@ HOOKS = "https://clinic.example/hooks"
 
 
 def main() -> None:
+    """Start a mock with example data, and take a screenshot of each view."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
-        sys.exit("there is no Chromium on this machine")
+        sys.exit("Chromium is not installed")
     FOLDER.mkdir(exist_ok=True)
     with MockServer(start_time="2026-09-28T12:00:00Z", rate_limit=0, seed=1) as server, sync_playwright() as playwright:
         views = clinic(server)
@@ -29,7 +30,7 @@ def main() -> None:
 
 
 def clinic(server: MockServer) -> dict[str, str]:
-    """A day of a small clinic whose receiver is down for a while; name of a picture to its view."""
+    """Create the data of a clinic whose receiver fails for a while, and return the view of each screenshot."""
     server.mount(HOOKS, lambda _: httpx.Response(503))
     with server.client(max_retries=0) as client:
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
@@ -55,6 +56,7 @@ def clinic(server: MockServer) -> dict[str, str]:
 
 
 def take(browser: Browser, url: str, file: Path, size: dict[str, int], scheme: str) -> None:
+    """Take a screenshot of a view in a window of this size, in light or dark mode."""
     page = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(url)
     page.locator("#live").wait_for()
