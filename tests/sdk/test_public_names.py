@@ -48,6 +48,7 @@ def test_every_operation_is_documented() -> None:
             text = inspect.getdoc(getattr(getattr(client, group), method))
             assert text, f"{group}.{method}"
             assert "specification, section" in text.lower(), f"{group}.{method}"
+            assert "\n\nReturns:\n" in text, f"{group}.{method}"
 
 
 def test_all_is_complete_and_what_type_checkers_see_is_there() -> None:

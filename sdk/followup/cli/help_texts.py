@@ -11,7 +11,7 @@ _WORDS = (
     (r'``\["\*"\]``', "*"),
     (r"an iterable of 1 to 100", "an array of 1 to 100"),
     (r"when left out", "when omitted"),
-    (r"``(\w*_\w*)``", lambda found: found[1].replace("_", "-")),
+    (r"``(\w+_\w+)``", lambda found: found[1].replace("_", "-")),
     (r"``", ""),
 )
 """Phrases about Python values, and about where something is specified, with what stands for them."""

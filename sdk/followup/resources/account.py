@@ -13,11 +13,11 @@ ServiceLine = Literal["follow_up", "network"]
 
 @attrs.define(kw_only=True)
 class ApiKey(Model):
-    """The API key of a request, without its value.
+    """The API key of a request, without its value (specification, section 5).
 
     Attributes:
-        name: the name that the organization gave it.
-        prefix: the first characters of its value, which tell production from test keys.
+        name: name of the key, chosen by the organization.
+        prefix: the first characters of its value, which differ between production and test keys.
         scopes: its permissions, such as ``patients:write``.
     """
 
@@ -28,11 +28,11 @@ class ApiKey(Model):
 
 @attrs.define(kw_only=True)
 class Account(Result):
-    """The organization of the API key.
+    """The organization of the API key, as the API returns it (specification, section 2).
 
     Attributes:
         type: kind of institution, such as ``clinic``, ``pharmacy`` or ``lab``.
-        time_zone: IANA name of its time zone.
+        time_zone: IANA name of its time zone, such as ``America/Argentina/Buenos_Aires``.
         service_lines: ``follow_up`` (patient follow-up), ``network`` (referral network).
         livemode: true in production, false in the test environment.
         api_key: the key of the request.
@@ -55,6 +55,12 @@ class AccountGroup(Resource[Mode], group="account"):
     def retrieve(self) -> Account:
         """Retrieve the organization of the API key.
 
-        Needs only a valid key: use it to check that an integration is configured (specification, section 4).
+        It needs no scope, so it shows whether an integration is configured (specification, section 4, Account).
+
+        Returns:
+            The organization, with the name, prefix and scopes of the key.
+
+        Raises:
+            AuthenticationError: the key is invalid, revoked or expired.
         """
         ...

@@ -18,16 +18,17 @@ AppointmentSource = Literal["api", "pms", "agent", "manual"]
 
 @attrs.define(kw_only=True)
 class Appointment(Result):
-    """An appointment of a patient.
+    """An appointment, as the API returns it (specification, section 2). ``repr`` does not show its ``type``.
 
     Attributes:
         patient: id of the patient.
         doctor: id of the doctor.
+        start_at: time at which it begins.
         type: type of appointment or procedure.
-        external_id: id in your system.
-        source: who made it: ``api``, ``pms`` (practice-system connector), ``agent`` (the service's) or
+        external_id: the appointment's id in your system.
+        source: who created it: ``api``, ``pms`` (practice-system connector), ``agent`` (the service's agent) or
             ``manual`` (the team).
-        cancelled_at: when it was cancelled.
+        cancelled_at: time of the cancellation.
     """
 
     id: AppointmentId
@@ -45,7 +46,7 @@ class Appointment(Result):
 
 
 class Appointments(Resource[Mode], group="appointments"):
-    """Appointments, and the reminders that follow from them."""
+    """Appointments and their reminders."""
 
     @post("/v1/appointments")
     def create(
@@ -58,24 +59,37 @@ class Appointments(Resource[Mode], group="appointments"):
         external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Appointment:
-        """Create an appointment; the reminders that the organization configured are scheduled.
+        """Create an appointment and schedule its reminders, as the organization configured them.
 
-        An ``external_id`` that exists returns its appointment, and no other is created
+        If an appointment with this ``external_id`` exists, it is returned and none is created
         (specification, section 4, Appointments).
 
         Args:
-            patient: id of the patient, or what is known of them.
-            start_at: when it begins; an aware ``datetime`` or an ISO 8601 string.
-            doctor: id of the doctor, or what is known of them.
+            patient: id of the patient, or data by which to find or create them.
+            start_at: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
+            doctor: id of the doctor, or data by which to find them.
             type: type of appointment or procedure.
-            external_id: id in your system; without it the appointment can only be changed by its id here.
-            idempotency_key: made for you when omitted.
+            external_id: the appointment's id in your system; inbound events refer to the appointment by it.
+            idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
+
+        Returns:
+            The appointment, new or existing.
         """
         ...
 
     @get("/v1/appointments/{id}")
     def retrieve(self, id: AppointmentId, /) -> Appointment:
-        """Retrieve an appointment (specification, section 4, Appointments)."""
+        """Retrieve an appointment (specification, section 4, Appointments).
+
+        Args:
+            id: id of the appointment, begins with ``apt_``.
+
+        Returns:
+            The appointment.
+
+        Raises:
+            NotFoundError: there is no such appointment.
+        """
         ...
 
     @patch("/v1/appointments/{id}")
@@ -88,15 +102,22 @@ class Appointments(Resource[Mode], group="appointments"):
         doctor: DoctorId | DoctorInput | None | NotGiven = NOT_GIVEN,
         type: str | None | NotGiven = NOT_GIVEN,
     ) -> Appointment:
-        """Change an appointment that is neither cancelled nor completed; a new start moves its pending reminders.
+        """Update an appointment. Omitted fields stay unchanged; a new start moves its pending reminders.
 
-        (Specification, section 4, Appointments.)
+        A cancelled or completed appointment cannot be updated (specification, sections 3 and 4, Appointments).
 
         Args:
             id: id of the appointment, begins with ``apt_``.
-            start_at: when it begins; an aware ``datetime`` or an ISO 8601 string.
-            doctor: id of the doctor, or what is known of them; None for no doctor.
+            start_at: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
+            doctor: id of the doctor, or data by which to find them; None for no doctor.
             type: type of appointment or procedure; None clears it.
+
+        Returns:
+            The appointment after the update.
+
+        Raises:
+            APIStatusError: the appointment is cancelled or completed.
+            NotFoundError: there is no such appointment.
         """
         ...
 
@@ -109,14 +130,20 @@ class Appointments(Resource[Mode], group="appointments"):
         reason: str | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Appointment:
-        """Cancel an appointment and remove its pending reminders; cancelling it again changes nothing.
+        """Cancel an appointment and remove its pending reminders.
 
-        (Specification, sections 3 and 4.)
+        Cancelling it again changes nothing (specification, sections 3 and 4, Appointments).
 
         Args:
             id: id of the appointment, begins with ``apt_``.
-            reason: for the record.
-            idempotency_key: made for you when omitted.
+            reason: reason for the cancellation, kept for the record.
+            idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
+
+        Returns:
+            The cancelled appointment.
+
+        Raises:
+            NotFoundError: there is no such appointment.
         """
         ...
 
@@ -133,16 +160,19 @@ class Appointments(Resource[Mode], group="appointments"):
         start_at_gte: datetime | str | None | NotGiven = NOT_GIVEN,
         start_at_lt: datetime | str | None | NotGiven = NOT_GIVEN,
     ) -> Page[Appointment]:
-        """List appointments, the last loaded first (specification, section 4, Appointments).
+        """List appointments, the most recently created first (specification, section 4, Appointments).
 
         Args:
             limit: items per page, 1 to 100.
-            starting_after: id of the last object of the previous page; returns the following.
-            ending_before: id of the first object of the current page; returns the preceding.
+            starting_after: id of the last item of a page, to get the page after it.
+            ending_before: id of the first item of a page, to get the page before it.
             patient: only appointments of this patient.
             status: only appointments with this status.
-            external_id: only the appointment with this id of your system.
+            external_id: only the appointment with this id in your system.
             start_at_gte: only appointments that begin at this time or later.
             start_at_lt: only appointments that begin before this time.
+
+        Returns:
+            The first page of appointments.
         """
         ...

@@ -1,4 +1,4 @@
-"""Doctors, the organization's roster (specification, sections 2 and 4). Read-only through this API."""
+"""Doctors: the organization's roster, read-only in this API (specification, sections 2 and 4)."""
 
 from datetime import datetime
 from typing import Literal, TypedDict
@@ -12,7 +12,7 @@ from followup._results import Result
 
 
 class DoctorInput(TypedDict, total=False):
-    """A doctor given by what is known of them, where an id would do as well.
+    """A doctor, identified by their data instead of an id (specification, section 2, Embedded input shapes).
 
     Keys:
         external_id: the doctor's id in your system.
@@ -27,13 +27,13 @@ class DoctorInput(TypedDict, total=False):
 
 @attrs.define(kw_only=True)
 class Doctor(Result):
-    """A doctor of the roster, which the organization curates inside the service.
+    """A doctor of the roster, which the organization maintains in the service itself (specification, section 2).
 
     Attributes:
         specialty: for example ``cardiology``.
-        license_number: professional license.
-        external_id: id in your system.
-        active: attends today; only active doctors receive appointments from the service's agent.
+        license_number: number of the professional license.
+        external_id: the doctor's id in your system.
+        active: whether the doctor currently sees patients; the service's agent books only with active doctors.
     """
 
     id: DoctorId
@@ -51,7 +51,17 @@ class Doctors(Resource[Mode], group="doctors"):
 
     @get("/v1/doctors/{id}")
     def retrieve(self, id: DoctorId, /) -> Doctor:
-        """Retrieve a doctor (specification, section 4, Doctors)."""
+        """Retrieve a doctor (specification, section 4, Doctors).
+
+        Args:
+            id: id of the doctor, begins with ``doc_``.
+
+        Returns:
+            The doctor.
+
+        Raises:
+            NotFoundError: there is no such doctor.
+        """
         ...
 
     @list_of("/v1/doctors")
@@ -68,9 +78,12 @@ class Doctors(Resource[Mode], group="doctors"):
 
         Args:
             limit: items per page, 1 to 100.
-            starting_after: id of the last object of the previous page; returns the following.
-            ending_before: id of the first object of the current page; returns the preceding.
-            active: only doctors who attend today, or only those who do not.
-            external_id: only the doctor with this id of your system.
+            starting_after: id of the last item of a page, to get the page after it.
+            ending_before: id of the first item of a page, to get the page before it.
+            active: only active doctors, or only inactive ones.
+            external_id: only the doctor with this id in your system.
+
+        Returns:
+            The first page of doctors.
         """
         ...

@@ -28,11 +28,11 @@ EventResultStatus = Literal["processed", "duplicate", "unhandled", "invalid", "f
 
 
 class EventSourceInput(TypedDict, total=False):
-    """The system that an event comes from; informational.
+    """The system that an event comes from, for information only.
 
     Keys:
-        system: its name.
-        version: its version.
+        system: name of the system.
+        version: version of the system.
     """
 
     system: str | None
@@ -40,14 +40,14 @@ class EventSourceInput(TypedDict, total=False):
 
 
 class EventInput(TypedDict, total=False):
-    """An event to send.
+    """An inbound event to send (specification, section 6.1).
 
     Keys:
-        id: your id of the event, its idempotency key; required.
-        type: one of the eight inbound types; required.
-        data: the facts, in the wire's own names (camelCase), sent unchanged, None as null; required.
-        schema_version: always 1.
-        occurred_at: when it happened; now when omitted. An aware ``datetime`` or an ISO 8601 string.
+        id: your id of the event, which is its idempotency key; required.
+        type: one of the eight inbound event types; required.
+        data: data of the event with camelCase keys, sent unchanged, None as null; required.
+        schema_version: always 1, the default.
+        occurred_at: time at which it happened; now when omitted. An aware ``datetime`` or an ISO 8601 string.
         source: the system that it comes from.
     """
 
@@ -64,11 +64,11 @@ EventBatchInput = Annotated[Iterable[EventInput], Limits(1, MAX_EVENTS_PER_BATCH
 
 @attrs.define(kw_only=True)
 class EventOutcome(Model):
-    """What an event produced.
+    """The object that an event created or changed.
 
     Attributes:
-        object: kind of the object, such as ``appointment``.
-        id: its id.
+        object: type of the object, such as ``appointment``.
+        id: id of the object.
     """
 
     object: str
@@ -77,15 +77,15 @@ class EventOutcome(Model):
 
 @attrs.define(kw_only=True)
 class EventResult(Model):
-    """What became of one event of a batch.
+    """The result of one event of a batch.
 
     Attributes:
-        id: the id that you sent.
-        accepted: whether the service took it; resending an accepted id repeats nothing.
+        id: your id of the event.
+        accepted: whether the service accepted it; sending an accepted id again has no effect.
         status: ``processed``, ``duplicate``, ``unhandled``, ``invalid`` or ``failed``.
         event: id of the stored event.
-        result: what it produced.
-        error: why it was not accepted.
+        result: the object that it created or changed.
+        error: reason for which it was not accepted.
     """
 
     id: str
@@ -98,10 +98,10 @@ class EventResult(Model):
 
 @attrs.define(kw_only=True)
 class EventBatch(Result):
-    """What became of the events that were sent.
+    """The results of a batch of events (specification, section 2).
 
     Attributes:
-        results: one per event, in the order of sending.
+        results: one result per event, in the order of sending.
     """
 
     object: Literal["event_batch"]
@@ -110,16 +110,18 @@ class EventBatch(Result):
 
 @attrs.define(kw_only=True)
 class Event(Result):
-    """A stored inbound event. ``repr`` shows nothing of its data.
+    """A stored inbound event, as the API returns it (specification, section 2). ``repr`` does not show its data.
 
     Attributes:
-        source: where it came in.
-        source_ref: its identity there; for the API, the id that you sent.
+        source: source of the event: ``api``, ``pms`` (practice-system connector), ``email``, ``tool``, ``manual`` or
+            ``import``.
+        source_ref: id of the event in its source; for ``api``, the id that you sent.
         status: ``received`` (in progress), ``processed``, ``failed`` (send it again with the same id), ``duplicate`` or
             ``unhandled`` (stored, without effect yet).
-        error: why it failed.
-        result: what it produced.
-        data: the facts, untouched.
+        error: reason of the failure.
+        result: the object that it created or changed.
+        data: data of the event, as it was sent.
+        occurred_at: time at which it happened.
     """
 
     id: EventId
@@ -142,11 +144,11 @@ _REASONS_SHOWN = 3
 class EventBatchError(APIStatusError):
     """400 or 500 of ``events.create``: no event of the batch was accepted (specification, section 4, Events).
 
-    The text names the first three reasons with the positions of their events. Fix what ``results`` reports, and send
-    the events again under the same ids.
+    The message names the first three reasons with the positions of their events. Fix the events as ``results`` says,
+    and send them again with the same ids.
 
     Attributes:
-        results: what became of each event, in the order of sending.
+        results: one result per event, in the order of sending.
     """
 
     results: list[EventResult]
@@ -169,7 +171,7 @@ class EventBatchError(APIStatusError):
 
 
 class Events(Resource[Mode], group="events"):
-    """Facts about patients, pushed as events."""
+    """Inbound events: what happened in the organization's systems."""
 
     @post("/v1/events", batch_error=EventBatchError)
     def create(
@@ -178,24 +180,37 @@ class Events(Resource[Mode], group="events"):
         *,
         idempotency_key: str | None = None,
     ) -> EventBatch:
-        """Send one event, or up to 100 at once.
+        """Send one event, or a batch of up to 100.
 
-        Each event is processed on its own and has its own result. Resending an id that was accepted repeats nothing
+        Each event is processed separately and has its own result. Sending an accepted id again has no effect
         (specification, section 4, Events).
 
         Args:
             events: one event, or an iterable of 1 to 100.
-            idempotency_key: made for you when omitted.
+            idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
+
+        Returns:
+            The results, one per event, in the order of sending.
 
         Raises:
-            EventBatchError: none was accepted; its ``results`` say why.
-            ValueError: no event, or more than 100.
+            EventBatchError: no event was accepted; its ``results`` say why.
+            ValueError: there are no events, or more than 100.
         """
         ...
 
     @get("/v1/events/{id}")
     def retrieve(self, id: EventId, /) -> Event:
-        """Retrieve a stored event (specification, section 4, Events)."""
+        """Retrieve a stored event (specification, section 4, Events).
+
+        Args:
+            id: id of the event, begins with ``evt_``.
+
+        Returns:
+            The event.
+
+        Raises:
+            NotFoundError: there is no such event.
+        """
         ...
 
     @list_of("/v1/events")
@@ -209,14 +224,17 @@ class Events(Resource[Mode], group="events"):
         status: EventStatus | None | NotGiven = NOT_GIVEN,
         source: EventSource | None | NotGiven = NOT_GIVEN,
     ) -> Page[Event]:
-        """List everything that came in for the organization, newest first (specification, section 4, Events).
+        """List the organization's inbound events of every source, newest first (specification, section 4, Events).
 
         Args:
             limit: items per page, 1 to 100.
-            starting_after: id of the last object of the previous page; returns the following.
-            ending_before: id of the first object of the current page; returns the preceding.
+            starting_after: id of the last item of a page, to get the page after it.
+            ending_before: id of the first item of a page, to get the page before it.
             type: only events of this type.
-            status: only events with this status; ``failed`` is the debugging aid.
-            source: only events that came in there.
+            status: only events with this status; ``failed`` helps to debug an integration.
+            source: only events from this source.
+
+        Returns:
+            The first page of events.
         """
         ...

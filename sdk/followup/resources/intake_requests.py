@@ -16,12 +16,12 @@ IntakeStatus = Literal["new", "validating", "ready", "loaded", "discarded"]
 
 
 class ContactInput(TypedDict, total=False):
-    """Somebody to ask about the patient.
+    """A person whom the service may ask about the patient.
 
     Keys:
         name: the contact's name.
-        relationship: to the patient, for example ``daughter``.
-        phone: messaging-app cell phone in any format.
+        relationship: relationship to the patient, for example ``daughter``.
+        phone: cell phone with the messaging app, in any format.
         email: e-mail address.
     """
 
@@ -32,12 +32,12 @@ class ContactInput(TypedDict, total=False):
 
 
 class CoverageInput(TypedDict, total=False):
-    """Who pays.
+    """The patient's insurance coverage.
 
     Keys:
-        insurer: insurance or health plan.
-        plan: the plan's name.
-        member_id: the patient's number there.
+        insurer: name of the insurer.
+        plan: name of the plan.
+        member_id: the patient's member number.
     """
 
     insurer: str | None
@@ -46,11 +46,11 @@ class CoverageInput(TypedDict, total=False):
 
 
 class SenderInput(TypedDict, total=False):
-    """Who asks for the service.
+    """The person or organization that submits an intake request.
 
     Keys:
-        name: the person.
-        organization: where they work.
+        name: name of the person.
+        organization: name of their organization.
         email: e-mail address.
     """
 
@@ -61,17 +61,21 @@ class SenderInput(TypedDict, total=False):
 
 @attrs.define(kw_only=True)
 class IntakeRequest(Result):
-    """A request for the service for a patient. ``repr`` shows nothing that tells who they are.
+    """A request to admit a patient to follow-up, as the API returns it (specification, section 2).
+
+    ``repr`` shows no personal data.
 
     Attributes:
+        status: ``new``, ``validating`` (the service is completing its data), ``ready`` (complete), ``loaded`` (into
+            the organization's system) or ``discarded``.
         patient: id of the patient once identified.
         summary: administrative summary, without clinical content.
         missing: data still missing for the request to become ready.
-        data: the request's data as the service holds it, untouched.
-        discard_reason: why it was discarded.
-        ready_at: when it became complete.
-        loaded_at: when it was loaded into the organization's system.
-        closed_at: when it was closed.
+        data: data of the request, as the service stores it.
+        discard_reason: reason for which it was discarded.
+        ready_at: time at which it became complete.
+        loaded_at: time at which it was loaded into the organization's system.
+        closed_at: time at which it was closed.
     """
 
     id: IntakeRequestId
@@ -90,7 +94,7 @@ class IntakeRequest(Result):
 
 
 class IntakeRequests(Resource[Mode], group="intake_requests"):
-    """Requests for the service, which completes their data by messaging app."""
+    """Requests to admit patients to follow-up; the service completes their data by messaging app."""
 
     @post("/v1/intake_requests")
     def create(
@@ -106,27 +110,43 @@ class IntakeRequests(Resource[Mode], group="intake_requests"):
         sender: SenderInput | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> IntakeRequest:
-        """Register a request for the service.
+        """Create an intake request; the service may write to the patient to complete its data.
 
-        At least one datum of the patient or of a contact is needed: name, document or phone. The patient is looked up
-        by phone, then by DNI, and created if absent (specification, section 4, Intake requests).
+        At least a name, document or phone of the patient or of a contact is required. The patient is looked up by
+        phone, then by DNI, and created if there is none (specification, section 4, Intake requests).
 
         Args:
-            patient: what is known of the patient.
-            contacts: people to ask about the patient.
-            coverage: who pays.
-            address: where the patient lives.
-            requested_service: what is asked for.
-            summary: administrative only, without clinical content.
+            patient: data of the patient.
+            contacts: people whom the service may ask about the patient.
+            coverage: insurance coverage.
+            address: the patient's address.
+            requested_service: the service requested.
+            summary: administrative summary, without clinical content.
             hospitalized: whether the patient is in hospital.
-            sender: who asks.
-            idempotency_key: made for you when omitted.
+            sender: the person or organization that submits the request.
+            idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
+
+        Returns:
+            The new intake request.
+
+        Raises:
+            InvalidRequestError: there is no name, document or phone.
         """
         ...
 
     @get("/v1/intake_requests/{id}")
     def retrieve(self, id: IntakeRequestId, /) -> IntakeRequest:
-        """Retrieve an intake request with its status and what is missing (specification, section 4)."""
+        """Retrieve an intake request, with its status and its missing data (specification, section 4).
+
+        Args:
+            id: id of the intake request, begins with ``int_``.
+
+        Returns:
+            The intake request.
+
+        Raises:
+            NotFoundError: there is no such intake request.
+        """
         ...
 
     @list_of("/v1/intake_requests")
@@ -143,9 +163,12 @@ class IntakeRequests(Resource[Mode], group="intake_requests"):
 
         Args:
             limit: items per page, 1 to 100.
-            starting_after: id of the last object of the previous page; returns the following.
-            ending_before: id of the first object of the current page; returns the preceding.
+            starting_after: id of the last item of a page, to get the page after it.
+            ending_before: id of the first item of a page, to get the page before it.
             status: only requests with this status.
-            patient: only requests for the patient with this id; another string matches nothing.
+            patient: only requests for the patient with this id; any other string matches none.
+
+        Returns:
+            The first page of intake requests.
         """
         ...

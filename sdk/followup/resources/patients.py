@@ -14,14 +14,14 @@ PatientStage = Literal["pending_follow_up", "in_conversation", "scheduled", "per
 
 
 class PatientInput(TypedDict, total=False):
-    """A patient given by what is known of them, where an id would do as well.
+    """A patient, identified by their data instead of an id (specification, section 2, Embedded input shapes).
 
-    The service looks for one with this phone, then for one with this DNI, and creates the patient if there is none.
+    The service looks for a patient with this phone, then for one with this DNI. If there is neither, it creates one.
 
     Keys:
-        phone: messaging-app cell phone in any format; the patient's primary identity.
+        phone: cell phone with the messaging app, in any format; it identifies the patient.
         full_name: the patient's name.
-        dni: national document.
+        dni: number of the national identity document.
         email: e-mail address.
         external_id: the patient's id in your system.
         date_of_birth: a ``date``, or ``YYYY-MM-DD``.
@@ -37,14 +37,14 @@ class PatientInput(TypedDict, total=False):
 
 @attrs.define(kw_only=True)
 class Patient(Result):
-    """A patient. ``repr`` shows nothing that tells who they are.
+    """A patient, as the API returns it (specification, section 2). ``repr`` shows no personal data.
 
     Attributes:
-        phone: normalized; the patient's identity in the messaging app.
-        dni: national document, without dots.
-        external_id: id in your system.
-        stage: where the patient stands in follow-up.
-        opted_out: true when the patient asked not to receive messages; the service does not write to them.
+        phone: normalized cell phone, which identifies the patient in the messaging app.
+        dni: number of the national identity document, without dots.
+        external_id: the patient's id in your system.
+        stage: stage of the patient's follow-up.
+        opted_out: whether the patient asked not to receive messages. If so, the service does not write to them.
     """
 
     id: PatientId
@@ -62,7 +62,7 @@ class Patient(Result):
 
 
 class Patients(Resource[Mode], group="patients"):
-    """The people whom the organization cares for."""
+    """The patients of the organization."""
 
     @post("/v1/patients")
     def create(
@@ -76,25 +76,38 @@ class Patients(Resource[Mode], group="patients"):
         date_of_birth: date | str | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Patient:
-        """Create a patient, or return the one who has this phone or DNI.
+        """Create a patient, or return the existing one with this phone or DNI.
 
-        A patient who exists gets only the data that was missing; nothing loaded is overwritten. Creating a patient
-        does not contact them (specification, section 4, Patients).
+        For an existing patient, only missing data is filled in; existing values are never overwritten. The service
+        does not write to the patient because of this call (specification, section 4, Patients).
 
         Args:
-            phone: messaging-app cell phone in any format.
+            phone: cell phone with the messaging app, in any format.
             full_name: the patient's name.
-            dni: national document; dots do not matter.
-            external_id: id in your system.
+            dni: number of the national identity document; dots are ignored.
+            external_id: the patient's id in your system.
             email: e-mail address.
             date_of_birth: a ``date``, or ``YYYY-MM-DD``.
-            idempotency_key: made for you when omitted.
+            idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
+
+        Returns:
+            The patient, new or existing.
         """
         ...
 
     @get("/v1/patients/{id}")
     def retrieve(self, id: PatientId, /) -> Patient:
-        """Retrieve a patient (specification, section 4, Patients)."""
+        """Retrieve a patient (specification, section 4, Patients).
+
+        Args:
+            id: id of the patient, begins with ``pat_``.
+
+        Returns:
+            The patient.
+
+        Raises:
+            NotFoundError: there is no such patient.
+        """
         ...
 
     @patch("/v1/patients/{id}")
@@ -117,9 +130,15 @@ class Patients(Resource[Mode], group="patients"):
             id: id of the patient, begins with ``pat_``.
             full_name: the patient's name.
             email: e-mail address.
-            dni: national document; dots do not matter.
-            external_id: id in your system.
+            dni: number of the national identity document; dots are ignored.
+            external_id: the patient's id in your system.
             date_of_birth: a ``date``, or ``YYYY-MM-DD``.
+
+        Returns:
+            The patient after the update.
+
+        Raises:
+            NotFoundError: there is no such patient.
         """
         ...
 
@@ -138,10 +157,13 @@ class Patients(Resource[Mode], group="patients"):
 
         Args:
             limit: items per page, 1 to 100.
-            starting_after: id of the last object of the previous page; returns the following.
-            ending_before: id of the first object of the current page; returns the preceding.
+            starting_after: id of the last item of a page, to get the page after it.
+            ending_before: id of the first item of a page, to get the page before it.
             phone: only patients with this phone, in any format.
-            dni: only patients with this national document.
-            external_id: only patients with this id of your system.
+            dni: only patients with this national identity document.
+            external_id: only patients with this id in your system.
+
+        Returns:
+            The first page of patients.
         """
         ...

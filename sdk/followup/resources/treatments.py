@@ -17,12 +17,14 @@ DEFAULT_TREATMENT_KIND: TreatmentKind = "medication"
 
 @attrs.define(kw_only=True)
 class Treatment(Result):
-    """A treatment in the patient's record; the service's agent takes it into account. ``repr`` shows nothing clinical.
+    """A treatment in a patient's record, as the API returns it (specification, section 2).
+
+    ``repr`` shows no clinical data.
 
     Attributes:
         patient: id of the patient.
         kind: ``medication``, ``therapy``, ``diet``, ``study``, ``lab``, ``work`` or ``lifestyle``.
-        active: whether it goes on.
+        active: whether the treatment is still in effect.
     """
 
     id: TreatmentId
@@ -41,7 +43,7 @@ class Treatment(Result):
 
 
 class Treatments(Resource[Mode], group="treatments"):
-    """Treatments in the patients' records. No medication reminders follow from them."""
+    """Treatments in the patients' records. The service sends no medication reminders."""
 
     @post("/v1/treatments")
     def create(
@@ -57,24 +59,37 @@ class Treatments(Resource[Mode], group="treatments"):
         end_date: datetime | str | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Treatment:
-        """Store a treatment in the patient's record (specification, section 4, Treatments).
+        """Create a treatment in the patient's record (specification, section 4, Treatments).
 
         Args:
-            patient: id of the patient, or what is known of them.
-            name: for example the drug.
-            kind: ``medication`` when left out.
-            dosage: how much.
-            frequency: how often.
-            instructions: in the doctor's words.
-            start_date: when it begins; an aware ``datetime`` or an ISO 8601 string.
-            end_date: when it ends; an aware ``datetime`` or an ISO 8601 string.
-            idempotency_key: made for you when omitted.
+            patient: id of the patient, or data by which to find or create them.
+            name: name of the treatment, for example of the drug.
+            kind: kind of treatment; ``medication`` when omitted.
+            dosage: dosage, for example ``1 tablet``.
+            frequency: frequency, for example ``every 12 h``.
+            instructions: the doctor's instructions.
+            start_date: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
+            end_date: time at which it ends; an aware ``datetime`` or an ISO 8601 string.
+            idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
+
+        Returns:
+            The new treatment.
         """
         ...
 
     @get("/v1/treatments/{id}")
     def retrieve(self, id: TreatmentId, /) -> Treatment:
-        """Retrieve a treatment (specification, section 4, Treatments)."""
+        """Retrieve a treatment (specification, section 4, Treatments).
+
+        Args:
+            id: id of the treatment, begins with ``trt_``.
+
+        Returns:
+            The treatment.
+
+        Raises:
+            NotFoundError: there is no such treatment.
+        """
         ...
 
     @list_of("/v1/treatments")
@@ -91,9 +106,12 @@ class Treatments(Resource[Mode], group="treatments"):
 
         Args:
             limit: items per page, 1 to 100.
-            starting_after: id of the last object of the previous page; returns the following.
-            ending_before: id of the first object of the current page; returns the preceding.
+            starting_after: id of the last item of a page, to get the page after it.
+            ending_before: id of the first item of a page, to get the page before it.
             patient: only treatments of this patient.
-            active: only treatments that go on, or only those that do not.
+            active: only active treatments, or only inactive ones.
+
+        Returns:
+            The first page of treatments.
         """
         ...

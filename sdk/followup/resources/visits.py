@@ -17,13 +17,14 @@ VisitSource = Literal["pms", "manual"]
 
 @attrs.define(kw_only=True)
 class Visit(Result):
-    """An attended visit. ``repr`` shows nothing clinical.
+    """An attended visit, as the API returns it (specification, section 2). ``repr`` shows no clinical data.
 
     Attributes:
         patient: id of the patient.
         doctor: id of the doctor.
-        appointment: id of the appointment that it came from.
-        external_id: id in your system.
+        appointment: id of the appointment that it completed.
+        visited_at: time of the visit.
+        external_id: the visit's id in your system.
     """
 
     id: VisitId
@@ -57,26 +58,40 @@ class Visits(Resource[Mode], group="visits"):
         appointment: str | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Visit:
-        """Create a visit; some hours later the service writes to the patient.
+        """Create a visit, which starts the post-visit follow-up of the patient.
 
-        An ``external_id`` that exists returns its visit (specification, section 4, Visits).
+        If a visit with this ``external_id`` exists, it is returned and none is created (specification, section 4,
+        Visits).
 
         Args:
-            patient: id of the patient, or what is known of them.
-            visited_at: when it was; an aware ``datetime`` or an ISO 8601 string.
-            doctor: id of the doctor, or what is known of them.
+            patient: id of the patient, or data by which to find or create them.
+            visited_at: time of the visit; an aware ``datetime`` or an ISO 8601 string.
+            doctor: id of the doctor, or data by which to find them.
             type: type of visit.
-            external_id: id in your system.
-            diagnosis: as the doctor wrote it.
-            notes: as the doctor wrote them.
-            appointment: id, or your external id, of the appointment that it came from, which becomes completed.
-            idempotency_key: made for you when omitted.
+            external_id: the visit's id in your system.
+            diagnosis: the doctor's diagnosis.
+            notes: the doctor's notes.
+            appointment: id or ``external_id`` of the appointment that this visit completes.
+            idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
+
+        Returns:
+            The visit, new or existing.
         """
         ...
 
     @get("/v1/visits/{id}")
     def retrieve(self, id: VisitId, /) -> Visit:
-        """Retrieve a visit (specification, section 4, Visits)."""
+        """Retrieve a visit (specification, section 4, Visits).
+
+        Args:
+            id: id of the visit, begins with ``vis_``.
+
+        Returns:
+            The visit.
+
+        Raises:
+            NotFoundError: there is no such visit.
+        """
         ...
 
     @list_of("/v1/visits")
@@ -89,13 +104,16 @@ class Visits(Resource[Mode], group="visits"):
         patient: PatientId | None | NotGiven = NOT_GIVEN,
         external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
     ) -> Page[Visit]:
-        """List visits, the last loaded first (specification, section 4, Visits).
+        """List visits, the most recently created first (specification, section 4, Visits).
 
         Args:
             limit: items per page, 1 to 100.
-            starting_after: id of the last object of the previous page; returns the following.
-            ending_before: id of the first object of the current page; returns the preceding.
+            starting_after: id of the last item of a page, to get the page after it.
+            ending_before: id of the first item of a page, to get the page before it.
             patient: only visits of this patient.
-            external_id: only the visit with this id of your system.
+            external_id: only the visit with this id in your system.
+
+        Returns:
+            The first page of visits.
         """
         ...

@@ -16,17 +16,18 @@ WebhookDeliveryStatus = Literal["pending", "succeeded", "failed"]
 
 @attrs.define(kw_only=True)
 class WebhookDelivery(Result):
-    """One event on its way to one endpoint. ``repr`` shows nothing of its payload.
+    """The delivery of one event to one endpoint (specification, section 2). ``repr`` does not show its payload.
 
     Attributes:
-        id: stable across retries; the ``id`` in the body that the endpoint receives.
+        id: id of the delivery, the same in every attempt; also the ``id`` in the body that the endpoint receives.
         webhook_endpoint: id of the endpoint.
-        status: ``pending`` (in progress or waiting to be retried), ``succeeded``, ``failed`` (retries exhausted).
-        attempts: how many were made.
-        last_status_code: HTTP status of the last answer.
-        last_error: what went wrong last.
-        next_attempt_at: when it is tried next.
-        payload: the exact body that is sent.
+        status: ``pending`` (in progress or waiting for a retry), ``succeeded`` or ``failed`` (no retries left).
+        attempts: number of attempts so far.
+        last_status_code: HTTP status of the last response.
+        last_error: error of the last failed attempt.
+        next_attempt_at: time of the next attempt.
+        delivered_at: time of the successful attempt.
+        payload: the body of the webhook, exactly as it is sent.
     """
 
     id: WebhookDeliveryId
@@ -44,11 +45,21 @@ class WebhookDelivery(Result):
 
 
 class WebhookDeliveries(Resource[Mode], group="webhook_deliveries"):
-    """What was sent to the endpoints, and what came of it."""
+    """Deliveries of webhooks to the endpoints, with their attempts."""
 
     @get("/v1/webhook_deliveries/{id}")
     def retrieve(self, id: WebhookDeliveryId, /) -> WebhookDelivery:
-        """Retrieve a delivery (specification, section 4, Webhook endpoints and deliveries)."""
+        """Retrieve a delivery (specification, section 4, Webhook endpoints and deliveries).
+
+        Args:
+            id: id of the delivery, begins with ``whd_``.
+
+        Returns:
+            The delivery.
+
+        Raises:
+            NotFoundError: there is no such delivery.
+        """
         ...
 
     @list_of("/v1/webhook_deliveries")
@@ -65,9 +76,12 @@ class WebhookDeliveries(Resource[Mode], group="webhook_deliveries"):
 
         Args:
             limit: items per page, 1 to 100.
-            starting_after: id of the last object of the previous page; returns the following.
-            ending_before: id of the first object of the current page; returns the preceding.
+            starting_after: id of the last item of a page, to get the page after it.
+            ending_before: id of the first item of a page, to get the page before it.
             webhook_endpoint: only deliveries to this endpoint.
             status: only deliveries with this status.
+
+        Returns:
+            The first page of deliveries.
         """
         ...

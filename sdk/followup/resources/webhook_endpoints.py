@@ -22,8 +22,8 @@ class DeliveryFailure(Model):
     """The last failed attempt of an endpoint.
 
     Attributes:
-        at: when it was.
-        message: what went wrong.
+        at: time of the attempt.
+        message: description of the failure.
     """
 
     at: datetime
@@ -32,13 +32,13 @@ class DeliveryFailure(Model):
 
 @attrs.define(kw_only=True)
 class WebhookEndpoint(Result):
-    """An endpoint that receives webhooks. ``repr`` never shows its secret.
+    """An endpoint that receives webhooks (specification, section 2). ``repr`` never shows its secret.
 
     Attributes:
         enabled_events: event types that it receives; ``*`` for all.
         status: ``enabled``, or ``disabled`` while sending is paused.
-        secret: signs the webhooks; present only in the answer to the creation, so keep it then.
-        last_delivered_at: when an attempt last succeeded.
+        secret: secret that signs the webhooks. Only the response to its creation has it: store it then.
+        last_delivered_at: time of the last successful attempt.
         last_error: the last failed attempt.
     """
 
@@ -56,9 +56,11 @@ class WebhookEndpoint(Result):
 
 @attrs.define(kw_only=True)
 class DeletedObject(Result):
-    """What is left of a deleted object.
+    """Confirmation that an object was deleted (specification, section 2).
 
     Attributes:
+        id: id of the deleted object.
+        object: type of the deleted object, such as ``webhook_endpoint``.
         deleted: true on success.
     """
 
@@ -68,7 +70,7 @@ class DeletedObject(Result):
 
 
 class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
-    """Where the service sends its webhooks."""
+    """Endpoints of yours that the service sends webhooks to."""
 
     @post("/v1/webhook_endpoints")
     def create(
@@ -79,21 +81,34 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
         description: str | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> WebhookEndpoint:
-        """Create an endpoint; the answer, and no later one, carries its ``secret``.
+        """Create an endpoint. Its ``secret`` is returned here and never again.
 
         (Specification, section 4, Webhook endpoints and deliveries.)
 
         Args:
-            url: https URL that the webhooks are posted to.
+            url: https URL that webhooks are posted to.
             enabled_events: event types to receive; ``["*"]`` for all.
-            description: for your team.
-            idempotency_key: made for you when omitted.
+            description: description for your team.
+            idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
+
+        Returns:
+            The new endpoint, with its ``secret``.
         """
         ...
 
     @get("/v1/webhook_endpoints/{id}")
     def retrieve(self, id: WebhookEndpointId, /) -> WebhookEndpoint:
-        """Retrieve an endpoint, without its secret (specification, section 4)."""
+        """Retrieve an endpoint, without its secret (specification, section 4).
+
+        Args:
+            id: id of the endpoint, begins with ``we_``.
+
+        Returns:
+            The endpoint.
+
+        Raises:
+            NotFoundError: there is no such endpoint.
+        """
         ...
 
     @patch("/v1/webhook_endpoints/{id}")
@@ -111,18 +126,34 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
 
         Args:
             id: id of the endpoint, begins with ``we_``.
-            url: https URL that the webhooks are posted to.
+            url: https URL that webhooks are posted to.
             enabled_events: event types to receive; ``["*"]`` for all.
-            description: for your team; None clears it.
+            description: description for your team; None clears it.
             disabled: true pauses sending and stops pending retries.
+
+        Returns:
+            The endpoint after the update, without its secret.
+
+        Raises:
+            NotFoundError: there is no such endpoint.
         """
         ...
 
     @delete("/v1/webhook_endpoints/{id}")
     def delete(self, id: WebhookEndpointId, /) -> DeletedObject:
-        """Delete an endpoint, its delivery history and its pending deliveries.
+        """Delete an endpoint with its delivery history, and cancel its pending deliveries.
 
-        A retry that finds it gone counts as done (specification, section 4).
+        When an earlier attempt of the same call may have deleted the endpoint, a 404 is a success
+        (specification, section 4, Webhook endpoints and deliveries).
+
+        Args:
+            id: id of the endpoint, begins with ``we_``.
+
+        Returns:
+            The confirmation.
+
+        Raises:
+            NotFoundError: there is no such endpoint.
         """
         ...
 
@@ -134,7 +165,13 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
 
         Args:
             id: id of the endpoint, begins with ``we_``.
-            idempotency_key: made for you when omitted.
+            idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
+
+        Returns:
+            The delivery of the ping.
+
+        Raises:
+            NotFoundError: there is no such endpoint.
         """
         ...
 
@@ -150,7 +187,10 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
 
         Args:
             limit: items per page, 1 to 100.
-            starting_after: id of the last object of the previous page; returns the following.
-            ending_before: id of the first object of the current page; returns the preceding.
+            starting_after: id of the last item of a page, to get the page after it.
+            ending_before: id of the first item of a page, to get the page before it.
+
+        Returns:
+            The first page of endpoints.
         """
         ...
