@@ -10,11 +10,11 @@
 - When the call succeeded, the generator returns the result (``StopIteration.value``). When it failed for good, the
   generator raises a ``FollowUpError`` that carries what the caller needs to resume the call safely.
 - Everything else ends the call outside the generator: ``KeyboardInterrupt``, a cancelled task, a client that has been
-  closed, an exception of a user's event hook. The driver lets it pass and drops the generator, which holds nothing
-  that has to be released. Nothing is ever thrown into the generator.
+  closed, an exception of a user's event hook. The driver lets it pass and drops the generator, which gives back its
+  place in the request rate and holds nothing else. Nothing is ever thrown into the generator.
 
-The first step is always a ``Send``, a ``Wait`` is always followed by a ``Send``, and all ``Send`` steps of one call
-carry the same request, byte for byte, with the same idempotency key.
+All ``Send`` steps of one call carry the same request, byte for byte, with the same idempotency key. Between two of
+them, and before the first where the client has a request rate, there may be any number of ``Wait`` steps.
 """
 
 import itertools
@@ -39,6 +39,7 @@ from followup._errors import (
     WasSent,
     status_error_class,
 )
+from followup._governor import Governor, Slot
 from followup._options import Options
 from followup._outcomes import NoResponse, NotSendable, Outcome, Response
 from followup._redaction import redacted
@@ -132,10 +133,18 @@ def run_call(
     send = _first_step(call, options)
     deadline = _Deadline(options.deadline, now)
     history = _History()
+    outcome: Outcome | None = None
     for attempt in itertools.count(1):
+        slot = None
+        if options.governor is not None:
+            slot = yield from _slot(options.governor, deadline, now)
+            if slot is None:
+                raise _without_slot(call, options, outcome, attempt - 1, history.was_sent)
         started = now()
         outcome = yield deadline.bounded(send)
         assert outcome is not None
+        if slot is not None:
+            slot.done(now())
         _log_attempt(call, attempt, outcome, now() - started)
         if isinstance(outcome, Response):
             if outcome.is_success:
@@ -153,6 +162,23 @@ def run_call(
     raise AssertionError("unreachable")  # pragma: no cover
 
 
+def _slot(governor: Governor, deadline: "_Deadline", now: Callable[[], float]) -> Generator[Wait, Any, Slot | None]:
+    """Wait until the request rate of the client lets a request be sent; None if the deadline comes first."""
+    slot = governor.slot(now(), within=deadline.seconds_left())
+    if slot is None:
+        return None
+    try:
+        while (seconds := slot.wait(now())) > 0:
+            if deadline.comes_within(seconds):
+                return None
+            yield Wait(seconds)
+        slot.sent(now())
+        return slot
+    finally:
+        if not slot.is_sent:
+            governor.take_back(slot)
+
+
 class _Deadline:
     """The end of a whole call; without seconds, it never comes."""
 
@@ -160,11 +186,15 @@ class _Deadline:
         self._ends = None if seconds is None else now() + seconds
         self._now = now
 
+    def seconds_left(self) -> float | None:
+        """Return the time until it comes, never below 0; None if it never comes."""
+        return None if self._ends is None else max(0.0, self._ends - self._now())
+
     def bounded(self, send: Send) -> Send:
         """Return the step with no more than the time that is left."""
-        if self._ends is None:
+        left = self.seconds_left()
+        if left is None:
             return send
-        left = max(0.0, self._ends - self._now())
         return attrs.evolve(send, seconds=left if send.seconds is None else min(send.seconds, left))
 
     def comes_within(self, seconds: float) -> bool:
@@ -289,6 +319,23 @@ def _error(
     tries = f" after {attempts} attempts" if attempts > 1 else ""
     return kind(
         f"{call.operation}: {problem}{tries}",
+        operation=call.operation,
+        idempotency_key=call.idempotency_key,
+        attempts=attempts,
+        was_sent=was_sent,
+    )
+
+
+def _without_slot(
+    call: Call[Any], options: Options, outcome: Outcome | None, attempts: int, was_sent: WasSent
+) -> FollowUpError:
+    """Return the error of a call that the request rate would hold up beyond its deadline."""
+    assert options.governor is not None
+    if outcome is not None:
+        return _error(call, options, outcome, attempts, was_sent, late=False)
+    return APITimeoutError(
+        f"{call.operation}: not sent within its deadline of {options.deadline:g} s, because of "
+        f"requests_per_minute={options.governor.requests_per_minute}",
         operation=call.operation,
         idempotency_key=call.idempotency_key,
         attempts=attempts,

@@ -64,6 +64,7 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
         timeout: float | httpx.Timeout | NotGiven = NOT_GIVEN,
         max_retries: int = DEFAULT_MAX_RETRIES,
         deadline: float | None = None,
+        requests_per_minute: int | None = None,
         http_client: HttpClient | None = None,
     ) -> None:
         """Configure the client; it sends nothing yet.
@@ -76,6 +77,9 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
                 an ``httpx.Timeout``, whose parts keep httpx's meaning: then only ``deadline`` bounds the whole.
             max_retries: how often a call is retried, at most.
             deadline: seconds for one whole call, its retries, waits and body included; None for no deadline.
+            requests_per_minute: how many requests are sent in any 60 s, at most; the others wait. Retries count, and so
+                do the calls of all threads and tasks and of the clients made with ``with_options``. None for no such
+                limit.
             http_client: an ``httpx.Client`` of your own (for ``AsyncFollowUp``: an ``httpx.AsyncClient``); it stays
                 open when this client is closed. Its timeouts hold when ``timeout`` is omitted. Its cookies are not
                 sent. Only the process that made this client may use it.
@@ -86,7 +90,14 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
         if http_client is not None and not isinstance(http_client, self._http_client_class):
             raise ConfigurationError(f"http_client must be an httpx.{self._http_client_class.__name__}")
         options = options_from(
-            api_key, base_url, service_version, timeout, max_retries, deadline, own_client=http_client is not None
+            api_key,
+            base_url,
+            service_version,
+            timeout,
+            max_retries,
+            deadline,
+            requests_per_minute,
+            own_client=http_client is not None,
         )
         for module in self._used_by_calls:
             import_module(module)

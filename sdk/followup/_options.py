@@ -12,6 +12,7 @@ import httpx
 from followup._annotations import SERVICE_VERSION
 from followup._codec.encode import NotGiven
 from followup._errors import ConfigurationError
+from followup._governor import Governor
 
 DEFAULT_TIMEOUT = 30.0
 """Seconds for an attempt as a whole."""
@@ -31,6 +32,7 @@ class Options:
             httpx client.
         attempt_seconds: bound of an attempt as a whole; None for no bound.
         deadline: seconds for a whole call; None for no deadline.
+        governor: holds the calls to a request rate, with those of all clients that share it; None for no such limit.
     """
 
     api_key: str = attrs.field(repr=False)
@@ -40,6 +42,7 @@ class Options:
     attempt_seconds: float | None
     max_retries: int
     deadline: float | None
+    governor: Governor | None = None
 
 
 Timeouts = tuple[Mapping[str, float | None] | None, float | None]
@@ -53,6 +56,7 @@ def options_from(
     timeout: float | httpx.Timeout | NotGiven,
     max_retries: int,
     deadline: float | None,
+    requests_per_minute: int | None,
     *,
     own_client: bool,
 ) -> Options:
@@ -75,6 +79,7 @@ def options_from(
         attempt_seconds=attempt_seconds,
         max_retries=checked_retries(max_retries),
         deadline=checked_deadline(deadline),
+        governor=None if requests_per_minute is None else Governor(_checked_rate(requests_per_minute)),
     )
 
 
@@ -145,3 +150,9 @@ def checked_retries(retries: object) -> int:
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise ConfigurationError("max_retries must be a whole number, 0 or more")
     return retries
+
+
+def _checked_rate(rate: object) -> int:
+    if isinstance(rate, bool) or not isinstance(rate, int) or rate < 1:
+        raise ConfigurationError("requests_per_minute must be a whole number, 1 or more, or None for no limit")
+    return rate

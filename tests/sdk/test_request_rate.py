@@ -1,0 +1,301 @@
+"""``requests_per_minute``: never more requests in any 60 s, whatever threads, tasks and derived clients do."""
+
+import asyncio
+import heapq
+import json
+import random
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.answers import patient
+from support.drivers import Driver
+from support.server import Action, Received, ScriptedServer, reply
+
+from followup import (
+    APITimeoutError,
+    AsyncFollowUp,
+    ConfigurationError,
+    FollowUp,
+    FollowUpError,
+    InternalServerError,
+    RateLimitError,
+    _governor,
+)
+from followup._call import Send, Wait, run_call
+from followup._governor import Governor
+from followup._options import Options
+from followup._outcomes import NotSent, Outcome, Response
+from followup.resources.patients import Patients
+
+RETRIEVE = Patients.retrieve.call(("pat_1",), {})
+OK = Response(status_code=200, headers={}, content=json.dumps(patient()).encode())
+
+
+@attrs.frozen
+class Attempt:
+    """When a request was sent, and when its response was there: the service saw it at some time between."""
+
+    sent: float
+    done: float
+
+
+class World:
+    """Many calls at once, on a clock that jumps from one thing that happens to the next."""
+
+    def __init__(self, per_minute: int | None, *, deadline: float | None = None) -> None:
+        self.attempts: list[Attempt] = []
+        self.errors: list[FollowUpError] = []
+        self._time = 0.0
+        self._kept: list[Any] = []
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._options = Options(
+            api_key="k", base_url="https://api.example", service_version="2026-09-28", timeouts=None,
+            attempt_seconds=30.0, max_retries=2, deadline=deadline,
+            governor=None if per_minute is None else Governor(per_minute),
+        )  # fmt: skip
+
+    def call(
+        self,
+        at: float,
+        outcomes: Iterator[tuple[float, Outcome]],
+        late: float = 0.0,
+        patience: int = 99,
+        kept: bool = False,
+    ) -> None:
+        """Start a call then.
+
+        Args:
+            at: seconds.
+            outcomes: how long each attempt takes, and what it comes to.
+            late: how much longer than asked for each wait takes.
+            patience: how many waits the caller puts up with; then the call is cancelled.
+            kept: whether a cancelled call is still referred to, as by the traceback of a cancelled task.
+        """
+        steps = run_call(RETRIEVE, self._options, now=lambda: self._time, jitter=lambda: 0.5)
+        if kept:
+            self._kept.append(steps)
+        waits = 0
+
+        def go_on(outcome: Outcome | None) -> None:
+            nonlocal waits
+            try:
+                step = steps.send(outcome)
+            except StopIteration:
+                return
+            except FollowUpError as error:
+                self.errors.append(error)
+                return
+            if isinstance(step, Wait):
+                waits += 1
+                if waits <= patience:
+                    self._at(self._time + step.seconds + late, lambda: go_on(None))
+                elif not kept:
+                    steps.close()
+                return
+            assert isinstance(step, Send)
+            seconds, result = next(outcomes)
+            self.attempts.append(Attempt(self._time, self._time + seconds))
+            self._at(self._time + seconds, lambda: go_on(result))
+
+        self._at(at, lambda: go_on(None))
+
+    def _at(self, when: float, what: Callable[[], None]) -> None:
+        heapq.heappush(self._events, (when, len(self._events) + random.getrandbits(40), what))
+
+    def run(self) -> None:
+        while self._events:
+            self._time, _, what = heapq.heappop(self._events)
+            what()
+
+
+def most_in_a_minute(times: list[float]) -> int:
+    times = sorted(times)
+    return max(bisect_left(times, start + 60 - 1e-6) - index for index, start in enumerate(times))
+
+
+def repeated(seconds: float, outcome: Outcome = OK) -> Iterator[tuple[float, Outcome]]:
+    while True:
+        yield seconds, outcome
+
+
+CALLS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "at": st.floats(0, 200),
+            "seconds": st.floats(0, 29),
+            "late": st.sampled_from([0.0, 0.0, 0.4, 5.0]),
+            "fails": st.booleans(),
+            "patience": st.sampled_from([99, 99, 99, 1]),
+            "kept": st.booleans(),
+        }
+    ),
+    min_size=1,
+    max_size=60,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 12), CALLS, st.integers(0, 2**32))
+def test_the_service_never_sees_more_in_any_minute(per_minute: int, calls: list[dict[str, Any]], seed: int) -> None:
+    world = World(per_minute)
+    for call in calls:
+        outcome = NotSent("ConnectError") if call["fails"] else OK
+        world.call(call["at"], repeated(call["seconds"], outcome), call["late"], call["patience"], call["kept"])
+    world.run()
+    seen = random.Random(seed)
+    for moment in (lambda each: each.sent, lambda each: each.done, lambda each: seen.uniform(each.sent, each.done)):
+        assert most_in_a_minute([moment(each) for each in world.attempts] or [0.0]) <= per_minute
+
+
+def test_a_burst_goes_at_once_and_a_long_run_is_spread_at_the_full_rate() -> None:
+    world = World(600)
+    for _ in range(3000):
+        world.call(0.0, repeated(0.0))
+    world.run()
+    sent = [each.sent for each in world.attempts]
+    assert sum(each < 0.09 for each in sent) == 60
+    assert sum(each < 10 for each in sent) == pytest.approx(160, abs=2)
+    assert sum(each < 60 for each in sent) == pytest.approx(600, abs=2)
+    assert sent[-1] == pytest.approx(240 + 54, abs=1)
+    assert most_in_a_minute(sent) == 600
+
+
+def test_a_cancelled_call_gives_its_place_to_the_next() -> None:
+    world = World(1)
+    world.call(0.0, repeated(0.0))
+    world.call(1.0, repeated(0.0), patience=0)
+    world.call(2.0, repeated(0.0))
+    world.run()
+    assert [each.sent for each in world.attempts] == [0.0, pytest.approx(60.0)]
+
+
+def test_a_cancelled_call_that_is_still_referred_to_lets_nobody_go_early() -> None:
+    world = World(1)
+    world.call(0.0, repeated(90.0))
+    world.call(1.0, repeated(0.0), patience=0, kept=True)
+    world.call(2.0, repeated(0.0))
+    world.run()
+    first, second = world.attempts
+    assert second.sent >= first.done + 60
+
+
+def test_few_calls_never_wait() -> None:
+    world = World(600)
+    for number in range(300):
+        world.call(number / 5, repeated(0.05))
+    world.run()
+    assert [each.sent for each in world.attempts] == pytest.approx([number / 5 for number in range(300)])
+
+
+def test_without_it_nothing_waits() -> None:
+    world = World(None)
+    for _ in range(1000):
+        world.call(0.0, repeated(0.0))
+    world.run()
+    assert {each.sent for each in world.attempts} == {0.0}
+
+
+def test_retries_count() -> None:
+    world = World(2)
+    world.call(0.0, iter([(0.0, NotSent("ConnectError")), (0.0, NotSent("ConnectError")), (0.0, OK)]))
+    world.run()
+    assert [each.sent for each in world.attempts] == [0.0, pytest.approx(30.0), pytest.approx(60.0)]
+
+
+def test_a_call_that_would_have_to_wait_beyond_its_deadline_fails_at_once() -> None:
+    world = World(1, deadline=10.0)
+    world.call(0.0, repeated(1.0))
+    world.call(2.0, repeated(1.0))
+    world.call(60.0, repeated(1.0))  # nothing was reserved for the second one
+    world.run()
+    assert [each.sent for each in world.attempts] == [0.0, pytest.approx(61.0)]
+    (first,) = world.errors
+    assert isinstance(first, APITimeoutError)
+    assert (first.attempts, first.was_sent) == (0, "no")
+    assert str(first) == ("patients.retrieve: not sent within its deadline of 10 s, because of requests_per_minute=1")
+
+
+def test_a_retry_that_would_come_after_the_deadline_raises_what_there_is() -> None:
+    world = World(1, deadline=10.0)
+    world.call(0.0, iter([(0.0, Response(status_code=429, headers={}, content=b"{}"))]))
+    world.run()
+    (error,) = world.errors
+    assert isinstance(error, RateLimitError)
+    assert error.attempts == 1
+
+
+@pytest.fixture
+def short_minute(monkeypatch: pytest.MonkeyPatch) -> float:
+    monkeypatch.setattr(_governor, "WINDOW", 0.4)
+    return 0.4
+
+
+class Clocked:
+    """An action of the scripted server that notes when it was asked for."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self._reply: Action = reply(200, patient())
+
+    def __call__(self, connection: Any, received: Received) -> bool:
+        self.times.append(time.monotonic())
+        return self._reply(connection, received)
+
+    def are_at_most(self, number: int, seconds: float) -> bool:
+        times = sorted(self.times)
+        return all(later - earlier >= seconds for earlier, later in zip(times, times[number:], strict=False))
+
+
+def test_threads_and_derived_clients_share_it(server: ScriptedServer, short_minute: float) -> None:
+    seen = Clocked()
+    server.script = [seen]
+    with FollowUp(api_key="k", base_url=server.url, requests_per_minute=5) as client:
+        clients = [client, client.with_options(max_retries=0), client.with_options(timeout=20).with_options()]
+        with ThreadPoolExecutor(12) as pool:
+            list(pool.map(lambda number: clients[number % 3].patients.retrieve("pat_1"), range(18)))
+    assert len(seen.times) == 18
+    assert seen.are_at_most(5, short_minute)
+
+
+def test_tasks_and_derived_clients_share_it(server: ScriptedServer, short_minute: float) -> None:
+    seen = Clocked()
+    server.script = [seen]
+
+    async def calls() -> None:
+        async with AsyncFollowUp(api_key="k", base_url=server.url, requests_per_minute=5) as client:
+            derived = client.with_options(max_retries=0)
+            await asyncio.gather(*(each.patients.retrieve("pat_1") for each in (client, derived) * 8))
+
+    asyncio.run(calls())
+    assert len(seen.times) == 16
+    assert seen.are_at_most(5, short_minute)
+
+
+def test_two_clients_do_not_share_it(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(200, patient())]
+    for _ in range(3):
+        found = driver.call(
+            server.url, lambda client: client.patients.retrieve("pat_1"), requests_per_minute=1, deadline=30
+        )
+        assert found.id == "pat_1"
+
+
+def test_the_deadline_holds_over_sockets_too(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(500)]
+    with pytest.raises(InternalServerError) as caught:
+        driver.call(server.url, lambda client: client.patients.retrieve("pat_1"), requests_per_minute=1, deadline=5)
+    assert caught.value.attempts == 1
+    assert len(server.received) == 1
+
+
+@pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "600", float("nan")])
+def test_anything_else_is_rejected(driver: Driver, wrong: Any) -> None:
+    with pytest.raises(ConfigurationError, match="requests_per_minute must be a whole number, 1 or more"):
+        driver.call("http://127.0.0.1:1", lambda client: None, requests_per_minute=wrong)
