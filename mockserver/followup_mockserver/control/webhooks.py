@@ -84,7 +84,7 @@ class WebhookControls:
         own = None if data is None else _json_copy(data)
 
         def send(tenant: Tenant) -> list[WebhookDelivery]:
-            sent, ref = (own, "trigger") if own is not None else examples.about_newest(tenant, type)
+            sent, ref = (own, "trigger") if own is not None else examples.newest_or_example(tenant, type)
             return deliveries.send_to_subscribers(tenant, type, sent, ref)
 
         return self._access.change(send)

@@ -1,1 +1,1 @@
-"""How webhooks leave the mock: over a socket, or to an application that is mounted in this process."""
+"""Webhook deliveries: queued, attempted over a socket or in this process, and recorded."""

@@ -1,4 +1,4 @@
-"""Connections to receivers, kept for the next attempt."""
+"""Connections to receivers, kept open for reuse."""
 
 import contextlib
 import http.client
@@ -14,18 +14,19 @@ from followup_mockserver.schema.webhook_urls import WebhookUrl
 from followup_mockserver.webhooks.lookups import Lookups
 from followup_mockserver.webhooks.sockets import TimedSocket, TimedTLSSocket, connect, with_tls
 
-MOST_KEPT = 32
+MAX_KEPT = 32
+"""Idle connections that a sender keeps open."""
 
 
 class _Response(http.client.HTTPResponse):
     def _read_status(self) -> tuple[str, int, str]:
-        # http.client passes over 100 alone; the other interim responses come before the final one just as well.
+        # http.client skips only the interim response 100. Reporting the others as 100 makes it skip them too.
         version, status, reason = super()._read_status()  # type: ignore[misc]
         return version, 100 if 101 < status < 200 else status, reason
 
 
 class Connection(http.client.HTTPConnection):
-    """A connection to the origin of a URL; all that one attempt does on it ends by one instant."""
+    """A connection to the origin of a URL, on which each request has one time limit as a whole."""
 
     response_class = _Response
     sock: TimedSocket | TimedTLSSocket | None  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -35,22 +36,33 @@ class Connection(http.client.HTTPConnection):
         self.origin = url.origin
 
     def post(self, url: WebhookUrl, headers: dict[str, str], body: bytes, ends: float) -> http.client.HTTPResponse:
-        """Send a request over the open connection; return its response, of which only the head has been read."""
+        """Send a request, and return its response, of which only status and headers have been read.
+
+        Args:
+            url: where to send it; the connection is open to its origin.
+            headers: headers besides ``Host`` and ``Content-Length``.
+            body: the request body.
+            ends: the instant of ``RealTime.monotonic`` at which the request has timed out.
+
+        Raises:
+            TimeoutError: the response has not begun in time.
+            OSError: the connection failed.
+        """
         assert self.sock is not None
         self.sock.ends = ends
-        # A receiver may respond, and close, before it has read everything; its status decides.
+        # A receiver may respond and close the connection before it has read the whole request: its status counts.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.request("POST", url.target, body, {"Host": url.authority, **headers})
         return self.getresponse()
 
     def is_usable(self) -> bool:
-        """Whether the receiver has kept the connection open, and has sent nothing that nobody asked for."""
+        """Whether the connection is open, and no unexpected data has arrived on it."""
         return self.sock is not None and not _has_something_to_read(self.sock)
 
     def interrupt(self) -> None:
-        """End the attempt under way, in whatever thread it is."""
+        """Abort the request in progress, which another thread may have sent."""
         if self.sock is not None:
-            with contextlib.suppress(OSError):  # it may have ended already
+            with contextlib.suppress(OSError):  # it may have been closed already
                 self.sock.shutdown(socket.SHUT_RDWR)
 
 
@@ -63,14 +75,19 @@ class Connections:
         self._kept: OrderedDict[Connection, None] = OrderedDict()
         self._in_use: set[Connection] = set()
         self._closed = False
-        # Whoever drops a mock without closing it leaves no open socket behind.
+        # Closes the sockets even if the mock is garbage-collected without being closed.
         self._finalizer = weakref.finalize(self, _close, self._kept)
 
     def take(self, url: WebhookUrl, ends: float) -> Connection:
-        """An open connection to the origin of a URL, for one attempt.
+        """Return an open connection to the origin of a URL, for one attempt.
+
+        Args:
+            url: the URL of the receiver.
+            ends: the instant of ``RealTime.monotonic`` by which the connection must be open.
 
         Raises:
-            OSError: there is none to be had; ``TimeoutError``: not in time.
+            OSError: the connection failed.
+            TimeoutError: it was not open in time.
         """
         while (kept := self._pop(url.origin)) is not None:
             if kept.is_usable():
@@ -89,24 +106,24 @@ class Connections:
         return connection
 
     def keep(self, connection: Connection) -> None:
-        """Take back a connection on which everything has been said, for the next attempt."""
+        """Keep a connection for the next attempt, once its response has been read completely."""
         with self._lock:
             self._in_use.discard(connection)
             if not self._closed:
                 self._kept[connection] = None
-                if len(self._kept) <= MOST_KEPT:
+                if len(self._kept) <= MAX_KEPT:
                     return
                 connection, _ = self._kept.popitem(last=False)
         connection.close()
 
     def drop(self, connection: Connection) -> None:
-        """Close a connection that is of no more use."""
+        """Close a connection that cannot be reused."""
         with self._lock:
             self._in_use.discard(connection)
         connection.close()
 
     def close(self) -> None:
-        """Close what is kept, and end the attempts that are under way."""
+        """Close all connections; attempts in progress fail."""
         with self._lock:
             self._closed = True
             in_use = list(self._in_use)
@@ -138,4 +155,4 @@ def _has_something_to_read(sock: socket.socket) -> bool:
         poll = select.poll()
         poll.register(sock, select.POLLIN)
         return bool(poll.poll(0))
-    return bool(select.select([sock], [], [], 0)[0])  # where there is no poll, select has no limit
+    return bool(select.select([sock], [], [], 0)[0])  # platforms without poll have no limit on select

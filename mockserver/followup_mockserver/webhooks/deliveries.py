@@ -1,8 +1,8 @@
-"""Webhook deliveries: queued by domain events, attempted nine times at most (specification, section 6.2)."""
+"""Webhook deliveries: queued for domain events, and attempted up to nine times (specification, section 6.2)."""
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal, cast, get_args
 
@@ -18,7 +18,6 @@ from followup._for_mockserver import (
     TIMESTAMP_HEADER,
     WEBHOOK_RETRY_WAITS,
     OutboundEventType,
-    encode,
     format_timestamp,
     sign,
 )
@@ -27,6 +26,7 @@ from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.webhooks.payloads import data_of
 
 USER_AGENT = "Service-Webhooks/1.0"
 EVERY_TYPE = "*"
@@ -37,7 +37,14 @@ Trigger = Literal["schedule", "manual", "disturbance"]
 
 @attrs.frozen(kw_only=True)
 class DueAttempt:
-    """An attempt that may have to wait for a worker. Its content is decided when it begins."""
+    """An attempt that is due. It may wait for a worker; its content is determined when it begins.
+
+    Attributes:
+        delivery: the delivery.
+        endpoint: the endpoint of the delivery.
+        trigger: ``schedule`` for a regular attempt, ``manual`` for a manual retry, ``disturbance`` for a repetition
+            that a webhook fault adds.
+    """
 
     delivery: WebhookDelivery = attrs.field(repr=False)
     endpoint: WebhookEndpoint = attrs.field(repr=False)
@@ -46,7 +53,18 @@ class DueAttempt:
 
 @attrs.frozen(kw_only=True)
 class Outgoing:
-    """An attempt that is about to be sent."""
+    """An attempt with everything that is sent.
+
+    Attributes:
+        delivery: the delivery.
+        endpoint: the endpoint of the delivery.
+        number: number of the attempt, 1 for the first.
+        trigger: as in ``DueAttempt``.
+        url: where it is sent.
+        timestamp: real time of sending, in seconds since the epoch.
+        signature: signature of timestamp and body.
+        body: the raw body.
+    """
 
     delivery: WebhookDelivery = attrs.field(repr=False)
     endpoint: WebhookEndpoint = attrs.field(repr=False)
@@ -59,6 +77,7 @@ class Outgoing:
 
     @property
     def headers(self) -> dict[str, str]:
+        """The request headers."""
         return headers_of(
             event_type=self.delivery.event_type,
             number=self.number,
@@ -73,8 +92,8 @@ class Outcome:
 
     Attributes:
         status_code: HTTP status of the response; None if there was none.
-        error: why it failed; None if it did not.
-        seconds: its duration, in real time.
+        error: reason of the failure; None if the attempt succeeded.
+        seconds: duration, in real time.
     """
 
     status_code: int | None
@@ -83,16 +102,17 @@ class Outcome:
 
     @property
     def succeeded(self) -> bool:
+        """Whether the receiver responded with a 2xx status in time."""
         return self.status_code is not None and 200 <= self.status_code < 300
 
 
-def too_late(limit: float) -> str:
-    """The error of an attempt without a response within so many seconds."""
-    return f"No response within {limit:g} s."
+def timeout_error(seconds: float) -> str:
+    """Return the error of an attempt that timed out after this many seconds."""
+    return f"No response within {seconds:g} s."
 
 
 def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
-    """Queue the domain event for every endpoint that is subscribed to it."""
+    """Queue a domain event for every endpoint that is subscribed to its type."""
     if event.type in OUTBOUND_TYPES:
         send_to_subscribers(tenant, cast("OutboundEventType", event.type), data_of(event), event.subject.id)
 
@@ -140,7 +160,7 @@ def queue(
 
 
 def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
-    """Schedule the first attempt for now, unless a webhook fault applies to the delivery."""
+    """Schedule the first attempt: for now, or as a webhook fault requires."""
     now, faults = delivery.created_at, tenant.webhook_faults
     fault = faults.match(delivery.id, delivery.event_type)
     faults.overtake(delivery.webhook_endpoint, delivery.id)
@@ -156,7 +176,10 @@ def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
 
 
 def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
-    """Send the delivery that this one overtook, if any. Not before this one has arrived: attempts are concurrent."""
+    """Schedule the delivery that was held until this one had been attempted, if any.
+
+    It is released only after the attempt, because attempts run concurrently.
+    """
     held = tenant.webhook_deliveries.get(tenant.webhook_faults.release(overtaker.id) or "")
     if held is not None and tenant.scheduler.cancel_about(held.id):
         now = tenant.now()
@@ -165,7 +188,7 @@ def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
 
 
 def due_attempt(tenant: Tenant, delivery_id: str, trigger: Trigger) -> DueAttempt | None:
-    """The next attempt of a delivery; None if the delivery was deleted."""
+    """Return the next attempt of a delivery, or None if the delivery has been deleted."""
     delivery = tenant.webhook_deliveries.get(delivery_id)
     endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
     if delivery is None or endpoint is None:
@@ -174,29 +197,32 @@ def due_attempt(tenant: Tenant, delivery_id: str, trigger: Trigger) -> DueAttemp
 
 
 def url_of(tenant: Tenant, endpoint: WebhookEndpoint) -> str:
-    """The URL that the endpoint's webhooks are sent to now; it may change until an attempt begins."""
+    """Return the URL that the endpoint's webhooks are sent to now. It may change until an attempt begins."""
     return tenant.options.forward_to or endpoint.url
 
 
 def begin(tenant: Tenant, due: DueAttempt) -> Outgoing | None:
-    """Prepare an attempt, and count it; None if the delivery was deleted or is over, or its endpoint is disabled.
+    """Prepare an attempt, and count it.
+
+    Returns:
+        The attempt, or None if the delivery has been deleted or has ended, or its endpoint is disabled.
 
     Raises:
-        ServiceError: 400: a manual attempt for a disabled endpoint.
+        ServiceError: 400: a manual retry for a disabled endpoint.
     """
     delivery, endpoint, trigger = due.delivery, due.endpoint, due.trigger
     if delivery.id not in tenant.webhook_deliveries or (trigger == "schedule" and delivery.status != "pending"):
         return None
     if trigger == "manual" and endpoint.status == "disabled":
-        raise invalid("webhook_endpoint_disabled", "A disabled endpoint is sent nothing; enable it first.")
+        raise invalid("webhook_endpoint_disabled", "The endpoint is disabled; enable it first.")
     if trigger == "disturbance" and endpoint.status == "disabled":
         return None
-    # A repetition is the same attempt arriving again: it has that one's number, and uses up none of the nine.
+    # A repetition has the number of the attempt that it repeats, and is not one of the nine.
     number = max(delivery.attempts, 1) if trigger == "disturbance" else delivery.attempts + 1
     if trigger != "disturbance":
-        # Counted now and not when it ends: a manual retry may begin meanwhile, and is the next attempt.
+        # Counted at its beginning, because a manual retry that begins before its end is the next attempt.
         tenant.webhook_deliveries.update(delivery, attempts=number)
-    # Real time, because the receiver compares it with its own clock; every other time is that of the mock's clock.
+    # Real time, because the receiver compares it with its own clock. All other times are on the mock's clock.
     timestamp = int(time.time())
     secret = tenant.secrets[endpoint.id]
     body = body_of(delivery)
@@ -219,7 +245,7 @@ def begin(tenant: Tenant, due: DueAttempt) -> Outgoing | None:
 
 
 def headers_of(*, event_type: str, number: int, timestamp: int, signature: str) -> dict[str, str]:
-    """The headers of an attempt."""
+    """Return the request headers of an attempt (specification, section 6.2, Request headers)."""
     return {
         "content-type": "application/json",
         "user-agent": USER_AGENT,
@@ -231,12 +257,12 @@ def headers_of(*, event_type: str, number: int, timestamp: int, signature: str) 
 
 
 def body_of(delivery: WebhookDelivery) -> bytes:
-    """The exact bytes that are sent, the same in every attempt."""
+    """Return the raw body of a delivery, which is the same in every attempt."""
     return json.dumps(delivery.payload, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def finish(tenant: Tenant, outgoing: Outgoing, outcome: Outcome) -> str:
-    """Record the outcome of an attempt and schedule the next one; returns the outcome in a few words."""
+    """Record the outcome of an attempt, schedule the next one if needed, and return a summary."""
     delivery, endpoint = outgoing.delivery, outgoing.endpoint
     if delivery.id not in tenant.webhook_deliveries:
         return "deleted meanwhile"
@@ -258,7 +284,7 @@ def finish(tenant: Tenant, outgoing: Outgoing, outcome: Outcome) -> str:
         )
     )
     if outgoing.trigger == "disturbance" or (delivery.status != "pending" and not outcome.succeeded):
-        # A repetition, or a manual retry of a delivery that was over: a failure does not change the delivery.
+        # A repetition does not change the delivery, and neither does a failed manual retry after its end.
         return outcome.error or str(outcome.status_code)
     changes: dict[str, Any] = {
         "last_status_code": outcome.status_code,
@@ -305,31 +331,3 @@ def _summary(outcome: Outcome, changes: Mapping[str, Any]) -> str:
     summary = outcome.error or str(outcome.status_code)
     next_at = changes.get("next_attempt_at")
     return f"{summary} Next attempt at {format_timestamp(next_at)}." if next_at else summary
-
-
-def data_of(event: DomainEvent) -> dict[str, Any]:
-    """The ``data`` of the webhook of a domain event."""
-    special = _SPECIAL_DATA.get(event.type)
-    if special is not None:
-        return special(event)
-    data = {event.name: encode(event.subject)}
-    if event.patient is not None:
-        data["patient"] = encode(event.patient)
-    return data
-
-
-def _intake_ready_data(event: DomainEvent) -> dict[str, Any]:
-    intake, patient = event.subject, event.patient
-    requested = intake.data.get("patient", {})
-    return {
-        "patient": {
-            "fullName": (patient.full_name if patient else None) or requested.get("fullName"),
-            "dni": (patient.dni if patient else None) or requested.get("dni"),
-        },
-        "requestedService": intake.data.get("requestedService"),
-        "intake": {"id": intake.id, "missing": list(intake.missing)},
-    }
-
-
-_SPECIAL_DATA: dict[str, Callable[[DomainEvent], dict[str, Any]]] = {"intake.ready": _intake_ready_data}
-"""Events whose ``data`` has a shape of its own (specification, section 6.2)."""

@@ -1,4 +1,4 @@
-"""Makes one attempt to deliver: prepared and recorded under the tenant's lock, sent without it."""
+"""Makes a delivery attempt: prepares and records it under the tenant's lock, and sends it without the lock."""
 
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import deliveries
@@ -11,7 +11,7 @@ NOTHING_TO_SEND = "nothing to send"
 
 
 class Dispatcher:
-    """Sends attempts, each to a mounted application or over a socket. Safe to use from several threads.
+    """Makes delivery attempts, to mounted applications or over sockets. Safe to use from several threads.
 
     Args:
         mounts: the mounted applications.
@@ -25,12 +25,12 @@ class Dispatcher:
         self._mounted_sender = MountedSender(in_callers_thread=in_callers_thread, timeout=timeout)
 
     def attempt(self, tenant: Tenant, due: DueAttempt) -> str:
-        """Make an attempt; returns its outcome in a few words.
+        """Make an attempt, and return a summary of its outcome.
 
         Raises:
             ServiceError: 400: a manual attempt for a disabled endpoint.
         """
-        # Prepared only now: while it waited for a worker, its endpoint may have been disabled, and time has passed.
+        # Prepared only now, because the endpoint may have been disabled while the attempt waited for a worker.
         with tenant.lock:
             outgoing = None if tenant.ended else deliveries.begin(tenant, due)
         if outgoing is None:
@@ -43,6 +43,6 @@ class Dispatcher:
         return summary
 
     def close(self) -> None:
-        """Close all connections; attempts that are in progress fail."""
+        """Close all connections; attempts in progress fail."""
         self._sender.close()
         self._mounted_sender.close()

@@ -1,4 +1,4 @@
-"""What a triggered webhook is about: the newest object that fits, or an example where there is none."""
+"""The ``data`` of triggered webhooks: of the newest object that fits the type, or an example."""
 
 import copy
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from followup import Appointment, IntakeRequest, Patient, Treatment, Visit, Webh
 from followup._for_mockserver import encode
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks.deliveries import data_of
+from followup_mockserver.webhooks.payloads import data_of
 
 _CREATED = datetime(2026, 11, 28, 9, tzinfo=UTC)
 _TIMES: dict[str, Any] = {"created_at": _CREATED, "updated_at": _CREATED}
@@ -83,20 +83,20 @@ _ENDPOINT = WebhookEndpoint(
 )
 
 
-def _about(name: str, about: Any, **changes: Any) -> dict[str, Any]:
-    return {name: encode(attrs.evolve(about, **changes)), "patient": encode(_PATIENT)}
+def _example(name: str, object: Any, **changes: Any) -> dict[str, Any]:
+    return {name: encode(attrs.evolve(object, **changes)), "patient": encode(_PATIENT)}
 
 
 EXAMPLES: dict[str, Mapping[str, Any]] = {
-    "intake.requested": _about("intakeRequest", _INTAKE),
+    "intake.requested": _example("intakeRequest", _INTAKE),
     "patient.upserted": {"patient": encode(_PATIENT)},
-    "appointment.created": _about("appointment", _APPOINTMENT),
-    "appointment.rescheduled": _about("appointment", _APPOINTMENT, status="rescheduled"),
-    "appointment.cancelled": _about("appointment", _APPOINTMENT, status="cancelled", cancelled_at=_CREATED),
-    "visit.completed": _about("visit", _VISIT),
-    "treatment.prescribed": _about("treatment", _TREATMENT),
+    "appointment.created": _example("appointment", _APPOINTMENT),
+    "appointment.rescheduled": _example("appointment", _APPOINTMENT, status="rescheduled"),
+    "appointment.cancelled": _example("appointment", _APPOINTMENT, status="cancelled", cancelled_at=_CREATED),
+    "visit.completed": _example("visit", _VISIT),
+    "treatment.prescribed": _example("treatment", _TREATMENT),
     "order.issued": {"order": {"kind": "lab", "description": "blood count"}, "patient": encode(_PATIENT)},
-    "intake.created": _about("intakeRequest", _INTAKE),
+    "intake.created": _example("intakeRequest", _INTAKE),
     "intake.ready": {
         "patient": {"fullName": _PATIENT.full_name, "dni": _PATIENT.dni},
         "requestedService": "home nursing",
@@ -109,7 +109,7 @@ EXAMPLES: dict[str, Mapping[str, Any]] = {
     "patient.silent": {"patient": encode(_PATIENT)},
     "webhook.ping": {"webhookEndpoint": encode(_ENDPOINT)},
 }
-"""Every outbound type (specification, section 6.2) with an example of its ``data``."""
+"""An example of the ``data`` of every outbound type (specification, section 6.2)."""
 
 _COLLECTIONS = {
     "intake": ("intake_requests", "intakeRequest"),
@@ -120,23 +120,23 @@ _COLLECTIONS = {
     "webhook": ("webhook_endpoints", "webhookEndpoint"),
 }
 
-_FITTING = {
+_REQUIRED_STATUS = {
     "appointment.created": "confirmed",
     "appointment.rescheduled": "rescheduled",
     "appointment.cancelled": "cancelled",
     "intake.ready": "ready",
 }
-"""The status of the object when an event of these types is sent; for the other types every object fits."""
+"""The status that the object of an event has, for the types where not every object fits."""
 
 
-def about_newest(tenant: Tenant, event_type: str) -> tuple[Mapping[str, Any], str]:
-    """The data of an event about the newest fitting object, and that object's id; an example where nothing fits."""
+def newest_or_example(tenant: Tenant, event_type: str) -> tuple[Mapping[str, Any], str]:
+    """Return the ``data`` and the ``ref`` of an event about the newest object that fits, or an example."""
     collection, name = _COLLECTIONS.get(event_type.split(".")[0], ("", ""))
-    about = _newest(tenant, collection, _FITTING.get(event_type)) if collection else None
-    if about is None:
+    newest = _newest(tenant, collection, _REQUIRED_STATUS.get(event_type)) if collection else None
+    if newest is None:
         return copy.deepcopy(EXAMPLES[event_type]), "trigger"
-    patient = about if collection == "patients" else tenant.patients.get(getattr(about, "patient", None) or "")
-    return data_of(DomainEvent(type=event_type, name=name, subject=about, patient=patient)), about.id
+    patient = newest if collection == "patients" else tenant.patients.get(getattr(newest, "patient", None) or "")
+    return data_of(DomainEvent(type=event_type, name=name, subject=newest, patient=patient)), newest.id
 
 
 def _newest(tenant: Tenant, collection: str, status: str | None) -> Any:

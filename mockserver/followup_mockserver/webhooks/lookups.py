@@ -1,4 +1,4 @@
-"""Name look-ups that end in time: the operating system's own can take minutes, and cannot be interrupted."""
+"""Name look-ups with a time limit: those of the operating system can take minutes and cannot be interrupted."""
 
 import ipaddress
 import socket
@@ -8,37 +8,37 @@ from concurrent.futures import Future
 from followup_mockserver.schema.webhook_urls import is_loopback_address
 from followup_mockserver.state.clock import RealTime
 
-MOST_AT_A_TIME = 32
-"""Names whose look-up is in progress, a thread each; one that hangs ends when the operating system gives it up."""
+MAX_LOOKUPS = 32
+"""Look-ups in progress at the same time, each in a thread that ends when the operating system responds."""
 
 Address = tuple[socket.AddressFamily, str]
 
 
 class NotALoopbackAddressError(OSError):
-    """A name that should be this machine is another one: nothing is sent there in clear text."""
+    """Raised for a host of an http URL that is not this machine: only those may receive webhooks in clear text."""
 
 
 class TooManyLookupsError(OSError):
-    """So many names are being looked up that another one would not be found in time."""
+    """Raised when ``MAX_LOOKUPS`` look-ups are in progress, so that another one would not end in time."""
 
 
 class Lookups:
-    """Finds the addresses of hosts. Safe to use from several threads."""
+    """Looks up the addresses of hosts. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._in_progress: dict[str, Future[list[Address]]] = {}
 
     def addresses(self, host: str, *, loopback_only: bool, ends: float) -> list[Address]:
-        """The addresses of a host, in the order in which they should be tried.
+        """Return the addresses of a host, in the order in which they should be tried.
 
         Args:
-            host: a name or an address.
-            loopback_only: whether nothing but addresses of this machine will do.
-            ends: the instant of ``RealTime.monotonic`` by which they must be there.
+            host: name or IP address.
+            loopback_only: whether to accept only addresses of this machine.
+            ends: the instant of ``RealTime.monotonic`` at which the look-up has timed out.
 
         Raises:
-            OSError: there is no such host, or it is not this machine.
+            OSError: the host does not exist, or it is not this machine although it must be.
             TimeoutError: the look-up took too long.
         """
         try:
@@ -55,7 +55,7 @@ class Lookups:
         with self._lock:
             lookup = self._in_progress.get(host)
             if lookup is None:
-                if len(self._in_progress) >= MOST_AT_A_TIME:
+                if len(self._in_progress) >= MAX_LOOKUPS:
                     raise TooManyLookupsError(f"{len(self._in_progress)} names are being looked up")
                 lookup = self._in_progress[host] = Future()
                 threading.Thread(
@@ -67,14 +67,14 @@ class Lookups:
         try:
             found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
             addresses: list[Address] = [(family, str(address[0])) for family, _, _, _, address in found]
-        except Exception as error:  # noqa: BLE001 - raised again in each thread that waits for it
-            self._forget(host)
+        except Exception as error:  # noqa: BLE001 - raised again in each waiting thread
+            self._remove(host)
             lookup.set_exception(error)
         else:
-            self._forget(host)
+            self._remove(host)
             lookup.set_result(addresses)
 
-    def _forget(self, host: str) -> None:
+    def _remove(self, host: str) -> None:
         with self._lock:
             del self._in_progress[host]
 

@@ -1,8 +1,9 @@
-"""One attempt to a receiver that is mounted in this process, with the same limit as over a socket.
+"""Delivery attempts to receivers that are mounted in this process, with the same timeout as over a socket.
 
-A coroutine can be cancelled at the limit. A synchronous receiver cannot be stopped. Where attempts have threads of
-their own, in a server, it is left behind in its thread. In process it runs in the thread that moves the clock, because
-it may use what belongs to that thread, such as a SQLite connection: it is measured, and fails once it has returned.
+A coroutine is cancelled at the timeout. A synchronous receiver cannot be cancelled. In a server, where attempts have
+their own threads, it is abandoned in its thread. In process, it runs in the thread that advances the clock, because it
+may use objects that belong to that thread, such as a SQLite connection; if it took too long, the attempt fails after it
+has returned.
 """
 
 import asyncio
@@ -13,18 +14,18 @@ import httpx
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.transport import call_wsgi
-from followup_mockserver.webhooks.deliveries import Outcome, Outgoing, too_late
-from followup_mockserver.webhooks.helpers import Helpers, LeftBehindError
+from followup_mockserver.webhooks.call_threads import CallAbandonedError, CallThreads
+from followup_mockserver.webhooks.deliveries import Outcome, Outgoing, timeout_error
 from followup_mockserver.webhooks.mounts import Receiver, takes
 
-_TIME_TO_CANCEL = 0.5
-"""Seconds that a coroutine has to end after it was cancelled, before it is left behind."""
+_CANCELLATION_TIMEOUT = 0.5
+"""Seconds within which a cancelled coroutine must end; otherwise it is abandoned."""
 
-_MOST_HELPERS_KEPT = 32
+_MAX_IDLE_THREADS = 32
 
 
 class MountedSender:
-    """Hands attempts to mounted receivers. Safe to use from several threads.
+    """Passes delivery attempts to mounted receivers. Safe to use from several threads.
 
     Args:
         in_callers_thread: whether synchronous receivers run in the thread that calls ``send``.
@@ -34,10 +35,10 @@ class MountedSender:
     def __init__(self, *, in_callers_thread: bool, timeout: float = WEBHOOK_ATTEMPT_TIMEOUT) -> None:
         self._in_callers_thread = in_callers_thread
         self._timeout = timeout
-        self._helpers = Helpers(0 if in_callers_thread else _MOST_HELPERS_KEPT)
+        self._threads = CallThreads(0 if in_callers_thread else _MAX_IDLE_THREADS)
 
     def send(self, receiver: Receiver, outgoing: Outgoing) -> Outcome:
-        """Hand over an attempt; what the receiver raises is a failed attempt."""
+        """Make an attempt, and return its outcome. An exception of the receiver is a failed attempt."""
         began = RealTime.monotonic()
         request = httpx.Request("POST", outgoing.url, headers=outgoing.headers, content=outgoing.body)
         status: int | None = None
@@ -45,35 +46,37 @@ class MountedSender:
             status, responded = self._call(receiver, request)
             error = None if 200 <= status < 300 else f"HTTP status {status}."
             if responded - began > self._timeout:
-                status, error = None, too_late(self._timeout)
-        except LeftBehindError:
-            error = too_late(self._timeout)
-        except Exception as problem:  # noqa: BLE001 - an attempt fails, the mock does not
+                status, error = None, timeout_error(self._timeout)
+        except CallAbandonedError:
+            error = timeout_error(self._timeout)
+        except Exception as problem:  # noqa: BLE001 - any error is a failed attempt
             error = f"The receiver raised {type(problem).__name__}."
         return Outcome(status_code=status, error=error, seconds=RealTime.monotonic() - began)
 
     def close(self) -> None:
-        """Wait for no receiver any more."""
-        self._helpers.close()
+        """Abandon the receivers that are still running."""
+        self._threads.close()
 
     def _call(self, receiver: Receiver, request: httpx.Request) -> tuple[int, float]:
-        """The status of the response, and the instant of it."""
+        """Return the status of the response, and the instant at which it began."""
         if takes(receiver, 3):
             return self._call_asgi(receiver, request)
         if self._in_callers_thread:
             return _call_synchronous(receiver, request)
-        return self._helpers.call(lambda: _call_synchronous(receiver, request), self._timeout)
+        return self._threads.call(lambda: _call_synchronous(receiver, request), self._timeout)
 
     def _call_asgi(self, app: Receiver, request: httpx.Request) -> tuple[int, float]:
-        """Call the application in an event loop of its own: the caller may be inside one already."""
+        """Call the application in an event loop in another thread, because the caller's may run one already."""
         call = _ASGICall(app)
         try:
-            self._helpers.call(lambda: asyncio.run(call.run(request, self._timeout)), self._timeout + _TIME_TO_CANCEL)
-        except LeftBehindError:
+            self._threads.call(
+                lambda: asyncio.run(call.run(request, self._timeout)), self._timeout + _CANCELLATION_TIMEOUT
+            )
+        except CallAbandonedError:
             if call.response is None:
                 raise
         if call.response is None:
-            raise LeftBehindError
+            raise CallAbandonedError
         return call.response
 
 
@@ -81,7 +84,7 @@ class _ASGICall:
     """One call of an ASGI application.
 
     Attributes:
-        response: status and instant of the response; None before it has begun.
+        response: status of the response, and the instant at which it began; None before that.
     """
 
     def __init__(self, app: Receiver) -> None:
@@ -89,7 +92,7 @@ class _ASGICall:
         self.response: tuple[int, float] | None = None
 
     async def run(self, request: httpx.Request, seconds: float) -> None:
-        """Have the application respond to the request; cancel it if it has not begun to in time."""
+        """Send the request to the application; cancel it if the response has not begun within ``seconds``."""
         async with httpx.AsyncClient(transport=httpx.ASGITransport(self._watched)) as client:
             responding = asyncio.ensure_future(client.send(request))
             await asyncio.wait([responding], timeout=seconds)
@@ -97,7 +100,7 @@ class _ASGICall:
                 responding.cancel()
                 await asyncio.gather(responding, return_exceptions=True)
             else:
-                await responding  # work after the response, such as a background task, has no limit
+                await responding  # work after the response, such as a background task, has no timeout
 
     async def _watched(self, scope: Any, receive: Any, send: Any) -> None:
         async def watched_send(message: Any) -> None:
@@ -111,5 +114,5 @@ class _ASGICall:
 def _call_synchronous(receiver: Receiver, request: httpx.Request) -> tuple[int, float]:
     response = call_wsgi(receiver, request) if takes(receiver, 2) else receiver(request)
     if not isinstance(response, httpx.Response):
-        raise TypeError("a mounted function returns an httpx.Response")
+        raise TypeError("a mounted function must return an httpx.Response")
     return response.status_code, RealTime.monotonic()

@@ -1,4 +1,4 @@
-"""Applications mounted in this process: webhooks to their URLs go to them, and no socket is opened."""
+"""Applications mounted in this process, which receive the webhooks of their URLs without a socket."""
 
 import inspect
 import threading
@@ -10,36 +10,36 @@ Receiver = Callable[..., Any]
 
 
 class Mounts:
-    """The mounted applications, by the URLs that they answer for."""
+    """The mounted applications, by URL. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._receivers: dict[str, Receiver] = {}
         self._lock = threading.Lock()
 
     def add(self, url: str, receiver: Receiver) -> None:
-        """Have webhooks whose URL begins with this go to the receiver.
+        """Mount a receiver for webhooks whose URL is ``url`` or begins with it.
 
         Raises:
-            TypeError: the receiver cannot be called.
+            TypeError: the receiver is not callable.
         """
         if not callable(receiver):
-            raise TypeError("mount() takes a WSGI or ASGI application, or a function")
+            raise TypeError("mount() requires a WSGI or ASGI application, or a function")
         with self._lock:
             self._receivers[url.rstrip("/")] = receiver
 
     def receiver_for(self, url: str) -> Receiver | None:
-        """The receiver with the longest URL that this one begins with."""
+        """Return the receiver with the longest mounted URL that ``url`` begins with, or None."""
         with self._lock:
             matching = [each for each in self._receivers if url == each or url.startswith((f"{each}/", f"{each}?"))]
             return self._receivers[max(matching, key=len)] if matching else None
 
 
 def takes(receiver: Receiver, count: int) -> bool:
-    """Whether the receiver can be called with so many arguments: three of ASGI, two of WSGI, one of a function."""
+    """Whether a receiver accepts this many arguments: ASGI takes three, WSGI two, a function one."""
     try:
         inspect.signature(receiver).bind(*[None] * count)
     except TypeError:
         return False
-    except ValueError:  # no signature to look at
+    except ValueError:  # a callable without a signature
         return count == 2
     return True

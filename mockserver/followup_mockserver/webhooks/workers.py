@@ -1,19 +1,19 @@
-"""Threads that send attempts, so that a slow receiver delays no other."""
+"""Threads that make delivery attempts, so that a slow receiver does not delay others."""
 
 import queue
 import threading
 from collections import deque
 from collections.abc import Callable
 
-MOST_THREADS = 32
-MOST_PER_RECEIVER = 4
-"""A receiver that hangs keeps this many threads busy, and no more, however many URLs it has."""
+MAX_THREADS = 32
+MAX_PER_RECEIVER = 4
+"""Threads that one receiver can keep busy when it hangs, however many URLs it has."""
 
 Task = Callable[[], None]
 
 
 class Workers:
-    """Runs tasks on threads that are made when they are needed; the tasks of one receiver, a few at a time."""
+    """Runs tasks on threads that are started as needed, at most ``MAX_PER_RECEIVER`` of one receiver at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -25,15 +25,20 @@ class Workers:
         self._closed = False
 
     def submit(self, receiver: str, task: Task) -> None:
-        """Run the task soon. It must not raise."""
+        """Run a task as soon as a thread is free.
+
+        Args:
+            receiver: key of the receiver; tasks with the same key share its limit.
+            task: must not raise.
+        """
         with self._lock:
-            if self._running.get(receiver, 0) >= MOST_PER_RECEIVER:
+            if self._running.get(receiver, 0) >= MAX_PER_RECEIVER:
                 self._waiting.setdefault(receiver, deque()).append(task)
                 return
             self._start(receiver, task)
 
     def close(self) -> None:
-        """Start nothing any more; threads that are still in an attempt end with it."""
+        """Start no further task. Threads that run one end after it."""
         with self._lock:
             self._closed = True
             self._waiting.clear()
@@ -45,7 +50,7 @@ class Workers:
         self._ready.put((receiver, task))
         if self._idle:
             self._idle -= 1
-        elif len(self._threads) < MOST_THREADS and not self._closed:
+        elif len(self._threads) < MAX_THREADS and not self._closed:
             thread = threading.Thread(target=self._work, name="followup-mock-delivery", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -63,7 +68,7 @@ class Workers:
             self._running[receiver] -= 1
             if not self._running[receiver]:
                 del self._running[receiver]
-            # This thread is free: it takes what is next, so nothing that waits needs another one.
+            # This thread is free and takes the next task itself, so a waiting task needs no new thread.
             self._idle += 1
             waiting = self._waiting.get(receiver)
             if waiting:

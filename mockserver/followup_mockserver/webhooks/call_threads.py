@@ -1,4 +1,4 @@
-"""Threads on which code of somebody else's can be waited for with a limit, and left behind when it exceeds it."""
+"""Calls with a timeout: foreign code runs in another thread, which is abandoned when it takes too long."""
 
 import contextvars
 import queue
@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class LeftBehindError(Exception):
-    """A call was not waited for any longer; it goes on in its own thread, and what comes of it is ignored."""
+class CallAbandonedError(Exception):
+    """Raised for a call that timed out. It continues in its own thread, and its result is ignored."""
 
 
-class _Helper:
-    """A thread that makes one call after the other."""
+class _CallThread:
+    """A thread that makes one call after another."""
 
     def __init__(self) -> None:
         self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = queue.SimpleQueue()
@@ -27,7 +27,7 @@ class _Helper:
         return future
 
     def end(self) -> None:
-        """End after the call that is under way."""
+        """End the thread after the call in progress."""
         self._calls.put(None)
 
     def _work(self) -> None:
@@ -36,73 +36,77 @@ class _Helper:
             try:
                 _make(function, future)
             except InvalidStateError:
-                continue  # it was left behind meanwhile
+                continue  # the call was abandoned meanwhile
 
 
-class Helpers:
+class CallThreads:
     """Makes calls in other threads, in the context of the caller. Safe to use from several threads.
 
     Args:
-        most_kept: threads that are kept for the next call.
+        max_idle: idle threads that are kept for further calls.
     """
 
-    def __init__(self, most_kept: int) -> None:
-        self._most_kept = most_kept
+    def __init__(self, max_idle: int) -> None:
+        self._max_idle = max_idle
         self._lock = threading.Lock()
-        self._idle: list[_Helper] = []
-        self._waited_for: set[Future[Any]] = set()
+        self._idle: list[_CallThread] = []
+        self._pending: set[Future[Any]] = set()
         self._closed = False
 
     def call(self, function: Callable[[], T], seconds: float) -> T:
-        """Return what the function returns, and raise what it raises.
+        """Call the function in another thread, in the context of the caller; return its result, or raise its error.
+
+        Args:
+            function: the function to call.
+            seconds: timeout, in real time.
 
         Raises:
-            LeftBehindError: it took longer, or the helpers were closed meanwhile.
+            CallAbandonedError: the call timed out, or ``close`` was called meanwhile.
         """
-        helper = self._take()
-        future = helper.begin(_in_this_context(function))
+        thread = self._take()
+        future = thread.begin(_in_this_context(function))
         with self._lock:
-            self._waited_for.add(future)
+            self._pending.add(future)
             if self._closed:
                 future.cancel()
         try:
             error = future.exception(seconds)
         except BaseException as problem:
-            helper.end()
+            thread.end()
             if isinstance(problem, (TimeoutError, CancelledError)):
-                raise LeftBehindError from None
+                raise CallAbandonedError from None
             raise
         finally:
             with self._lock:
-                self._waited_for.discard(future)
-        self._give_back(helper)
+                self._pending.discard(future)
+        self._give_back(thread)
         if error is not None:
             raise error
         return future.result()
 
     def close(self) -> None:
-        """Wait for nothing any more."""
+        """Abandon the calls in progress, and end the idle threads."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
-            waited_for = list(self._waited_for)
-        for helper in idle:
-            helper.end()
-        for future in waited_for:
+            pending = list(self._pending)
+        for thread in idle:
+            thread.end()
+        for future in pending:
             future.cancel()
 
-    def _take(self) -> _Helper:
+    def _take(self) -> _CallThread:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        return _Helper()
+        return _CallThread()
 
-    def _give_back(self, helper: _Helper) -> None:
+    def _give_back(self, thread: _CallThread) -> None:
         with self._lock:
-            if len(self._idle) < self._most_kept and not self._closed:
-                self._idle.append(helper)
+            if len(self._idle) < self._max_idle and not self._closed:
+                self._idle.append(thread)
                 return
-        helper.end()
+        thread.end()
 
 
 def _in_this_context(function: Callable[[], T]) -> Callable[[], T]:
@@ -113,7 +117,7 @@ def _in_this_context(function: Callable[[], T]) -> Callable[[], T]:
 def _make(function: Callable[[], T], future: "Future[T]") -> None:
     try:
         result = function()
-    except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+    except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
         future.set_exception(error)
     else:
         future.set_result(result)
