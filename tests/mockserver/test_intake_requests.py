@@ -195,5 +195,5 @@ def test_a_contact_who_opted_out_as_a_patient_is_not_written_to(client: FollowUp
     service.update_patient(patient.id, opted_out=True)
     made = client.intake_requests.create(contacts=[{"name": "Luis", "phone": "+5491155550000"}])
     (job,) = service.advance().jobs
-    assert job.outcome == "not sent: the patient asked for no messages"
+    assert job.outcome == "not sent: the patient has opted out"
     assert (service.messages, client.intake_requests.retrieve(made.id).status) == ([], "new")

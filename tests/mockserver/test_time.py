@@ -65,7 +65,7 @@ class TestReminders:
         (patient,) = client.patients.list()
         service.update_patient(patient.id, opted_out=True)
         walked = service.advance(to=START)
-        assert {each.outcome for each in walked.jobs} == {"not sent: the patient asked for no messages"}
+        assert {each.outcome for each in walked.jobs} == {"not sent: the patient has opted out"}
         assert service.messages == []
 
     def test_the_hours_are_the_organizations(self, client: FollowUp, service: MockService) -> None:

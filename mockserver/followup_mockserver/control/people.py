@@ -147,7 +147,7 @@ class PeopleControls:
 
         def change(tenant: Tenant) -> Patient:
             patient = existing(tenant.patients.get(id), "patient")
-            return patients.mark(tenant, patient, **changes)
+            return patients.set_service_fields(tenant, patient, **changes)
 
         return self._access.change(change)
 

@@ -55,7 +55,7 @@ class Parser:
     def _validator(self, options: Options, schema: Schema) -> Validator:
         return Validator(
             schema,
-            refuse_unknown=options.refuse_unknown_fields,
+            reject_unknown=options.refuse_unknown_fields,
             allow_http_webhooks=options.allow_http_webhooks,
         )
 

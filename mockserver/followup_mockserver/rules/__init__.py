@@ -1,1 +1,1 @@
-"""The rules of the service: one file per group of operations, one function per operation, none of which knows HTTP."""
+"""The rules of the service: one module per group of operations, one function per operation, and no HTTP."""

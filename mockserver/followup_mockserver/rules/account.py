@@ -6,7 +6,7 @@ from followup_mockserver.state.tenant import Tenant
 
 
 def retrieve(tenant: Tenant, *, key: KeyRecord) -> Account:
-    """The organization, as the owner of this key sees it."""
+    """Return the account that an API key belongs to."""
     organization = tenant.organization
     return Account(
         id=organization.id,

@@ -24,7 +24,7 @@ def create(
     external_id: str | None = None,
     found_by: FoundBy = BY_PHONE_OR_DNI,
 ) -> Appointment:
-    """Book an appointment; one with an external id that exists is returned as it is."""
+    """Book an appointment, or return the existing one with the same external id unchanged."""
     if external_id is not None and (existing := tenant.appointments.find("external_id", external_id)):
         return existing
     reference = PatientReference(tenant, patient, found_by)
@@ -45,27 +45,25 @@ def create(
         updated_at=now,
     )
     tenant.appointments.add(appointment)
-    _happened(tenant, "appointment.created", appointment)
+    _publish(tenant, "appointment.created", appointment)
     return appointment
 
 
 def update(tenant: Tenant, appointment: Appointment, **changes: Any) -> Appointment:
-    """Change what was sent; a new start makes the appointment ``rescheduled``."""
+    """Update an appointment. Omitted fields stay unchanged; a new start sets the status to ``rescheduled``."""
     if appointment.status in ("cancelled", "completed"):
-        raise invalid(
-            "appointment_not_modifiable", f"An appointment that is {appointment.status} cannot be changed any more."
-        )
+        raise invalid("appointment_not_modifiable", f"An appointment that is {appointment.status} cannot be changed.")
     if "doctor" in changes:
         found = doctor_id(tenant, changes["doctor"])
-        # An object that nobody in the roster matches does not say who the doctor is; null says that there is none.
+        # A doctor who is not in the roster leaves the field unchanged; null removes the doctor.
         changes["doctor"] = appointment.doctor if found is None and changes["doctor"] is not None else found
-    moved = changes.get("start_at", appointment.start_at) != appointment.start_at
-    if moved:
+    rescheduled = changes.get("start_at", appointment.start_at) != appointment.start_at
+    if rescheduled:
         changes["status"] = "rescheduled"
     if any(getattr(appointment, name) != value for name, value in changes.items()):
         tenant.appointments.update(appointment, **changes, updated_at=tenant.now())
-    if moved:
-        _happened(tenant, "appointment.rescheduled", appointment)
+    if rescheduled:
+        _publish(tenant, "appointment.rescheduled", appointment)
     return appointment
 
 
@@ -73,30 +71,30 @@ def cancel(
     tenant: Tenant,
     appointment: Appointment,
     *,
-    reason: str | None = None,  # noqa: ARG001 - for the service's own record, of which the API shows nothing
+    reason: str | None = None,  # noqa: ARG001 - accepted, but no result of the API shows it
 ) -> Appointment:
-    """Cancel; an appointment that is cancelled stays as it is."""
+    """Cancel an appointment; if it is cancelled already, return it unchanged."""
     if appointment.status != "cancelled":
         now = tenant.now()
         tenant.appointments.update(appointment, status="cancelled", cancelled_at=now, updated_at=now)
-        _happened(tenant, "appointment.cancelled", appointment)
+        _publish(tenant, "appointment.cancelled", appointment)
     return appointment
 
 
 def complete(tenant: Tenant, appointment: Appointment) -> None:
-    """Mark as attended, unless it was cancelled."""
+    """Set the status to ``completed``, unless the appointment was cancelled."""
     if appointment.status not in ("cancelled", "completed"):
         tenant.appointments.update(appointment, status="completed", updated_at=tenant.now())
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[Appointment]:
-    """A page of appointments, the last loaded first."""
+    """Return a page of appointments, most recently created first."""
     bounds = (query.get("start_at_gte"), query.get("start_at_lt"))
     between = {"start_at": bounds} if bounds != (None, None) else None
     return page(tenant.appointments, query, where=("patient", "status", "external_id"), between=between)
 
 
-def _happened(tenant: Tenant, type: str, appointment: Appointment) -> None:
+def _publish(tenant: Tenant, type: str, appointment: Appointment) -> None:
     patient = _patient(tenant, appointment)
     stages.refresh(tenant, patient)
     tenant.publish(DomainEvent(type=type, name="appointment", subject=appointment, patient=patient))

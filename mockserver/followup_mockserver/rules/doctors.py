@@ -1,4 +1,4 @@
-"""Doctors (specification, section 4, Doctors). The roster is curated inside the service, not through the API."""
+"""Doctors (specification, section 4, Doctors). The API cannot change the roster; the test controls can."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ ROSTER: tuple[dict[str, Any], ...] = (
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[Doctor]:
-    """A page of the roster."""
+    """Return a page of doctors, most recently added first."""
     return page(tenant.doctors, query, where=("active", "external_id"))
 
 
@@ -68,6 +68,6 @@ def add(
 
 
 def update(tenant: Tenant, doctor: Doctor, **changes: Any) -> Doctor:
-    """Change a doctor of the roster."""
+    """Update a doctor. Omitted fields stay unchanged."""
     tenant.doctors.update(doctor, **changes)
     return doctor

@@ -1,4 +1,4 @@
-"""The ``data`` of an inbound event: free, but for the keys that a rule uses (specification, section 6.1)."""
+"""The ``data`` of an inbound event: any JSON object, in which some keys have a meaning (specification, section 6.1)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -11,70 +11,71 @@ Path = tuple[str | int, ...]
 
 
 class EventData:
-    """How the data of one event type is checked. Keys that no rule uses are kept, and mean nothing."""
+    """The schema of the data of one event type. Keys that the schema does not know are stored and ignored.
+
+    Args:
+        shape: the shape of the known part of the data.
+    """
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        self._validator = Validator(shape.schema, refuse_unknown=False)
+        self._validator = Validator(shape.schema, reject_unknown=False)
 
-    def checked(self, data: Mapping[str, Any], *, refuse_misspelt: bool) -> Any:
-        """Return the values that the rule takes; null is the same as an omitted key.
+    def parse(self, data: Mapping[str, Any], *, reject_misspelled: bool) -> Any:
+        """Validate the data, and return it as the arguments of a rule. A key whose value is null counts as omitted.
 
         Args:
-            data: the ``data`` of the event, as it was sent.
-            refuse_misspelt: whether a key that is another spelling of one that is used there is an error.
+            data: the ``data`` of the event, as the request has it.
+            reject_misspelled: whether a key like ``full_name`` is an error where the schema knows ``fullName``.
 
         Raises:
             ServiceError: the data is invalid; the path of the field begins with ``data``.
         """
-        given = without_nulls(data)
+        present = without_nulls(data)
         try:
-            if refuse_misspelt:
-                for path, right in _misspelt(self._shape.schema, given, ()):
-                    raise invalid(
-                        "parameter_unknown", f"This is another spelling of {right}; send {right}.", dotted(path)
-                    )
-            self._validator.check(given)
+            if reject_misspelled:
+                _check_spelling(self._shape.schema, present)
+            self._validator.check(present)
         except ServiceError as error:
             raise error.under("data") from None
-        return self._shape.convert(given)
+        return self._shape.convert(present)
 
 
 def without_nulls(value: Any) -> Any:
-    """The same JSON without the keys whose value is null."""
+    """Return JSON without the keys whose value is null, at any depth."""
     if isinstance(value, Mapping):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def _check_spelling(schema: Schema, value: Any) -> None:
-    for path, right in _misspelt(schema, value, ()):
-        raise invalid("parameter_unknown", f"This is another spelling of {right}; send {right}.", dotted(path))
+    for path, correct in _misspelled(schema, value, ()):
+        raise invalid("parameter_unknown", f"There is no such field; did you mean {correct}?", dotted(path))
 
 
-def _misspelt(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """The keys that are other spellings of keys of the schema, each with its path and the right one."""
+def _misspelled(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Iterate over the misspelled keys: the path of each, and the correct key."""
     if isinstance(value, list):
         for position, item in enumerate(value):
-            yield from _misspelt(schema.get("items", {}), item, (*path, position))
+            yield from _misspelled(schema.get("items", {}), item, (*path, position))
     if not isinstance(value, dict):
         return
     properties = _properties(schema)
     for key, item in value.items():
         if key in properties:
-            yield from _misspelt(properties[key], item, (*path, key))
-        elif (right := _spelling_of(key, properties)) is not None:
-            yield (*path, key), right
+            yield from _misspelled(properties[key], item, (*path, key))
+        elif (correct := _correct_spelling(key, properties)) is not None:
+            yield (*path, key), correct
 
 
 def _properties(schema: Schema) -> Mapping[str, Schema]:
-    """The properties of an object, or of the arm of a union that is one."""
-    arms = [schema, *schema.get("anyOf", ())]
-    found: Mapping[str, Schema] = next((arm["properties"] for arm in arms if "properties" in arm), {})
+    """Return the properties of an object schema, or of the object in a union."""
+    variants = [schema, *schema.get("anyOf", ())]
+    found: Mapping[str, Schema] = next((each["properties"] for each in variants if "properties" in each), {})
     return found
 
 
-def _spelling_of(key: str, properties: Iterable[str]) -> str | None:
+def _correct_spelling(key: str, properties: Iterable[str]) -> str | None:
     return next((name for name in properties if _letters(name) == _letters(key)), None)
 
 

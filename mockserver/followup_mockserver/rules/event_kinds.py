@@ -1,4 +1,4 @@
-"""What each type of inbound event does, through the rules of the resources (specification, section 6.1)."""
+"""The effects of inbound events, by event type: each calls the rules of the resources (specification, section 6.1)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -18,10 +18,11 @@ from followup_mockserver.state.tenant import Tenant
 
 @attrs.frozen
 class Kind:
-    """How the data of one event type is checked, and what it does.
+    """The schema and the effect of one event type.
 
     Attributes:
-        apply: does it, from the checked data; returns the object that it produced.
+        data: the schema of the ``data``.
+        apply: carries out the event with the validated data, and returns the object that it created or changed.
     """
 
     data: EventData
@@ -41,14 +42,14 @@ def _prescribe(tenant: Tenant, data: Any) -> Any:
 
 
 def _created(tenant: Tenant, create: Callable[..., Any], data: Any, part: str) -> Any:
-    """Create a resource from an event, in which its fields stand under a name of their own."""
+    """Create a resource from the data of an event, whose fields are under ``data[part]``."""
     try:
         return create(tenant, patient=data["patient"], found_by=patients.IN_EVENTS, **data[part])
     except ServiceError as error:
-        raise error if _is_about_patient(error) else error.under(part) from None
+        raise error if _concerns_patient(error) else error.under(part) from None
 
 
-def _is_about_patient(error: ServiceError) -> bool:
+def _concerns_patient(error: ServiceError) -> bool:
     return error.param is not None and error.param.partition(".")[0] == "patient"
 
 
@@ -61,14 +62,14 @@ def _upsert_patient(tenant: Tenant, data: Any) -> Any:
 
 
 def _reschedule(tenant: Tenant, data: Any) -> Any:
-    return appointments.update(tenant, _named(tenant, data), start_at=data["appointment"]["start_at"])
+    return appointments.update(tenant, _find_appointment(tenant, data), start_at=data["appointment"]["start_at"])
 
 
 def _cancel(tenant: Tenant, data: Any) -> Any:
-    return appointments.cancel(tenant, _named(tenant, data), reason=data["appointment"].get("reason"))
+    return appointments.cancel(tenant, _find_appointment(tenant, data), reason=data["appointment"].get("reason"))
 
 
-def _named(tenant: Tenant, data: Any) -> Appointment:
+def _find_appointment(tenant: Tenant, data: Any) -> Appointment:
     appointment = tenant.appointments.find("external_id", data["appointment"]["external_id"])
     if appointment is None:
         raise missing("appointment", status=400, param="appointment.externalId")
@@ -76,7 +77,7 @@ def _named(tenant: Tenant, data: Any) -> Appointment:
 
 
 def _fields_of(declaration: Declaration) -> Shape:
-    """The shape of an object with the parameters of an operation, but for the patient, who stands beside it."""
+    """Return the shape of an object with the body parameters of an operation, except the patient."""
     parameters = [each for each in declaration.parameters if each.place == "body" and each.name != "patient"]
     return object_shape(
         {each.name: each.annotation for each in parameters}, [each.name for each in parameters if each.required]
@@ -88,7 +89,7 @@ def _body_of(declaration: Declaration) -> Shape:
 
 
 def _object_of(parts: Mapping[str, Shape]) -> Shape:
-    """An object of parts, each of its own shape, all required."""
+    """Return the shape of an object that consists of these parts, all of them required."""
     schema = {
         "type": "object",
         "properties": {name: part.schema for name, part in parts.items()},
@@ -102,7 +103,7 @@ def _kind(apply: Callable[[Tenant, Any], Any], **parts: Shape) -> Kind:
 
 
 def _appointment(fields: Mapping[str, Any], required: Iterable[str]) -> Shape:
-    """An appointment that is identified by its external id."""
+    """Return the shape of an appointment that is identified by its external id."""
     annotations = {each.name: each.annotation for each in Appointments.create.parameters}
     return object_shape({"external_id": annotations["external_id"], **fields}, ["external_id", *required])
 
@@ -120,4 +121,4 @@ KINDS: Mapping[str, Kind] = {
     "visit.completed": _kind(_complete_visit, patient=_REFERENCE, visit=_fields_of(Visits.create)),
     "treatment.prescribed": _kind(_prescribe, patient=_REFERENCE, treatment=_fields_of(Treatments.create)),
 }
-"""What each type does. ``order.issued`` is accepted and has no effect yet."""
+"""The kinds of events that have an effect. ``order.issued`` is accepted and has none yet."""

@@ -1,4 +1,4 @@
-"""Inbound events (specification, sections 4 and 6.1): each is processed on its own, through the resources' rules."""
+"""Inbound events (specification, sections 4 and 6.1): each is processed on its own, by the rules of the resources."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,17 +16,17 @@ from followup_mockserver.state.tenant import Tenant
 ENVELOPE = shape_of(EventInput)
 ENVELOPE.schema["properties"]["id"]["minLength"] = 1
 ENVELOPE.schema["properties"]["schemaVersion"]["const"] = SCHEMA_VERSION
-_envelope_validators = {refuse: Validator(ENVELOPE.schema, refuse_unknown=refuse) for refuse in (True, False)}
+_envelope_validators = {reject: Validator(ENVELOPE.schema, reject_unknown=reject) for reject in (True, False)}
 
 
 def create(tenant: Tenant, *, body: Any) -> EventBatch:
-    """Process one event, an array of them, or an object that holds one under ``events``.
+    """Process one event, an array of events, or an object with an array under ``events``.
 
     Raises:
-        ServiceError: none was accepted: 400 if all were invalid, else 500; its body carries the results.
+        ServiceError: no event was accepted: 400 if all were invalid, else 500. The body of the error has the results.
     """
-    sent = _events_in(body, refuse_unknown=tenant.options.refuse_unknown_fields)
-    results = [_process(tenant, raw) for raw in sent]
+    events = _events_in(body, reject_unknown=tenant.options.refuse_unknown_fields)
+    results = [_process(tenant, raw) for raw in events]
     if any(result.accepted for result in results):
         return EventBatch(object="event_batch", results=results)
     detail = _detail(results)
@@ -36,12 +36,12 @@ def create(tenant: Tenant, *, body: Any) -> EventBatch:
 
 
 def all_failed(body: Any, reason: str) -> dict[str, Any]:
-    """What the body of a 500 carries beside its error when none of the events was processed."""
+    """Return the results that accompany the error in the body of a 500 when no event was processed."""
     try:
-        sent = _events_in(body, refuse_unknown=False)
+        events = _events_in(body, reject_unknown=False)
     except ServiceError:
-        sent = []
-    return _detail([EventResult(id=_id_of(raw) or "", accepted=False, status="failed", error=reason) for raw in sent])
+        events = []
+    return _detail([EventResult(id=_id_of(raw) or "", accepted=False, status="failed", error=reason) for raw in events])
 
 
 def _detail(results: list[EventResult]) -> dict[str, Any]:
@@ -49,16 +49,16 @@ def _detail(results: list[EventResult]) -> dict[str, Any]:
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[Event]:
-    """A page of what came in."""
+    """Return a page of events, most recently received first."""
     return page(tenant.events, query, where=("type", "status", "source"))
 
 
-def _events_in(body: Any, *, refuse_unknown: bool) -> list[Any]:
-    """The events of a request."""
+def _events_in(body: Any, *, reject_unknown: bool) -> list[Any]:
+    """Return the events of a request body."""
     if isinstance(body, dict) and "events" in body:
         beside = [key for key in body if key != "events"]
-        if beside and refuse_unknown:
-            raise invalid("parameter_unknown", "There is no such field beside events.", beside[0])
+        if beside and reject_unknown:
+            raise invalid("parameter_unknown", "There is no such field next to events.", beside[0])
         events = body["events"]
     elif isinstance(body, dict):
         return [body]
@@ -74,14 +74,14 @@ def _events_in(body: Any, *, refuse_unknown: bool) -> list[Any]:
 def _process(tenant: Tenant, raw: Any) -> EventResult:
     known = _known(tenant, raw)
     if known is not None and known.status != "failed":
-        # Before anything is checked: resending what was accepted repeats nothing, whatever comes with the id.
+        # Before any validation: an event that was accepted is a duplicate by its id, whatever its other fields are now.
         return EventResult(id=known.source_ref, accepted=True, status="duplicate", event=known.id, result=known.result)
-    refuse_unknown = tenant.options.refuse_unknown_fields
+    reject_unknown = tenant.options.refuse_unknown_fields
     try:
-        _envelope_validators[refuse_unknown].check(raw)
+        _envelope_validators[reject_unknown].check(raw)
         event = ENVELOPE.convert(raw)
         kind = KINDS.get(event["type"])
-        data = kind.data.checked(event["data"], refuse_misspelt=refuse_unknown) if kind else None
+        data = kind.data.parse(event["data"], reject_misspelled=reject_unknown) if kind else None
     except ServiceError as error:
         return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_reason(error))
     return _apply(tenant, event, kind, data, known)
@@ -93,8 +93,8 @@ def _known(tenant: Tenant, raw: Any) -> Event | None:
 
 
 def _id_of(raw: Any) -> str | None:
-    given = raw.get("id") if isinstance(raw, Mapping) else None
-    return given if isinstance(given, str) else None
+    source_ref = raw.get("id") if isinstance(raw, Mapping) else None
+    return source_ref if isinstance(source_ref, str) else None
 
 
 def _apply(tenant: Tenant, event: Any, kind: Kind | None, data: Any, stored: Event | None) -> EventResult:
@@ -105,7 +105,7 @@ def _apply(tenant: Tenant, event: Any, kind: Kind | None, data: Any, stored: Eve
             produced = kind.apply(tenant, data)
             status, outcome = "processed", EventOutcome(object=produced.object, id=produced.id)
         except ServiceError as error:
-            # A value that can never be right is invalid, and is not stored; what may be right later has failed.
+            # An event with an invalid value is not stored. Any other problem may be gone when the event is sent again.
             problem = _reason(error.under("data"))
             if error.code.startswith("parameter_"):
                 return EventResult(id=event["id"], accepted=False, status="invalid", error=problem)
@@ -123,7 +123,7 @@ def _apply(tenant: Tenant, event: Any, kind: Kind | None, data: Any, stored: Eve
 
 def _store(tenant: Tenant, event: Any, stored: Event | None, **outcome: Any) -> Event:
     now = tenant.now()
-    facts = {
+    fields = {
         "type": event["type"],
         "data": event["data"],
         "occurred_at": event.get("occurred_at", now if stored is None else stored.occurred_at),
@@ -131,7 +131,7 @@ def _store(tenant: Tenant, event: Any, stored: Event | None, **outcome: Any) -> 
         **outcome,
     }
     if stored is not None:
-        tenant.events.update(stored, **facts)
+        tenant.events.update(stored, **fields)
         return stored
     stored = Event(
         id=tenant.ids.new("evt_"),
@@ -139,12 +139,12 @@ def _store(tenant: Tenant, event: Any, stored: Event | None, **outcome: Any) -> 
         source="api",
         source_ref=event["id"],
         received_at=now,
-        **facts,
+        **fields,
     )
     tenant.events.add(stored)
     return stored
 
 
 def _reason(error: ServiceError) -> str:
-    # The path begins in the event: it is stored with it, and read where nobody knows its place in the batch.
+    # The path is relative to the event: it is stored with the event, whose position in the batch is not.
     return f"{error.param}: {error.message}" if error.param else error.message

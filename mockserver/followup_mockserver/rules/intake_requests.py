@@ -8,7 +8,7 @@ from followup._for_mockserver import IntakeRequests
 from followup_mockserver.rules import patients, questions
 from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.phones import normalized_phone
-from followup_mockserver.rules.questions import record_of
+from followup_mockserver.rules.questions import patient_of
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.schema.shapes import shape_of
 from followup_mockserver.state.collection import PageResult
@@ -22,12 +22,10 @@ _TO_WIRE = {parameter.name: parameter for parameter in IntakeRequests.create.par
 
 
 def create(tenant: Tenant, **fields: Any) -> IntakeRequest:
-    """Register a request, identify its patient, and see what is missing."""
+    """Create an intake request, identify its patient, and determine which data is missing."""
     data = _checked(tenant, fields)
-    if not any(_identifying(data)):
-        raise invalid(
-            "parameter_missing", "A name, document or phone of the patient or of a contact is needed.", "patient"
-        )
+    if not any(_identifying_values(data)):
+        raise invalid("parameter_missing", "Pass a name, document or phone of the patient or of a contact.", "patient")
     now = tenant.now()
     intake = IntakeRequest(
         id=tenant.ids.new("int_"),
@@ -44,30 +42,30 @@ def create(tenant: Tenant, **fields: Any) -> IntakeRequest:
     ready = _becomes_ready(tenant, intake)
     for event_type in ("intake.requested", "intake.created", *(("intake.ready",) if ready else ())):
         _publish(tenant, event_type, intake)
-    questions.ask_soon(tenant, intake)
+    questions.schedule(tenant, intake)
     return intake
 
 
 def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
-    """What becomes known of a patient may complete an open request of theirs, or tell whom to ask."""
+    """Reassess open requests after a change of a patient: they may now be complete, or have a phone to write to."""
     if event.type == "patient.upserted":
         for intake in tenant.intake_requests.find_all("patient", event.subject.id):
             _assess(tenant, intake)
-    elif event.type == patients.MARKED:
-        # Not the patient's own requests alone: as a contact of others' they may be asked again too.
+    elif event.type == patients.SERVICE_FIELDS_CHANGED:
+        # Not only the patient's own requests: the patient may also be a contact in the requests of others.
         for intake in tenant.intake_requests.find_all("status", "new"):
             if event.subject.phone is not None and questions.phone_to_ask(tenant, intake) == event.subject.phone:
-                questions.ask_if_possible(tenant, intake)
+                questions.schedule_if_possible(tenant, intake)
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[IntakeRequest]:
-    """A page of intake requests."""
+    """Return a page of intake requests, most recently created first."""
     return page(tenant.intake_requests, query, where=("status", "patient"))
 
 
 def answer(tenant: Tenant, intake: IntakeRequest, **fields: Any) -> IntakeRequest:
-    """The patient, or a contact, answers with data in the shape of the creation body."""
-    _refuse_closed(intake, "answered")
+    """Merge the answer of the patient or of a contact, in the shape of the creation body, into the request."""
+    _require_open(intake, "answered")
     data = _merged(intake.data, _checked(tenant, fields))
     tenant.intake_requests.update(
         intake,
@@ -76,14 +74,14 @@ def answer(tenant: Tenant, intake: IntakeRequest, **fields: Any) -> IntakeReques
         patient=intake.patient or _identified(tenant, data),
         updated_at=tenant.now(),
     )
-    if (patient := record_of(tenant, intake)) is not None:
+    if (patient := patient_of(tenant, intake)) is not None:
         patients.fill(tenant, patient, _patient_details(data))
     _assess(tenant, intake)
     return intake
 
 
 def load(tenant: Tenant, intake: IntakeRequest) -> IntakeRequest:
-    """The organization loads a request that is ready into its own system."""
+    """Mark a request that is ready as loaded into the organization's own system."""
     if intake.status != "ready":
         raise invalid("intake_request_not_loadable", "Only an intake request that is ready can be loaded.")
     now = tenant.now()
@@ -92,21 +90,21 @@ def load(tenant: Tenant, intake: IntakeRequest) -> IntakeRequest:
 
 
 def discard(tenant: Tenant, intake: IntakeRequest, *, reason: str | None = None) -> IntakeRequest:
-    """The organization discards a request that it has not loaded."""
-    _refuse_closed(intake, "discarded")
+    """Discard a request that has not been loaded."""
+    _require_open(intake, "discarded")
     now = tenant.now()
     tenant.intake_requests.update(intake, status="discarded", discard_reason=reason, closed_at=now, updated_at=now)
     tenant.scheduler.cancel_about(intake.id)
     return intake
 
 
-def _refuse_closed(intake: IntakeRequest, what: str) -> None:
+def _require_open(intake: IntakeRequest, action: str) -> None:
     if intake.status in ("loaded", "discarded"):
-        raise invalid("intake_request_closed", f"An intake request that is {intake.status} cannot be {what}.")
+        raise invalid("intake_request_closed", f"An intake request that is {intake.status} cannot be {action}.")
 
 
 def _checked(tenant: Tenant, fields: Mapping[str, Any]) -> Data:
-    """The fields by their names on the wire, with phones and documents as they are compared."""
+    """Return the fields by their wire names, with normalized phones and documents."""
     checked = dict(fields)
     if "patient" in checked:
         checked["patient"] = patients.normalized(tenant, checked["patient"], "patient")
@@ -121,7 +119,7 @@ def _checked(tenant: Tenant, fields: Mapping[str, Any]) -> Data:
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Data:
-    """New data over old; objects field by field, everything else as a whole."""
+    """Return the old data updated with the new: objects are merged recursively, other values are replaced."""
     merged = dict(old)
     for name, value in new.items():
         before = merged.get(name)
@@ -129,7 +127,7 @@ def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Data:
     return merged
 
 
-def _identifying(data: Data) -> Iterator[Any]:
+def _identifying_values(data: Data) -> Iterator[Any]:
     patient = data.get("patient", {})
     yield from (patient.get(name) for name in ("fullName", "dni", "phone"))
     for contact in data.get("contacts", ()):
@@ -142,24 +140,24 @@ def _patient_details(data: Data) -> PatientInput:
 
 
 def _identified(tenant: Tenant, data: Data) -> str | None:
-    """The id of the patient, who is looked up by phone, then by DNI, and created if absent."""
+    """Return the id of the patient, who is found by phone or DNI, or created; None without phone and DNI."""
     details = _patient_details(data)
     return patients.save(tenant, details).id if "phone" in details or "dni" in details else None
 
 
 def _assess(tenant: Tenant, intake: IntakeRequest) -> None:
-    """See what an open request is missing; one that lacks nothing is ready, of another the service may ask."""
+    """Determine which data an open request is missing: it becomes ready, or a question may be scheduled."""
     if intake.status not in ("new", "validating"):
         return
     if _becomes_ready(tenant, intake):
         tenant.scheduler.cancel_about(intake.id)
         _publish(tenant, "intake.ready", intake)
     else:
-        questions.ask_if_possible(tenant, intake)
+        questions.schedule_if_possible(tenant, intake)
 
 
 def _becomes_ready(tenant: Tenant, intake: IntakeRequest) -> bool:
-    """Write down what an open request is missing, and whether it is ready with that."""
+    """Update the missing data of an open request, and its status if it is ready. Return whether it is."""
     missing = [name for name in tenant.organization.intake_required if not _has(tenant, intake, name)]
     now = tenant.now()
     if missing != intake.missing:
@@ -169,17 +167,17 @@ def _becomes_ready(tenant: Tenant, intake: IntakeRequest) -> bool:
     return not missing
 
 
-_IN_THE_RECORD = {"fullName": "full_name", "dni": "dni"}
+_PATIENT_FIELDS = {"fullName": "full_name", "dni": "dni"}
 
 
 def _has(tenant: Tenant, intake: IntakeRequest, name: str) -> bool:
-    """Whether the request has this datum, in its own data or in the record of its patient."""
+    """Return whether a request has a datum, in its own data or in the record of its patient."""
     if name == "phone":
         return questions.phone_to_ask(tenant, intake) is not None
-    if name in _IN_THE_RECORD:
-        patient = record_of(tenant, intake)
-        in_record = patient is not None and getattr(patient, _IN_THE_RECORD[name]) is not None
-        return in_record or bool(intake.data.get("patient", {}).get(name))
+    if name in _PATIENT_FIELDS:
+        patient = patient_of(tenant, intake)
+        on_record = patient is not None and getattr(patient, _PATIENT_FIELDS[name]) is not None
+        return on_record or bool(intake.data.get("patient", {}).get(name))
     value: Any = intake.data
     for step in name.split("."):
         value = value.get(step) if isinstance(value, dict) else None
@@ -187,4 +185,4 @@ def _has(tenant: Tenant, intake: IntakeRequest, name: str) -> bool:
 
 
 def _publish(tenant: Tenant, type: str, intake: IntakeRequest) -> None:
-    tenant.publish(DomainEvent(type=type, name="intakeRequest", subject=intake, patient=record_of(tenant, intake)))
+    tenant.publish(DomainEvent(type=type, name="intakeRequest", subject=intake, patient=patient_of(tenant, intake)))

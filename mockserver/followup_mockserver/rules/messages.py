@@ -1,4 +1,4 @@
-"""Messages to patients: after a visit, for what an intake request is missing, and the texts of all of them."""
+"""Messages to patients: reminders, questions after a visit or for missing data, and their texts."""
 
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -54,20 +54,24 @@ TEXTS = {
     },
 }
 
-OPTED_OUT = "not sent: the patient asked for no messages"
-NO_PHONE = "not sent: there is no phone to write to"
+OPTED_OUT = "not sent: the patient has opted out"
+NO_PHONE = "not sent: no phone number is known"
 SENT = "sent"
 
 
 def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
-    """Plan the message that follows from a visit."""
+    """Schedule the message after a visit."""
     if event.type == "visit.completed":
         at = event.subject.visited_at + timedelta(hours=tenant.organization.post_visit_hours)
         tenant.scheduler.schedule(max(at, tenant.now()), SendPostVisitMessage(about=event.subject.id))
 
 
 def send_reminder(tenant: Tenant, appointment: Appointment) -> str:
-    """Remind the patient of the appointment, with the time in the organization's time zone."""
+    """Remind the patient of an appointment. The text has the time in the organization's time zone.
+
+    Returns:
+        The outcome: ``sent``, or the reason why no message was sent.
+    """
     texts = _texts(tenant)
     start = _local(tenant, appointment.start_at)
     return _send_to_patient(
@@ -85,14 +89,14 @@ def send_reminder(tenant: Tenant, appointment: Appointment) -> str:
 
 
 def send_post_visit(tenant: Tenant, job: SendPostVisitMessage) -> str:
-    """Ask the patient how they are after the visit."""
+    """Ask the patient how they are after a visit. Return the outcome, as ``send_reminder`` does."""
     visit = tenant.visits.get(job.about)
     assert visit is not None  # visits are never removed
     return _send_to_patient(tenant, visit, kind="post_visit", text=_text(tenant, _patient(tenant, visit), "post_visit"))
 
 
 def send_question(tenant: Tenant, intake: IntakeRequest, patient: Patient | None, phone: str) -> str:
-    """Ask for what an intake request is missing."""
+    """Ask for the missing data of an intake request. Return the outcome."""
     texts = _texts(tenant)
     missing = ", ".join(texts.get(name, name) for name in intake.missing)
     return _write(tenant, patient, phone, "intake", _text(tenant, patient, "intake", missing=missing), intake)
@@ -138,11 +142,11 @@ def _texts(tenant: Tenant) -> dict[str, str]:
     return TEXTS[tenant.organization.language]
 
 
-def _text(tenant: Tenant, patient: Patient | None, kind: str, **facts: str) -> str:
+def _text(tenant: Tenant, patient: Patient | None, kind: str, **values: str) -> str:
     texts = _texts(tenant)
     first_name = (patient.full_name or "").split(" ")[0] if patient else ""
     greeting = texts["greeting"].format(name=first_name).replace(" .", ".")
-    return texts[kind].format(greeting=greeting, organization=tenant.organization.name, **facts)
+    return texts[kind].format(greeting=greeting, organization=tenant.organization.name, **values)
 
 
 def _local(tenant: Tenant, instant: datetime) -> datetime:

@@ -1,4 +1,4 @@
-"""What every list operation shares (specification, section 4, Conventions)."""
+"""Pagination of list operations (specification, section 4, Conventions)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,20 +15,20 @@ def page(
     where: Iterable[str] = (),
     between: Mapping[str, Bounds] | None = None,
 ) -> PageResult[S]:
-    """Return the page of a collection that a query asks for.
+    """Return a page of a collection.
 
     Args:
         collection: the objects to list.
         query: the parameters of the request, by their snake_case names.
-        where: those of them that filter by an index of the same name.
-        between: bounds, by the name of a range of the collection.
+        where: names of the parameters that filter by the index of the same name.
+        between: bounds by range name.
 
     Raises:
-        ServiceError: 400: both cursors were sent, or one that is the id of no object.
+        ServiceError: 400: the query has both cursors, or the cursor is not the id of an object in the collection.
     """
     after, before = query.get("starting_after"), query.get("ending_before")
     if after is not None and before is not None:
-        raise invalid("parameter_invalid", "startingAfter and endingBefore exclude each other.", "endingBefore")
+        raise invalid("parameter_invalid", "startingAfter and endingBefore cannot be combined.", "endingBefore")
     try:
         return collection.page(
             limit=query.get("limit", DEFAULT_PAGE_SIZE),
@@ -39,4 +39,4 @@ def page(
         )
     except UnknownCursor:
         param = "startingAfter" if before is None else "endingBefore"
-        raise invalid("resource_missing", "There is no object with this id to continue from.", param) from None
+        raise invalid("resource_missing", "There is no object with this id.", param) from None

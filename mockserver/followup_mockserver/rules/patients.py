@@ -12,25 +12,25 @@ from followup_mockserver.state.tenant import Tenant
 FoundBy = tuple[str, ...]
 
 BY_PHONE_OR_DNI: FoundBy = ("phone", "dni")
-"""How a patient is found who may be created (specification, section 4, Patients)."""
+"""The fields that identify a patient in a request (specification, section 4, Patients)."""
 
 BY_EXTERNAL_ID: FoundBy = ("external_id",)
-"""How a patient is found of whom neither phone nor DNI is known."""
+"""The field that identifies a patient when neither phone nor DNI is known."""
 
 IN_EVENTS: FoundBy = ("phone", "dni", "external_id")
-"""How the patient of an inbound event is found (specification, section 6.1)."""
+"""The fields that identify the patient of an inbound event (specification, section 6.1)."""
 
-MARKED = "patient.marked"
-"""What happened when a mark of the service's own changed: nothing that a webhook would carry."""
+SERVICE_FIELDS_CHANGED = "patient.service_fields_changed"
+"""Type of the internal event of ``set_service_fields``. No webhook carries it."""
 
 
 def create(tenant: Tenant, **details: Any) -> Patient:
-    """Find a patient by phone, then by DNI, and fill in what was missing; create one if there is none."""
+    """Find a patient by phone, then by DNI, and fill in missing fields; create the patient if there is none."""
     return save(tenant, normalized(tenant, cast("PatientInput", details), ""))
 
 
 def update(tenant: Tenant, patient: Patient, **changes: Any) -> Patient:
-    """Change the fields that were sent."""
+    """Update a patient. Omitted fields stay unchanged."""
     if changes.get("dni") is not None:
         changes["dni"] = normalized_dni(changes["dni"], "dni")
     _change(tenant, patient, changes)
@@ -38,7 +38,7 @@ def update(tenant: Tenant, patient: Patient, **changes: Any) -> Patient:
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[Patient]:
-    """A page of patients."""
+    """Return a page of patients, most recently created first."""
     if "phone" in query:
         query["phone"] = normalized_phone(tenant, query["phone"], "phone")
     if "dni" in query:
@@ -47,7 +47,7 @@ def list_(tenant: Tenant, **query: Any) -> PageResult[Patient]:
 
 
 def normalized(tenant: Tenant, details: PatientInput, path: str) -> PatientInput:
-    """The details with phone and document as they are compared; ``path`` is where they stand in the request."""
+    """Return details with a normalized phone and document. Errors name fields under ``path`` in the request."""
     prefix = f"{path}." if path else ""
     result = details.copy()
     if (phone := details.get("phone")) is not None:
@@ -58,7 +58,7 @@ def normalized(tenant: Tenant, details: PatientInput, path: str) -> PatientInput
 
 
 def find(tenant: Tenant, details: PatientInput, found_by: FoundBy) -> Patient | None:
-    """The patient whom these normalized details identify: the first match decides."""
+    """Return the patient whom normalized details identify, by the first field that matches; None if none does."""
     for name, value in ((name, cast("dict[str, str]", details).get(name)) for name in found_by):
         if value is not None and (patient := tenant.patients.find(name, value)):
             return patient
@@ -66,7 +66,7 @@ def find(tenant: Tenant, details: PatientInput, found_by: FoundBy) -> Patient | 
 
 
 def save(tenant: Tenant, details: PatientInput) -> Patient:
-    """The patient of these normalized details: found, with what was missing filled in, or created."""
+    """Find the patient whom normalized details identify and fill in missing fields, or create the patient."""
     patient = find(tenant, details, BY_PHONE_OR_DNI)
     if patient is None:
         return add(tenant, details)
@@ -75,7 +75,7 @@ def save(tenant: Tenant, details: PatientInput) -> Patient:
 
 
 def add(tenant: Tenant, details: PatientInput) -> Patient:
-    """Create a patient of these normalized details."""
+    """Create a patient from normalized details."""
     now = tenant.now()
     patient = Patient(
         id=tenant.ids.new("pat_"),
@@ -92,21 +92,21 @@ def add(tenant: Tenant, details: PatientInput) -> Patient:
 
 
 def fill(tenant: Tenant, patient: Patient, details: PatientInput) -> None:
-    """Add to a patient what was missing; nothing that is there is overwritten."""
+    """Set the missing fields of a patient. Existing values are not overwritten."""
     _change(tenant, patient, {name: value for name, value in details.items() if getattr(patient, name) is None})
 
 
 def overwrite(tenant: Tenant, patient: Patient, details: PatientInput) -> None:
-    """Change a patient to these normalized details; a phone that is there stays."""
+    """Update a patient with normalized details. An existing phone is not overwritten."""
     keep_phone = patient.phone is not None
     _change(tenant, patient, {name: value for name, value in details.items() if name != "phone" or not keep_phone})
 
 
-def mark(tenant: Tenant, patient: Patient, **marks: Any) -> Patient:
-    """Set what the service notes of a patient by itself: the stage, and whether they want messages."""
-    if any(getattr(patient, name) != value for name, value in marks.items()):
-        tenant.patients.update(patient, **marks, updated_at=tenant.now())
-        tenant.publish(DomainEvent(type=MARKED, name="patient", subject=patient, patient=patient))
+def set_service_fields(tenant: Tenant, patient: Patient, **changes: Any) -> Patient:
+    """Set fields that the service alone can change: ``stage`` and ``opted_out``."""
+    if any(getattr(patient, name) != value for name, value in changes.items()):
+        tenant.patients.update(patient, **changes, updated_at=tenant.now())
+        tenant.publish(DomainEvent(type=SERVICE_FIELDS_CHANGED, name="patient", subject=patient, patient=patient))
     return patient
 
 

@@ -1,4 +1,4 @@
-"""Asking for what an intake request is missing, once somebody can be asked (specification, sections 1 and 3)."""
+"""Questions for the missing data of an intake request, once there is a phone (specification, sections 1 and 3)."""
 
 from collections.abc import Iterator
 
@@ -8,21 +8,21 @@ from followup_mockserver.state.jobs import AskForMissingData
 from followup_mockserver.state.tenant import Tenant
 
 
-def ask_soon(tenant: Tenant, intake: IntakeRequest) -> None:
-    """Have the service write for what is missing, unless the organization wants no such messages."""
+def schedule(tenant: Tenant, intake: IntakeRequest) -> None:
+    """Schedule a message that asks for the missing data, unless the organization has turned these messages off."""
     if tenant.organization.intake_messages and intake.status == "new" and intake.missing:
         tenant.scheduler.schedule(tenant.now(), AskForMissingData(about=intake.id))
 
 
-def ask_if_possible(tenant: Tenant, intake: IntakeRequest) -> None:
-    """The same for a request that nobody could be asked about so far."""
-    waiting = next(tenant.scheduler.pending(about=intake.id), None)
-    if waiting is None and _obstacle(tenant, intake) is None:
-        ask_soon(tenant, intake)
+def schedule_if_possible(tenant: Tenant, intake: IntakeRequest) -> None:
+    """Schedule the message if none is pending and the recipient can be written to."""
+    pending = next(tenant.scheduler.pending(about=intake.id), None)
+    if pending is None and _obstacle(tenant, intake) is None:
+        schedule(tenant, intake)
 
 
 def ask(tenant: Tenant, job: AskForMissingData) -> str:
-    """Write to the patient or a contact; the request is ``validating`` from then on. Returns the outcome."""
+    """Send the message, and set the status of the request to ``validating``. Return the outcome of the job."""
     intake = tenant.intake_requests.get(job.about)
     assert intake is not None  # intake requests are never removed
     if intake.status != "new" or not intake.missing:
@@ -32,21 +32,21 @@ def ask(tenant: Tenant, job: AskForMissingData) -> str:
     if obstacle is not None or phone is None:
         return obstacle or messages.NO_PHONE
     tenant.intake_requests.update(intake, status="validating", updated_at=tenant.now())
-    return messages.send_question(tenant, intake, record_of(tenant, intake), phone)
+    return messages.send_question(tenant, intake, patient_of(tenant, intake), phone)
 
 
 def phone_to_ask(tenant: Tenant, intake: IntakeRequest) -> str | None:
-    """Where to write for what is missing: the patient's phone, or the first one of a contact."""
+    """Return the phone to send the message to: the patient's, or that of the first contact who has one."""
     return next(_phones(tenant, intake), None)
 
 
-def record_of(tenant: Tenant, intake: IntakeRequest) -> Patient | None:
-    """The patient of a request, once identified."""
+def patient_of(tenant: Tenant, intake: IntakeRequest) -> Patient | None:
+    """Return the patient of a request; None until the patient is identified."""
     return tenant.patients.get(intake.patient) if intake.patient else None
 
 
 def _phones(tenant: Tenant, intake: IntakeRequest) -> Iterator[str]:
-    patient = record_of(tenant, intake)
+    patient = patient_of(tenant, intake)
     if patient is not None and patient.phone:
         yield patient.phone
     if phone := intake.data.get("patient", {}).get("phone"):
@@ -55,8 +55,8 @@ def _phones(tenant: Tenant, intake: IntakeRequest) -> Iterator[str]:
 
 
 def _obstacle(tenant: Tenant, intake: IntakeRequest) -> str | None:
-    """Why nobody can be asked; None if somebody can."""
-    patient = record_of(tenant, intake)
+    """Return the reason why no message can be sent; None if it can be sent."""
+    patient = patient_of(tenant, intake)
     if patient is not None and patient.opted_out:
         return messages.OPTED_OUT
     phone = phone_to_ask(tenant, intake)

@@ -1,4 +1,4 @@
-"""Patient and doctor references: an id, or an object that says who is meant (specification, section 2)."""
+"""References to patients and doctors: an id, or an object with identifying fields (specification, section 2)."""
 
 from typing import cast
 
@@ -9,13 +9,21 @@ from followup_mockserver.state.tenant import Tenant
 
 
 class PatientReference:
-    """A patient reference that was checked: what follows cannot fail, so a later rejection leaves nothing behind.
+    """A validated reference to a patient.
+
+    ``resolve`` and ``upsert`` cannot fail. A rule calls them after all its other checks, so that a rejected request
+    creates no patient.
+
+    Attributes:
+        patient: the patient, if there is one already.
 
     Args:
-        found_by: the keys of an object that identify a patient; without phone and DNI it is always the external id.
+        tenant: the organization.
+        reference: id of a patient, or an object with identifying fields.
+        found_by: the fields of an object that identify a patient; without phone and DNI it is always the external id.
 
     Raises:
-        ServiceError: 400: there is no such patient, and the reference does not say enough to create one.
+        ServiceError: 400: there is no such patient, and the reference lacks the phone or DNI to create one.
     """
 
     def __init__(
@@ -29,7 +37,7 @@ class PatientReference:
                 raise missing("patient", status=400, param="patient")
             return
         if not any(name in reference for name in patients.IN_EVENTS):
-            raise invalid("parameter_missing", "A patient is given by phone, dni or externalId.", "patient.phone")
+            raise invalid("parameter_missing", "A patient needs a phone, dni or externalId.", "patient.phone")
         self._details = patients.normalized(tenant, reference, "patient")
         creatable = "phone" in reference or "dni" in reference
         self.patient = patients.find(tenant, self._details, found_by if creatable else patients.BY_EXTERNAL_ID)
@@ -37,14 +45,14 @@ class PatientReference:
             raise missing("patient; a phone or a DNI would create one", status=400, param="patient.externalId")
 
     def resolve(self) -> Patient:
-        """The patient, created or completed from what the reference says."""
+        """Return the patient: created, or with missing fields filled in."""
         if self.patient is None:
             return patients.add(self._tenant, self._details)
         patients.fill(self._tenant, self.patient, self._details)
         return self.patient
 
     def upsert(self) -> Patient:
-        """The patient, created or changed as the reference says; a phone that is there stays."""
+        """Return the patient: created, or updated. An existing phone is not overwritten."""
         if self.patient is None:
             return patients.add(self._tenant, self._details)
         patients.overwrite(self._tenant, self.patient, self._details)
@@ -52,7 +60,11 @@ class PatientReference:
 
 
 def doctor_id(tenant: Tenant, reference: str | DoctorInput | None) -> str | None:
-    """The id of the doctor who is meant; None if an object matches nobody in the roster."""
+    """Return the id of the doctor that a reference identifies; None if an object matches no doctor of the roster.
+
+    Raises:
+        ServiceError: 400: no doctor has this id.
+    """
     if reference is None:
         return None
     if isinstance(reference, str):

@@ -27,7 +27,7 @@ def create(
     end_date: datetime | None = None,
     found_by: FoundBy = BY_PHONE_OR_DNI,
 ) -> Treatment:
-    """Store a treatment; it is active until its end date."""
+    """Create a treatment, which is active until its end date."""
     treated = PatientReference(tenant, patient, found_by).resolve()
     now = tenant.now()
     treatment = Treatment(
@@ -53,7 +53,7 @@ def create(
 
 
 def end(tenant: Tenant, job: EndTreatment) -> str:
-    """The end date has come; says what came of it."""
+    """Set a treatment to inactive at its end date. Return the outcome of the job."""
     treatment = tenant.treatments.get(job.about)
     assert treatment is not None  # treatments are never removed
     tenant.treatments.update(treatment, active=False, updated_at=tenant.now())
@@ -61,5 +61,5 @@ def end(tenant: Tenant, job: EndTreatment) -> str:
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[Treatment]:
-    """A page of treatments."""
+    """Return a page of treatments, most recently created first."""
     return page(tenant.treatments, query, where=("patient", "active"))

@@ -28,13 +28,13 @@ def create(
     appointment: str | None = None,
     found_by: FoundBy = BY_PHONE_OR_DNI,
 ) -> Visit:
-    """Store a visit and complete its appointment; one with an external id that exists is returned as it is."""
+    """Create a visit and complete its appointment, or return the existing visit with the same external id unchanged."""
     if external_id is not None and (existing := tenant.visits.find("external_id", external_id)):
         return existing
-    came_from = _appointment(tenant, appointment)
+    attended = _appointment(tenant, appointment)
     doctor = doctor_id(tenant, doctor)
     reference = PatientReference(tenant, patient, found_by)
-    if came_from and (reference.patient is None or reference.patient.id != came_from.patient):
+    if attended and (reference.patient is None or reference.patient.id != attended.patient):
         raise invalid("parameter_invalid", "This must be an appointment of the same patient.", "appointment")
     visitor = reference.resolve()
     visit = Visit(
@@ -42,7 +42,7 @@ def create(
         object="visit",
         patient=visitor.id,
         doctor=doctor,
-        appointment=came_from.id if came_from else None,
+        appointment=attended.id if attended else None,
         visited_at=visited_at,
         type=type,
         diagnosis=diagnosis,
@@ -52,20 +52,20 @@ def create(
         created_at=tenant.now(),
     )
     tenant.visits.add(visit)
-    if came_from:
-        complete(tenant, came_from)
+    if attended:
+        complete(tenant, attended)
     stages.refresh(tenant, visitor)
     tenant.publish(DomainEvent(type="visit.completed", name="visit", subject=visit, patient=visitor))
     return visit
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[Visit]:
-    """A page of visits, the last loaded first."""
+    """Return a page of visits, most recently created first."""
     return page(tenant.visits, query, where=("patient", "external_id"))
 
 
 def _appointment(tenant: Tenant, reference: str | None) -> Appointment | None:
-    """The appointment with this id, or with this external id."""
+    """Return the appointment with this id or external id."""
     if reference is None:
         return None
     appointment = tenant.appointments.get(reference) or tenant.appointments.find("external_id", reference)

@@ -1,4 +1,4 @@
-"""Webhook deliveries (specification, section 4): what can be read of them."""
+"""Webhook deliveries (specification, section 4), which the API can only read."""
 
 from typing import Any
 
@@ -9,5 +9,5 @@ from followup_mockserver.state.tenant import Tenant
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[WebhookDelivery]:
-    """A page of deliveries."""
+    """Return a page of webhook deliveries, most recently created first."""
     return page(tenant.webhook_deliveries, query, where=("webhook_endpoint", "status"))

@@ -13,13 +13,13 @@ from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import deliveries
 
-SECRET_PREFIX = "whsec_"  # noqa: S105 - what secrets begin with
+SECRET_PREFIX = "whsec_"  # noqa: S105 - a prefix, not a secret
 
 
 def create(
     tenant: Tenant, *, url: str, enabled_events: Sequence[str], description: str | None = None
 ) -> WebhookEndpoint:
-    """Create an endpoint; this answer, and no other, carries its secret."""
+    """Create an endpoint. Only this result contains its secret."""
     endpoint = WebhookEndpoint(
         id=tenant.ids.new("we_"),
         object="webhook_endpoint",
@@ -37,7 +37,7 @@ def create(
 def update(
     tenant: Tenant, endpoint: WebhookEndpoint, *, disabled: bool | None = None, **changes: Any
 ) -> WebhookEndpoint:
-    """Change what was sent; ``disabled`` pauses sending and cuts the pending retries."""
+    """Update an endpoint. Omitted fields stay unchanged; ``disabled=True`` cancels the pending attempts."""
     if "enabled_events" in changes:
         changes["enabled_events"] = _checked_events(changes["enabled_events"])
     if disabled is not None:
@@ -49,7 +49,7 @@ def update(
 
 
 def delete(tenant: Tenant, endpoint: WebhookEndpoint) -> DeletedObject:
-    """Remove an endpoint, its history and what is pending."""
+    """Delete an endpoint, with its deliveries and pending attempts."""
     deliveries.delete_all(tenant, endpoint)
     tenant.webhook_endpoints.remove(endpoint.id)
     del tenant.secrets[endpoint.id]
@@ -57,7 +57,7 @@ def delete(tenant: Tenant, endpoint: WebhookEndpoint) -> DeletedObject:
 
 
 def ping(tenant: Tenant, endpoint: WebhookEndpoint) -> WebhookDelivery:
-    """Queue a ping, whatever the endpoint is subscribed to."""
+    """Queue a ping, which does not depend on the enabled events of the endpoint."""
     if endpoint.status == "disabled":
         raise invalid("webhook_endpoint_disabled", "A disabled endpoint cannot be pinged; enable it first.")
     data = {"webhookEndpoint": encode(endpoint)}
@@ -65,7 +65,7 @@ def ping(tenant: Tenant, endpoint: WebhookEndpoint) -> WebhookDelivery:
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[WebhookEndpoint]:
-    """A page of endpoints."""
+    """Return a page of endpoints, most recently created first."""
     return page(tenant.webhook_endpoints, query)
 
 

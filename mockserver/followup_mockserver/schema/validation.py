@@ -38,16 +38,16 @@ class Validator:
 
     Args:
         schema: a JSON Schema of this module.
-        refuse_unknown: whether fields that the schema does not know are errors.
+        reject_unknown: whether fields that the schema does not know are errors.
         allow_http_webhooks: whether http URLs of loopback addresses will do where https is needed.
     """
 
-    def __init__(self, schema: Schema, *, refuse_unknown: bool = True, allow_http_webhooks: bool = False) -> None:
+    def __init__(self, schema: Schema, *, reject_unknown: bool = True, allow_http_webhooks: bool = False) -> None:
         def is_webhook_url(text: str) -> bool:
             return is_webhook_target(text) if allow_http_webhooks else is_https_url(text)
 
         self._validator = jsonschema_rs.Draft202012Validator(
-            schema if refuse_unknown else open_schema(schema),
+            schema if reject_unknown else open_schema(schema),
             validate_formats=True,
             ignore_unknown_formats=False,
             formats={DATE: is_date, TIMESTAMP: is_timestamp, HTTPS_URL: is_webhook_url},
