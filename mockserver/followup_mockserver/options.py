@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import attrs
 
 from followup._for_mockserver import REQUESTS_PER_MINUTE
-from followup_mockserver.schema.checks import boolean, field, instant, number, optional, that, whole
+from followup_mockserver.schema.checks import boolean, field, instant, integer, matching, number, optional
 from followup_mockserver.schema.webhook_urls import is_webhook_target
 from followup_mockserver.settings import Organization
 
@@ -17,7 +17,7 @@ MAX_IDEMPOTENCY_HOURS = 10 * 365 * 24
 """The largest ``idempotency_hours``: ten years."""
 
 
-webhook_target = that(
+webhook_target = matching(
     is_webhook_target, "an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000"
 )
 """Checks a URL that the mock may send webhooks to, whatever its options are."""
@@ -80,11 +80,11 @@ class Options:
         ValueError: an invalid option; the message names it.
     """
 
-    rate_limit: int = field(whole(0), REQUESTS_PER_MINUTE)
+    rate_limit: int = field(integer(0), REQUESTS_PER_MINUTE)
     start_time: datetime | None = attrs.field(default=None, converter=_start)
     allow_http_webhooks: bool = field(boolean, False)
     forward_to: str | None = field(optional(webhook_target), None)
-    seed: int | None = field(optional(whole()), None)
+    seed: int | None = field(optional(integer()), None)
     idempotency_hours: float = field(number(0, MAX_IDEMPOTENCY_HOURS, unit="hours", above=True), 24.0)
     refuse_unknown_fields: bool = field(boolean, True)
     country: str = _setting("country")

@@ -14,12 +14,12 @@ from followup_mockserver.schema.checks import (
     Check,
     as_list,
     boolean,
-    choice,
-    each,
     field,
+    list_of,
+    matching,
     number,
+    one_of,
     text,
-    that,
     validator,
 )
 from followup_mockserver.schema.shapes import object_shape
@@ -80,7 +80,7 @@ def _has_field(schema: Mapping[str, Any], path: str) -> bool:
 
 def _setting(default: Any, check: Check) -> Any:
     if isinstance(default, tuple):
-        return attrs.field(factory=lambda: list(default), converter=as_list, validator=validator(each(check)))
+        return attrs.field(factory=lambda: list(default), converter=as_list, validator=validator(list_of(check)))
     return field(check, default)
 
 
@@ -110,20 +110,20 @@ class Organization:
     name: str = _setting("Clínica de prueba", text)
     type: str = "clinic"
     time_zone: str = _setting(
-        "America/Argentina/Buenos_Aires", that(_is_time_zone, "the IANA name of a time zone, such as Europe/Madrid")
+        "America/Argentina/Buenos_Aires", matching(_is_time_zone, "the IANA name of a time zone, such as Europe/Madrid")
     )
     country: str = _setting(
-        "AR", that(phonenumbers.SUPPORTED_REGIONS.__contains__, "the ISO 3166 code of a country, such as AR")
+        "AR", matching(phonenumbers.SUPPORTED_REGIONS.__contains__, "the ISO 3166 code of a country, such as AR")
     )
-    language: str = _setting("es", choice(get_args(Language)))
-    service_lines: list[ServiceLine] = _setting(ALL_SERVICE_LINES, choice(ALL_SERVICE_LINES))
+    language: str = _setting("es", one_of(get_args(Language)))
+    service_lines: list[ServiceLine] = _setting(ALL_SERVICE_LINES, one_of(ALL_SERVICE_LINES))
     livemode: bool = _setting(False, boolean)
     reminder_hours: list[float] = _setting((24.0, 3.0), _hours)
     post_visit_hours: float = _setting(4.0, _hours)
     intake_messages: bool = _setting(True, boolean)
     intake_required: list[str] = _setting(
         ("fullName", "dni", "phone", "coverage.insurer", "address", "requestedService"),
-        that(_is_intake_field, "a field of an intake request, such as dni or coverage.insurer"),
+        matching(_is_intake_field, "a field of an intake request, such as dni or coverage.insurer"),
     )
 
 

@@ -3,14 +3,14 @@
 from http import HTTPStatus
 
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.schema.checks import that
+from followup_mockserver.schema.checks import matching
 from followup_mockserver.state.access import TenantAccess
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.request_faults import EVERY_OPERATION, Fault, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
 
-_operation_or_all = that(
+_operation_or_all = matching(
     [EVERY_OPERATION, *OPERATIONS].__contains__, "the name of an operation, such as patients.create, or * for all"
 )
 

@@ -9,7 +9,7 @@ import attrs
 from followup import NOT_GIVEN, Account, NotGiven
 from followup._for_mockserver import ServiceLine
 from followup_mockserver.rules import account
-from followup_mockserver.schema.checks import boolean, choice, each, instant, text
+from followup_mockserver.schema.checks import boolean, instant, list_of, one_of, text
 from followup_mockserver.settings import ALL_SCOPES, KeyRecord
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied, passed
@@ -193,5 +193,5 @@ class OrganizationControls:
 
 def _scopes(scopes: Iterable[str] | None) -> list[str]:
     wanted = list(ALL_SCOPES if scopes is None else scopes)
-    each(choice(ALL_SCOPES))("scopes", wanted)
+    list_of(one_of(ALL_SCOPES))("scopes", wanted)
     return wanted

@@ -16,14 +16,14 @@ from followup import (
 )
 from followup._for_mockserver import IntakeRequests, PatientStage
 from followup_mockserver.rules import doctors, intake_requests, patients
-from followup_mockserver.schema.checks import Check, boolean, choice, optional, that
+from followup_mockserver.schema.checks import Check, boolean, matching, one_of, optional
 from followup_mockserver.schema.shapes import MAX_STRING_LENGTH, shape_of
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import passed
 from followup_mockserver.state.records import Message
 from followup_mockserver.state.tenant import Tenant
 
-_text = that(
+_text = matching(
     lambda value: 0 < len(value) <= MAX_STRING_LENGTH,
     f"a text that is not empty, of at most {MAX_STRING_LENGTH:,} characters",
 )
@@ -34,7 +34,7 @@ _DOCTOR: Mapping[str, Check] = {
     "external_id": optional(_text),
     "active": boolean,
 }
-_PATIENT: Mapping[str, Check] = {"opted_out": boolean, "stage": choice(get_args(PatientStage))}
+_PATIENT: Mapping[str, Check] = {"opted_out": boolean, "stage": one_of(get_args(PatientStage))}
 
 _INTAKE_PARAMETERS = {each.name: each for each in IntakeRequests.create.parameters}
 

@@ -9,7 +9,7 @@ from followup import WebhookDelivery
 from followup._for_mockserver import OutboundEventType
 from followup_mockserver.engine import Engine
 from followup_mockserver.options import webhook_target
-from followup_mockserver.schema.checks import choice
+from followup_mockserver.schema.checks import one_of
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied
@@ -80,7 +80,7 @@ class WebhookControls:
         Raises:
             ValueError: an invalid argument; the message names it.
         """
-        choice(examples.EXAMPLES)("type", type)
+        one_of(examples.EXAMPLES)("type", type)
         own = None if data is None else _json_copy(data)
 
         def send(tenant: Tenant) -> list[WebhookDelivery]:

@@ -20,7 +20,7 @@ from followup_mockserver.control.clock import pending_jobs, pending_reminders
 from followup_mockserver.control.webhooks import all_attempts
 from followup_mockserver.options import webhook_target
 from followup_mockserver.rules import account, webhook_endpoints
-from followup_mockserver.schema.checks import choice, each, optional, that, whole
+from followup_mockserver.schema.checks import integer, list_of, matching, one_of, optional
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.access import existing
 from followup_mockserver.state.copies import copied
@@ -34,8 +34,8 @@ from followup_mockserver.webhooks.examples import EXAMPLES
 
 T = TypeVar("T")
 
-_check_operation = optional(that(OPERATIONS.__contains__, "the name of an operation, such as patients.create"))
-_check_enabled_events = each(choice([*EXAMPLES, EVERY_TYPE]))
+_check_operation = optional(matching(OPERATIONS.__contains__, "the name of an operation, such as patients.create"))
+_check_enabled_events = list_of(one_of([*EXAMPLES, EVERY_TYPE]))
 
 
 @attrs.frozen
@@ -59,7 +59,7 @@ def jobs(control: Control, *, limit: int | NotGiven = NOT_GIVEN) -> list[Pending
     """
     if isinstance(limit, NotGiven):
         return control.jobs
-    whole(1)("limit", limit)
+    integer(1)("limit", limit)
     return pending_jobs(access_to(control).tenant, limit)
 
 

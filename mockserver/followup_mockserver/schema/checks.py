@@ -19,7 +19,7 @@ END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
 _A_TIME = "a time with an offset, such as 2026-09-28T12:00:00Z"
 
 
-def whole(least: int | None = None, most: int | None = None, expected: str | None = None) -> Check:
+def integer(least: int | None = None, most: int | None = None, expected: str | None = None) -> Check:
     """A whole number, in a range if one is passed."""
     wanted = expected or ("a whole number" if least is None else f"a whole number, {least} or more")
 
@@ -50,7 +50,7 @@ def number(least: float, most: float, *, unit: str = "", above: bool = False) ->
     return check
 
 
-def choice(values: Collection[str]) -> Check:
+def one_of(values: Collection[str]) -> Check:
     """One of some texts."""
 
     def check(argument: str, value: Any) -> None:
@@ -72,7 +72,7 @@ def text(argument: str, value: Any) -> None:
         raise InvalidArgument(argument, "a text that is not empty")
 
 
-def that(fits: Callable[[str], bool], expected: str) -> Check:
+def matching(fits: Callable[[str], bool], expected: str) -> Check:
     """A text for which a condition holds."""
 
     def check(argument: str, value: Any) -> None:
@@ -82,7 +82,7 @@ def that(fits: Callable[[str], bool], expected: str) -> Check:
     return check
 
 
-def each(check_one: Check) -> Check:
+def list_of(check_one: Check) -> Check:
     """A list, each item of which fits; the error names the position."""
 
     def check(argument: str, value: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 import attrs
 
-from followup_mockserver.schema.checks import choice, field, number, optional, validator, whole
+from followup_mockserver.schema.checks import field, integer, number, one_of, optional, validator
 from followup_mockserver.schema.errors import InvalidArgument
 
 FaultKind = Literal["status", "delay", "disconnect", "truncate"]
@@ -46,12 +46,12 @@ class Fault:
     """
 
     operation: str
-    kind: FaultKind = field(choice(get_args(FaultKind)))
-    status: int = field(whole(400, 599, "an HTTP status from 400 to 599"), 500)
+    kind: FaultKind = field(one_of(get_args(FaultKind)))
+    status: int = field(integer(400, 599, "an HTTP status from 400 to 599"), 500)
     seconds: float = attrs.field(default=0.0, validator=[validator(_seconds), _of_kind_delay])
-    times: int | None = field(optional(whole(1, expected="1 or more, or null for all calls")), 1)
-    when: FaultMoment = field(choice(get_args(FaultMoment)), "before")
-    skip: int = field(whole(0), 0)
+    times: int | None = field(optional(integer(1, expected="1 or more, or null for all calls")), 1)
+    when: FaultMoment = field(one_of(get_args(FaultMoment)), "before")
+    skip: int = field(integer(0), 0)
     probability: float = field(number(0, 1), 1.0)
     retry_after: float | None = field(optional(_seconds), None)
 

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import attrs
 
 from followup._for_mockserver import EventType, ServiceEventType
-from followup_mockserver.schema.checks import choice, field, number, optional, whole
+from followup_mockserver.schema.checks import field, integer, number, one_of, optional
 
 LONGEST_WEBHOOK_FAULT = 30 * 24 * 3600
 """The longest delay, and the greatest age of a signature, in seconds."""
@@ -34,9 +34,9 @@ class WebhookFault:
         ValueError: an invalid argument; the message names it.
     """
 
-    kind: WebhookFaultKind = field(choice(get_args(WebhookFaultKind)))
-    type: str | None = field(optional(choice(_TYPES)), None)
-    times: int = field(whole(1), 1)
+    kind: WebhookFaultKind = field(one_of(get_args(WebhookFaultKind)))
+    type: str | None = field(optional(one_of(_TYPES)), None)
+    times: int = field(integer(1), 1)
     seconds: float = field(number(0, LONGEST_WEBHOOK_FAULT, unit="seconds"), 600.0)
 
 
