@@ -29,7 +29,7 @@ def go(tab: Page) -> Open:
     return open_view
 
 
-def told(tab: Page, text: str) -> None:
+def expect_report(tab: Page, text: str) -> None:
     expect(tab.get_by_role("status")).to_have_text(text)
 
 
@@ -47,20 +47,20 @@ class TestLive:
 
     def test_what_is_being_done_is_left_alone(self, tab: Page, go: Open, client: FollowUp) -> None:
         """What is typed, opened and has the focus stays so while the page renews itself."""
-        go("outside")
-        tab.get_by_label("Data, as JSON").fill('{"a": 1}')
+        go("controls")
+        tab.get_by_label("Data (JSON)").fill('{"a": 1}')
         before = tab.locator("#page").get_attribute("data-version") or ""
         client.patients.create(phone=ANA["phone"])
         expect(tab.locator("#page")).not_to_have_attribute("data-version", before)
-        expect(tab.get_by_label("Data, as JSON")).to_have_value('{"a": 1}')
-        expect(tab.get_by_label("Data, as JSON")).to_be_focused()
+        expect(tab.get_by_label("Data (JSON)")).to_have_value('{"a": 1}')
+        expect(tab.get_by_label("Data (JSON)")).to_be_focused()
 
     def test_a_mock_that_is_gone_shows(self, browser: Browser) -> None:
         page = browser.new_page()
         with MockServer() as server:
             page.goto(f"{server.url}/_mock/")
             expect(page.locator("#live")).to_have_text("live")
-        expect(page.locator("#live")).to_have_text("no answer")
+        expect(page.locator("#live")).to_have_text("no response, retrying")
         page.close()
 
     def test_a_running_clock_runs(self, browser: Browser) -> None:
@@ -82,7 +82,7 @@ class TestCalls:
         expect(tab.get_by_text("Bearer fu_test_…")).to_be_visible()
         for name, begins in (("curl", "curl -sS"), ("the SDK", "from followup import FollowUp")):
             tab.get_by_role("button", name=f"Copy for {name}").click()
-            told(tab, "Copied.")
+            expect_report(tab, "Copied.")
             assert tab.evaluate("navigator.clipboard.readText()").startswith(begins)
         tab.get_by_role("button", name="Copy link").click()
         link = tab.evaluate("navigator.clipboard.readText()")
@@ -103,7 +103,7 @@ class TestCalls:
         expect(tab.get_by_role("row")).to_have_count(3)
         expect(tab.get_by_label("Operation")).to_have_value("")
         expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 2")
-        tab.get_by_label("only those that were not 200").check()
+        tab.get_by_label("Errors only").check()
         expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 0 of 2")
 
     def test_a_live_update_keeps_what_is_chosen_and_shows_it(self, tab: Page, go: Open, client: FollowUp) -> None:
@@ -130,12 +130,12 @@ class TestDeliveries:
         go(f"webhook_deliveries/{mock.deliveries[0].id}")
         lines = tab.locator(".timeline li")
         expect(lines).to_have_count(4)
-        expect(lines.last).to_contain_text("Attempt 4 of 9 at most")
+        expect(lines.last).to_contain_text("Attempt 4 of at most 9")
         tab.locator("summary", has_text="Headers of attempt 2").click()
         expect(tab.get_by_role("cell", name=mock.attempts(mock.deliveries[0].id)[1].signature)).to_be_visible()
         mock.mount(HOOKS, lambda _: httpx.Response(204))
         tab.get_by_role("button", name="Send again").click()
-        told(tab, "Sent again: it is succeeded.")
+        expect_report(tab, "Sent again: delivered (204).")
         expect(lines).to_have_count(4)
         expect(lines.last).to_contain_text("manual: 204")
         expect(tab.get_by_role("cell", name=mock.attempts(mock.deliveries[0].id)[1].signature)).to_be_visible()
@@ -150,14 +150,14 @@ class TestClock:
         expect(now).to_have_text("2026-09-28 13:00:00")
         tab.get_by_role("button", name="+1 d").click()
         expect(now).to_have_text("2026-09-29 13:00:00")
-        told(tab, "+1 d: nothing was due.")
+        expect_report(tab, "+1 d: nothing was due.")
         tab.get_by_role("button", name="Run next job").click()
         expect(now).to_have_text("2026-09-30 12:00:00")
-        told(tab, "Run next job: 1 reminder sent.")
-        tab.get_by_label("Advance to, UTC").fill("2026-10-02T08:30:15")
+        expect_report(tab, "Run next job: 1 reminder sent.")
+        tab.get_by_label("Advance to (UTC)").fill("2026-10-02T08:30:15")
         tab.get_by_role("button", name="Advance", exact=True).click()
         expect(now).to_have_text("2026-10-02 08:30:15")
-        tab.get_by_label("Advance to, UTC").fill("2026-10-02T08:45")
+        tab.get_by_label("Advance to (UTC)").fill("2026-10-02T08:45")
         tab.get_by_role("button", name="Advance", exact=True).click()
         expect(now).to_have_text("2026-10-02 08:45:00")
         expect(tab.get_by_role("button", name="Run next job")).to_be_disabled()
@@ -175,12 +175,12 @@ class TestClock:
             mock.disturb(kind="late", seconds=3600)
             mock.trigger(type="patient.silent")
         tab.get_by_role("button", name="+1 d").click()
-        told(tab, "+1 d: 4 reminders sent, 1 post-visit message sent, 2 webhooks delivered, 1 failed.")
+        expect_report(tab, "+1 d: 4 reminders sent, 1 post-visit message sent, 2 webhooks delivered, 1 failed.")
 
     def test_it_never_goes_back(self, browser: Browser, mock: MockServer) -> None:
         tab = browser.new_page()
         tab.goto(f"{mock.url}/_mock/#/clock")
-        field = tab.get_by_label("Advance to, UTC")
+        field = tab.get_by_label("Advance to (UTC)")
         expect(field).to_have_attribute("min", "2026-09-28T12:00:00")
         field.fill("2026-09-28T11:00:00")
         tab.get_by_role("button", name="Advance", exact=True).click()
@@ -204,9 +204,9 @@ class TestOutsideWorld:
         }.items():  # fmt: skip
             tab.get_by_label(label).fill(value)
         tab.get_by_role("button", name="Answer").click()
-        told(tab, "Answered: it is ready.")
+        expect_report(tab, "Answered. The status is now ready.")
         tab.get_by_role("button", name="Load").click()
-        told(tab, "It is loaded.")
+        expect_report(tab, "The status is now loaded.")
         after = client.intake_requests.retrieve(made.id)
         assert (after.status, after.data["coverage"]) == ("loaded", {"insurer": "OSDE"})
 
@@ -215,20 +215,20 @@ class TestOutsideWorld:
         go(f"intake_requests/{made.id}")
         tab.get_by_label("Reason").fill("twice")
         tab.get_by_role("button", name="Discard").click()
-        told(tab, "It is discarded.")
+        expect_report(tab, "The status is now discarded.")
         assert client.intake_requests.retrieve(made.id).discard_reason == "twice"
 
     def test_a_patient_opts_out_and_in_and_changes_stage(self, tab: Page, go: Open, client: FollowUp) -> None:
         made = client.patients.create(phone=ANA["phone"])
         go(f"patients/{made.id}")
-        tab.get_by_role("button", name="Opt the patient out").click()
-        told(tab, "No more messages are sent.")
+        tab.get_by_role("button", name="Opt out").click()
+        expect_report(tab, "The patient no longer receives messages.")
         assert client.patients.retrieve(made.id).opted_out is True
-        tab.get_by_role("button", name="Wants messages again").click()
-        told(tab, "Messages are sent again.")
+        tab.get_by_role("button", name="Opt in").click()
+        expect_report(tab, "The patient receives messages again.")
         tab.get_by_label("Stage").select_option("lost")
         tab.get_by_role("button", name="Set").click()
-        told(tab, "The stage is lost.")
+        expect_report(tab, "The stage is now lost.")
         after = client.patients.retrieve(made.id)
         assert (after.opted_out, after.stage) == (False, "lost")
 
@@ -243,55 +243,56 @@ class TestOutsideWorld:
         expect(tab.get_by_role("heading", level=1)).to_contain_text(doctor.id)
         tab.get_by_label("Specialty").fill("oncology")
         tab.get_by_role("button", name="Save").click()
-        told(tab, "Saved.")
-        tab.get_by_role("button", name="Does not attend any more").click()
-        expect(tab.get_by_role("button", name="Attends again")).to_be_visible()
+        expect_report(tab, "Saved.")
+        tab.get_by_role("button", name="Deactivate").click()
+        expect(tab.get_by_role("button", name="Activate")).to_be_visible()
         after = client.doctors.retrieve(doctor.id)
         assert (after.specialty, after.license_number, after.active) == ("oncology", None, False)
 
     def test_trigger(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
-        go("outside")
-        tab.get_by_label("Event").first.select_option("patient.silent")
+        go("controls")
+        tab.get_by_label("Event type").first.select_option("patient.silent")
         tab.get_by_role("button", name="Send").click()
-        told(tab, "0 deliveries queued.")
+        expect_report(tab, "0 deliveries queued.")
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        tab.get_by_label("Data, as JSON").fill("{")
+        tab.get_by_label("Data (JSON)").fill("{")
         tab.get_by_role("button", name="Send").click()
-        told(tab, "data: This must be JSON.")
-        tab.get_by_label("Data, as JSON").fill('{"since": "yesterday"}')
+        expect_report(tab, "data: This must be JSON.")
+        tab.get_by_label("Data (JSON)").fill('{"since": "yesterday"}')
         tab.get_by_role("button", name="Send").click()
-        told(tab, "1 delivery queued.")
+        expect_report(tab, "1 delivery queued.")
         assert mock.deliveries[0].payload["data"] == {"since": "yesterday"}
 
     def test_faults(self, tab: Page, go: Open, mock: MockServer) -> None:
-        go("outside")
+        go("controls")
         tab.get_by_label("Operation").select_option("patients.create")
-        tab.get_by_label("Status, for kind status").fill("503")
-        tab.get_by_label("For how many calls").fill("2")
-        tab.get_by_role("button", name="Add fault").click()
-        told(tab, "The fault waits for its calls.")
-        expect(tab.get_by_text("patients.create: status 503 before the work, 2 times")).to_be_visible()
+        tab.get_by_label("Status code").fill("503")
+        tab.get_by_label("Number of calls").fill("2")
+        tab.get_by_role("region", name="API call faults").get_by_role("button", name="Add").click()
+        expect_report(tab, "Fault added.")
+        expect(tab.get_by_text("patients.create: status 503 before the request takes effect, 2 times")).to_be_visible()
         (fault,) = mock.faults
         assert (fault.operation, fault.status, fault.times) == ("patients.create", 503, 2)
-        tab.get_by_role("button", name="Clear all faults").click()
-        told(tab, "All faults are cleared.")
+        tab.get_by_role("region", name="API call faults").get_by_role("button", name="Clear all").click()
+        expect_report(tab, "All API call faults cleared.")
         assert mock.faults == []
 
     def test_a_delay_needs_its_seconds(self, browser: Browser, mock: MockServer) -> None:
         tab = browser.new_page()
-        tab.goto(f"{mock.url}/_mock/#/outside")
-        tab.get_by_label("Kind", exact=True).select_option("delay")
-        tab.get_by_role("button", name="Add fault").click()
+        tab.goto(f"{mock.url}/_mock/#/controls")
+        tab.get_by_role("region", name="API call faults").get_by_label("Kind", exact=True).select_option("delay")
+        tab.get_by_role("region", name="API call faults").get_by_role("button", name="Add").click()
         expect(tab.get_by_role("status")).to_contain_text("seconds: This must be more than 0")
         assert mock.faults == []
         tab.close()
 
     def test_webhook_faults(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        go("outside")
-        tab.get_by_label("Fault", exact=True).select_option("duplicate")
-        tab.get_by_role("button", name="Add webhook fault").click()
-        told(tab, "The fault waits for its deliveries.")
+        go("controls")
+        faults = tab.get_by_role("region", name="Webhook delivery faults")
+        faults.get_by_label("Kind", exact=True).select_option("duplicate")
+        faults.get_by_role("button", name="Add").click()
+        expect_report(tab, "Fault added.")
         expect(tab.get_by_text("any event: duplicate, once")).to_be_visible()
         client.patients.create(phone=ANA["phone"])
         mock.advance()
@@ -299,19 +300,19 @@ class TestOutsideWorld:
         expect(tab.get_by_text("any event: duplicate, once")).to_be_hidden()
         mock.disturb(kind="late", type="visit.completed", times=3, seconds=90)
         expect(tab.get_by_text("visit.completed: late by 90 s, 3 times")).to_be_visible()
-        tab.get_by_role("button", name="Clear all webhook faults").click()
-        told(tab, "All webhook faults are cleared.")
+        faults.get_by_role("button", name="Clear all").click()
+        expect_report(tab, "All webhook delivery faults cleared.")
         assert mock.webhook_faults == []
 
     def test_reset_asks_first(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
         client.patients.create(phone=ANA["phone"])
-        go("outside")
+        go("controls")
         tab.get_by_role("button", name="Reset").click()
         tab.get_by_role("dialog").get_by_role("button", name="Cancel").click()
         assert len([*client.patients.list()]) == 1
         tab.get_by_role("button", name="Reset").click()
         tab.get_by_role("dialog").get_by_role("button", name="Yes").click()
-        told(tab, "Everything is as at the start.")
+        expect_report(tab, "The state is as at the start.")
         assert [*client.patients.list()] == []
 
 
@@ -330,8 +331,8 @@ class TestFinding:
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"{mock.url}/_mock/#/webhook_deliveries/whd_gone")
-        expect(page.get_by_role("heading", level=1)).to_have_text("Nothing here")
-        expect(page.get_by_text("There is no such webhook delivery. It may be gone with a reset")).to_be_visible()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
+        expect(page.get_by_text("There is no such webhook delivery. A reset may have removed it")).to_be_visible()
         expect(page.locator("#live")).to_have_text("live")
         expect(page.get_by_role("searchbox")).to_be_visible()
         version = page.locator("#page").get_attribute("data-version")
@@ -365,16 +366,16 @@ class TestReports:
         tab.clock.install()
         go("clock")
         tab.get_by_role("button", name="+1 h").click()
-        told(tab, "+1 h: nothing was due.")
+        expect_report(tab, "+1 h: nothing was due.")
         tab.clock.fast_forward(9_000)
-        told(tab, "")
+        expect_report(tab, "")
 
     def test_they_can_be_closed(self, tab: Page, go: Open, mock: MockServer) -> None:
         go("clock")
         tab.get_by_role("button", name="+1 h").click()
-        told(tab, "+1 h: nothing was due.")
+        expect_report(tab, "+1 h: nothing was due.")
         tab.get_by_role("button", name="Close").click()
-        told(tab, "")
+        expect_report(tab, "")
         expect(tab.get_by_role("button", name="Close")).to_be_hidden()
 
 
@@ -382,9 +383,9 @@ class TestWhoLooks:
     def test_another_organization(self, tab: Page, go: Open, mock: MockServer) -> None:
         key = mock.create_organization(name="Laboratorio Sur").keys[0].value
         go("patients")
-        tab.get_by_role("button", name="Change").click()
-        tab.get_by_label("API key of an organization").fill(key)
-        tab.get_by_role("button", name="Use").click()
+        tab.get_by_role("button", name="Change organization").click()
+        tab.get_by_label("API key of the organization").fill(key)
+        tab.get_by_role("button", name="Apply").click()
         expect(tab.get_by_text("Laboratorio Sur")).to_be_visible()
         assert key not in tab.url
 
@@ -397,7 +398,7 @@ class TestWhoLooks:
             assert (server.token or "") not in first.url
             second.goto(f"{url}/_mock/")
             second.get_by_label("Token").fill(server.token or "")
-            second.get_by_role("button", name="Use").click()
+            second.get_by_role("button", name="Apply").click()
             expect(second.get_by_role("heading", level=1)).to_contain_text("API calls")
             first.close()
             second.close()
@@ -420,7 +421,7 @@ def a_full_clinic(client: FollowUp, mock: MockServer) -> list[str]:
         f"webhook_endpoints/{mock.deliveries[0].webhook_endpoint}", "patients", f"patients/{booked.patient}",
         "appointments", f"appointments/{booked.id}", "visits", f"visits/{visit.id}", "treatments",
         f"treatments/{treatment.id}", "intake_requests", f"intake_requests/{intake.id}", "events", f"events/{event}",
-        "doctors", f"doctors/{doctor.id}", "clock", "outside", "search?q=5555",
+        "doctors", f"doctors/{doctor.id}", "clock", "controls", "search?q=5555",
     ]  # fmt: skip
 
 

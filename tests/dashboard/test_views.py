@@ -31,9 +31,9 @@ def client(service: MockService) -> FollowUp:
 
 
 def shown(api: Api, path: str, key: str | None = None) -> str:
-    answer = api.get(f"/_mock/views/{path}", key=key)
-    assert answer.status_code == 200, answer.text
-    return answer.text
+    response = api.get(f"/_mock/views/{path}", key=key)
+    assert response.status_code == 200, response.text
+    return response.text
 
 
 def snippet(html: str, id: str) -> str:
@@ -88,7 +88,7 @@ class TestProtection:
         for path in (
             "calls", f"calls/{call}", "patients", f"patients/{patient.id}", "intake_requests",
             f"intake_requests/{intake.id}", "events", f"events/{event}", "webhook_endpoints", "webhook_deliveries",
-            f"webhook_deliveries/{delivery}", "appointments", "search?q=<script>", "clock", "outside",
+            f"webhook_deliveries/{delivery}", "appointments", "search?q=<script>", "clock", "controls",
         ):  # fmt: skip
             html = shown(api, path)
             assert "<script" not in html, path
@@ -112,10 +112,10 @@ class TestProtection:
         ],
     )
     def test_unknown_views_and_objects_are_404_within_the_frame(self, api: Api, path: str, text: str) -> None:
-        answer = api.get(f"/_mock/views/{path}")
-        assert answer.status_code == 404
+        response = api.get(f"/_mock/views/{path}")
+        assert response.status_code == 404
         for part in (text, 'id="live"', 'role="search"', 'aria-label="Views"', "data-version="):
-            assert part in answer.text
+            assert part in response.text
 
 
 class TestCalls:
@@ -157,15 +157,15 @@ class TestCalls:
             environment = {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key, "PATH": "/usr/bin:/bin"}
             command = snippet(html, "curl")
             assert server.api_key not in command
-            told = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, timeout=30, check=True)
-            assert f'"id":"{made.id}"' in told.stdout.decode()
+            result = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, timeout=30, check=True)
+            assert f'"id":"{made.id}"' in result.stdout.decode()
             assert len(server.requests) == 2
 
     def test_a_call_that_the_sdk_would_not_send_has_no_code(self, api: Api, service: MockService) -> None:
         for body in ({"paint": "red"}, [1]):
             api.post("/v1/patients", body)
             html = shown(api, f"calls/{service.requests[0].request_id}")
-            assert "The SDK would not send it so." in html
+            assert "The SDK cannot send this request." in html
             assert "--data-raw" in html
 
     def test_the_list_pages_and_filters(self, api: Api, client: FollowUp) -> None:
@@ -179,7 +179,7 @@ class TestCalls:
         assert after is not None
         assert shown(api, f"calls?after={after[1]}").count("doctors.list</td>") == 12
         assert shown(api, "calls?operation=account.retrieve").count('<tr role="row" data-key') == 1
-        assert shown(api, "calls?problems=1").count('<tr role="row" data-key') == 1
+        assert shown(api, "calls?errors=1").count('<tr role="row" data-key') == 1
         assert shown(api, "calls?after=req_gone").count("doctors.list</td>") == 48
 
     def test_only_the_last_thousand_are_kept_whole(self, api: Api, client: FollowUp) -> None:
@@ -191,7 +191,7 @@ class TestCalls:
     def test_a_body_that_is_too_long_is_cut(self, api: Api, service: MockService) -> None:
         api.post("/v1/events", [{"id": f"e{n}", "type": "order.issued", "data": {"x": "y" * 4_000}} for n in range(30)])
         html = shown(api, f"calls/{service.requests[0].request_id}")
-        assert "Its body was too long to be kept." in html
+        assert "The body was too long to be kept." in html
         assert len(html) < 200_000
 
 
@@ -247,7 +247,7 @@ class TestObjects:
         booked = client.appointments.create(patient=patient.id, start_at="2026-09-30T12:00:00Z")
         service.advance(hours=24)
         html = shown(api, f"patients/{patient.id}")
-        assert html.index("Le recordamos") < html.index("will be sent about")
+        assert html.index("Le recordamos") < html.index("reminder scheduled")
         assert html.count(f"#/appointments/{booked.id}") >= 4
 
     def test_a_delivery_with_its_attempts_and_exact_body(
@@ -298,12 +298,12 @@ class TestSearch:
 
     def test_finds_nothing(self, api: Api) -> None:
         for text in ("", "%20", "nobody", "pat_x", "req_x", "org_x"):
-            assert "Nothing has this" in shown(api, f"search?q={text}")
+            assert "No object has this" in shown(api, f"search?q={text}")
 
 
 def replay(code: str, client: FollowUp) -> None:
     """Run a snippet, with this client instead of one that the environment configures."""
-    exec(code.replace("client = FollowUp()", "client = given"), {"given": client})
+    exec(code.replace("client = FollowUp()", "client = configured"), {"configured": client})
 
 
 def test_who_waits_for_a_change_hears_of_it(api: Api, client: FollowUp) -> None:
@@ -320,4 +320,4 @@ def test_a_view_shows_a_page_however_much_there_is(api: Api, client: FollowUp) -
     for number in range(400):
         client.patients.create(phone=f"+5491155{number:06}", full_name=f"Patient {number}")
     assert shown(api, "patients").count('<tr role="row" data-key') == 50
-    assert "These are the first 50" in shown(api, "search?q=Patient")
+    assert "These are the first 50 results" in shown(api, "search?q=Patient")

@@ -1,5 +1,5 @@
-"""The page at ``/_mock/``: what the service did, and the test controls.
+"""The dashboard at ``/_mock/``: API calls, objects and test controls in a browser.
 
-The page itself holds no data. Its script asks for views, which are rendered here as HTML, and for calls of the control
-API; both are protected as that API is.
+The page itself holds no data. Its script requests the views, which are rendered here as HTML, and calls the control
+API. Both are protected in the same way as that API.
 """

@@ -1,4 +1,4 @@
-"""The journal on the dashboard: the API calls as they come, and one of them whole."""
+"""The views of the journal: the list of API calls, and one call with its headers and bodies."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.http.dashboard.masking import masked_headers, readable
+from followup_mockserver.http.dashboard.masking import body_text, masked_headers
 from followup_mockserver.http.dashboard.snippets import curl, sdk_code
 from followup_mockserver.http.dashboard.tables import ROWS
 from followup_mockserver.schema.errors import missing
@@ -15,54 +15,55 @@ from followup_mockserver.state.journal import CallDetails, JournalEntry
 from followup_mockserver.state.tenant import Tenant
 
 CALLS = "calls"
-"""Name of the view."""
+"""The name of the view, and the first part of its addresses."""
 
 
 @attrs.frozen(kw_only=True)
-class CallShown:
-    """A call, and what was said in it; None where that is no longer kept."""
+class CallRow:
+    """A call in the list, with its details; None if the journal no longer keeps them."""
 
     entry: JournalEntry
     details: CallDetails | None
 
 
 def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
-    """A page of the journal, newest first.
+    """Return the variables of the list of calls, newest first.
 
     Args:
-        query: ``operation`` and ``problems`` filter; ``after`` is the request id that the page begins after.
+        tenant: the state of the organization.
+        query: ``operation`` and ``errors`` are filters. The page begins after the call with the request id ``after``.
     """
-    operation, problems, after = query.get("operation"), "problems" in query, query.get("after")
+    operation, errors_only, after = query.get("operation"), "errors" in query, query.get("after")
 
-    def fits(entry: JournalEntry) -> bool:
-        return operation in (None, "", entry.operation) and not (problems and entry.status == 200)
+    def matches(entry: JournalEntry) -> bool:
+        return operation in (None, "", entry.operation) and not (errors_only and entry.status == 200)
 
-    matching = sum(map(fits, tenant.journal.newest_first())) if operation or problems else len(tenant.journal)
-    wanted = filter(fits, tenant.journal.newest_first())
+    matching = sum(map(matches, tenant.journal.newest_first())) if operation or errors_only else len(tenant.journal)
+    entries = filter(matches, tenant.journal.newest_first())
     if after and tenant.journal.find(after) is not None:
-        for entry in wanted:
+        for entry in entries:
             if entry.request_id == after:
                 break
     else:
         after = None
-    rows = list(islice(wanted, ROWS + 1))
+    rows = list(islice(entries, ROWS + 1))
     return {
-        "calls": [CallShown(entry=entry, details=tenant.journal.details(entry)) for entry in rows[:ROWS]],
+        "calls": [CallRow(entry=entry, details=tenant.journal.details(entry)) for entry in rows[:ROWS]],
         "matching": matching,
         "total": len(tenant.journal),
         "operations": list(OPERATIONS),
         "operation": operation,
-        "problems": problems,
+        "errors_only": errors_only,
         "after": after,
         "older": rows[ROWS - 1].request_id if len(rows) > ROWS else None,
     }
 
 
 def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
-    """A call with its headers and bodies, keys and secrets masked.
+    """Return the variables of the view of one call, with API keys and signing secrets masked.
 
     Raises:
-        ServiceError: 404; there was none with this id, or it is forgotten.
+        ServiceError: 404 if the journal has no call with this request id.
     """
     entry = tenant.journal.find(request_id)
     if entry is None:
@@ -74,9 +75,9 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
         "entry": entry,
         "details": details,
         "request_headers": masked_headers(details.request_headers),
-        "request_body": readable(details.request_body or b"", details.request_is_whole),
+        "request_body": body_text(details.request_body or b"", details.request_is_whole),
         "response_headers": masked_headers(details.response_headers),
-        "response_body": readable(details.response_body, details.response_is_whole),
+        "response_body": body_text(details.response_body, details.response_is_whole),
         "curl": curl(entry, details),
         "sdk": sdk_code(entry, details),
     }

@@ -1,4 +1,4 @@
-"""What the dashboard shows of one object beside its fields: what belongs to it, what happened to it and what will."""
+"""The details of an object beside its fields: related objects, its history, and the jobs that are pending for it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -14,21 +14,23 @@ from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import deliveries
 
-FEW = 10
-"""So many of the objects that belong to another are shown with it."""
+RELATED_ROWS = 10
+"""Rows per table of related objects."""
 
-LONGEST_CONVERSATION = 200
+CONVERSATION_LINES = 200
+"""The conversation with a patient shows at most this many lines, the latest."""
 
 
 @attrs.frozen(kw_only=True)
-class Line:
-    """One line of the conversation with a patient.
+class ConversationLine:
+    """One line of the conversation with a patient: a message, a scheduled message or an appointment.
 
     Attributes:
-        kind: that of a message, or ``appointment`` for a booking, which is no message.
-        text: None for a message that will be sent, and does not have one yet.
-        about: id of what caused it.
-        pending: whether it lies ahead.
+        at: when the message was sent, is due, or the appointment was created.
+        kind: the kind of the message, or ``appointment``.
+        text: the text of the message, or the status of the appointment; None for a scheduled message.
+        about: id of the object that the line is about.
+        pending: whether the message is scheduled and not sent yet.
     """
 
     at: datetime
@@ -39,50 +41,52 @@ class Line:
 
 
 @attrs.frozen(kw_only=True)
-class AttemptShown:
-    """An attempt to deliver, with the headers that it had."""
+class AttemptDetails:
+    """A delivery attempt with its request headers."""
 
-    made: Attempt
+    attempt: Attempt
     headers: Mapping[str, str]
 
 
 def fields_of(obj: Any) -> dict[str, Any]:
-    """The fields of an object by their names on the wire; what has fields of its own as JSON."""
-    shown = {}
+    """Return the fields of an object by their wire names, nested objects as JSON values."""
+    fields = {}
     for name, wire_name in wire_fields(type(obj)).items():
         value = getattr(obj, name)
-        shown[wire_name] = encode(value) if attrs.has(type(value)) else value
-    return shown
+        fields[wire_name] = encode(value) if attrs.has(type(value)) else value
+    return fields
 
 
-def _of_patient(tenant: Tenant, patient: Patient) -> dict[str, Any]:
+def _patient_details(tenant: Tenant, patient: Patient) -> dict[str, Any]:
     return {
         "stages": get_args(PatientStage),
-        "conversation": sorted(_conversation(tenant, patient), key=attrgetter("at"))[-LONGEST_CONVERSATION:],
-        "belongings": [
-            page_of(tenant, name, {"patient": patient.id}, FEW)
+        "conversation": sorted(_conversation(tenant, patient), key=attrgetter("at"))[-CONVERSATION_LINES:],
+        "related": [
+            page_of(tenant, name, {"patient": patient.id}, RELATED_ROWS)
             for name in ("appointments", "visits", "treatments", "intake_requests")
         ],
     }
 
 
-def _conversation(tenant: Tenant, patient: Patient) -> Iterator[Line]:
+def _conversation(tenant: Tenant, patient: Patient) -> Iterator[ConversationLine]:
     for message in tenant.messages:
         if message.patient == patient.id:
-            yield Line(at=message.sent_at, kind=message.kind, text=message.text, about=message.about)
+            yield ConversationLine(at=message.sent_at, kind=message.kind, text=message.text, about=message.about)
     for collection in (tenant.appointments, tenant.visits, tenant.intake_requests):
         for cause in collection.find_all("patient", patient.id):
             for timer in tenant.scheduler.pending(about=cause.id):
-                yield Line(at=timer.at, kind=timer.job.kind, text=None, about=cause.id, pending=True)
+                yield ConversationLine(at=timer.at, kind=timer.job.kind, text=None, about=cause.id, pending=True)
     for appointment in tenant.appointments.find_all("patient", patient.id):
-        yield Line(at=appointment.created_at, kind="appointment", text=appointment.status, about=appointment.id)
+        yield ConversationLine(
+            at=appointment.created_at, kind="appointment", text=appointment.status, about=appointment.id
+        )
 
 
-def _of_delivery(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any]:
+def _delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any]:
     return {
         "attempts": [
-            AttemptShown(
-                made=attempt,
+            AttemptDetails(
+                attempt=attempt,
                 headers=deliveries.headers_of(
                     event_type=attempt.event_type,
                     number=attempt.number,
@@ -92,30 +96,30 @@ def _of_delivery(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any]:
             )
             for attempt in tenant.attempts.get(delivery.id, ())
         ],
-        "most_attempts": MAX_WEBHOOK_ATTEMPTS,
+        "max_attempts": MAX_WEBHOOK_ATTEMPTS,
         "body": deliveries.body_of(delivery).decode(),
     }
 
 
-def _of_intake_request(tenant: Tenant, intake: IntakeRequest) -> dict[str, Any]:
+def _intake_request_details(tenant: Tenant, intake: IntakeRequest) -> dict[str, Any]:
     return {
-        "questions": {_FIELD_OF.get(name, name): name for name in intake.missing},
-        "open": intake.status not in ("loaded", "discarded"),
+        "questions": {_FIELD_OF_ANSWER.get(name, name): name for name in intake.missing},
+        "is_open": intake.status not in ("loaded", "discarded"),
         "messages": [message for message in tenant.messages if message.about == intake.id],
     }
 
 
-_FIELD_OF = {"fullName": "patient.fullName", "dni": "patient.dni", "phone": "patient.phone"}
-"""What can be missing to where it stands in the body of an answer, where the two differ."""
+_FIELD_OF_ANSWER = {"fullName": "patient.fullName", "dni": "patient.dni", "phone": "patient.phone"}
+"""Name in ``missing`` to the path of the field in the body of an answer, where the two differ."""
 
 
-def _of_endpoint(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
-    return {"belongings": [page_of(tenant, "webhook_deliveries", {"webhook_endpoint": endpoint.id}, FEW)]}
+def _endpoint_details(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
+    return {"related": [page_of(tenant, "webhook_deliveries", {"webhook_endpoint": endpoint.id}, RELATED_ROWS)]}
 
 
 DETAILS: Mapping[str, Callable[[Tenant, Any], dict[str, Any]]] = {
-    "patients": _of_patient,
-    "webhook_deliveries": _of_delivery,
-    "intake_requests": _of_intake_request,
-    "webhook_endpoints": _of_endpoint,
+    "patients": _patient_details,
+    "webhook_deliveries": _delivery_details,
+    "intake_requests": _intake_request_details,
+    "webhook_endpoints": _endpoint_details,
 }

@@ -1,4 +1,4 @@
-"""Secrets and keys do not show on a screen that others may see."""
+"""Masks API keys and signing secrets, since others may see the screen."""
 
 import contextlib
 import json
@@ -12,12 +12,12 @@ _SECRETS = re.compile(rf"\b({TEST_KEY_PREFIX}|{LIVE_KEY_PREFIX}|{SECRET_PREFIX})
 
 
 def masked(text: str) -> str:
-    """The text with every key and every signing secret cut to its prefix."""
+    """Return the text with every API key and signing secret cut to its prefix."""
     return _SECRETS.sub(r"\1…", text)
 
 
 def masked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers, with whatever authenticates the caller left out."""
+    """Return the headers, sorted by name, with the caller's credentials masked."""
     return {
         name: masked(value) if name != "authorization" else _masked_authorization(value)
         for name, value in sorted(headers.items())
@@ -26,13 +26,18 @@ def masked_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _masked_authorization(value: str) -> str:
     scheme, _, key = value.partition(" ")
-    known = next((prefix for prefix in (TEST_KEY_PREFIX, LIVE_KEY_PREFIX) if key.startswith(prefix)), "")
-    return f"{scheme} {known}…"
+    key_prefix = next((prefix for prefix in (TEST_KEY_PREFIX, LIVE_KEY_PREFIX) if key.startswith(prefix)), "")
+    return f"{scheme} {key_prefix}…"
 
 
-def readable(body: bytes, whole: bool = True) -> str:
-    """A body for the eye: JSON with its lines broken where it is JSON, and masked."""
+def body_text(body: bytes, is_whole: bool = True) -> str:
+    """Return a body as masked text, indented if it is JSON.
+
+    Args:
+        body: the body, or its beginning.
+        is_whole: False if only the beginning was kept; the text then ends with an ellipsis.
+    """
     text = body.decode(errors="replace")
-    with contextlib.suppress(ValueError):  # what is no JSON is shown as it is
+    with contextlib.suppress(ValueError):  # not JSON
         text = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    return masked(text) if whole else f"{masked(text)}…"
+    return masked(text) if is_whole else f"{masked(text)}…"

@@ -1,6 +1,7 @@
-"""The routes of the dashboard: the page, its script and style, and its views."""
+"""The routes of the dashboard: the page, its scripts and styles, and its views."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, get_args
@@ -32,15 +33,16 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-JOBS_SHOWN = 100
+MAX_JOBS = 100
+"""The clock view shows at most this many pending jobs."""
 
-NAVIGATION = (calls.CALLS, *TABLES, "clock", "outside")
-TITLES = {calls.CALLS: "API calls", "clock": "Clock", "outside": "Test controls"} | {
+NAVIGATION = (calls.CALLS, *TABLES, "clock", "controls")
+TITLES = {calls.CALLS: "API calls", "clock": "Clock", "controls": "Test controls"} | {
     name: table.title for name, table in TABLES.items()
 }
 
-View = tuple[str, dict[str, Any]]
-"""Name of a template, and its variables."""
+Template = tuple[str, dict[str, Any]]
+"""The name of a Jinja template, and its variables."""
 
 
 dashboard = Blueprint(
@@ -55,64 +57,65 @@ dashboard = Blueprint(
 
 @dashboard.before_request
 def check_access() -> None:
-    """Reject web pages of other hosts, and a request for data without the token."""
+    """Reject web pages of other hosts, and requests for data without the token."""
     if request.endpoint == f"{dashboard.name}.{view.__name__}":
         current_guard().check(request.headers)
     else:
-        current_guard().check_origin(request.headers)  # a browser opens the page without a token: it holds no data
+        # A browser cannot send the token when it opens the page, which holds no data.
+        current_guard().check_origin(request.headers)
 
 
 @dashboard.after_request
 def add_security_headers(response: Response) -> Response:
-    """Forbid the page to run or load anything of another host."""
+    """Forbid the page to run or load anything from another host."""
     response.headers.update(_HEADERS)
     return response
 
 
 @dashboard.get("/", provide_automatic_options=False)
 def page() -> Response:
-    """Serve the page, without data."""
+    """Serve the page, which holds no data."""
     return _html("shell.html", {})
 
 
 @dashboard.get("/views/<name>", provide_automatic_options=False)
 @dashboard.get("/views/<name>/<id>", provide_automatic_options=False)
 def view(name: str, id: str | None = None) -> Response:
-    """Render a view that the page's script asks for."""
+    """Render a view, which the script of the page puts into the page."""
     control = current_control()
     tenant = access_to(control).tenant
     with tenant.lock:
         frame = _frame(tenant, control, name)
         try:
-            template, values = _shown(tenant, control, name, id, request.args.to_dict())
+            template, variables = _template_of(tenant, control, name, id, request.args.to_dict())
         except ServiceError as error:
-            # With the frame, so that a user who follows an old link can go on from here, and with the version, from
-            # which the page waits for a change.
-            return _html("missing.html", {**frame, "error": error}, error.status)
-        return _html(template, {**frame, **values})
+            # The frame lets a user who followed an old link navigate on. Its version lets the page wait for a change
+            # instead of requesting the view again and again.
+            return _html("not_found.html", {**frame, "error": error}, error.status)
+        return _html(template, {**frame, **variables})
 
 
-def _html(template: str, values: Mapping[str, Any], status: int = 200) -> Response:
-    response = Response(render_template(f"dashboard/{template}", **values), status, mimetype="text/html")
+def _html(template: str, variables: Mapping[str, Any], status: int = 200) -> Response:
+    response = Response(render_template(f"dashboard/{template}", **variables), status, mimetype="text/html")
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
 def _frame(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
-    """What every view has around it."""
-    following = tenant.scheduler.next()
+    """Return the variables of the frame, which every view has."""
+    next_job = tenant.scheduler.next()
     return {
         "organization": tenant.organization,
         "version": tenant.version,
         "clock": control.clock,
-        "next_at": None if following is None else following.at,
-        "waiting": len(tenant.scheduler),
-        "navigation": [(each, TITLES[each]) for each in NAVIGATION],
+        "next_job_at": None if next_job is None else next_job.at,
+        "pending_jobs": len(tenant.scheduler),
+        "navigation": [(view_name, TITLES[view_name]) for view_name in NAVIGATION],
         "current": name,
     }
 
 
-def _shown(tenant: Tenant, control: Control, name: str, id: str | None, query: Mapping[str, str]) -> View:
+def _template_of(tenant: Tenant, control: Control, name: str, id: str | None, query: Mapping[str, str]) -> Template:
     if name == calls.CALLS:
         if id is not None:
             return "call.html", calls.one_call(tenant, id)
@@ -126,22 +129,26 @@ def _shown(tenant: Tenant, control: Control, name: str, id: str | None, query: M
     raise ServiceError(404, "invalid_request_error", "path_unknown", "There is no such view.")
 
 
-def _object(tenant: Tenant, name: str, id: str) -> View:
+def _object(tenant: Tenant, name: str, id: str) -> Template:
     obj = collection_of(tenant, name).get(id)
     if obj is None:
-        raise missing(TABLES[name].one, param="id")
+        raise missing(TABLES[name].singular, param="id")
     details = DETAILS[name](tenant, obj) if name in DETAILS else {}
-    return f"{name if name in _OWN_TEMPLATE else 'object'}.html", {"object": obj, "fields": fields_of(obj), **details}
+    return f"{name if name in _WITH_OWN_TEMPLATE else 'object'}.html", {
+        "object": obj,
+        "fields": fields_of(obj),
+        **details,
+    }
 
 
-_OWN_TEMPLATE = frozenset({"patients", "webhook_deliveries", "intake_requests", "doctors"})
+_WITH_OWN_TEMPLATE = frozenset({"patients", "webhook_deliveries", "intake_requests", "doctors"})
 
 
 def _clock(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
-    return {"jobs": pending_jobs(tenant, JOBS_SHOWN)}
+    return {"jobs": pending_jobs(tenant, MAX_JOBS)}
 
 
-def _outside(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
+def _controls(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
     return {
         "operations": [EVERY_OPERATION, *OPERATIONS],
         "fault_kinds": get_args(FaultKind),
@@ -155,12 +162,12 @@ def _outside(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, An
 
 def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
     text = query.get("q", "")
-    return {"text": text, "found": search.search(tenant, text), "most": search.MOST_FOUND, "titles": TITLES}
+    return {"text": text, "results": search.search(tenant, text), "max_results": search.MAX_RESULTS, "titles": TITLES}
 
 
 _OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
     "clock": _clock,
-    "outside": _outside,
+    "controls": _controls,
     "search": _search,
 }
 
@@ -170,20 +177,26 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-@dashboard.app_template_filter("as_told")
-def _told(instant: datetime) -> str:
+@dashboard.app_template_filter("as_date_and_time")
+def _date_and_time(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M:%S}"
 
 
-@dashboard.app_template_filter("as_earliest")
-def _earliest(now: datetime) -> str:
-    """The first whole second that has not passed, as a field for a time has it."""
+@dashboard.app_template_filter("as_minimum")
+def _minimum(now: datetime) -> str:
+    """Return the first whole second that is not in the past, in the format of a ``datetime-local`` field."""
     return f"{now if now.microsecond == 0 else now + timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}"
+
+
+@dashboard.app_template_filter("as_words")
+def _words(name: str) -> str:
+    """Return a wire name as words: ``coverage.insurer`` as ``coverage insurer``, ``fullName`` as ``full name``."""
+    return re.sub(r"[A-Z]", lambda letter: f" {letter[0].lower()}", name.replace(".", " "))
 
 
 @dashboard.app_template_filter("view_of")
 def _view_of(id: Any) -> str | None:
-    """The view that shows the object with this id; None for what is no id."""
+    """Return the name of the view that shows the object with this id; None if the value is not an id."""
     if not isinstance(id, str):
         return None
     prefix, underscore, opaque = id.partition("_")

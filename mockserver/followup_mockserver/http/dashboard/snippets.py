@@ -1,4 +1,4 @@
-"""An API call again: as a curl command, and as code that uses the SDK."""
+"""Snippets that repeat an API call: a curl command, and Python code that uses the SDK."""
 
 import json
 import pprint
@@ -11,13 +11,17 @@ from followup._for_mockserver import Parameter, bare
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.state.journal import CallDetails, JournalEntry
 
-_SENT_BY_CURL = ("content-type", "idempotency-key", "service-version")
-_FREE = "data"
-"""The field whose keys are the caller's own, and go out as they are."""
+_HEADERS_OF_CURL = ("content-type", "idempotency-key", "service-version")
+_UNCHANGED = "data"
+"""The field that the SDK sends unchanged, so that its keys stay as they are."""
 
 
 def curl(entry: JournalEntry, details: CallDetails) -> str | None:
-    """The call as a command for a shell, with the key from the environment; None if its body was not kept whole."""
+    """Return a shell command that repeats the call, with the API key from the environment.
+
+    Returns:
+        The command; None if only the beginning of the request body was kept.
+    """
     if not details.request_is_whole:
         return None
     query = f"?{urlencode(details.query)}" if details.query else ""
@@ -27,7 +31,7 @@ def curl(entry: JournalEntry, details: CallDetails) -> str | None:
     words.append('-H "Authorization: Bearer $FOLLOWUP_API_KEY"')
     words += [
         "-H " + shlex.quote(f"{name.title()}: {details.request_headers[name]}")
-        for name in _SENT_BY_CURL
+        for name in _HEADERS_OF_CURL
         if name in details.request_headers
     ]
     if details.request_body:
@@ -36,7 +40,11 @@ def curl(entry: JournalEntry, details: CallDetails) -> str | None:
 
 
 def sdk_code(entry: JournalEntry, details: CallDetails) -> str | None:
-    """The call in Python; None if the SDK would not send it so, or its body was not kept whole."""
+    """Return Python code that repeats the call.
+
+    Returns:
+        The code; None if the SDK cannot send this request, or only the beginning of the body was kept.
+    """
     operation = OPERATIONS.get(entry.operation or "")
     if operation is None or not details.request_is_whole:
         return None
@@ -46,8 +54,8 @@ def sdk_code(entry: JournalEntry, details: CallDetails) -> str | None:
         return None
     if operation.declaration.idempotent and (key := details.request_headers.get("idempotency-key")):
         arguments.append(f"idempotency_key={key!r}")
-    inside = "".join(f"\n    {argument}," for argument in arguments)
-    call = f"client.{operation.name}({inside}\n)" if inside else f"client.{operation.name}()"
+    lines = "".join(f"\n    {argument}," for argument in arguments)
+    call = f"client.{operation.name}({lines}\n)" if lines else f"client.{operation.name}()"
     return f"from followup import FollowUp\n\nclient = FollowUp()\n{call}\n"
 
 
@@ -59,37 +67,35 @@ def _path_argument(operation: Operation, path: str) -> list[str]:
 
 
 def _arguments(operation: Operation, details: CallDetails) -> list[str]:
-    """The arguments of the call.
+    """Return the keyword arguments of the call, as code.
 
     Raises:
-        KeyError: there is a field that the SDK does not know.
-        ValueError: the body is not JSON, or no object.
+        KeyError: a query parameter or a field is unknown to the SDK.
+        ValueError: the body is not JSON, or is not an object.
     """
     parameters = {parameter.wire_name: parameter for parameter in operation.declaration.parameters}
-    found = [
-        f"{parameters[name].name}={_from_query(parameters[name], value)!r}" for name, value in details.query
-    ]  # an unknown one is a KeyError
+    arguments = [f"{parameters[name].name}={_from_query(parameters[name], value)!r}" for name, value in details.query]
     if not details.request_body or not operation.takes_body:
-        return found
+        return arguments
     body = json.loads(details.request_body)
     if operation.body is None:
-        return [*found, _literal(_in_python(body.get("events", body) if isinstance(body, dict) else body))]
+        return [*arguments, _literal(_in_python(body.get("events", body) if isinstance(body, dict) else body))]
     if not isinstance(body, dict):
-        raise ValueError("not an object")  # noqa: TRY004 - what was sent is wrong, not what this was called with
-    return found + [f"{parameters[name].name}={_literal(_in_python(value))}" for name, value in body.items()]
+        raise ValueError("not an object")  # noqa: TRY004 - the request is wrong, not the type of an argument
+    return arguments + [f"{parameters[name].name}={_literal(_in_python(value))}" for name, value in body.items()]
 
 
 def _from_query(parameter: Parameter, value: str) -> Any:
-    kinds = get_args(parameter.annotation)
-    if bool in kinds:
+    types = get_args(parameter.annotation)
+    if bool in types:
         return value == "true"
-    return int(value) if int in map(bare, kinds) else value
+    return int(value) if int in map(bare, types) else value
 
 
 def _in_python(value: Any) -> Any:
-    """JSON with the names of fields as the SDK's input dicts have them."""
+    """Return a JSON value with the field names that the SDK's input dicts have."""
     if isinstance(value, dict):
-        return {_snake(key): item if key == _FREE else _in_python(item) for key, item in value.items()}
+        return {_snake(key): item if key == _UNCHANGED else _in_python(item) for key, item in value.items()}
     return [_in_python(item) for item in value] if isinstance(value, list) else value
 
 

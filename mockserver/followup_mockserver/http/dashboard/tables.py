@@ -1,4 +1,4 @@
-"""The lists of the dashboard: of which collections, what of an object a row shows, and by what they are filtered."""
+"""The lists of the dashboard: their collections, columns and filters."""
 
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -11,33 +11,33 @@ from followup_mockserver.state.collection import Collection, UnknownCursor
 from followup_mockserver.state.tenant import Tenant
 
 ROWS = 50
-"""So many objects stand on a page of a list."""
+"""Rows per page."""
 
 VIEW_OF_PREFIX = {
     declaration.id_prefix.prefix: operation.group
     for operation in OPERATIONS.values()
     if (declaration := operation.declaration).id_prefix is not None
 }
-"""Prefix of an id to the view, which is also the collection, that shows the object."""
+"""Prefix of an id to the name of the view that shows the object. A view has the name of its collection."""
 
 
 @attrs.frozen(kw_only=True)
 class Table:
-    """A list of objects.
+    """A list of the objects of one collection.
 
     Attributes:
-        title: its heading.
-        one: what one of the objects is called.
-        columns: heading of a column to the attribute that stands in it; ``id`` leads to the object.
-        choices: index to the values that it can be filtered by.
-        belonging: further indexes that links filter by, such as ``patient``.
+        title: heading of the list.
+        singular: noun for one object.
+        columns: heading of a column to the attribute that it shows.
+        choices: index to the values that the user can filter by.
+        link_filters: further indexes that links from other objects filter by, such as ``patient``.
     """
 
     title: str
-    one: str
+    singular: str
     columns: Mapping[str, str]
     choices: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
-    belonging: tuple[str, ...] = ()
+    link_filters: tuple[str, ...] = ()
 
 
 _CREATED = {"created": "created_at"}
@@ -46,7 +46,7 @@ _ID = {"id": "id"}
 TABLES: Mapping[str, Table] = {
     "webhook_deliveries": Table(
         title="Webhook deliveries",
-        one="webhook delivery",
+        singular="webhook delivery",
         columns={
             **_ID,
             "event": "event_type",
@@ -57,11 +57,11 @@ TABLES: Mapping[str, Table] = {
             **_CREATED,
         },
         choices={"status": get_args(WebhookDeliveryStatus)},
-        belonging=("webhook_endpoint",),
+        link_filters=("webhook_endpoint",),
     ),
     "webhook_endpoints": Table(
         title="Webhook endpoints",
-        one="webhook endpoint",
+        singular="webhook endpoint",
         columns={
             **_ID,
             "URL": "url",
@@ -73,7 +73,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "patients": Table(
         title="Patients",
-        one="patient",
+        singular="patient",
         columns={
             **_ID,
             "name": "full_name",
@@ -86,7 +86,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "appointments": Table(
         title="Appointments",
-        one="appointment",
+        singular="appointment",
         columns={
             **_ID,
             "start": "start_at",
@@ -97,11 +97,11 @@ TABLES: Mapping[str, Table] = {
             **_CREATED,
         },
         choices={"status": get_args(AppointmentStatus)},
-        belonging=("patient",),
+        link_filters=("patient",),
     ),
     "visits": Table(
         title="Visits",
-        one="visit",
+        singular="visit",
         columns={
             **_ID,
             "visited": "visited_at",
@@ -111,11 +111,11 @@ TABLES: Mapping[str, Table] = {
             "external id": "external_id",
             **_CREATED,
         },
-        belonging=("patient",),
+        link_filters=("patient",),
     ),
     "treatments": Table(
         title="Treatments",
-        one="treatment",
+        singular="treatment",
         columns={
             **_ID,
             "kind": "kind",
@@ -124,11 +124,11 @@ TABLES: Mapping[str, Table] = {
             "active": "active",
             **_CREATED,
         },
-        belonging=("patient",),
+        link_filters=("patient",),
     ),
     "intake_requests": Table(
         title="Intake requests",
-        one="intake request",
+        singular="intake request",
         columns={
             **_ID,
             "status": "status",
@@ -138,11 +138,11 @@ TABLES: Mapping[str, Table] = {
             **_CREATED,
         },
         choices={"status": get_args(IntakeStatus)},
-        belonging=("patient",),
+        link_filters=("patient",),
     ),
     "events": Table(
         title="Events",
-        one="event",
+        singular="event",
         columns={
             **_ID,
             "type": "type",
@@ -156,7 +156,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "doctors": Table(
         title="Doctors",
-        one="doctor",
+        singular="doctor",
         columns={
             **_ID,
             "name": "full_name",
@@ -171,15 +171,18 @@ TABLES: Mapping[str, Table] = {
 
 @attrs.frozen(kw_only=True)
 class TablePage:
-    """Some rows of a list, newest first.
+    """A page of a list, newest first.
 
     Attributes:
-        matching: how many objects there are with the filters.
-        total: how many there are without.
-        chosen: the filters, by index.
-        counts: how many objects there are for each choice, with the other filters.
-        newer: id of the first row, where there are newer ones; None where there are none.
-        older: id of the last row, where there are older ones.
+        name: name of the view.
+        table: the list.
+        rows: the objects of this page.
+        matching: number of objects that match the filters.
+        total: number of all objects.
+        filters: index to the selected value.
+        counts: index to the number of objects for each choice, with the other filters applied.
+        newer: id of the first row if there are newer rows, else None.
+        older: id of the last row if there are older rows, else None.
     """
 
     name: str
@@ -187,42 +190,45 @@ class TablePage:
     rows: list[Any]
     matching: int
     total: int
-    chosen: Mapping[str, str]
+    filters: Mapping[str, str]
     counts: Mapping[str, Mapping[str, int]]
     newer: str | None = None
     older: str | None = None
 
 
 def collection_of(tenant: Tenant, name: str) -> Collection[Any]:
-    """The objects that a view shows."""
+    """Return the collection whose objects a view shows."""
     collection: Collection[Any] = getattr(tenant, name)
     return collection
 
 
 def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROWS) -> TablePage:
-    """A page of a list.
+    """Return a page of a list.
 
     Args:
-        query: filters by index, and the id that the page begins ``after`` (older) or ends ``before`` (newer). One that
-            is not there any more, after a reset, gives the first page.
+        tenant: the state of the organization.
+        name: name of the view.
+        query: the filters by index, and the id ``after`` which the page begins (older rows) or ``before`` which it
+            ends (newer rows). An unknown id, such as one from before a reset, selects the first page.
+        rows: rows per page.
     """
     table, collection = TABLES[name], collection_of(tenant, name)
-    chosen = {index: query[index] for index in (*table.choices, *table.belonging) if query.get(index)}
+    filters = {index: query[index] for index in (*table.choices, *table.link_filters) if query.get(index)}
     after, before = query.get("after"), query.get("before")
     try:
-        found, more = collection.page(limit=rows, after=after, before=before, where=chosen)
+        found, more = collection.page(limit=rows, after=after, before=before, where=filters)
     except UnknownCursor:
         after = before = None
-        found, more = collection.page(limit=rows, where=chosen)
+        found, more = collection.page(limit=rows, where=filters)
     return TablePage(
         name=name,
         table=table,
         rows=found,
-        matching=_count(collection, chosen),
+        matching=_count(collection, filters),
         total=len(collection),
-        chosen=chosen,
+        filters=filters,
         counts={
-            index: {choice: _count(collection, {**chosen, index: choice}) for choice in choices}
+            index: {choice: _count(collection, {**filters, index: choice}) for choice in choices}
             for index, choices in table.choices.items()
         },
         newer=found[0].id if found and (after is not None or (before is not None and more)) else None,
@@ -230,11 +236,11 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
     )
 
 
-def _count(collection: Collection[Any], chosen: Mapping[str, str]) -> int:
-    """How many objects there are with all of these values; the names of the indexes are those of the attributes."""
-    if not chosen:
+def _count(collection: Collection[Any], filters: Mapping[str, str]) -> int:
+    """Return the number of objects that match all filters. An index has the name of its attribute."""
+    if not filters:
         return len(collection)
-    (index, value), *others = sorted(chosen.items(), key=lambda each: collection.count(*each))
+    (index, value), *others = sorted(filters.items(), key=lambda item: collection.count(*item))
     if not others:
         return collection.count(index, value)
     return sum(all(getattr(obj, name) == other for name, other in others) for obj in collection.find_all(index, value))

@@ -1,30 +1,30 @@
-// Shows the view that the address names, keeps it up to date, and lets its forms and buttons act.
+// Shows the view that the address names, keeps it up to date, and handles its forms and buttons.
 
-import { act, answered } from "./forms.js";
-import { Rejected, changed, session, view } from "./mock.js";
+import { confirmedIn, submit } from "./forms.js";
+import { Rejected, fetchVersion, fetchView, session } from "./mock.js";
 import { morph } from "./morph.js";
-import { tell } from "./toast.js";
+import { report } from "./toast.js";
 
 const FIRST_VIEW = "calls";
-const SHORTEST_PAUSE = 300; // milliseconds between two renewals, however much happens
-const RETRY_PAUSE = 1000;
-const NEEDS_SESSION = ["control_token_missing", "api_key_invalid"];
+const MIN_UPDATE_INTERVAL = 300; // milliseconds: a busy mock changes far more often than a user can read
+const RETRY_INTERVAL = 1000;
+const SESSION_ERRORS = ["control_token_missing", "api_key_invalid"];
 
 let watching = new AbortController();
-let filtering = false; // whether the next view is the one that is shown, with other filters
+let isFiltering = false; // whether the next view is the current one with other filters
 
 const page = () => document.getElementById("page");
 const address = () => location.hash.replace(/^#\/?/, "") || FIRST_VIEW;
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-// --- what is shown
+// --- rendering
 
-async function show({ arrived = false } = {}) {
-  const shown = address();
-  const fresh = await view(shown, watching.signal);
-  if (shown !== address()) return;
+async function render({ isNewView = false } = {}) {
+  const requested = address();
+  const fresh = await fetchView(requested, watching.signal);
+  if (requested !== address()) return;
   document.title = fresh.dataset.title;
-  if (arrived) {
+  if (isNewView) {
     page().replaceWith(fresh);
     scrollTo(0, 0);
     document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -32,36 +32,36 @@ async function show({ arrived = false } = {}) {
   } else {
     morph(page(), fresh);
   }
-  showClock();
+  setClock();
 }
 
-function showClock() {
-  const { now, runs } = page().dataset;
-  page().startedAt = runs === "yes" && now ? Date.parse(now) - Date.now() : undefined;
+function setClock() {
+  const { now, clock } = page().dataset;
+  page().clockOffset = clock === "running" && now ? Date.parse(now) - Date.now() : undefined;
 }
 
 function tick() {
   const time = document.querySelector("#now time");
-  if (page().startedAt === undefined || !time) return;
-  const now = new Date(Date.now() + page().startedAt).toISOString();
+  if (page().clockOffset === undefined || !time) return;
+  const now = new Date(Date.now() + page().clockOffset).toISOString();
   time.textContent = now.slice(0, 19).replace("T", " ");
   time.dateTime = now;
 }
 
-// --- keeping it up to date
+// --- live updates
 
-async function arrive() {
+async function openView() {
   watching.abort();
   watching = new AbortController();
   const { signal } = watching;
-  const arrived = !filtering;
-  filtering = false;
-  tell("");
+  const isNewView = !isFiltering;
+  isFiltering = false;
+  report("");
   try {
-    await show({ arrived });
+    await render({ isNewView });
   } catch (problem) {
     if (signal.aborted) return;
-    await explain(problem);
+    await reportProblem(problem);
   }
   watch(signal);
 }
@@ -72,18 +72,19 @@ async function watch(signal) {
       if (document.hidden) {
         await visible();
       }
-      const version = await changed(page().dataset.version ?? 0, signal);
-      if (String(version) !== page().dataset.version) await show();
-      live(true);
-      await pause(SHORTEST_PAUSE);
+      const version = await fetchVersion(page().dataset.version ?? 0, signal);
+      if (String(version) !== page().dataset.version) await render();
+      showConnection(true);
+      await sleep(MIN_UPDATE_INTERVAL);
     } catch (problem) {
       if (signal.aborted) return;
-      live(!(problem instanceof TypeError)); // what fetch throws when nobody answers
+      showConnection(!(problem instanceof TypeError)); // fetch raises it when there is no response
       if (problem instanceof Rejected) {
-        await explain(problem);
-        if (NEEDS_SESSION.includes(problem.code)) return; // until somebody enters another key or token
+        await reportProblem(problem);
+        // Every further request would be rejected too, until the user enters another key or token.
+        if (SESSION_ERRORS.includes(problem.code)) return;
       }
-      await pause(RETRY_PAUSE);
+      await sleep(RETRY_INTERVAL);
     }
   }
 }
@@ -92,94 +93,94 @@ function visible() {
   return new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
 }
 
-function live(is) {
-  const sign = document.getElementById("live");
-  if (!sign) return;
-  sign.textContent = is ? "live" : "no answer";
-  sign.classList.toggle("live", is);
+function showConnection(isLive) {
+  const indicator = document.getElementById("live");
+  if (!indicator) return;
+  indicator.textContent = isLive ? "live" : "no response, retrying";
+  indicator.classList.toggle("live", isLive);
 }
 
-async function explain(problem) {
-  tell(problem.message, true);
-  if (NEEDS_SESSION.includes(problem.code)) await askForSession();
+async function reportProblem(problem) {
+  report(problem.message, true);
+  if (SESSION_ERRORS.includes(problem.code)) await askForSession();
 }
 
-// --- who is looking
+// --- organization and access
 
 async function askForSession() {
   const dialog = document.getElementById("session");
   if (dialog.open) return;
   for (const name of ["key", "token"]) dialog.querySelector(`[name=${name}]`).value = session.get(name);
-  if (!(await answered(dialog))) return;
+  if (!(await confirmedIn(dialog))) return;
   for (const name of ["key", "token"]) session.set(name, dialog.querySelector(`[name=${name}]`).value.trim());
-  arrive();
+  openView();
 }
 
-/** A token in the address, as `serve` prints it, is kept and taken out of the address. */
+/** Moves the token from the address, as `serve` prints it, to the session, so that it is not in a copied link. */
 function takeToken() {
-  const given = location.hash.match(/^#token=(.+)$/);
-  if (!given) return;
-  session.set("token", decodeURIComponent(given[1]));
+  const match = location.hash.match(/^#token=(.+)$/);
+  if (!match) return;
+  session.set("token", decodeURIComponent(match[1]));
   history.replaceState(null, "", location.pathname);
 }
 
-// --- what a person does
+// --- events
 
-async function submitted(event) {
+async function onSubmit(event) {
   const form = event.target;
   if (form.method === "dialog") return;
   event.preventDefault();
-  if (form.dataset.go) {
-    go(form);
+  if (form.dataset.view) {
+    openViewOf(form);
     return;
   }
   try {
-    tell("");
-    const done = await act(form, event.submitter);
-    if (!done) return;
-    await show();
-    tell(done);
+    report("");
+    const text = await submit(form, event.submitter);
+    if (!text) return;
+    await render();
+    report(text);
   } catch (problem) {
-    tell(problem.message, true);
+    report(problem.message, true);
   }
 }
 
-function go(form) {
-  const chosen = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
-  const wanted = `#/${form.dataset.go}${chosen.size ? `?${chosen}` : ""}`;
-  if (location.hash === wanted) arrive();
-  else location.hash = wanted;
+function openViewOf(form) {
+  const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+  const hash = `#/${form.dataset.view}${query.size ? `?${query}` : ""}`;
+  if (location.hash === hash) openView();
+  else location.hash = hash;
 }
 
-/** A filter applies as soon as it is chosen, and keeps the focus. */
-function chosen(event) {
+/** Applies a filter as soon as it is selected; the filter keeps the focus. */
+function onChange(event) {
   const form = event.target.closest("form.filters");
   if (!form) return;
-  filtering = true;
-  go(form);
+  isFiltering = true;
+  openViewOf(form);
 }
 
-async function clicked(event) {
+async function onClick(event) {
   const button = event.target.closest("button[type=button]");
   if (!button) return;
   if ("session" in button.dataset) await askForSession();
-  else if ("copyLink" in button.dataset) await copy(location.href, "The link is copied.");
+  else if ("copyLink" in button.dataset) await copy(location.href, "Link copied.");
   else if (button.dataset.copy) await copy(document.getElementById(button.dataset.copy).textContent, "Copied.");
 }
 
-async function copy(text, done) {
+async function copy(text, success) {
   try {
     await navigator.clipboard.writeText(text);
-    tell(done);
+    report(success);
   } catch {
-    tell("This browser lets only pages of this machine, or https, copy. Select the text instead.", true);
+    report("The browser allows copying only on this machine or over HTTPS. Select the text and copy it.", true);
   }
 }
 
-document.addEventListener("submit", submitted);
-document.addEventListener("change", chosen);
-document.addEventListener("click", clicked);
-addEventListener("hashchange", arrive);
+document.addEventListener("submit", onSubmit);
+document.addEventListener("change", onChange);
+document.addEventListener("click", onClick);
+addEventListener("hashchange", openView);
 setInterval(tick, 1000);
 takeToken();
-arrive();
+openView();

@@ -1,44 +1,54 @@
-// Forms that act: what a form says becomes a call of the control API.
+// Forms that call the control API, as their attributes declare:
 //
-//   data-call="POST /clock/advance"   method and path
-//   data-done="It is {status}."       what is reported afterwards, filled from the response;
-//                                     {data.length|delivery|deliveries} counts; "ran": what a move of the clock did
-//   data-confirm="Reset?"             asked first
-//   data-clear                        emptied afterwards
-//   data-empty="null"                 empty fields are sent as null, and not omitted
-//   data-kind="number"                of a field: number, json, or instant (UTC)
-//   name="patient.phone"              of a field: becomes {"patient": {"phone": …}}
+//   data-call="POST /clock/advance"     method and path
+//   data-report="The stage is {stage}." the report afterwards; names in braces are fields of the response, and
+//                                       {data.length|delivery|deliveries} is a number with its noun; or the name of
+//                                       a function in REPORTS
+//   data-confirm="Reset?"               a question that the user must confirm first
+//   data-clear                          the form is cleared afterwards
+//   data-empty="null"                   empty fields are sent as null instead of being omitted
+//   data-kind="number"                  of a field: number, json, or instant (UTC)
+//   name="patient.phone"                of a field: sent as {"patient": {"phone": …}}
 
 import { call } from "./mock.js";
-import { counted, moved } from "./moves.js";
+import { counted, summaryOf } from "./run.js";
 
-/** Does what the form says; resolves to what there is to report, or to nothing if the person thought better of it. */
-export async function act(form, submitter) {
+const REPORTS = {
+  run: (response, submitter) => `${submitter.textContent}: ${summaryOf(response)}.`,
+  resend: ({ lastError, lastStatusCode }) =>
+    lastError ? `Sent again: failed. ${lastError}` : `Sent again: delivered (${lastStatusCode}).`,
+};
+
+/** Submits a form to the control API; resolves to the report, or to an empty text if the user cancelled. */
+export async function submit(form, submitter) {
   const [method, path] = form.dataset.call.split(" ");
   const body = bodyOf(form, submitter);
   if (form.dataset.confirm && !(await confirmed(form.dataset.confirm))) return "";
   const response = await call(method, path, method === "DELETE" ? undefined : body);
   if ("clear" in form.dataset) form.reset();
-  if (form.dataset.done === "ran") return `${submitter.textContent}: ${moved(response)}.`;
-  return form.dataset.done.replace(/\{([\w.]+)(?:\|(\w+)\|(\w+))?\}/g, (_, path, one, many) => {
-    const value = path.split(".").reduce((at, name) => at?.[name], response);
-    return one ? counted(value, [one, many]) : value;
-  });
+  return reportOf(form.dataset.report, response, submitter);
 }
 
-/** Shows a dialog; resolves to whether it was answered with yes. */
-export function answered(dialog) {
+/** Shows a dialog; resolves to whether the user confirmed it. */
+export function confirmedIn(dialog) {
   return new Promise((resolve) => {
-    dialog.returnValue = "no";
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+    dialog.returnValue = "cancel";
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "confirm"), { once: true });
     dialog.showModal();
   });
 }
 
-function confirmed(text) {
-  const dialog = document.getElementById("question");
-  document.getElementById("question-text").textContent = text;
-  return answered(dialog);
+function confirmed(question) {
+  document.getElementById("confirmation-text").textContent = question;
+  return confirmedIn(document.getElementById("confirmation"));
+}
+
+function reportOf(template, response, submitter) {
+  if (Object.hasOwn(REPORTS, template)) return REPORTS[template](response, submitter);
+  return template.replace(/\{([\w.]+)(?:\|(\w+)\|(\w+))?\}/g, (_, path, one, many) => {
+    const value = path.split(".").reduce((parent, name) => parent?.[name], response);
+    return one ? counted(value, [one, many]) : value;
+  });
 }
 
 function bodyOf(form, submitter) {
@@ -54,9 +64,9 @@ function bodyOf(form, submitter) {
   return body;
 }
 
-function put(into, [name, ...deeper], value) {
-  if (deeper.length) put((into[name] ??= {}), deeper, value);
-  else into[name] = value;
+function put(object, [name, ...rest], value) {
+  if (rest.length) put((object[name] ??= {}), rest, value);
+  else object[name] = value;
 }
 
 function valueOf(field) {
@@ -64,7 +74,8 @@ function valueOf(field) {
     case "number":
       return Number(field.value);
     case "instant":
-      return new Date(`${field.value}Z`).toISOString(); // browsers omit seconds that are 0
+      // Not `${field.value}:00Z`: browsers omit the seconds only if they are 0.
+      return new Date(`${field.value}Z`).toISOString();
     case "json":
       return parsed(field);
     default:

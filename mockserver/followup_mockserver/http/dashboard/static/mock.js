@@ -1,21 +1,22 @@
-// Talks to the mock: the control API, and the views of this page. The key and the token stay in this tab.
+// Requests to the mock: calls of the control API, and the views of this page.
 
 const ROOT = new URL("../", import.meta.url);
 
+/** The API key and the token. They are kept in this tab only. */
 export const session = {
   get: (name) => sessionStorage.getItem(name) || "",
   set: (name, value) => sessionStorage.setItem(name, value),
 };
 
-/** The mock rejected a request: `code` says why, as in the service's error format. */
+/** The mock rejected a request. `code` is the error code in the service's error format. */
 export class Rejected extends Error {
-  constructor(problem) {
-    super(problem.param && problem.param !== "id" ? `${problem.param}: ${problem.message}` : problem.message);
-    this.code = problem.code;
+  constructor(error) {
+    super(error.param && error.param !== "id" ? `${error.param}: ${error.message}` : error.message);
+    this.code = error.code;
   }
 }
 
-/** A call of the control API; the result is its JSON. */
+/** Calls the control API; resolves to the JSON of the response. */
 export async function call(method, path, body) {
   const options = { method };
   if (body !== undefined) {
@@ -25,32 +26,32 @@ export async function call(method, path, body) {
   return (await send(path.replace(/^\//, ""), options)).json();
 }
 
-/** A view, as the element that holds the whole page. One that is not there is a page too, which says so. */
-export async function view(path, signal) {
-  const answer = await send(`views/${path}`, { signal });
-  return new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("page");
+/** Fetches a view; resolves to the element with the whole page. An unknown view is a page as well, with a 404. */
+export async function fetchView(path, signal) {
+  const response = await send(`views/${path}`, { signal });
+  return new DOMParser().parseFromString(await response.text(), "text/html").getElementById("page");
 }
 
-/** Resolves once there is another version than this one, or after a while. */
-export async function changed(version, signal) {
-  const answer = await send(`changes?since=${version}&wait=20`, { signal });
-  return (await answer.json()).version;
+/** Waits until the state of the mock has another version than this one, or for 20 s; resolves to its version. */
+export async function fetchVersion(since, signal) {
+  const response = await send(`changes?since=${since}&wait=20`, { signal });
+  return (await response.json()).version;
 }
 
 async function send(path, options) {
   const headers = { ...options.headers };
   if (session.get("token")) headers["Mock-Token"] = session.get("token");
   if (session.get("key")) headers.Authorization = `Bearer ${session.get("key")}`;
-  const answer = await fetch(new URL(path, ROOT), { ...options, headers, cache: "no-store" });
-  const isPage = answer.headers.get("Content-Type")?.startsWith("text/html");
-  if (!answer.ok && !isPage) throw new Rejected(await problemOf(answer));
-  return answer;
+  const response = await fetch(new URL(path, ROOT), { ...options, headers, cache: "no-store" });
+  const isPage = response.headers.get("Content-Type")?.startsWith("text/html");
+  if (!response.ok && !isPage) throw new Rejected(await errorOf(response));
+  return response;
 }
 
-async function problemOf(answer) {
+async function errorOf(response) {
   try {
-    return (await answer.json()).error;
+    return (await response.json()).error;
   } catch {
-    return { message: `The mock responded with ${answer.status}.` };
+    return { message: `The mock responded with ${response.status}.` };
   }
 }

@@ -1,42 +1,42 @@
-// Makes one piece of a page like another one, and touches only what differs: what somebody reads, types or has the
-// focus on stays where it is while the page is kept up to date.
+// Updates a part of the page in place. Only what differs is changed, so that typed text, the focus and the scroll
+// position survive a live update.
 
-/** Makes `shown` like `fresh`, which is used up. */
-export function morph(shown, fresh) {
-  if (!alike(shown, fresh)) {
-    shown.replaceWith(fresh);
-  } else if (shown.nodeType === Node.ELEMENT_NODE) {
-    copyAttributes(shown, fresh);
-    morphChildren(shown, fresh);
-  } else if (shown.data !== fresh.data) {
-    shown.data = fresh.data;
+/** Makes `current` equal to `fresh`, whose nodes may be moved into the page. */
+export function morph(current, fresh) {
+  if (!corresponds(current, fresh)) {
+    current.replaceWith(fresh);
+  } else if (current.nodeType === Node.ELEMENT_NODE) {
+    copyAttributes(current, fresh);
+    morphChildren(current, fresh);
+  } else if (current.data !== fresh.data) {
+    current.data = fresh.data;
   }
 }
 
-function morphChildren(shown, fresh) {
-  const byKey = new Map([...shown.children].filter(keyOf).map((child) => [keyOf(child), child]));
-  let next = shown.firstChild;
+function morphChildren(current, fresh) {
+  const byKey = new Map([...current.children].filter(keyOf).map((child) => [keyOf(child), child]));
+  let next = current.firstChild;
   for (const child of [...fresh.childNodes]) {
     const match = keyOf(child) ? byKey.get(keyOf(child)) : next;
-    if (!match || !alike(match, child)) {
-      shown.insertBefore(child, next);
+    if (!match || !corresponds(match, child)) {
+      current.insertBefore(child, next);
       continue;
     }
     if (match === next) {
       next = next.nextSibling;
     } else {
-      shown.insertBefore(match, next);
+      current.insertBefore(match, next);
     }
     morph(match, child);
   }
   while (next) {
-    const gone = next;
+    const removed = next;
     next = next.nextSibling;
-    gone.remove();
+    removed.remove();
   }
 }
 
-function alike(one, other) {
+function corresponds(one, other) {
   return one.nodeName === other.nodeName && keyOf(one) === keyOf(other);
 }
 
@@ -44,12 +44,12 @@ function keyOf(node) {
   return node.nodeType === Node.ELEMENT_NODE ? node.dataset.key || node.id || "" : "";
 }
 
-function copyAttributes(shown, fresh) {
-  for (const { name } of [...shown.attributes]) {
-    // What somebody has opened stays open.
-    if (name !== "open" && !fresh.hasAttribute(name)) shown.removeAttribute(name);
+function copyAttributes(current, fresh) {
+  for (const { name } of [...current.attributes]) {
+    // The server never sends `open`: the user opened this <details>, and it stays open.
+    if (name !== "open" && !fresh.hasAttribute(name)) current.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) {
-    if (shown.getAttribute(name) !== value) shown.setAttribute(name, value);
+    if (current.getAttribute(name) !== value) current.setAttribute(name, value);
   }
 }

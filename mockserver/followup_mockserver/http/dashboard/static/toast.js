@@ -1,4 +1,4 @@
-// A line about what has just been done. It goes away by itself, unless somebody reads it, and can be closed.
+// A short report of what has just been done. It disappears after a while, but not under the pointer or with the focus.
 
 const SHOWN_FOR = 8000; // milliseconds
 const PROBLEM_SHOWN_FOR = 20000;
@@ -7,23 +7,25 @@ const toast = document.getElementById("toast");
 let timer;
 let shownFor;
 
-/** Reports something; an empty text takes the last report away. */
-export function tell(text, isProblem = false) {
-  document.getElementById("told").textContent = text;
+/** Shows a report; an empty text removes the current one. */
+export function report(text, isProblem = false) {
+  document.getElementById("toast-text").textContent = text;
   toast.classList.toggle("problem", isProblem);
   shownFor = isProblem ? PROBLEM_SHOWN_FOR : SHOWN_FOR;
-  restart();
+  startTimer();
 }
 
-function restart() {
+function startTimer() {
+  stopTimer();
+  timer = setTimeout(() => report(""), shownFor);
+}
+
+function stopTimer() {
   clearTimeout(timer);
-  timer = setTimeout(() => tell(""), shownFor);
 }
 
-const wait = () => clearTimeout(timer);
-
-toast.addEventListener("pointerenter", wait);
-toast.addEventListener("focusin", wait);
-toast.addEventListener("pointerleave", restart);
-toast.addEventListener("focusout", restart);
-toast.querySelector("button").addEventListener("click", () => tell(""));
+toast.addEventListener("pointerenter", stopTimer);
+toast.addEventListener("focusin", stopTimer);
+toast.addEventListener("pointerleave", startTimer);
+toast.addEventListener("focusout", startTimer);
+toast.querySelector("button").addEventListener("click", () => report(""));

@@ -1,4 +1,4 @@
-// What a move of the clock did, in one line.
+// The summary of a run: what happened when the clock was advanced.
 
 const MESSAGES = {
   reminder: ["reminder", "reminders"],
@@ -9,14 +9,14 @@ const DELIVERIES = ["delivery", "repeated_delivery"];
 
 export const counted = (count, [one, many]) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
-/** `{now, ran, jobs}` as "9 reminders sent, 4 webhooks delivered, 1 failed". */
-export function moved({ ran, jobs }) {
+/** Returns `{ran, jobs}` as text, such as "9 reminders sent, 4 webhooks delivered, 1 failed". */
+export function summaryOf({ ran, jobs }) {
   if (!ran) return "nothing was due";
   const parts = [];
-  const count = (fits) => jobs.filter(fits).length;
-  for (const [kind, words] of Object.entries(MESSAGES)) {
+  const count = (matches) => jobs.filter(matches).length;
+  for (const [kind, nouns] of Object.entries(MESSAGES)) {
     const sent = count((job) => job.kind === kind && job.outcome === "sent");
-    if (sent) parts.push(`${counted(sent, words)} sent`);
+    if (sent) parts.push(`${counted(sent, nouns)} sent`);
   }
   const unsent = count((job) => job.kind in MESSAGES && job.outcome !== "sent");
   if (unsent) parts.push(`${counted(unsent, ["message", "messages"])} not sent`);
@@ -28,7 +28,7 @@ export function moved({ ran, jobs }) {
 
   const others = count((job) => !(job.kind in MESSAGES) && !DELIVERIES.includes(job.kind));
   if (others) parts.push(`${counted(others, ["other job", "other jobs"])} run`);
-  // The mock lists the last jobs of a long move only.
+  // After a long run, the response lists only the most recent jobs.
   if (ran > jobs.length) parts.push(`and ${counted(ran - jobs.length, ["earlier job", "earlier jobs"])}`);
   return parts.join(", ");
 }
