@@ -1,7 +1,7 @@
-"""What the service's contract says beyond Python's types: versions, limits, id prefixes and formats.
+"""The rules of the API that Python's types cannot express: versions, limits, id prefixes and formats.
 
-The resource declarations are annotated with these; the SDK reads them to check and encode what goes out, and the mock
-server to validate what comes in and to write its OpenAPI document.
+The declarations of the operations are annotated with them. The SDK uses them to check and encode arguments, the mock
+server to validate requests and to write its OpenAPI document.
 """
 
 from datetime import timedelta
@@ -12,14 +12,14 @@ import attrs
 SERVICE_VERSION = "2026-09-28"
 """The current dated version (specification, section 9)."""
 
-# Limits of section 8 of the specification. Each stands here alone; SDK and mock server import it.
+# Limits (specification, section 8). The SDK and the mock server both import them from here.
 REQUESTS_PER_MINUTE = 600
 MIN_PAGE_SIZE = 1
 MAX_PAGE_SIZE = 100
 DEFAULT_PAGE_SIZE = 10
 MAX_EVENTS_PER_BATCH = 100
 WEBHOOK_ATTEMPT_TIMEOUT = 10.0
-"""Seconds within which an endpoint has to respond to an attempt."""
+"""Seconds within which an endpoint has to respond to a delivery attempt."""
 WEBHOOK_RETRY_WAITS = (
     timedelta(minutes=1),
     timedelta(minutes=5),
@@ -30,19 +30,19 @@ WEBHOOK_RETRY_WAITS = (
     timedelta(days=1),
     timedelta(days=1),
 )
-"""The wait after each failed attempt until the next one (section 6.2, Delivery and retries)."""
+"""Time from each failed attempt to the next one (specification, section 6.2, Delivery and retries)."""
 MAX_WEBHOOK_ATTEMPTS = 1 + len(WEBHOOK_RETRY_WAITS)
 WEBHOOK_TOLERANCE = 300
-"""Seconds that the time of sending may differ from the receiver's clock, either way."""
+"""Seconds by which a webhook's timestamp may differ from the receiver's clock, in either direction."""
 
 IDEMPOTENCY_KEY = r"^[!-~]([ -~]{0,253}[!-~])?$"
-"""An idempotency key: 1 to 255 printable ASCII characters, with spaces only inside (section 4, Conventions)."""
-IDEMPOTENCY_KEY_RULE = "must be 1 to 255 printable ASCII characters, without a space at either end"
+"""Pattern of an idempotency key: 1 to 255 printable ASCII characters, no leading or trailing space (section 4)."""
+IDEMPOTENCY_KEY_RULE = "must be 1 to 255 printable ASCII characters, without leading or trailing spaces"
 
 
 @attrs.frozen
 class IdPrefix:
-    """The string is an id: its prefix, and the ``object`` value of what it names (specification, section 2)."""
+    """The string is an id with this prefix, of an object with this ``object`` value (specification, section 2)."""
 
     prefix: str
     object: str
@@ -50,14 +50,14 @@ class IdPrefix:
 
 @attrs.frozen
 class Format:
-    """The string has a format of its own: ``email`` or ``https-url``."""
+    """The string has a format: ``email`` or ``https-url``."""
 
     name: str
 
 
 @attrs.frozen
 class Limits:
-    """Bounds of a number, or of the length of an array."""
+    """The number, or the length of the array, is within these bounds."""
 
     minimum: int
     maximum: int
@@ -65,21 +65,21 @@ class Limits:
 
 @attrs.frozen
 class MinLength:
-    """The string has at least so many characters."""
+    """The string has at least this many characters."""
 
     characters: int
 
 
 @attrs.frozen
 class MinItems:
-    """The array has at least so many items."""
+    """The array has at least this many items."""
 
     items: int
 
 
 @attrs.frozen
 class Default:
-    """The value that the service takes where a request omits the parameter."""
+    """The service assumes this value when the parameter is omitted."""
 
     value: Any
 
@@ -94,10 +94,10 @@ EventType = Literal[
     "treatment.prescribed",
     "order.issued",
 ]
-"""The inbound event types (specification, section 6.1), which are outbound ones too."""
+"""The inbound event types (specification, section 6.1). All of them are outbound event types as well."""
 ServiceEventType = Literal["intake.created", "intake.ready", "conversation.handoff", "patient.silent", "webhook.ping"]
 OutboundEventType = EventType | ServiceEventType
-"""The 13 types of webhooks (specification, section 6.2)."""
+"""The 13 outbound event types (specification, section 6.2)."""
 
 SCHEMA_VERSION = 1
 """The version of every inbound event's ``data`` (specification, section 9)."""
@@ -114,7 +114,7 @@ WebhookEndpointId = Annotated[str, IdPrefix("we_", "webhook_endpoint")]
 WebhookDeliveryId = Annotated[str, IdPrefix("whd_", "webhook_delivery")]
 
 NonEmpty = Annotated[str, MinLength(1)]
-"""A name, a phone, a document or an external id: an empty one would identify everybody whose is empty."""
+"""A name, phone, document or external id. An empty one would match every other empty one."""
 Email = Annotated[str, Format("email"), MinLength(1)]
 HttpsUrl = Annotated[str, Format("https-url")]
 PageLimit = Annotated[int, Limits(MIN_PAGE_SIZE, MAX_PAGE_SIZE), Default(DEFAULT_PAGE_SIZE)]

@@ -1,4 +1,4 @@
-"""The options of a client: defaults, environment, and what is rejected."""
+"""The options of a client: their defaults, the environment variables, and their validation."""
 
 import math
 import os
@@ -15,22 +15,22 @@ from followup._errors import ConfigurationError
 from followup._governor import Governor
 
 DEFAULT_TIMEOUT = 30.0
-"""Seconds for an attempt as a whole."""
+"""Seconds for each attempt as a whole."""
 
 CONNECT_TIMEOUT = 5.0
-"""Seconds to connect, of the default timeout: a host that takes longer is down."""
+"""Seconds of the default timeout that connecting may take. A host that takes longer is down."""
 
 DEFAULT_MAX_RETRIES = 2
 
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """What a client was configured with, checked.
+    """The validated options of a client.
 
     Attributes:
-        timeouts: seconds for the parts of an attempt (connect, read, write, pool); None for those of the user's own
-            httpx client.
-        attempt_seconds: bound of an attempt as a whole; None for no bound.
+        timeouts: seconds for the parts of an attempt (connect, read, write, pool); None for the timeouts of the user's
+            own httpx client.
+        attempt_seconds: time limit of an attempt as a whole; None for no limit.
         deadline: seconds for a whole call; None for no deadline.
         governor: holds the calls to a request rate, with those of all clients that share it; None for no such limit.
     """
@@ -46,7 +46,7 @@ class Options:
 
 
 Timeouts = tuple[Mapping[str, float | None] | None, float | None]
-"""Bounds of the parts of an attempt, and of the attempt as a whole."""
+"""Time limits of the parts of an attempt, and of the attempt as a whole."""
 
 
 def options_from(
@@ -60,10 +60,13 @@ def options_from(
     *,
     own_client: bool,
 ) -> Options:
-    """Return the options of a client.
+    """Validate the arguments of a client's constructor, and fill in defaults.
+
+    Args:
+        own_client: whether the user passed an ``http_client``, whose timeouts are then the default.
 
     Raises:
-        ConfigurationError: the text names the option and what would be right.
+        ConfigurationError: an option is missing or invalid; the message names it and a valid value.
     """
     if not isinstance(timeout, NotGiven):
         timeouts, attempt_seconds = checked_timeout(timeout)
@@ -72,8 +75,8 @@ def options_from(
     else:
         timeouts, attempt_seconds = httpx.Timeout(DEFAULT_TIMEOUT, connect=CONNECT_TIMEOUT).as_dict(), DEFAULT_TIMEOUT
     return Options(
-        api_key=_checked_key(_given_or_environment("api_key", api_key, "FOLLOWUP_API_KEY")),
-        base_url=_checked_base_url(_given_or_environment("base_url", base_url, "FOLLOWUP_BASE_URL")),
+        api_key=_checked_key(_passed_or_environment("api_key", api_key, "FOLLOWUP_API_KEY")),
+        base_url=_checked_base_url(_passed_or_environment("base_url", base_url, "FOLLOWUP_BASE_URL")),
         service_version=_checked_version(service_version),
         timeouts=timeouts,
         attempt_seconds=attempt_seconds,
@@ -83,7 +86,7 @@ def options_from(
     )
 
 
-def _given_or_environment(option: str, value: object, variable: str) -> str:
+def _passed_or_environment(option: str, value: object, variable: str) -> str:
     value = os.environ.get(variable) if value is None else value
     if not isinstance(value, str) or not value.strip():
         raise ConfigurationError(f"no {option}: pass {option}=..., or set the environment variable {variable}")
@@ -95,7 +98,7 @@ _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 def _checked_key(key: str) -> str:
     if not _VISIBLE.fullmatch(key):
-        raise ConfigurationError("api_key must be visible ASCII characters, without spaces or line ends")
+        raise ConfigurationError("api_key must be printable ASCII, without spaces or line breaks")
     return key
 
 
@@ -106,13 +109,13 @@ def _checked_version(version: object) -> str:
 
 
 def _checked_base_url(url: str) -> str:
-    # The URL itself is not shown: it may hold a password.
+    # The message does not show the URL, which may contain a password.
     problem = 'base_url must be an http or https URL such as "https://api.example.com"'
     try:
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
         httpx.URL(url)
-        (parts.hostname or "").encode("idna")  # as every look-up of the host will
+        (parts.hostname or "").encode("idna")  # as every DNS lookup of the host does
     except (ValueError, httpx.InvalidURL):
         raise ConfigurationError(problem) from None
     if not valid or not _VISIBLE.fullmatch(url):
@@ -127,26 +130,26 @@ def _checked_base_url(url: str) -> str:
 
 
 def checked_timeout(timeout: object) -> Timeouts:
-    """Return the bounds that a ``timeout`` stands for; an ``httpx.Timeout`` sets none for the whole."""
+    """Validate a ``timeout``, and return its time limits. An ``httpx.Timeout`` sets none for the attempt as a whole."""
     if isinstance(timeout, httpx.Timeout):
         return timeout.as_dict(), None
-    seconds = _seconds("timeout", timeout)
+    seconds = _seconds("timeout", timeout, "a positive number of seconds or an httpx.Timeout")
     return httpx.Timeout(seconds).as_dict(), seconds
 
 
 def checked_deadline(deadline: object) -> float | None:
-    """Return the seconds of a ``deadline``; None for no deadline."""
-    return None if deadline is None else _seconds("deadline", deadline)
+    """Validate a ``deadline``; None is no deadline."""
+    return None if deadline is None else _seconds("deadline", deadline, "a positive number of seconds or None")
 
 
-def _seconds(option: str, value: object) -> float:
+def _seconds(option: str, value: object, expected: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        raise ConfigurationError(f"{option} must be a number of seconds above 0")
+        raise ConfigurationError(f"{option} must be {expected}")
     return float(value)
 
 
 def checked_retries(retries: object) -> int:
-    """Return a number of retries."""
+    """Validate a number of retries."""
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise ConfigurationError("max_retries must be a whole number, 0 or more")
     return retries

@@ -1,4 +1,4 @@
-"""The base of every result class: unknown fields, and the response that a result came from."""
+"""The base classes of results: unknown fields, and the response that a result came from."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
@@ -18,7 +18,7 @@ class ResponseInfo:
     Attributes:
         status_code: HTTP status.
         headers: headers of the response; their case does not matter.
-        request_id: the service's id of the request, to quote to its support; None if it sent none.
+        request_id: id of the request, which the service's support asks for; None if the response has none.
     """
 
     status_code: int
@@ -31,7 +31,7 @@ NO_RESPONSE = ResponseInfo(status_code=0, headers=httpx.Headers(), request_id=No
 
 
 class _NoExtra(Mapping[str, Any]):
-    """An empty mapping that cannot be changed, so that all results without unknown fields can share it."""
+    """An empty, immutable mapping, which all results without unknown fields share."""
 
     __slots__ = ()
 
@@ -59,7 +59,7 @@ class Model:
     """Base of the objects that the service returns.
 
     Attributes:
-        extra: fields that this version of the package does not know, by their JSON names.
+        extra: fields that this version of the package does not know, by JSON name.
     """
 
     extra: Mapping[str, Any] = attrs.field(default=NO_EXTRA, repr=False)
@@ -67,27 +67,27 @@ class Model:
 
 @attrs.define(kw_only=True)
 class Result(Model):
-    """Base of the objects that a call returns.
+    """Base of the objects that an operation returns.
 
     Attributes:
-        last_response: the HTTP response that this object came from.
+        last_response: the HTTP response that this object came from: its status, headers and request id.
     """
 
     last_response: ResponseInfo = attrs.field(default=NO_RESPONSE, repr=False, eq=False)
 
 
 ABSENT_IF_NONE = "absent_if_none"
-"""Key in a field's metadata: see ``personal``."""
+"""Key in the metadata of a field; ``personal`` sets it."""
 
 
 def personal(default: Any = attrs.NOTHING, *, absent_if_none: bool = False) -> Any:
-    """Declare a field that ``repr`` does not show, because it is about a person or is a secret.
+    """Declare a field that ``repr`` does not show, because it is personal data or a secret.
 
     Args:
-        default: value of the field when the response does not have it.
+        default: value of the field when the response lacks it.
         absent_if_none: omit the field from JSON when it is None, instead of sending null.
 
     Returns:
-        The field, for the body of a result class.
+        The field, for use in the body of a result class.
     """
     return attrs.field(default=default, repr=False, metadata={ABSENT_IF_NONE: absent_if_none})

@@ -1,1 +1,1 @@
-"""Between Python and JSON: arguments and result objects, by their annotations."""
+"""The codec: converts arguments and result objects between Python and JSON, following their annotations."""

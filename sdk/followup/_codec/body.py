@@ -1,4 +1,4 @@
-"""The JSON text of a request body, and errors that name the place of a value that is not JSON without showing it."""
+"""Serializes request bodies as JSON. An error names the place of a value that JSON cannot represent, not the value."""
 
 import json
 import math
@@ -10,31 +10,31 @@ import attrs
 from followup._redaction import redacted
 
 _LONGEST_PATH = 20
-"""Steps of a path that are shown."""
+"""Steps of a path that an error message shows."""
 
 
 def json_bytes(value: Any, path: str) -> bytes:
-    """Return the value as JSON.
+    """Serialize a request body as JSON.
 
     Args:
-        value: the body of a request.
-        path: name of the argument that it was passed as.
+        value: the request body.
+        path: name of the argument that is the body; empty where several arguments make up the body.
 
     Raises:
-        ValueError: it cannot be written as JSON; the text names the place, and neither the text nor its context holds
-            a part of the value.
+        ValueError: JSON cannot represent the value. The message names the place; neither the message nor the
+            exception's context contains any part of the value.
     """
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError):
         pass
-    # Outside the handler: the original error would carry the body along.
-    place, problem = next(_problems(value), (_Place(""), "is nested too deep, or contains itself"))
-    raise ValueError(f"{place.shown(path)} {problem}; it cannot be written as JSON")
+    # Raised outside the handler, because the original error holds the body.
+    place, problem = next(_problems(value), (_Place(""), "is nested too deeply, or contains itself"))
+    raise ValueError(f"{place.shown(path)} {problem}; JSON cannot represent it")
 
 
 def kind_of(value: object) -> str:
-    """Return what a value is, for a message: ``a list``, ``an int``, ``None``."""
+    """Return the type of a value for an error message: ``a list``, ``an int``, ``None``."""
     if value is None:
         return "None"
     name = type(value).__name__
@@ -43,7 +43,7 @@ def kind_of(value: object) -> str:
 
 @attrs.frozen
 class _Place:
-    """A place in a body: the step that leads there from its parent."""
+    """A place in a body: its parent, and the step from the parent to it, such as ``.name`` or ``[0]``."""
 
     step: str
     parent: "_Place | None" = None
@@ -58,7 +58,7 @@ class _Place:
 
 
 def _problems(value: Any) -> Iterator[tuple[_Place, str]]:
-    """Yield the place and the problem of each part that is not JSON; look into a container once, so that this ends."""
+    """Yield place and problem of each part that JSON cannot represent; visit each container once, against cycles."""
     left, seen = [(value, _Place(""))], set[int]()
     while left:
         each, place = left.pop()
@@ -79,9 +79,9 @@ def _problem(value: Any) -> str | None:
         case str():
             return text_problem(value)
         case int():
-            return "is a number of too many digits" if value.bit_length() > 10_000 else None
+            return "is an integer with too many digits" if value.bit_length() > 10_000 else None
         case float():
-            return None if math.isfinite(value) else "is a number that is not finite"
+            return None if math.isfinite(value) else "is not a finite number"
         case dict():
             return next((problem for key in value if (problem := _key_problem(key))), None)
         case list() | tuple():
@@ -96,11 +96,11 @@ def _key_problem(key: object) -> str | None:
 
 
 def text_problem(text: str) -> str | None:
-    """Return why a text cannot be sent; None if it can."""
+    """Return the reason why a text cannot be sent; None if it can."""
     if text.isascii():
         return None
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "is not valid Unicode: it has a lone surrogate"
+        return "is not valid Unicode: it contains a lone surrogate"
     return None

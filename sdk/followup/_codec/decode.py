@@ -1,6 +1,6 @@
-"""From JSON to Python: the result objects of responses.
+"""Decodes the JSON of responses into result objects.
 
-A result class has one plan (``plan``), and two decoders that follow it: ``fast_path`` and ``slow_path``.
+A result class has one plan (``plan``), which two decoders follow: ``fast_path`` and ``slow_path``.
 """
 
 from collections.abc import Hashable
@@ -13,20 +13,20 @@ T = TypeVar("T")
 
 
 def decode(annotation: type[T], raw: Any) -> T:
-    """Return the result object of decoded JSON.
+    """Decode parsed JSON into a result object.
 
     Args:
         annotation: a result class, or a list of one.
-        raw: what ``json.loads`` returned.
+        raw: the value that ``json.loads`` returned.
 
     Raises:
-        WireError: the JSON is not what the contract says; its path names the field.
+        WireError: the JSON does not match the schema; its path names the field.
     """
     try:
         return cast("T", fast_decoder(cast("Hashable", annotation))(raw))
     except BAILS_OUT:
         pass
-    # Imports cattrs, which a receiver of webhooks hardly ever needs; a client has imported it before its first call.
+    # This imports cattrs, which a webhook receiver rarely needs. The constructor of a client has imported it already.
     from followup._codec.slow_path import decode_slowly
 
     return cast("T", decode_slowly(annotation, raw))

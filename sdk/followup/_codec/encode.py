@@ -1,4 +1,4 @@
-"""From Python to JSON: the arguments of calls, by their annotations, and result objects, as the service sends them."""
+"""Encodes call arguments as JSON, following their annotations, and result objects, as the service sends them."""
 
 import functools
 import itertools
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from cattrs import Converter
 
 LONGEST_ID = 255
-"""Characters; an id is opaque, and no service has longer ones."""
+"""Characters. Ids are opaque to the SDK; this limit keeps a mistaken argument out of the URL."""
 
 Encoder = Callable[[Any, str], Any]
-"""Takes a value and the path of its argument; returns JSON; raises ValueError or TypeError, which name the path."""
+"""Takes a value and its path, such as ``patient.phone``. Returns JSON, or raises an error that names the path."""
 
 
 class NotGiven:
@@ -40,13 +40,13 @@ NOT_GIVEN: Final = NotGiven()
 
 @attrs.frozen
 class _Kind:
-    """One kind of value that an argument takes.
+    """A type of value that an argument accepts.
 
     Attributes:
         expected: its name in an error message.
-        classes: a value of this kind is an instance of one of them,
-        but_not: and of none of these.
-        encode: checks the rest, and encodes it.
+        classes: the classes of such values.
+        but_not: subclasses of them that are not accepted.
+        encode: checks the value further and encodes it.
     """
 
     expected: str
@@ -58,7 +58,7 @@ class _Kind:
 def encoder_for(annotation: Any) -> Encoder:
     """Return the encoder of an argument with this annotation.
 
-    It takes what the annotation names, and rejects None: the caller decides what None means.
+    The encoder rejects None, because its caller decides what None means.
     """
     kinds = list(_kinds(annotation))
     expected = " or ".join(dict.fromkeys(kind.expected for kind in kinds))
@@ -97,7 +97,7 @@ def _kinds(annotation: Any) -> Iterator[_Kind]:
 def _union_kinds(annotation: Any) -> Iterator[_Kind]:
     kinds = list(itertools.chain.from_iterable(_kinds(arm) for arm in get_args(annotation)))
     if any(kind in (_SCALARS[datetime], _SCALARS[date]) for kind in kinds):
-        # A time or a date may be passed as text; its name in an error message says so.
+        # A time or date may also be passed as text, and the error message should say in which format.
         kinds = [attrs.evolve(kind, expected=_AS_TEXT) if kind.expected == "a string" else kind for kind in kinds]
     return iter(kinds)
 
@@ -107,7 +107,7 @@ def _encode_text(value: str, path: str) -> str:
         return value
     if problem := text_problem(value):
         raise ValueError(f"{path} {problem}")
-    # The text of a string enum, not its name.
+    # str() of a member of a string enum would return its name instead of its text.
     return str.__str__(value)
 
 
@@ -120,18 +120,17 @@ def _encode_id(value: str, path: str) -> str:
 def _encode_timestamp(value: datetime, path: str) -> str:
     if value.utcoffset() is None:
         raise ValueError(
-            f"{path} is a naive datetime, which names no instant: give it a time zone, "
-            "for example datetime.now(timezone.utc)"
+            f"{path} is a naive datetime: pass one with a time zone, for example datetime.now(timezone.utc)"
         )
     try:
         return format_with_offset(value)
     except OverflowError:
-        raise ValueError(f"{path} is outside of the calendar in UTC") from None
+        raise ValueError(f"{path} is out of range: in UTC it is before the year 1 or after the year 9999") from None
 
 
 def _encode_date(value: date, path: str) -> str:
     if isinstance(value, datetime):
-        raise ValueError(f"{path} is a datetime; a date is needed, for example value.date()")
+        raise ValueError(f"{path} must be a date, not a datetime: value.date() returns one")
     return value.isoformat()
 
 
@@ -141,7 +140,7 @@ def _as_is(value: Any, _: str) -> Any:
 
 _AS_TEXT = "an ISO 8601 string"
 _MAPPING = (dict, Mapping)
-"""A dict nearly always; asking the abstract class alone takes longer."""
+"""Most are dicts, for which isinstance is faster than for the abstract class."""
 _NO_LIST = (str, bytes, bytearray, Mapping)
 _SCALARS: dict[Any, _Kind] = {
     bool: _Kind("True or False", (bool,), _as_is),
@@ -164,7 +163,7 @@ def _dict_encoder(declared: Any) -> Encoder:
         for key, item in value.items():
             if key not in encoders:
                 shown = redacted(str(key), max_length=64)
-                raise ValueError(f"{path} has no key {shown!r}; its keys are {', '.join(sorted(encoders))}")
+                raise ValueError(f"{path} has an unknown key {shown!r}; its keys are {', '.join(sorted(encoders))}")
             if (item is None or item is NOT_GIVEN) and key not in required:
                 continue
             encoded[names[key]] = encoders[key](item, f"{path}.{key}")
@@ -184,16 +183,16 @@ def _sequence_encoder(item_type: Any, limits: Limits | None) -> Encoder:
 
 
 def _limited(value: Iterable[Any], limits: Limits, path: str) -> Sequence[Any]:
-    # One more than there may be is enough to know; an iterable may have no end.
+    # One item beyond the limit is enough to know, and the iterable may be endless.
     items = list(itertools.islice(value, limits.maximum + 1))
     if limits.minimum <= len(items) <= limits.maximum:
         return items
     number = f"{len(value)}" if isinstance(value, Sized) else f"{len(items)} or more" if items else "0"
-    raise ValueError(f"{path} takes {limits.minimum} to {limits.maximum} items, not {number}")
+    raise ValueError(f"{path} must have {limits.minimum} to {limits.maximum} items, not {number}")
 
 
 def encode(value: Any) -> Any:
-    """Return a result object, or anything that holds some, as the JSON that the service sends for it."""
+    """Encode a result object, or a container of them, as the JSON that the service sends."""
     return _converter().unstructure(value)
 
 

@@ -1,7 +1,8 @@
-"""The fast path of the decoder: a function compiled for each result class, for JSON that has every field.
+"""The fast path of the decoder: a function that is compiled for each result class and expects every field.
 
-Nearly every response is like that, and a call for each field takes twice as long as parsing the JSON. On anything
-unusual the fast path bails out, and the slow path finds out whether it is wrong.
+Nearly every response has every field, and a function call for each of them would take twice as long as parsing the
+JSON. Where a field is missing or has another type, the fast path bails out, and the slow path decides whether that is
+an error.
 """
 
 import functools
@@ -15,12 +16,12 @@ from followup._results import NO_EXTRA, NO_RESPONSE, Result
 Decoder = Callable[[Any], Any]
 
 BAILS_OUT = (KeyError, TypeError, ValueError)
-"""What a fast decoder raises for JSON that it does not decode."""
+"""The exceptions by which a fast decoder bails out."""
 
 
 @functools.cache
 def fast_decoder(annotation: Any) -> Decoder:
-    """Return a function from decoded JSON to the annotated Python value, which may bail out."""
+    """Return the fast decoder of an annotation. It takes parsed JSON and returns the Python value, or bails out."""
     annotation = bare(annotation)
     if leaf := leaf_of(annotation):
         return leaf.decode
@@ -39,7 +40,10 @@ def _list_decoder(annotation: Any) -> Decoder:
 
 
 def _compiled(annotation: Any) -> Decoder:
-    """Fill an instance without ``__init__``, which takes a third of the time: no class has validators."""
+    """Compile a decoder that sets the attributes of a new instance directly.
+
+    This takes a third of the time that ``__init__`` takes, which the result classes do not need: they validate nothing.
+    """
     fields = [_Field(plan, f"value_{number}") for number, plan in enumerate(fields_of(annotation))]
     checks = [check for field in fields if (check := field.check)]
     lines = [f"{field.value} = {field.read}" for field in fields]
@@ -69,11 +73,11 @@ def _compiled(annotation: Any) -> Decoder:
 
 
 class _Field:
-    """The source of one field.
+    """The source code that decodes one field.
 
     Attributes:
-        value: the local variable of its JSON value.
-        decode: the function that decodes the value; None if the value is checked, and stays as it is.
+        value: name of the local variable that holds the JSON value.
+        decode: the function that decodes the value; None if it only has to be checked.
     """
 
     def __init__(self, plan: FieldPlan, value: str) -> None:

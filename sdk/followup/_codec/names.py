@@ -7,7 +7,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import attrs
 
 NOT_IN_JSON = frozenset({"extra", "last_response"})
-"""Fields of the result classes that describe the response, and are no part of it."""
+"""Fields of the result classes that are not part of the JSON."""
 
 
 @functools.cache
@@ -38,12 +38,12 @@ def is_union(annotation: Any) -> bool:
 
 
 def is_optional(annotation: Any) -> bool:
-    """Return whether None is among the arms of the annotation."""
+    """Return whether the annotation is a union with None."""
     return is_union(annotation) and type(None) in get_args(annotation)
 
 
 def without_none(annotation: Any) -> Any:
-    """Return the annotation without None among its arms."""
+    """Return the annotation without None."""
     if not is_optional(annotation):
         return annotation
     return functools.reduce(

@@ -1,4 +1,4 @@
-"""The plan of a result class: what its JSON has to be. The fast and the slow path of the decoder both follow it."""
+"""The plan of a result class: its fields and their JSON types. Both paths of the decoder follow it."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -13,11 +13,11 @@ from followup._results import ABSENT_IF_NONE, Model
 
 
 class WireError(ValueError):
-    """The JSON is not what the contract says. The text names the place, and shows no value.
+    """The JSON does not match the schema. The message names the field, never its value.
 
     Attributes:
-        path: the place, such as ``data[3].createdAt``; empty for the body as a whole.
-        problem: what is wrong there.
+        path: path of the field, such as ``data[3].createdAt``; empty for the body as a whole.
+        problem: description of the problem, such as ``is missing``.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -28,12 +28,12 @@ class WireError(ValueError):
 
 @attrs.frozen(eq=False)
 class Leaf:
-    """A JSON value that is decoded as a whole.
+    """A JSON value that has no fields of its own to decode.
 
     Attributes:
         expected: its name in an error message.
-        json_class: the class of the value in decoded JSON.
-        parse: makes the Python value of it; None where that is the same one.
+        json_class: the class that ``json.loads`` returns for it.
+        parse: converts it to the Python value; None where no conversion is needed.
     """
 
     expected: str
@@ -44,7 +44,7 @@ class Leaf:
         """Return the Python value.
 
         Raises:
-            WireError: the JSON value is another one than expected.
+            WireError: the JSON value is not of the expected type or format.
         """
         if value.__class__ is self.json_class:
             if self.parse is None:
@@ -53,7 +53,7 @@ class Leaf:
                 return self.parse(value)
             except ValueError:
                 pass
-        # Outside the handler: the original error would carry the value along.
+        # Raised outside the handler, because the original error holds the value.
         raise WireError("", f"is not {self.expected}")
 
 
@@ -73,8 +73,8 @@ class FieldPlan:
     """One field of a result class.
 
     Attributes:
-        annotation: what it may be, type variables replaced.
-        often_absent: whether most objects do not have it.
+        annotation: its type, with type variables replaced.
+        often_absent: whether most objects lack it.
     """
 
     name: str
@@ -84,7 +84,7 @@ class FieldPlan:
 
 
 def leaf_of(annotation: Any) -> Leaf | None:
-    """Return the leaf of an annotation; None for lists, objects with a class, and None itself."""
+    """Return the leaf of an annotation; None for lists, result classes and optional values."""
     annotation = bare(annotation)
     if _is_text(annotation):
         return TEXT
@@ -92,7 +92,7 @@ def leaf_of(annotation: Any) -> Leaf | None:
 
 
 def _is_text(annotation: Any) -> bool:
-    """Strings, ids, and enums, whose unknown values are kept as their string."""
+    """Return whether the annotation is a string, an id or an enum. Unknown values of an enum stay strings."""
     annotation = bare(annotation)
     if is_union(annotation):
         return all(_is_text(arm) for arm in get_args(annotation))
@@ -100,19 +100,19 @@ def _is_text(annotation: Any) -> bool:
 
 
 def is_list(annotation: Any) -> bool:
-    """Return whether the annotation is that of a list."""
+    """Return whether the annotation is a list."""
     return get_origin(annotation) is list
 
 
 def class_of(annotation: Any) -> type[Model]:
-    """Return the class of a result: of ``Envelope[Patient]``, ``Envelope``."""
+    """Return the class of an annotation: for ``Envelope[Patient]``, ``Envelope``."""
     cls: type[Model] = get_origin(annotation) or annotation
     return cls
 
 
 @functools.cache
 def fields_of(annotation: Any) -> tuple[FieldPlan, ...]:
-    """Return the plan of a result class, field by field."""
+    """Return the plan of a result class, one entry per field."""
     cls = class_of(annotation)
     declared = annotations_of(cls)
     metadata = {field.name: field.metadata for field in attrs.fields(cls)}

@@ -1,4 +1,4 @@
-"""The slow path of the decoder: cattrs, which decodes JSON with fields missing, and knows the path of a wrong one."""
+"""The slow path of the decoder: cattrs, which accepts missing optional fields and names the path of an invalid one."""
 
 import functools
 from collections.abc import Callable
@@ -16,17 +16,17 @@ _Hook = Callable[[Any, Any], Any]
 
 
 def decode_slowly(annotation: Any, raw: Any) -> Any:
-    """Return the annotated Python value of decoded JSON.
+    """Decode parsed JSON into the annotated type.
 
     Raises:
-        WireError: the JSON is not what the contract says; its path names the first field that is wrong.
+        WireError: the JSON does not match the schema; its path names the first invalid field.
     """
     try:
         return _slow_hook(annotation)(raw, annotation)
     except BaseValidationError as error:
-        wrong = _first_problem(error)
-    # Outside the handler: the groups' tracebacks hold the body.
-    raise wrong
+        problem = _first_problem(error)
+    # Raised outside the handler, because the tracebacks of the exception group hold the body.
+    raise problem
 
 
 def _first_problem(error: BaseException) -> WireError:
@@ -34,7 +34,7 @@ def _first_problem(error: BaseException) -> WireError:
     while isinstance(error, BaseValidationError):
         error, note = error.group_exceptions()[0][0]  # type: ignore[attr-defined]
         path += f"[{note.index}]" if isinstance(note, IterableValidationNote) else f".{camel(note.name)}"
-    # Only a field that is missing is a KeyError: nothing else is looked up.
+    # An error other than a WireError is the KeyError of a missing field: nothing else is looked up.
     return WireError(path.removeprefix("."), error.problem if isinstance(error, WireError) else "is missing")
 
 
@@ -84,7 +84,7 @@ def _model_hook(annotation: Any) -> _Hook:
 
 
 def _nested_hook(annotation: Any) -> _Hook:
-    """The decoder of a part: of a hundred items, only the unusual ones have to take the slow path."""
+    """Return the decoder of a field or item. It tries the fast path first, so that only unusual items are slow."""
     if is_optional(annotation):
         inner = without_none(annotation)
         if leaf := leaf_of(inner):
@@ -107,7 +107,7 @@ def _nested_hook(annotation: Any) -> _Hook:
 
 
 _converter = Converter(detailed_validation=True)
-# By class where cattrs has functions of its own for a class; they come before any for which a function decides.
+# cattrs has hooks of its own for these classes, and hooks of a class take precedence over the factory below.
 for _class, _leaf in LEAVES.items():
     _converter.register_structure_hook(_class, _leaf_hook(_leaf))
 _converter.register_structure_hook_factory(lambda _: True, _nested_hook)

@@ -1,4 +1,4 @@
-"""Timestamps as the service sends and takes them (specification, section 2)."""
+"""Parses and formats timestamps (specification, section 2)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,30 +6,30 @@ _MINUTE = timedelta(minutes=1)
 
 
 def parse_timestamp(text: str) -> datetime:
-    """Return the aware datetime of a timestamp that the service sent; without an offset, it is in UTC.
+    """Parse a timestamp of the service as an aware datetime. A timestamp without an offset is taken as UTC.
 
-    Requests are checked by the mock server's ``schema.timestamps``, which takes RFC 3339 and nothing else.
+    This is deliberately lenient. The mock server's ``schema.timestamps`` is strict, since it checks requests.
 
     Raises:
-        TypeError, ValueError: it is not a timestamp.
+        TypeError, ValueError: the text is not a timestamp.
     """
     instant = datetime.fromisoformat(text)
     return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
 
 
 def format_timestamp(instant: datetime) -> str:
-    """Return an aware datetime as the service writes it: in UTC, with milliseconds."""
+    """Format an aware datetime as the service does: in UTC, with milliseconds."""
     return instant.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def format_with_offset(instant: datetime) -> str:
-    """Return an aware datetime as a request carries it: exact, with the offset of its time zone.
+    """Format an aware datetime for a request: exactly, with the offset of its time zone.
 
-    Before zones had whole minutes, local times did not: Buenos Aires was at -03:53:48. RFC 3339 cannot write such an
-    offset, so the time is sent in UTC.
+    Historical local times have offsets with seconds, such as -03:53:48 in Buenos Aires. RFC 3339 has no notation for
+    them, so these times are formatted in UTC.
 
     Raises:
-        OverflowError: the time is that of no year in UTC.
+        OverflowError: in UTC, the time is before the year 1 or after the year 9999.
     """
     offset = instant.utcoffset()
     if offset is not None and offset % _MINUTE:
