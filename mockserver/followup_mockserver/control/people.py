@@ -25,7 +25,7 @@ from followup_mockserver.state.tenant import Tenant
 
 _text = matching(
     lambda value: 0 < len(value) <= MAX_STRING_LENGTH,
-    f"a text that is not empty, of at most {MAX_STRING_LENGTH:,} characters",
+    f"a non-empty string of at most {MAX_STRING_LENGTH:,} characters",
 )
 _DOCTOR: Mapping[str, Check] = {
     "full_name": _text,

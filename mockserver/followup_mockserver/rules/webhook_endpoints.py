@@ -71,5 +71,5 @@ def list_(tenant: Tenant, **query: Any) -> PageResult[WebhookEndpoint]:
 
 def _checked_events(types: Sequence[str]) -> Any:
     if not types:
-        raise invalid("parameter_invalid", "This must be an array of at least 1.", "enabledEvents")
+        raise invalid("parameter_invalid", "This must be a non-empty array.", "enabledEvents")
     return [*dict.fromkeys(types)]

@@ -1,4 +1,4 @@
-"""The errors of the service: raised by rules and checks, and written into responses (specification, section 7)."""
+"""The errors of the service, which rules and checks raise and responses contain (specification, section 7)."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ class ServiceError(Exception):
         status: HTTP status of the response.
         type: error type, such as ``invalid_request_error``.
         code: stable code, such as ``resource_missing``.
-        message: one sentence that says what would be right. Never repeats a value that the caller sent.
-        param: path of the field concerned, such as ``patient.phone`` or ``events[3].data``; None if it is none.
-        headers: further headers of the response.
-        body: further top-level members of the response body.
+        message: one sentence, which describes a valid request. It never contains values from the request.
+        param: path of the invalid field, such as ``patient.phone`` or ``events[3].data``; None if it is not one field.
+        headers: additional headers of the response.
+        body: additional top-level fields of the response body.
     """
 
     def __init__(
@@ -42,24 +42,24 @@ class ServiceError(Exception):
         return self.message if self.param is None else f"{self.param}: {self.message}"
 
     def under(self, path: str) -> "ServiceError":
-        """Return the same error about a field inside ``path``."""
+        """Return the same error with ``path`` before the path of the field."""
         param = path if self.param is None else f"{path}.{self.param}"
         return ServiceError(
             self.status, self.type, self.code, self.message, param=param, headers=self.headers, body=self.body
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the body of the response: the one format of errors."""
+        """Return the body of the response."""
         error = {"type": self.type, "code": self.code, "message": self.message, "param": self.param}
         return {"error": error, **self.body}
 
 
 class InvalidArgument(ServiceError, ValueError):
-    """An argument of the test controls that is invalid: a ``ValueError`` in Python, a 400 over HTTP.
+    """An invalid argument of a test control: a ``ValueError`` in Python, a 400 over HTTP.
 
     Args:
-        argument: its name in Python, and in a list the position: ``reminder_hours[1]``.
-        expected: what it must be, to stand after "must be". Never repeats the value.
+        argument: the name of the argument in Python, with the position in a list: ``reminder_hours[1]``.
+        expected: a description of a valid value, to follow "must be". It never contains the value.
     """
 
     def __init__(self, argument: str, expected: str) -> None:
@@ -78,5 +78,5 @@ def invalid(code: str, message: str, param: str | None = None) -> ServiceError:
 
 
 def missing(what: str, *, status: int = 404, param: str | None = None) -> ServiceError:
-    """Return a ``resource_missing``: 404 for the object of the path, 400 for one that the body refers to."""
+    """Return a ``resource_missing`` error: 404 for an object in the path, 400 for one that the body refers to."""
     return ServiceError(status, "invalid_request_error", "resource_missing", f"There is no such {what}.", param=param)

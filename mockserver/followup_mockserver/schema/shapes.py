@@ -1,6 +1,6 @@
-"""From the SDK's annotations: the JSON Schema that a request must fit, and its values as the rules take them.
+"""Shapes: JSON Schemas, and conversions from JSON to arguments of rules, derived from the SDK's annotations.
 
-The schemas are those of the OpenAPI document, so what is promised is what is enforced.
+The OpenAPI document has the same schemas, so it describes exactly the requests that the mock accepts.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -40,30 +40,30 @@ TIMESTAMP = "date-time"
 HTTPS_URL = "https-url"
 
 YEARS = "^(?!0000|0001|9999)"
-"""The years at the ends of the calendar are rejected: another offset, or a reminder, would leave the calendar."""
+"""The first and the last year are rejected: in another time zone, such a time may be outside of the calendar."""
 DATE_YEARS = "^(?!0000)"
-"""RFC 3339 has a year 0, which the calendar does not."""
+"""RFC 3339 allows the year 0, Python does not."""
 
 
 @attrs.frozen
 class Shape:
-    """What an annotation means on the wire.
+    """The JSON form of an annotation.
 
     Attributes:
-        schema: its JSON Schema.
-        convert: from valid JSON to the value that a rule takes.
+        schema: the JSON Schema.
+        convert: returns the argument of a rule for a valid JSON value.
     """
 
     schema: Schema
     convert: Convert
 
 
-def _same(value: T) -> T:
+def _unchanged(value: T) -> T:
     return value
 
 
 def shape_of(annotation: Any) -> Shape:
-    """The shape of an annotation of the SDK: of an operation's parameter, an input dict or a result's field."""
+    """Return the shape of an annotation of the SDK, such as that of a parameter or of the field of a result."""
     metadata = getattr(annotation, "__metadata__", ())
     annotation = bare(annotation)
     if get_origin(annotation) in (Required, NotRequired):
@@ -71,21 +71,21 @@ def shape_of(annotation: Any) -> Shape:
     if is_union(annotation):
         return _union_shape(annotation)
     shape = _plain_shape(annotation)
-    for mark in metadata:
-        shape.schema.update(_mark_schema(mark, annotation))
+    for constraint in metadata:
+        shape.schema.update(_constraint_schema(constraint, annotation))
     return shape
 
 
 def _plain_shape(annotation: Any) -> Shape:
     if get_origin(annotation) is Literal:
-        return Shape({"type": "string", "enum": list(get_args(annotation))}, _same)
+        return Shape({"type": "string", "enum": list(get_args(annotation))}, _unchanged)
     if is_typeddict(annotation):
         return _typed_dict_shape(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Model):
-        return Shape(_result_schema(annotation), _same)
+        return Shape(_result_schema(annotation), _unchanged)
     origin = get_origin(annotation)
     if origin is Mapping:
-        return Shape({"type": "object"}, _same)
+        return Shape({"type": "object"}, _unchanged)
     if isinstance(origin, type) and issubclass(origin, Iterable):
         items = shape_of(get_args(annotation)[0])
         return Shape({"type": "array", "items": items.schema}, lambda value: [items.convert(item) for item in value])
@@ -94,18 +94,18 @@ def _plain_shape(annotation: Any) -> Shape:
 
 
 _SCALARS: dict[Any, tuple[Schema, Convert]] = {
-    str: ({"type": "string", "maxLength": MAX_STRING_LENGTH}, _same),
-    bool: ({"type": "boolean"}, _same),
-    int: ({"type": "integer"}, _same),
+    str: ({"type": "string", "maxLength": MAX_STRING_LENGTH}, _unchanged),
+    bool: ({"type": "boolean"}, _unchanged),
+    int: ({"type": "integer"}, _unchanged),
     float: ({"type": "number"}, float),
     datetime: ({"type": "string", "format": TIMESTAMP, "pattern": YEARS}, parse_timestamp),
     date: ({"type": "string", "format": DATE, "pattern": DATE_YEARS}, date.fromisoformat),
-    Any: ({}, _same),
+    Any: ({}, _unchanged),
 }
 
 
-def _mark_schema(mark: object, annotation: Any) -> Schema:
-    match mark:
+def _constraint_schema(constraint: object, annotation: Any) -> Schema:
+    match constraint:
         case IdPrefix(prefix=prefix):
             return {"pattern": f"^{prefix}"}
         case Format(name=name):
@@ -124,35 +124,36 @@ def _mark_schema(mark: object, annotation: Any) -> Schema:
 
 
 def _union_shape(annotation: Any) -> Shape:
-    arms = [arm for arm in _flat_arms(annotation) if arm is not NotGiven]
-    nullable = NoneType in arms
-    arms = [arm for arm in arms if arm is not NoneType]
-    kinds = [bare(arm) for arm in arms]
-    # A datetime or a date may go in as text too, and text stands for the values of an enum that are not known yet.
+    members = [member for member in _flat_members(annotation) if member is not NotGiven]
+    nullable = NoneType in members
+    members = [member for member in members if member is not NoneType]
+    kinds = [bare(member) for member in members]
+    # Python callers may pass a datetime or a date as a string; for an enum, a string stands for values yet unknown.
     for kind in (datetime, date):
         if kind in kinds:
-            arms = [kind]
-    literals = [arm for arm in arms if get_origin(arm) is Literal]
-    if literals and all(get_origin(arm) is Literal or arm is str for arm in arms):
+            members = [kind]
+    literals = [member for member in members if get_origin(member) is Literal]
+    if literals and all(member in literals or member is str for member in members):
         values = [value for literal in literals for value in get_args(literal)]
-        shape = Shape({"type": "string", "enum": values}, _same)
+        shape = Shape({"type": "string", "enum": values}, _unchanged)
     else:
-        shapes = [shape_of(arm) for arm in arms]
-        shape = shapes[0] if len(shapes) == 1 else _one_of(shapes)
+        shapes = [shape_of(member) for member in members]
+        shape = shapes[0] if len(shapes) == 1 else _any_of(shapes)
     return _nullable(shape) if nullable else shape
 
 
-def _flat_arms(annotation: Any) -> list[Any]:
-    arms: list[Any] = []
-    for arm in get_args(annotation):
-        arms += _flat_arms(arm) if is_union(arm) else [arm]
-    return arms
+def _flat_members(annotation: Any) -> list[Any]:
+    members: list[Any] = []
+    for member in get_args(annotation):
+        members += _flat_members(member) if is_union(member) else [member]
+    return members
 
 
-def _one_of(shapes: list[Shape]) -> Shape:
+def _any_of(shapes: list[Shape]) -> Shape:
     converters = {shape.schema["type"]: shape.convert for shape in shapes}
     return Shape(
-        {"anyOf": [shape.schema for shape in shapes]}, lambda value: converters.get(_json_type(value), _same)(value)
+        {"anyOf": [shape.schema for shape in shapes]},
+        lambda value: converters.get(_json_type(value), _unchanged)(value),
     )
 
 
@@ -175,14 +176,19 @@ def _nullable(shape: Shape) -> Shape:
 
 
 def _typed_dict_shape(declared: Any) -> Shape:
-    # None in an input dict means that the key is omitted; it is never null on the wire.
+    # In an input dict, None means that the key is omitted; the request never contains null.
     annotations = {key: without_none(annotation) for key, annotation in annotations_of(declared).items()}
     required = [key for key in annotations if get_origin(annotations[key]) is Required]
     return object_shape(annotations, required)
 
 
 def object_shape(annotations: Mapping[str, Any], required: Iterable[str]) -> Shape:
-    """The shape of an object with these fields, by their snake_case names."""
+    """Return the shape of an object.
+
+    Args:
+        annotations: annotations of the fields, by their snake_case names.
+        required: names of the required fields.
+    """
     shapes = {name: shape_of(annotation) for name, annotation in annotations.items()}
     names = {camel(name): name for name in annotations}
     schema: Schema = {
@@ -203,9 +209,9 @@ def _result_schema(cls: type[Model]) -> Schema:
     annotations = annotations_of(cls)
     names = wire_fields(cls)
     absent = {field.name for field in attrs.fields(cls) if field.metadata.get(ABSENT_IF_NONE)}
-    schemas = {wire: _answer_schema(shape_of(annotations[name]).schema) for name, wire in names.items()}
+    schemas = {wire: _response_schema(shape_of(annotations[name]).schema) for name, wire in names.items()}
     for name in absent:
-        schemas[names[name]] = _answer_schema(shape_of(without_none(annotations[name])).schema)
+        schemas[names[name]] = _response_schema(shape_of(without_none(annotations[name])).schema)
     return {
         "type": "object",
         "properties": schemas,
@@ -213,18 +219,18 @@ def _result_schema(cls: type[Model]) -> Schema:
     }
 
 
-def _answer_schema(schema: Schema) -> Schema:
-    """The schema of a field in a response, which is not bounded as that of a request."""
+def _response_schema(schema: Schema) -> Schema:
+    """Return the schema of a field in a response, without the limits that apply to requests."""
     unbounded = {key: value for key, value in schema.items() if key not in ("minLength", "maxLength")}
     if unbounded.get("pattern") in (YEARS, DATE_YEARS):
         del unbounded["pattern"]
     if "items" in unbounded:
-        unbounded["items"] = _answer_schema(unbounded["items"])
+        unbounded["items"] = _response_schema(unbounded["items"])
     return unbounded
 
 
 def open_schema(schema: Any) -> Any:
-    """The schema without its rejection of unknown fields."""
+    """Return a copy of a schema that allows unknown fields."""
     if isinstance(schema, dict):
         return {key: open_schema(value) for key, value in schema.items() if key != "additionalProperties"}
     return [open_schema(item) for item in schema] if isinstance(schema, list) else schema

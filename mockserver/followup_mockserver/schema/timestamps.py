@@ -1,4 +1,4 @@
-"""Timestamps and dates as requests carry them: RFC 3339, the formats that the OpenAPI document promises."""
+"""Timestamps and dates in requests: RFC 3339, as in the OpenAPI document."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -12,12 +12,12 @@ _SECOND = slice(17, 19)
 
 
 def parse_timestamp(text: str) -> datetime:
-    """Parse an RFC 3339 timestamp, to the millisecond.
+    """Return the instant of an RFC 3339 timestamp, cut to milliseconds.
 
-    A leap second is the same instant as the second after it, as in the time of computers.
+    A leap second is the same instant as the second after it, as in POSIX time.
 
     Raises:
-        ValueError: it is none, or lies outside of the calendar.
+        ValueError: the text is not a timestamp, or the instant is outside of the calendar.
     """
     text = text.upper()
     if not _TIMESTAMP.fullmatch(text):
@@ -38,7 +38,7 @@ def _after_leap_second(text: str) -> datetime:
 
 
 def is_timestamp(text: str) -> bool:
-    """Whether it is an RFC 3339 timestamp."""
+    """Return whether a text is an RFC 3339 timestamp."""
     try:
         return bool(parse_timestamp(text))
     except ValueError:
@@ -46,7 +46,7 @@ def is_timestamp(text: str) -> bool:
 
 
 def is_date(text: str) -> bool:
-    """Whether it is an RFC 3339 date."""
+    """Return whether a text is an RFC 3339 date."""
     try:
         return _DATE.fullmatch(text) is not None and bool(date.fromisoformat(text))
     except ValueError:

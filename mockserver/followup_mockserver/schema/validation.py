@@ -1,4 +1,4 @@
-"""Validation of JSON against the schemas of :mod:`.shapes`, with the service's own error messages."""
+"""Validation of JSON against the schemas of ``shapes``, with the error messages of the service."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -34,12 +34,12 @@ _EXPECTED_TYPE = {
 
 
 class Validator:
-    """Checks JSON against a schema, and says what is wrong in the words of the service.
+    """Validates JSON against a schema.
 
     Args:
-        schema: a JSON Schema of this module.
+        schema: the schema of a ``Shape``.
         reject_unknown: whether fields that the schema does not know are errors.
-        allow_http_webhooks: whether http URLs of loopback addresses will do where https is needed.
+        allow_http_webhooks: whether http URLs of loopback addresses are valid webhook URLs.
     """
 
     def __init__(self, schema: Schema, *, reject_unknown: bool = True, allow_http_webhooks: bool = False) -> None:
@@ -54,18 +54,21 @@ class Validator:
         )
 
     def check(self, value: Any) -> None:
-        """Return if the value fits.
+        """Check that a value is valid.
 
         Raises:
-            ServiceError: 400 with the path of the field in ``param``.
+            ServiceError: 400 with the path of the invalid field in ``param``.
         """
         if not self._validator.is_valid(value):
-            errors = [_explained(error) for error in self._validator.iter_errors(value)]
-            # Unknown fields last: a typo in a required field's name should read as the missing field first.
-            raise min(errors, key=lambda error: error.code == UNKNOWN)
+            raise _most_helpful(_service_error(error) for error in self._validator.iter_errors(value))
 
 
-def _explained(error: Any) -> ServiceError:
+def _most_helpful(errors: Iterable[ServiceError]) -> ServiceError:
+    # A typo in the name of a required field is two errors; the missing field explains more than the unknown one.
+    return min(errors, key=lambda error: error.code == UNKNOWN)
+
+
+def _service_error(error: Any) -> ServiceError:
     path, kind = list(error.instance_path), error.kind
     match kind.name:
         case "required":
@@ -73,26 +76,24 @@ def _explained(error: Any) -> ServiceError:
         case "additionalProperties":
             return invalid(UNKNOWN, "There is no such field; check its spelling.", dotted([*path, kind.unexpected[0]]))
         case "anyOf":
-            return _explained_arm(error)
+            return _union_error(error)
         case "format" if kind.format == HTTPS_URL:
             return invalid("parameter_invalid", f"This must be {expected_url(error.instance)}.", dotted(path))
     return invalid("parameter_invalid", f"This must be {_expected(kind)}.", dotted(path) or None)
 
 
-def _explained_arm(error: Any) -> ServiceError:
-    """The problem in the arm of a union that the value was meant for: the one whose type it has."""
-    arms = [list(arm) for arm in error.kind.context]
-    meant = [arm for arm in arms if not any(each.kind.name == "type" and not _inner(each, error) for each in arm)]
-    if meant:
-        problems = [_explained(each) for each in meant[0]]
-        return min(problems, key=lambda problem: problem.code == UNKNOWN)
-    expected = " or ".join(
-        dict.fromkeys(_expected(each.kind) for arm in arms for each in arm if not _inner(each, error))
-    )
+def _union_error(error: Any) -> ServiceError:
+    """Return the error of the member of a union that has the type of the value, or else one that names all members."""
+    errors_by_member = [list(errors) for errors in error.kind.context]
+    for errors in errors_by_member:
+        if all(each.kind.name != "type" or _is_nested(each, error) for each in errors):
+            return _most_helpful(_service_error(each) for each in errors)
+    own_errors = (each for errors in errors_by_member for each in errors if not _is_nested(each, error))
+    expected = " or ".join(dict.fromkeys(_expected(each.kind) for each in own_errors))
     return invalid("parameter_invalid", f"This must be {expected}.", dotted(error.instance_path) or None)
 
 
-def _inner(error: Any, outer: Any) -> bool:
+def _is_nested(error: Any, outer: Any) -> bool:
     return len(error.instance_path) > len(outer.instance_path)
 
 
@@ -110,7 +111,7 @@ def _expected(kind: Any) -> str:
         case "pattern":
             return _EXPECTED_PATTERN.get(kind.pattern) or f"an id that begins with {kind.pattern.removeprefix('^')}"
         case "minLength" if kind.limit == 1:
-            return "a string that is not empty"
+            return "a non-empty string"
         case "minLength":
             return f"at least {kind.limit} characters long"
         case "maxLength":
@@ -119,15 +120,17 @@ def _expected(kind: Any) -> str:
             return f"{kind.limit} or more"
         case "maximum":
             return f"{kind.limit} or less"
+        case "minItems" if kind.limit == 1:
+            return "a non-empty array"
         case "minItems":
-            return f"an array of at least {kind.limit}"
+            return f"an array with at least {kind.limit} items"
         case "maxItems":
-            return f"an array of at most {kind.limit}"
+            return f"an array with at most {kind.limit} items"
     return "valid"
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """``["events", 3, "data"]`` as ``events[3].data``."""
+    """Return a path as text: ``["events", 3, "data"]`` as ``events[3].data``."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step

@@ -1,7 +1,7 @@
 """URLs that webhooks may be sent to: https, or http to a loopback address (specification, section 8).
 
-The sender connects to exactly what is parsed here. Two parsers that disagree about the host of one text are how a
-webhook leaves for a host that nobody checked, so whatever they could disagree about is rejected.
+The sender connects to the host and port that are parsed here. If a second parser found another host in the same text, a
+webhook could be sent to a host that was never checked; so every URL that parsers could disagree about is rejected.
 """
 
 import functools
@@ -21,9 +21,9 @@ _URL = re.compile(
     r"(?::(?P<port>[0-9]{0,5}))?"
     rf"(?P<target>(?:[/?]{_CHARACTER}*)?)"
     rf"(?:\#{_CHARACTER}*)?",
-    re.IGNORECASE | re.ASCII,  # ignoring case beyond ASCII, U+017F would be an s
+    re.IGNORECASE | re.ASCII,  # without ASCII, U+017F would match an s
 )
-"""RFC 3986, without user names, percent signs in hosts, and address zones: no webhook needs them."""
+"""RFC 3986 without user names, percent-encoded hosts and address zones, which no webhook needs."""
 
 
 @attrs.frozen
@@ -32,8 +32,9 @@ class WebhookUrl:
 
     Attributes:
         scheme: ``https`` or ``http``.
-        host: a name or an address in lower case, without the brackets of an IPv6 address.
-        target: path and query, as the request line has them.
+        host: name or address in lower case, without the brackets of an IPv6 address.
+        port: port; the default one of the scheme if the URL has none.
+        target: path and query, as in the request line.
     """
 
     scheme: str
@@ -43,22 +44,22 @@ class WebhookUrl:
 
     @property
     def authority(self) -> str:
-        """Host and port as the header ``Host`` has them; a default port is omitted."""
+        """Host and port, as in the ``Host`` header: a default port is omitted."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def origin(self) -> str:
-        """Who receives: URLs of one origin are one receiver."""
+        """Scheme, host and port. URLs of the same origin belong to the same receiver."""
         return f"{self.scheme}://{self.authority}"
 
 
 @functools.lru_cache(1024)
 def parse_webhook_url(text: str) -> WebhookUrl:
-    """The parts of a URL that webhooks may be sent to.
+    """Return the parts of a URL that webhooks may be sent to.
 
     Raises:
-        ValueError: it is neither an https URL nor an http URL of a loopback address.
+        ValueError: the text is neither an https URL nor an http URL of a loopback address.
     """
     match = _URL.fullmatch(text)
     if match is None:
@@ -75,18 +76,18 @@ def parse_webhook_url(text: str) -> WebhookUrl:
 
 
 def is_https_url(text: str) -> bool:
-    """Whether it is an https URL."""
-    url = _parsed(text)
+    """Return whether a text is an https URL."""
+    url = _parse_or_none(text)
     return url is not None and url.scheme == "https"
 
 
 def is_webhook_target(text: str) -> bool:
-    """Whether webhooks can be sent there: an https URL, or an http URL of a loopback address."""
-    return _parsed(text) is not None
+    """Return whether a text is an https URL, or an http URL of a loopback address."""
+    return _parse_or_none(text) is not None
 
 
 def is_loopback_address(host: str) -> bool:
-    """Whether it is an address, not a name, that only this machine can reach."""
+    """Return whether a host is a loopback address. A name, such as ``localhost``, is not an address."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -96,13 +97,13 @@ def is_loopback_address(host: str) -> bool:
 
 
 def expected_url(text: str) -> str:
-    """What a rejected webhook URL should have been, and how to have it accepted if that is possible."""
+    """Return a description of a valid URL for the error about an invalid one, with the option that would accept it."""
     if is_webhook_target(text):
         return "an https URL; serve --allow-http-webhooks (allow_http_webhooks=True) also takes http to this machine"
     return "an https URL"
 
 
-def _parsed(text: str) -> WebhookUrl | None:
+def _parse_or_none(text: str) -> WebhookUrl | None:
     try:
         return parse_webhook_url(text)
     except ValueError:
