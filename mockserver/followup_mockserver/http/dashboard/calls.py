@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.http.dashboard.masking import body_text, masked_headers
+from followup_mockserver.http.dashboard.redaction import body_text, redacted_headers
 from followup_mockserver.http.dashboard.snippets import curl, sdk_code
 from followup_mockserver.http.dashboard.tables import ROWS
 from followup_mockserver.schema.errors import missing
@@ -60,7 +60,7 @@ def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
-    """Return the variables of the view of one call, with API keys and signing secrets masked.
+    """Return the variables of the view of one call, with API keys and signing secrets redacted.
 
     Raises:
         ServiceError: 404 if the journal has no call with this request id.
@@ -74,9 +74,9 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
     return {
         "entry": entry,
         "details": details,
-        "request_headers": masked_headers(details.request_headers),
+        "request_headers": redacted_headers(details.request_headers),
         "request_body": body_text(details.request_body or b"", details.request_is_whole),
-        "response_headers": masked_headers(details.response_headers),
+        "response_headers": redacted_headers(details.response_headers),
         "response_body": body_text(details.response_body, details.response_is_whole),
         "curl": curl(entry, details),
         "sdk": sdk_code(entry, details),

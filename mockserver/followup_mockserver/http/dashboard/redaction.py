@@ -1,4 +1,4 @@
-"""Masks API keys and signing secrets, since others may see the screen."""
+"""Redacts API keys and signing secrets, since other people may see the screen."""
 
 import contextlib
 import json
@@ -11,27 +11,27 @@ from followup_mockserver.state.registry import LIVE_KEY_PREFIX, TEST_KEY_PREFIX
 _SECRETS = re.compile(rf"\b({TEST_KEY_PREFIX}|{LIVE_KEY_PREFIX}|{SECRET_PREFIX})[A-Za-z0-9_]+")
 
 
-def masked(text: str) -> str:
+def redacted(text: str) -> str:
     """Return the text with every API key and signing secret cut to its prefix."""
     return _SECRETS.sub(r"\1…", text)
 
 
-def masked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers, sorted by name, with the caller's credentials masked."""
+def redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers, sorted by name, with the caller's credentials redacted."""
     return {
-        name: masked(value) if name != "authorization" else _masked_authorization(value)
+        name: redacted(value) if name != "authorization" else _redacted_authorization(value)
         for name, value in sorted(headers.items())
     }
 
 
-def _masked_authorization(value: str) -> str:
+def _redacted_authorization(value: str) -> str:
     scheme, _, key = value.partition(" ")
     key_prefix = next((prefix for prefix in (TEST_KEY_PREFIX, LIVE_KEY_PREFIX) if key.startswith(prefix)), "")
     return f"{scheme} {key_prefix}…"
 
 
 def body_text(body: bytes, is_whole: bool = True) -> str:
-    """Return a body as masked text, indented if it is JSON.
+    """Return a body as redacted text, indented if it is JSON.
 
     Args:
         body: the body, or its beginning.
@@ -40,4 +40,4 @@ def body_text(body: bytes, is_whole: bool = True) -> str:
     text = body.decode(errors="replace")
     with contextlib.suppress(ValueError):  # not JSON
         text = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-    return masked(text) if is_whole else f"{masked(text)}…"
+    return redacted(text) if is_whole else f"{redacted(text)}…"
