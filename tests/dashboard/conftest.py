@@ -1,4 +1,4 @@
-"""A real browser, and a clinic to look at. Without Chromium the tests of the browser are skipped, and say so."""
+"""Fixtures: a real browser, and a mock with a clinic. Without Chromium the browser tests are skipped with a reason."""
 
 import shutil
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ HOOKS = "https://clinic.example/hooks"
 ANA = {"phone": "+54 9 11 5555-0001", "full_name": "Ana <b>Pérez</b>", "external_id": "P-1"}
 
 PATIENCE = 20_000
-"""Milliseconds that a loaded machine may take to show something."""
+"""Milliseconds within which the page must show a change, even on a loaded machine."""
 
 expect.set_options(timeout=PATIENCE)
 
@@ -25,7 +25,7 @@ OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    # Not for the whole session: while it is open an event loop runs in this thread, which other tests need.
+    # Not for the whole session: while the browser is open, an event loop runs in this thread, which other tests need.
     if CHROMIUM is None:
         pytest.skip("there is no Chromium on this machine")
     with sync_playwright() as playwright:
@@ -36,7 +36,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def mock() -> Iterator[MockServer]:
-    """A clinic whose webhooks fail."""
+    """A mock whose webhook deliveries fail."""
     with MockServer(start_time=NOON, rate_limit=0, seed=1) as server:
         server.mount(HOOKS, lambda _: httpx.Response(500))
         yield server
@@ -50,15 +50,15 @@ def client(mock: MockServer) -> Iterator[FollowUp]:
 
 @pytest.fixture
 def tab(browser: Browser, mock: MockServer) -> Iterator[Page]:
-    """An empty tab, which must be without a word in its console at the end."""
+    """An empty tab. At the end, its console must be empty, and it must not have sent requests to other hosts."""
     context = browser.new_context(base_url=f"{mock.url}/_mock/", viewport={"width": 1280, "height": 900})
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: said.append(request.url) if not request.url.startswith(mock.url) else None)
+    unexpected: list[str] = []
+    page.on("console", lambda message: unexpected.append(message.text))
+    page.on("pageerror", lambda error: unexpected.append(str(error)))
+    page.on("request", lambda request: unexpected.append(request.url) if not request.url.startswith(mock.url) else None)
     yield page
     context.close()
-    assert said == []
+    assert unexpected == []

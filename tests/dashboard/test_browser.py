@@ -1,4 +1,4 @@
-"""The dashboard in a real browser: everything that can be clicked, at both widths, with keyboard and screen reader."""
+"""The dashboard in a real browser: all its controls, several widths, keyboard and accessibility."""
 
 import json
 import re
@@ -20,7 +20,7 @@ Open = Callable[[str], None]
 
 @pytest.fixture
 def go(tab: Page) -> Open:
-    """Opens a view and waits until it is there."""
+    """Return a function that opens a view and waits until it is shown."""
 
     def open_view(view: str) -> None:
         tab.goto(f"./#/{view}")
@@ -34,7 +34,7 @@ def expect_report(tab: Page, text: str) -> None:
 
 
 class TestLive:
-    def test_calls_and_deliveries_show_as_they_come(self, tab: Page, go: Open, client: FollowUp) -> None:
+    def test_new_calls_and_deliveries_appear(self, tab: Page, go: Open, client: FollowUp) -> None:
         go("calls")
         expect(tab.get_by_text("No calls yet")).to_be_visible()
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
@@ -45,8 +45,8 @@ class TestLive:
         client.patients.create(phone="+5491155550009")
         expect(tab.get_by_role("cell", name="patient.upserted")).to_have_count(2)
 
-    def test_what_is_being_done_is_left_alone(self, tab: Page, go: Open, client: FollowUp) -> None:
-        """What is typed, opened and has the focus stays so while the page renews itself."""
+    def test_a_live_update_keeps_input_and_focus(self, tab: Page, go: Open, client: FollowUp) -> None:
+        """Typed text and the focus survive an update of the page."""
         go("controls")
         tab.get_by_label("Data (JSON)").fill('{"a": 1}')
         before = tab.locator("#page").get_attribute("data-version") or ""
@@ -55,7 +55,7 @@ class TestLive:
         expect(tab.get_by_label("Data (JSON)")).to_have_value('{"a": 1}')
         expect(tab.get_by_label("Data (JSON)")).to_be_focused()
 
-    def test_a_mock_that_is_gone_shows(self, browser: Browser) -> None:
+    def test_a_stopped_mock_is_reported(self, browser: Browser) -> None:
         page = browser.new_page()
         with MockServer() as server:
             page.goto(f"{server.url}/_mock/")
@@ -63,7 +63,7 @@ class TestLive:
         expect(page.locator("#live")).to_have_text("no response, retrying")
         page.close()
 
-    def test_a_running_clock_runs(self, browser: Browser) -> None:
+    def test_a_running_clock_is_updated(self, browser: Browser) -> None:
         with MockServer() as server:
             page = browser.new_page()
             page.goto(f"{server.url}/_mock/")
@@ -74,7 +74,7 @@ class TestLive:
 
 
 class TestCalls:
-    def test_one_is_opened_and_copied(self, tab: Page, go: Open, client: FollowUp) -> None:
+    def test_a_call_is_opened_and_copied(self, tab: Page, go: Open, client: FollowUp) -> None:
         made = client.patients.create(phone=ANA["phone"], full_name=ANA["full_name"])
         go("calls")
         tab.get_by_role("link", name=made.last_response.request_id or "").click()
@@ -106,7 +106,7 @@ class TestCalls:
         tab.get_by_label("Errors only").check()
         expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 0 of 2")
 
-    def test_a_live_update_keeps_what_is_chosen_and_shows_it(self, tab: Page, go: Open, client: FollowUp) -> None:
+    def test_a_live_update_keeps_the_filters(self, tab: Page, go: Open, client: FollowUp) -> None:
         patient = client.patients.create(phone=ANA["phone"])
         booked = [
             client.appointments.create(patient=patient.id, start_at=f"2026-10-0{day}T12:00:00Z").id for day in (1, 2, 3)
@@ -123,7 +123,7 @@ class TestCalls:
 
 
 class TestDeliveries:
-    def test_the_time_line_and_sending_again(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+    def test_the_timeline_and_sending_again(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
         client.patients.create(phone=ANA["phone"])
         mock.advance(minutes=6)
@@ -142,7 +142,7 @@ class TestDeliveries:
 
 
 class TestClock:
-    def test_it_is_moved(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+    def test_it_is_advanced(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
         client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
         go("clock")
         now = tab.locator("#now")
@@ -163,7 +163,7 @@ class TestClock:
         expect(tab.get_by_role("button", name="Run next job")).to_be_disabled()
         assert len(mock.messages) == 2
 
-    def test_what_a_move_did_is_said(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+    def test_an_advance_reports_what_happened(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
         responses = iter([204, 500, 204])
         mock.mount(HOOKS, lambda _: httpx.Response(next(responses, 204)))
         client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-29T14:00:00Z")
@@ -177,7 +177,7 @@ class TestClock:
         tab.get_by_role("button", name="+1 d").click()
         expect_report(tab, "+1 d: 4 reminders sent, 1 post-visit message sent, 2 webhooks delivered, 1 failed.")
 
-    def test_it_never_goes_back(self, browser: Browser, mock: MockServer) -> None:
+    def test_it_is_never_set_back(self, browser: Browser, mock: MockServer) -> None:
         tab = browser.new_page()
         tab.goto(f"{mock.url}/_mock/#/clock")
         field = tab.get_by_label("Advance to (UTC)")
@@ -192,7 +192,7 @@ class TestClock:
         tab.close()
 
 
-class TestOutsideWorld:
+class TestControls:
     def test_the_patient_answers_and_the_organization_loads(
         self, tab: Page, go: Open, client: FollowUp, mock: MockServer
     ) -> None:
@@ -316,7 +316,7 @@ class TestOutsideWorld:
         assert [*client.patients.list()] == []
 
 
-class TestFinding:
+class TestSearchAndLinks:
     def test_search(self, tab: Page, go: Open, client: FollowUp) -> None:
         made = client.patients.create(**ANA)  # type: ignore[arg-type]
         go("calls")
@@ -325,11 +325,13 @@ class TestFinding:
         tab.get_by_role("link", name="Ana <b>Pérez</b>").click()
         expect(tab.get_by_role("heading", level=1)).to_contain_text(made.id)
 
-    def test_what_is_gone_is_said_in_the_frame(self, browser: Browser, mock: MockServer, client: FollowUp) -> None:
-        """A link from before a reset: there is a way on, and the page waits for a change instead of asking again."""
+    def test_a_missing_object_is_reported_within_the_frame(
+        self, browser: Browser, mock: MockServer, client: FollowUp
+    ) -> None:
+        """The user can navigate on, and the page waits for a change instead of requesting the view again and again."""
         page = browser.new_page()
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
+        requested: list[str] = []
+        page.on("request", lambda request: requested.append(request.url))
         page.goto(f"{mock.url}/_mock/#/webhook_deliveries/whd_gone")
         expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
         expect(page.get_by_text("There is no such webhook delivery. A reset may have removed it")).to_be_visible()
@@ -338,17 +340,17 @@ class TestFinding:
         version = page.locator("#page").get_attribute("data-version")
         with page.expect_request(lambda request: f"since={version}&wait=" in request.url):
             pass
-        asked.clear()
-        # Changes are asked for at most once for each that there is, and each brings the view again.
+        requested.clear()
+        # For each change there is at most one request for the version, and one for the view.
         client.patients.create(phone=ANA["phone"])
         with page.expect_request(lambda request: "changes" in request.url and f"since={version}" not in request.url):
             pass
-        assert len(asked) <= 6
+        assert len(requested) <= 6
         page.get_by_role("link", name="Webhook deliveries").last.click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("Webhook deliveries")
         page.close()
 
-    def test_a_page_whose_object_goes_with_a_reset_says_so(
+    def test_a_page_reports_that_a_reset_removed_its_object(
         self, browser: Browser, client: FollowUp, mock: MockServer
     ) -> None:
         made = client.patients.create(phone=ANA["phone"])
@@ -362,7 +364,7 @@ class TestFinding:
 
 
 class TestReports:
-    def test_they_go_away_by_themselves(self, tab: Page, go: Open, mock: MockServer) -> None:
+    def test_they_disappear_after_a_while(self, tab: Page, go: Open, mock: MockServer) -> None:
         tab.clock.install()
         go("clock")
         tab.get_by_role("button", name="+1 h").click()
@@ -379,7 +381,7 @@ class TestReports:
         expect(tab.get_by_role("button", name="Close")).to_be_hidden()
 
 
-class TestWhoLooks:
+class TestAccess:
     def test_another_organization(self, tab: Page, go: Open, mock: MockServer) -> None:
         key = mock.create_organization(name="Laboratorio Sur").keys[0].value
         go("patients")
@@ -389,7 +391,7 @@ class TestWhoLooks:
         expect(tab.get_by_text("Laboratorio Sur")).to_be_visible()
         assert key not in tab.url
 
-    def test_off_loopback_the_token_comes_with_the_address_or_is_asked_for(self, browser: Browser) -> None:
+    def test_off_loopback_the_token_is_taken_from_the_address_or_requested(self, browser: Browser) -> None:
         with MockServer(host="0.0.0.0") as server:
             url = server.url.replace("0.0.0.0", "127.0.0.1")
             first, second = browser.new_page(), browser.new_page()
@@ -404,8 +406,8 @@ class TestWhoLooks:
             second.close()
 
 
-def a_full_clinic(client: FollowUp, mock: MockServer) -> list[str]:
-    """Something of everything; the views that show it."""
+def fill(client: FollowUp, mock: MockServer) -> list[str]:
+    """Create objects of every kind; return the views that show them."""
     client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
     booked = client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
     visit = client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z")
@@ -427,13 +429,13 @@ def a_full_clinic(client: FollowUp, mock: MockServer) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 950, 390])
-def test_every_view_is_accessible_and_fits(
+def test_every_view_is_accessible_and_fits_the_window(
     tab: Page, go: Open, client: FollowUp, mock: MockServer, width: int, scheme: Any
 ) -> None:
     tab.set_viewport_size({"width": width, "height": 844})
     tab.emulate_media(color_scheme=scheme)
     axe = Axe()
-    for view in a_full_clinic(client, mock):
+    for view in fill(client, mock):
         go(view)
         expect(tab.locator("#live")).to_have_text("live")
         found = [
@@ -445,7 +447,7 @@ def test_every_view_is_accessible_and_fits(
         assert not too_wide, view
 
 
-def test_everything_is_reached_with_the_keyboard(tab: Page, go: Open, client: FollowUp) -> None:
+def test_links_are_reached_with_the_keyboard(tab: Page, go: Open, client: FollowUp) -> None:
     made = client.patients.create(phone=ANA["phone"])
     go("patients")
     tab.keyboard.press("Tab")

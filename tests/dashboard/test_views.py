@@ -1,4 +1,4 @@
-"""The views of the dashboard as HTML: what they show, what they hide, and who may see them."""
+"""The views of the dashboard as HTML: their content, redaction and access control."""
 
 import re
 import subprocess
@@ -54,7 +54,7 @@ class TestProtection:
         assert "http" not in page.text.replace("http://followup.mock/_mock/", "")
 
     @pytest.mark.parametrize("path", ["/_mock/", "/_mock/static/dashboard.js", "/_mock/views/patients"])
-    def test_foreign_pages_get_nothing(self, api: Api, path: str) -> None:
+    def test_foreign_pages_are_rejected(self, api: Api, path: str) -> None:
         assert problem(api.get(path, headers={"Host": "evil.example"}))[0:2] == (403, "foreign_origin")
 
     def test_off_loopback_the_views_demand_the_token(self) -> None:
@@ -65,7 +65,7 @@ class TestProtection:
                 assert problem(http.get("/views/patients"))[0:2] == (403, "control_token_missing")
                 assert http.get("/views/patients", headers={"Mock-Token": server.token or ""}).status_code == 200
 
-    def test_each_organization_sees_its_own(self, api: Api, service: MockService, client: FollowUp) -> None:
+    def test_each_organization_sees_its_own_data(self, api: Api, service: MockService, client: FollowUp) -> None:
         key = service.create_organization(name="Other").keys[0].value
         patient = client.patients.create(phone=ANA["phone"], full_name="Ana")
         assert "Ana" in shown(api, "patients")
@@ -73,7 +73,7 @@ class TestProtection:
         assert api.get(f"/_mock/views/patients/{patient.id}", key=key).status_code == 404
         assert problem(api.get("/_mock/views/patients", key="fu_test_nobody"))[0:2] == (401, "api_key_invalid")
 
-    def test_what_comes_from_data_is_escaped(self, api: Api, client: FollowUp, service: MockService) -> None:
+    def test_data_is_escaped(self, api: Api, client: FollowUp, service: MockService) -> None:
         evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
         patient = client.patients.create(phone=ANA["phone"], full_name=evil, external_id=evil)
         client.webhook_endpoints.create(
@@ -119,7 +119,7 @@ class TestProtection:
 
 
 class TestCalls:
-    def test_a_call_is_shown_whole_and_its_key_and_secrets_are_not(self, api: Api, client: FollowUp) -> None:
+    def test_a_call_is_shown_with_keys_and_secrets_redacted(self, api: Api, client: FollowUp) -> None:
         made = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
         assert made.secret is not None
         html = shown(api, f"calls/{made.last_response.request_id}")
@@ -127,10 +127,10 @@ class TestCalls:
         assert "whsec_…" in html
         assert made.secret not in html
         assert "fu_test_mock" not in html
-        for said in ("POST /v1/webhook_endpoints", "followup-python", HOOKS, "idempotency-key", "Service-Version"):
-            assert said in unescape(html)
+        for text in ("POST /v1/webhook_endpoints", "followup-python", HOOKS, "idempotency-key", "Service-Version"):
+            assert text in unescape(html)
 
-    def test_the_snippets_do_the_same_call_again(self, api: Api, client: FollowUp, service: MockService) -> None:
+    def test_the_sdk_code_repeats_the_call(self, api: Api, client: FollowUp, service: MockService) -> None:
         patient = client.patients.create(phone=ANA["phone"], full_name="Ana 'Pérez'", date_of_birth="1990-05-17")
         calls = [
             patient,
@@ -150,7 +150,7 @@ class TestCalls:
             assert (again.operation, again.path, again.status) == (original.operation, original.path, 200)
             assert again.idempotency_key == original.idempotency_key
 
-    def test_curl_does_the_same_call_again(self) -> None:
+    def test_the_curl_command_repeats_the_call(self) -> None:
         with MockServer(rate_limit=0, seed=1) as server, server.client() as client:
             made = client.patients.create(phone=ANA["phone"], full_name="It's Ana")
             html = httpx.get(f"{server.url}/_mock/views/calls/{made.last_response.request_id}").text
@@ -161,7 +161,7 @@ class TestCalls:
             assert f'"id":"{made.id}"' in result.stdout.decode()
             assert len(server.requests) == 2
 
-    def test_a_call_that_the_sdk_would_not_send_has_no_code(self, api: Api, service: MockService) -> None:
+    def test_a_call_that_the_sdk_cannot_send_has_no_code(self, api: Api, service: MockService) -> None:
         for body in ({"paint": "red"}, [1]):
             api.post("/v1/patients", body)
             html = shown(api, f"calls/{service.requests[0].request_id}")
@@ -182,13 +182,13 @@ class TestCalls:
         assert shown(api, "calls?errors=1").count('<tr role="row" data-key') == 1
         assert shown(api, "calls?after=req_gone").count("doctors.list</td>") == 48
 
-    def test_only_the_last_thousand_are_kept_whole(self, api: Api, client: FollowUp) -> None:
+    def test_the_details_of_the_last_thousand_calls_are_kept(self, api: Api, client: FollowUp) -> None:
         first = client.account.retrieve().last_response.request_id
         for _ in range(1_000):
             client.account.retrieve()
         assert "no longer kept" in shown(api, f"calls/{first}")
 
-    def test_a_body_that_is_too_long_is_cut(self, api: Api, service: MockService) -> None:
+    def test_a_long_body_is_truncated(self, api: Api, service: MockService) -> None:
         api.post("/v1/events", [{"id": f"e{n}", "type": "order.issued", "data": {"x": "y" * 4_000}} for n in range(30)])
         html = shown(api, f"calls/{service.requests[0].request_id}")
         assert "The body was too long to be kept." in html
@@ -196,7 +196,7 @@ class TestCalls:
 
 
 class TestLists:
-    def test_pages_go_both_ways(self, api: Api, client: FollowUp) -> None:
+    def test_paging_in_both_directions(self, api: Api, client: FollowUp) -> None:
         for number in range(120):
             client.patients.create(phone=f"+5491155{number:06}", external_id=f"X{number:03}")
 
@@ -237,7 +237,7 @@ class TestLists:
         assert shown(api, f"appointments?patient={patient.id}").count('<tr role="row" data-key') == 3
 
     @pytest.mark.parametrize("view", ["webhook_endpoints", "visits", "treatments", "events", "doctors", "clock"])
-    def test_every_view_shows_also_with_nothing_in_it(self, api: Api, view: str) -> None:
+    def test_empty_views(self, api: Api, view: str) -> None:
         assert '<main id="content"' in shown(api, view)
 
 
@@ -250,9 +250,7 @@ class TestObjects:
         assert html.index("Le recordamos") < html.index("reminder scheduled")
         assert html.count(f"#/appointments/{booked.id}") >= 4
 
-    def test_a_delivery_with_its_attempts_and_exact_body(
-        self, api: Api, client: FollowUp, service: MockService
-    ) -> None:
+    def test_a_delivery_with_its_attempts_and_raw_body(self, api: Api, client: FollowUp, service: MockService) -> None:
         got: list[httpx.Request] = []
 
         def receive(request: httpx.Request) -> httpx.Response:
@@ -269,7 +267,7 @@ class TestObjects:
             assert request.headers["x-service-signature"] in html
         assert "HTTP status 500." in html
 
-    def test_an_intake_request_asks_for_what_is_missing(self, api: Api, client: FollowUp) -> None:
+    def test_an_intake_request_has_a_form_for_the_missing_data(self, api: Api, client: FollowUp) -> None:
         intake = client.intake_requests.create(patient={"phone": ANA["phone"], "full_name": "Ana"})
         html = shown(api, f"intake_requests/{intake.id}")
         fields = re.findall(r'<input id="answer-\d" name="([^"]+)"', html)
@@ -296,17 +294,17 @@ class TestSearch:
         ):  # fmt: skip
             assert f'data-key="{found}"' in shown(api, f"search?q={text}")
 
-    def test_finds_nothing(self, api: Api) -> None:
+    def test_no_results(self, api: Api) -> None:
         for text in ("", "%20", "nobody", "pat_x", "req_x", "org_x"):
             assert "No object has this" in shown(api, f"search?q={text}")
 
 
 def replay(code: str, client: FollowUp) -> None:
-    """Run a snippet, with this client instead of one that the environment configures."""
+    """Run the code with this client instead of one that the environment configures."""
     exec(code.replace("client = FollowUp()", "client = configured"), {"configured": client})
 
 
-def test_who_waits_for_a_change_hears_of_it(api: Api, client: FollowUp) -> None:
+def test_a_long_poll_for_changes_responds_after_a_change(api: Api, client: FollowUp) -> None:
     version = api.get("/_mock/changes").json()["version"]
     assert api.get(f"/_mock/changes?since={version}&wait=0").json() == {"version": version}
     client.patients.create(phone=ANA["phone"])
@@ -316,7 +314,7 @@ def test_who_waits_for_a_change_hears_of_it(api: Api, client: FollowUp) -> None:
     assert api.get(f"/_mock/changes?since={changed}&wait=20").json()["version"] not in (version, changed)
 
 
-def test_a_view_shows_a_page_however_much_there_is(api: Api, client: FollowUp) -> None:
+def test_views_limit_the_number_of_rows(api: Api, client: FollowUp) -> None:
     for number in range(400):
         client.patients.create(phone=f"+5491155{number:06}", full_name=f"Patient {number}")
     assert shown(api, "patients").count('<tr role="row" data-key') == 50

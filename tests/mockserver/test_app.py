@@ -1,4 +1,4 @@
-"""The Flask app of a mock: one template for all, and a state for each."""
+"""The Flask app of a mock: one template for all mocks, and separate state for each."""
 
 from collections.abc import Iterator
 
@@ -35,13 +35,13 @@ def test_two_mocks_share_no_state(mocks: tuple[MockService, MockService]) -> Non
     assert documents[0] != documents[1]
 
 
-def test_each_has_the_error_responses_and_the_ids_of_its_own(mocks: tuple[MockService, MockService]) -> None:
+def test_each_mock_has_its_own_ids_in_error_responses(mocks: tuple[MockService, MockService]) -> None:
     responses = [mock.app.test_client().get("/nowhere") for mock in mocks]
     assert [each.json["error"]["code"] for each in responses] == ["path_unknown", "path_unknown"]
     assert len({each.headers["Request-Id"] for each in responses}) == 2
 
 
-def test_the_configuration_of_one_is_not_that_of_another(mocks: tuple[MockService, MockService]) -> None:
+def test_each_mock_has_its_own_configuration(mocks: tuple[MockService, MockService]) -> None:
     mocks[0].app.config["TESTING"] = True
     assert not mocks[1].app.config["TESTING"]
 

@@ -114,7 +114,7 @@ def test_organizations_and_keys(api: Api) -> None:
     assert problem(api.post("/_mock/api_keys", {"scopes": ["x"]})) == (400, "parameter_invalid", "scopes[0]")
 
 
-def test_a_key_expires_and_is_taken_back(api: Api) -> None:
+def test_a_key_expires_and_is_revoked(api: Api) -> None:
     path = f"/_mock/api_keys/{api.post('/_mock/api_keys', {}).json()['keys'][0]['value']}"
     value = path.rsplit("/", 1)[1]
     assert api.patch(path, {"expiresAt": "2026-09-28T11:00:00Z"}).json()["expiresAt"] == "2026-09-28T11:00:00.000Z"
@@ -140,7 +140,7 @@ def test_a_key_expires_and_is_taken_back(api: Api) -> None:
         ({"name": None}, "name"),
     ],
 )
-def test_a_wrong_setting_changes_nothing(api: Api, setting: Any, param: str) -> None:
+def test_an_invalid_setting_changes_nothing(api: Api, setting: Any, param: str) -> None:
     refused = api.patch("/_mock/organization", {"name": "Changed", "livemode": None, **setting})
     assert problem(refused)[0] == 400
     refused = api.patch("/_mock/organization", {"name": "Changed", **setting})
@@ -148,7 +148,7 @@ def test_a_wrong_setting_changes_nothing(api: Api, setting: Any, param: str) -> 
     assert api.get("/v1/account").json()["name"] == "Clínica de prueba"
 
 
-def test_what_an_intake_request_needs_is_configured(api: Api, client: FollowUp) -> None:
+def test_the_required_data_of_an_intake_request_is_configured(api: Api, client: FollowUp) -> None:
     assert api.patch("/_mock/organization", {"intakeRequired": ["dni", "patient.email"]}).status_code == 200
     assert client.intake_requests.create(patient={"dni": "1"}).missing == ["patient.email"]
     assert client.intake_requests.create(patient={"dni": "2", "email": "a@clinic.example"}).status == "ready"
@@ -181,7 +181,7 @@ def test_faults(api: Api) -> None:
         ({"when": "never"}, "when"),
     ],
 )
-def test_a_wrong_fault_is_named(api: Api, change: Any, param: str) -> None:
+def test_an_invalid_fault_is_rejected(api: Api, change: Any, param: str) -> None:
     fault = {"operation": "*", "kind": "status", **change}
     assert problem(api.post("/_mock/faults", fault)) == (400, "parameter_invalid", param)
 
@@ -192,14 +192,14 @@ def test_a_fault_without_end_and_too_many_requests(api: Api) -> None:
     assert [(each.status_code, each.headers["retry-after"]) for each in answers] == [(429, "1")] * 3
 
 
-def test_a_fault_after_the_work_hides_that_it_was_done(api: Api, client: FollowUp) -> None:
+def test_a_fault_after_the_request_took_effect(api: Api, client: FollowUp) -> None:
     api.post("/_mock/faults", {"operation": "*", "kind": "status", "status": 500, "when": "after", "skip": 1})
     assert api.get("/v1/patients").status_code == 200
     assert api.post("/v1/patients", {"phone": "+5491155550000"}).status_code == 500
     assert len(api.get("/v1/patients").json()["data"]) == 1
 
 
-def test_the_journal_newest_first_and_without_telling(api: Api) -> None:
+def test_the_journal_is_newest_first_and_redacted(api: Api) -> None:
     api.post("/v1/patients", {"phone": "+5491155550000"}, headers={"Idempotency-Key": "k-1"})
     api.get("/v1/patients?phone=%2B5491155550000")
     api.get("/v1/account", key="fu_test_wrong")
@@ -270,7 +270,7 @@ def test_every_type_can_be_triggered(client: FollowUp, service: MockService, typ
     assert EXAMPLES[type]
 
 
-def test_triggered_data_is_sent_as_it_was(client: FollowUp, service: MockService) -> None:
+def test_triggered_data_is_sent_unchanged(client: FollowUp, service: MockService) -> None:
     sent: list[httpx.Request] = []
 
     def receive(request: httpx.Request) -> httpx.Response:
@@ -293,7 +293,7 @@ def test_triggered_data_must_be_json(service: MockService, data: Any) -> None:
     assert caught.value.param == "data"
 
 
-def test_what_is_returned_stays_as_it_was(client: FollowUp, service: MockService) -> None:
+def test_returned_objects_are_copies(client: FollowUp, service: MockService) -> None:
     doctor = service.add_doctor(full_name="Dra. X")
     fault = service.add_fault(operation="*", kind="delay", seconds=0.001, times=3)
     service.update_doctor(doctor.id, full_name="Dra. Y")
@@ -304,7 +304,7 @@ def test_what_is_returned_stays_as_it_was(client: FollowUp, service: MockService
     assert [each.times for each in service.faults] == [1]
 
 
-def test_endpoints_by_hand_may_be_on_this_machine(api: Api, client: FollowUp) -> None:
+def test_endpoints_of_the_control_api_may_be_on_this_machine(api: Api, client: FollowUp) -> None:
     made = api.post("/_mock/webhook_endpoints", {"url": "http://127.0.0.1:8000/hooks"}).json()
     assert (made["enabledEvents"], made["secret"][:6]) == (["*"], "whsec_")
     assert api.get(f"/_mock/attempts?webhookEndpoint={made['id']}").json() == {"data": []}
@@ -316,7 +316,7 @@ def test_endpoints_by_hand_may_be_on_this_machine(api: Api, client: FollowUp) ->
     assert problem(api.get(f"/_mock/attempts?webhookEndpoint={made['id']}"))[0:2] == (404, "resource_missing")
 
 
-def test_reset_of_an_organization_leaves_the_others(api: Api, client: FollowUp, service: MockService) -> None:
+def test_reset_of_one_organization_keeps_the_others(api: Api, client: FollowUp, service: MockService) -> None:
     key = service.create_organization().keys[0].value
     api.post("/v1/patients", {"phone": "+5491155550000"}, key=key)
     client.patients.create(phone="+5491155550000")
@@ -328,7 +328,7 @@ def test_reset_of_an_organization_leaves_the_others(api: Api, client: FollowUp, 
     assert api.get("/v1/patients", key=key).status_code == 401
 
 
-def test_a_key_that_nobody_has_is_refused(api: Api) -> None:
+def test_an_unknown_key_is_rejected(api: Api) -> None:
     assert problem(api.get("/_mock/clock", key="fu_test_wrong"))[0] == 401
 
 
@@ -343,13 +343,13 @@ def test_a_key_that_nobody_has_is_refused(api: Api) -> None:
         {"Origin": "http://[::1"},
     ],
 )
-def test_a_web_page_cannot_drive_it(api: Api, headers: dict[str, str]) -> None:
+def test_web_pages_are_rejected(api: Api, headers: dict[str, str]) -> None:
     for method, path in (("POST", "/_mock/reset"), ("GET", "/_mock/requests"), ("GET", "/_mock/health")):
         assert problem(api.request(method, path, headers=headers))[0:2] == (403, "foreign_origin")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:4210", "localhost:4210", "[::1]:4210", "mock:4210", "FOLLOWUP.mock"])
-def test_programs_on_this_machine_and_in_its_networks_may(api: Api, host: str) -> None:
+def test_programs_on_this_machine_and_in_its_networks_are_accepted(api: Api, host: str) -> None:
     assert api.get("/_mock/clock", headers={"Host": host, "Origin": f"http://{host}"}).status_code == 200
 
 
@@ -367,7 +367,7 @@ def test_unknown_paths_and_methods(api: Api) -> None:
     assert problem(api.post("/_mock/reset", [])) == (400, "parameter_invalid", None)
 
 
-def test_it_is_neither_counted_nor_in_the_journal() -> None:
+def test_control_calls_are_not_rate_limited_and_not_in_the_journal() -> None:
     service = MockService(rate_limit=1)
     with httpx.Client(transport=InProcessTransport(service.app), base_url=service.url) as http:
         api = Api(http, service.api_key)
@@ -378,7 +378,7 @@ def test_it_is_neither_counted_nor_in_the_journal() -> None:
     assert [each.operation for each in service.requests] == ["account.retrieve"] * 2
 
 
-def test_what_is_printed_tells_neither_patients_nor_secrets(client: FollowUp, service: MockService) -> None:
+def test_representations_contain_neither_patients_nor_secrets(client: FollowUp, service: MockService) -> None:
     endpoint = client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
     patient: Any = {"phone": "+5491155550000", "full_name": "Ana Pérez", "dni": "30123456"}
     client.appointments.create(patient=patient, start_at="2026-09-30T12:00:00Z")

@@ -1,4 +1,4 @@
-"""Clients that send too much, or too slowly, or nothing: the mock goes on, and keeps nothing of it."""
+"""Clients that send too much, too slowly or nothing: the mock keeps serving, and its memory stays bounded."""
 
 import json
 import socket
@@ -20,10 +20,10 @@ from followup_mockserver.transport import InProcessTransport
 
 MEBIBYTE = 1024 * 1024
 GUARD = 20
-"""Seconds after which something hangs."""
+"""Seconds after which an operation is considered stuck."""
 
 
-class HurriedServer(MockServer):
+class ImpatientServer(MockServer):
     _request_timeout = 0.4
 
 
@@ -40,7 +40,7 @@ def connect(server: MockServer) -> socket.socket:
 
 
 def rest(connection: socket.socket) -> bytes:
-    """What comes until the server closes the connection."""
+    """Return what the server sends until it closes the connection."""
     received = b""
     while chunk := connection.recv(65536):
         received += chunk
@@ -54,11 +54,11 @@ def every_20_ms() -> Iterator[None]:
         yield
 
 
-def has_ended(connection: socket.socket, drop: bytes) -> bool:
-    """Send one more drop; whether the server has closed the connection."""
+def has_ended(connection: socket.socket, data: bytes) -> bool:
+    """Send more data; return whether the server has closed the connection."""
     connection.setblocking(False)
     try:
-        connection.sendall(drop)
+        connection.sendall(data)
         return connection.recv(1) == b""
     except BlockingIOError:
         return False
@@ -67,7 +67,7 @@ def has_ended(connection: socket.socket, drop: bytes) -> bool:
 
 
 def account(connection: socket.socket) -> bytes:
-    """Ask for the account, and read the whole response."""
+    """Retrieve the account; return the whole response."""
     connection.sendall(b"GET /v1/account HTTP/1.1\r\n" + HEAD + b"\r\n")
     received = b""
     while not received.endswith(b"}}"):
@@ -76,7 +76,7 @@ def account(connection: socket.socket) -> bytes:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Whether the server closes the connection without a word."""
+    """Return whether the server closes the connection without a response."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:
@@ -95,7 +95,7 @@ class TestTooMuch:
         assert response.headers["request-id"]
         assert response.headers["service-version"]
 
-    def test_a_chunked_body_over_1_mib_too(self, http: httpx.Client) -> None:
+    def test_a_chunked_body_over_1_mib_is_a_413(self, http: httpx.Client) -> None:
         response = http.post("/v1/patients", content=iter([b"x" * 65536] * 48))
         assert problem(response) == (413, "body_too_large", None)
 
@@ -105,7 +105,7 @@ class TestTooMuch:
         assert http.post("/v1/patients", content=content).status_code == 200
         assert http.post("/v1/patients", content=iter([content[:7], content[7:]])).status_code == 200
 
-    def test_small_chunks_count_by_what_they_hold(self, server: MockServer) -> None:
+    def test_the_framing_of_chunks_does_not_count(self, server: MockServer) -> None:
         pieces = [
             b"1;padding=%s\r\n%c\r\n" % (b"x" * 1000, byte) for byte in b" " * 1200 + b'{"phone": "+549115555000"}'
         ]
@@ -114,7 +114,7 @@ class TestTooMuch:
             connection.sendall(HEAD + b"\r\n" + b"".join(pieces) + b"0\r\n\r\n")
             assert rest(connection).startswith(b"HTTP/1.1 200")
 
-    def test_the_sdk_says_so(self, server: MockServer) -> None:
+    def test_the_sdk_raises_the_413(self, server: MockServer) -> None:
         events = [
             {"id": f"e{number}", "type": "order.issued", "data": {"order": {"text": "x" * 40_000}}}
             for number in range(50)
@@ -123,14 +123,14 @@ class TestTooMuch:
             client.events.create(events)  # type: ignore[arg-type]
         assert (caught.value.status_code, caught.value.code) == (413, "body_too_large")
 
-    def test_who_asks_before_sending_need_not_send(self, server: MockServer) -> None:
+    def test_expect_100_continue_is_rejected_for_a_large_body(self, server: MockServer) -> None:
         with connect(server) as connection:
             connection.sendall(
                 b"POST /v1/patients HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2000000\r\n" + HEAD + b"\r\n"
             )
             assert rest(connection).startswith(b"HTTP/1.1 413")
 
-    def test_who_asks_before_sending_what_is_not_too_large_is_let(self, server: MockServer) -> None:
+    def test_expect_100_continue_is_accepted_for_a_small_body(self, server: MockServer) -> None:
         with connect(server) as connection:
             connection.sendall(b"POST /v1/patients HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 26\r\n" + HEAD)
             connection.sendall(b"Connection: close\r\n\r\n")
@@ -140,7 +140,7 @@ class TestTooMuch:
 
     @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
     @pytest.mark.parametrize("chunked", [True, False])
-    def test_no_body_goes_to_a_file(self, server: MockServer, chunked: bool) -> None:
+    def test_no_body_is_written_to_a_file(self, server: MockServer, chunked: bool) -> None:
         how = b"Transfer-Encoding: chunked\r\n" if chunked else b"Content-Length: 9000000\r\n"
         before = temporary_files()
         with connect(server) as connection:
@@ -187,29 +187,31 @@ class TestTooSlow:
         ],
         ids=["nothing", "request line", "header", "body", "chunked body"],
     )
-    def test_a_request_that_drips_is_cut_off(self, begun: bytes) -> None:
-        with HurriedServer() as server, connect(server) as connection:
+    def test_a_slow_request_is_cut_off(self, begun: bytes) -> None:
+        with ImpatientServer() as server, connect(server) as connection:
             connection.sendall(begun)
             assert any(has_ended(connection, b"x" if begun else b"") for _ in every_20_ms())
 
-    def test_the_next_request_of_a_connection_is_cut_off_too(self) -> None:
-        with HurriedServer() as server, connect(server) as connection:
+    def test_a_slow_second_request_of_a_connection_is_cut_off(self) -> None:
+        with ImpatientServer() as server, connect(server) as connection:
             assert account(connection).startswith(b"HTTP/1.1 200")
             connection.sendall(b"GET /v1/acc")
             assert is_closed(connection)
 
-    def test_a_connection_that_rests_between_requests_is_kept(self) -> None:
-        with HurriedServer() as server, connect(server) as connection:
+    def test_an_idle_connection_is_kept_between_requests(self) -> None:
+        with ImpatientServer() as server, connect(server) as connection:
             for _ in range(2):
                 assert account(connection).startswith(b"HTTP/1.1 200")
-                time.sleep(3 * HurriedServer._request_timeout)
+                time.sleep(3 * ImpatientServer._request_timeout)
 
     def test_a_slow_response_is_not_cut_off(self) -> None:
-        with HurriedServer() as server, server.client(max_retries=0) as client:
-            server.add_fault(operation="*", kind="delay", seconds=3 * HurriedServer._request_timeout)
+        with ImpatientServer() as server, server.client(max_retries=0) as client:
+            server.add_fault(operation="*", kind="delay", seconds=3 * ImpatientServer._request_timeout)
             assert client.account.retrieve().id
 
-    def test_any_number_of_half_requests_leaves_room(self, server: MockServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_incomplete_requests_do_not_exhaust_the_connections(
+        self, server: MockServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(web_server, "MAX_CONNECTIONS", 50)  # processes may have few open files
         with ExitStack() as stack:
             half = [stack.enter_context(connect(server)) for _ in range(40)]
@@ -220,7 +222,7 @@ class TestTooSlow:
                 more = [stack.enter_context(connect(server)) for _ in range(30)]
                 for connection in more:
                     connection.sendall(b"GET /v1/account HTTP/1.1\r\n")
-                # Those that have never asked for anything make room, the oldest first.
+                # Connections that never completed a request are closed to make room, the oldest first.
                 assert is_closed(half[0])
                 assert client.account.retrieve().id == before
 
@@ -241,7 +243,7 @@ class TestJournal:
             )
         http.get(f"/v1/patients/pat_{'p' * 30_000}")
 
-    def test_an_entry_keeps_the_beginning_of_what_is_too_long(self, service: MockService, local: httpx.Client) -> None:
+    def test_long_values_are_truncated(self, service: MockService, local: httpx.Client) -> None:
         self.calls(local, 1)
         read, made = service.requests
         assert read.path.startswith("/v1/patients/pat_ppp")
@@ -252,7 +254,7 @@ class TestJournal:
         assert size(details.query) + size(details.request_headers.items()) < 40_000
         assert details.request_headers["content-type"] == "application/json"
 
-    def test_what_is_valid_is_kept_whole(self, service: MockService, local: httpx.Client) -> None:
+    def test_valid_values_are_kept_completely(self, service: MockService, local: httpx.Client) -> None:
         key = "k" * 255
         path_id = local.post("/v1/patients", json={"phone": "+5491155550000"}, headers={"Idempotency-Key": key}).json()[
             "id"
@@ -261,7 +263,7 @@ class TestJournal:
         read, made = service.requests
         assert (made.idempotency_key, read.path) == (key, f"/v1/patients/{path_id}")
 
-    def test_all_entries_together_are_bounded(self, service: MockService, local: httpx.Client) -> None:
+    def test_the_size_of_all_entries_is_bounded(self, service: MockService, local: httpx.Client) -> None:
         self.calls(local, 180)
         journal = service._tenant.journal
         details = [journal.details(entry) for entry in journal.newest_first()]

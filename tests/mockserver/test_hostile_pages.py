@@ -1,4 +1,4 @@
-"""On this machine alone, the mock takes no request that a web page of another host could have sent."""
+"""A mock on a loopback address rejects every request that a web page of another host could have sent."""
 
 from typing import Any
 
