@@ -1,1 +1,1 @@
-"""The 32 operations as a table, and the OpenAPI document that is made from it."""
+"""The table of the 32 operations, and the OpenAPI document that is generated from it."""

@@ -1,6 +1,6 @@
-"""The machine-readable contract: OpenAPI 3.1, made from the table of operations (specification, section 9).
+"""The OpenAPI 3.1 document, generated from the table of operations (specification, section 9).
 
-Its schemas are those that the gateway checks requests with, under the options of the mock that serves it.
+The gateway validates requests with the schemas of the document, under the options of the mock that serves it.
 """
 
 import functools
@@ -16,6 +16,7 @@ from followup._for_mockserver import (
     TIMESTAMP_HEADER,
     Model,
 )
+from followup_mockserver.contract.openapi_examples import REQUEST_EXAMPLES
 from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, Operation
 from followup_mockserver.rules.events import ENVELOPE
 from followup_mockserver.schema.shapes import HTTPS_URL, MAX_BODY_BYTES, Schema, open_schema, shape_of
@@ -26,25 +27,30 @@ Document = dict[str, Any]
 _ERRORS = {
     "400": "The request is not valid, or its idempotency key was used with a different request.",
     "401": "The key is missing, invalid, revoked or expired.",
-    "403": "The key lacks the scope, or the organization the service line; or Host or Origin is foreign.",
+    "403": "The key lacks the scope, the organization lacks the service line, or the Host or Origin is not allowed.",
     "404": "The object does not exist.",
     "409": "Another request with the same idempotency key is in progress.",
     "413": f"The body is larger than {MAX_BODY_BYTES:,} bytes.",
     "415": "The Content-Type is not application/json.",
-    "429": "Too many requests in a minute.",
-    "500": "The service failed; try again with the same idempotency key.",
+    "429": "More requests in a minute than the rate limit allows.",
+    "500": "The service failed; retry with the same idempotency key.",
 }
 
 
 @functools.cache
 def document(*, refuse_unknown_fields: bool = True, allow_http_webhooks: bool = False) -> Document:
-    """Return the OpenAPI document of the 32 operations, as a mock with these options enforces it."""
+    """Return the OpenAPI document of the 32 operations.
+
+    Args:
+        refuse_unknown_fields: the option of the mock; False allows further fields in every object.
+        allow_http_webhooks: the option of the mock; True allows webhook URLs that begin with ``http``.
+    """
     published: Document = _published(_document(), allow_http_webhooks=allow_http_webhooks)
     return published if refuse_unknown_fields else cast("Document", open_schema(published))
 
 
 def _published(part: Any, *, allow_http_webhooks: bool) -> Any:
-    """A part of the document with the mock's own format of a string in the terms of JSON Schema."""
+    """Return a part of the document, in which the mock's own string format is replaced by a standard one."""
     if isinstance(part, list):
         return [_published(each, allow_http_webhooks=allow_http_webhooks) for each in part]
     if not isinstance(part, dict):
@@ -67,8 +73,8 @@ def _document() -> Document:
         "info": {
             "title": "Patient follow-up integration API",
             "version": SERVICE_VERSION,
-            "description": "The contract that the mock server of followup enforces. A path that is not described here "
-            "is a 404, another method than those of a path is a 405, both in the format of the other errors.",
+            "description": "The contract that the mock server of followup enforces. Any other path "
+            "returns 404, and any other method of a path 405, both in the format of the other errors.",
         },
         "servers": [{"url": "/"}, {"url": "/api"}],
         "security": [{"apiKey": []}],
@@ -78,7 +84,7 @@ def _document() -> Document:
         "components": {
             "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer"}},
             "schemas": schemas,
-            "responses": _outside(),
+            "responses": _general_responses(),
             "headers": _headers(),
         },
     }
@@ -120,16 +126,20 @@ def _parameters(operation: Operation) -> list[Document]:
             }
         )
     parameters.append(
-        _header_parameter("Service-Version", "Dated version.", {"type": "string", "enum": [SERVICE_VERSION]})
+        _header_parameter(
+            "Service-Version", "Version of the API, as a date.", {"type": "string", "enum": [SERVICE_VERSION]}
+        )
     )
     if operation.declaration.idempotent:
         schema = {"type": "string", "pattern": IDEMPOTENCY_KEY}
-        parameters.append(_header_parameter("Idempotency-Key", "The same key does nothing twice.", schema))
+        parameters.append(
+            _header_parameter("Idempotency-Key", "Requests with the same key take effect only once.", schema)
+        )
     return parameters
 
 
 def _as_text(schema: Schema) -> Schema:
-    """The schema of a path or query parameter, where yes and no are words."""
+    """Return the schema of a path or query parameter, in which booleans are strings."""
     return {"type": "string", "enum": ["true", "false"]} if schema == {"type": "boolean"} else schema
 
 
@@ -154,8 +164,8 @@ def _request_body(operation: Operation) -> Document | None:
         }
         schema = {**operation.body.schema, "properties": properties}
     media: Document = {"schema": schema}
-    if operation.name in _EXAMPLES:
-        media["example"] = _EXAMPLES[operation.name]
+    if operation.name in REQUEST_EXAMPLES:
+        media["example"] = REQUEST_EXAMPLES[operation.name]
     return {"required": operation.body_required, "content": {"application/json": media}}
 
 
@@ -174,7 +184,7 @@ def _batch_schema(operation: Operation) -> Schema:
         "required": ["events"],
         "additionalProperties": False,
     }
-    # Not oneOf: where unknown fields are accepted, an object can be an event and hold events.
+    # Not oneOf: if unknown fields are allowed, an object can be an event and have ``events`` as well.
     return {"anyOf": [event, batch, wrapped]}
 
 
@@ -185,9 +195,9 @@ def _responses(operation: Operation, schemas: dict[str, Schema]) -> Document:
         success["Idempotent-Replayed"] = {"$ref": "#/components/headers/Idempotent-Replayed"}
     responses: Document = {
         "200": {
-            "description": "Done.",
+            "description": "The operation succeeded.",
             "headers": success,
-            "content": {"application/json": {"schema": _answer_schema(operation, schemas)}},
+            "content": {"application/json": {"schema": _success_schema(operation, schemas)}},
         }
     }
     for status in _error_statuses(operation):
@@ -222,7 +232,7 @@ def _error_of(operation: Operation, status: str) -> Schema:
     return {"allOf": [error, {"type": "object", "properties": results}]}
 
 
-def _answer_schema(operation: Operation, schemas: dict[str, Schema]) -> Schema:
+def _success_schema(operation: Operation, schemas: dict[str, Schema]) -> Schema:
     declaration = operation.declaration
     item: type[Model] = declaration.item_type or declaration.returns
     schemas.setdefault(item.__name__, shape_of(item).schema)
@@ -265,20 +275,20 @@ def _headers() -> Document:
     text: Schema = {"type": "string"}
     return {
         "Request-Id": {"description": "Id of the request.", "schema": text},
-        "Service-Version": {"description": "Dated version of the answer.", "schema": text},
-        "Idempotent-Replayed": {"description": "true: the answer to an earlier request.", "schema": text},
-        "Retry-After": {"description": "Seconds to wait.", "schema": text},
-        "Allow": {"description": "The methods of the path.", "schema": text},
+        "Service-Version": {"description": "Version of the API that the response has, as a date.", "schema": text},
+        "Idempotent-Replayed": {"description": "true: a replay of the response to an earlier request.", "schema": text},
+        "Retry-After": {"description": "Seconds to wait before the next request.", "schema": text},
+        "Allow": {"description": "The methods that the path accepts.", "schema": text},
     }
 
 
-def _outside() -> Document:
-    """The responses to requests that are for none of the operations."""
+def _general_responses() -> Document:
+    """Return the responses to requests that match no operation."""
     content = {"application/json": {"schema": _reference("Error")}}
     return {
-        "PathUnknown": {"description": "404: there is nothing at this path.", "content": content},
+        "PathUnknown": {"description": "404: no operation has this path.", "content": content},
         "MethodNotAllowed": {
-            "description": "405: the path does not take this method; Allow names those that it takes.",
+            "description": "405: no operation with this path has this method; Allow lists the methods of the path.",
             "headers": {"Allow": {"$ref": "#/components/headers/Allow"}},
             "content": content,
         },
@@ -290,7 +300,7 @@ def _webhook() -> Document:
     event_type = shape_of(WebhookEvent).schema["properties"]["type"]
     return {
         "post": {
-            "summary": "A signed event.",
+            "summary": "Receive a signed event.",
             "parameters": [
                 _webhook_header(
                     SIGNATURE_HEADER,
@@ -316,34 +326,3 @@ def _webhook_header(name: str, description: str, schema: Schema) -> Document:
 
 def _reference(schema: str) -> Schema:
     return {"$ref": f"#/components/schemas/{schema}"}
-
-
-_PATIENT = {"phone": "+54 9 11 5555-0000", "fullName": "Ana Pérez", "dni": "30.123.456"}
-_EXAMPLES: dict[str, Any] = {
-    "patients.create": {**_PATIENT, "email": "ana@clinic.example", "dateOfBirth": "1980-05-17", "externalId": "P-1"},
-    "patients.update": {"email": "ana@clinic.example"},
-    "appointments.create": {
-        "patient": _PATIENT,
-        "startAt": "2026-12-01T14:30:00Z",
-        "doctor": {"externalId": "D-1"},
-        "type": "check-up",
-        "externalId": "A-1",
-    },
-    "appointments.update": {"startAt": "2026-12-02T14:30:00Z"},
-    "appointments.cancel": {"reason": "The patient is travelling."},
-    "visits.create": {"patient": _PATIENT, "visitedAt": "2026-12-01T15:00:00Z", "appointment": "A-1"},
-    "intake_requests.create": {
-        "patient": _PATIENT,
-        "contacts": [{"name": "Luis Pérez", "relationship": "son", "phone": "+54 9 11 5555-0001"}],
-        "coverage": {"insurer": "Salud Sur", "plan": "210", "memberId": "123"},
-        "requestedService": "home nursing",
-    },
-    "treatments.create": {"patient": _PATIENT, "name": "ibuprofen", "dosage": "400 mg", "frequency": "every 8 h"},
-    "events.create": {
-        "id": "visit-1",
-        "type": "visit.completed",
-        "data": {"patient": _PATIENT, "visit": {"visitedAt": "2026-12-01T15:00:00Z", "externalId": "V-1"}},
-    },
-    "webhook_endpoints.create": {"url": "https://clinic.example/hooks", "enabledEvents": ["*"]},
-    "webhook_endpoints.update": {"disabled": True},
-}

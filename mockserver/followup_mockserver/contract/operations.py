@@ -1,6 +1,6 @@
-"""The table of operations: the SDK's declarations, and beside them what only the service knows.
+"""The table of operations: the declarations of the SDK, with the properties that only the service knows.
 
-Routes, checks, validation and the OpenAPI document are made from it. To add an operation: declare it in the SDK, write
+The routes, the gateway and the OpenAPI document are derived from it. To add an operation, declare it in the SDK, write
 its rule, and add its row here.
 """
 
@@ -26,31 +26,31 @@ from followup_mockserver.schema.shapes import Shape, object_shape
 from followup_mockserver.state.tenant import Tenant
 
 FOLLOW_UP = "follow_up"
-"""The service line that the operations marked "line" need (specification, section 1)."""
+"""The service line that some operations require (specification, section 1)."""
 
 Rule = Callable[..., Any]
 
 
-def _found(_: Tenant, found: Any) -> Any:
-    """A retrieve operation is done once its object is found."""
+def _retrieve(_: Tenant, found: Any) -> Any:
+    """Return the object with the id in the path, which the gateway has found."""
     return found
 
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """What only the service knows of an operation.
+    """The properties of an operation that only the service knows.
 
     Attributes:
-        scope: permission that the key needs; None: any valid key will do.
+        scope: scope that the API key needs; None: any valid key is allowed.
+        rule: the function that carries out the operation.
         line: whether the organization needs the ``follow_up`` service line.
-        rule: the function that does it.
-        takes_key: whether the rule wants to know the key of the request.
-        unchangeable: fields that exist and that this operation cannot change.
-        optional_body: whether a request without a body will do, although it could have one.
+        takes_key: whether the rule takes the API key of the request as ``key``.
+        unchangeable: fields of the resource that this operation cannot change.
+        optional_body: whether the body may be omitted, although the operation has body parameters.
     """
 
     scope: str | None
-    rule: Rule = _found
+    rule: Rule = _retrieve
     line: bool = False
     takes_key: bool = False
     unchangeable: tuple[str, ...] = ()
@@ -98,9 +98,14 @@ class Operation:
     """An operation of the service.
 
     Attributes:
-        group: its resource group, which is also the name of the collection of the object in its path.
+        name: name, such as ``patients.create``.
+        method: HTTP method.
+        path: path template, such as ``/v1/patients/{id}``.
+        group: resource group, and name of the collection that has the objects of the group.
+        declaration: the declaration in the SDK.
+        row: the properties that only the service knows.
         query: shape of the query parameters.
-        body: shape of the body; None where the whole body is for the rule to take apart.
+        body: shape of the body; None: the rule takes the whole body as ``body``, and validates it.
     """
 
     name: str
@@ -114,10 +119,12 @@ class Operation:
 
     @property
     def has_path_id(self) -> bool:
+        """Whether the path has the id of an object."""
         return self.declaration.id_prefix is not None
 
     @property
     def takes_body(self) -> bool:
+        """Whether a request can have a body."""
         return self.method in ("POST", "PATCH")
 
     @property

@@ -1,1 +1,1 @@
-"""What a valid value is, as JSON Schema and as checks, and the errors that name what is invalid."""
+"""The validity of values, as JSON Schemas and as checks of arguments, and the errors about invalid ones."""
