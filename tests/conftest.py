@@ -1,4 +1,4 @@
-"""How hard hypothesis tries: ``--hypothesis-profile fuzz`` makes it try much harder. And Ctrl-C, as on a terminal."""
+"""Profiles of Hypothesis (``--hypothesis-profile fuzz`` runs far more examples), and the handling of Ctrl-C."""
 
 import signal
 
@@ -9,5 +9,6 @@ settings.register_profile("fuzz", deadline=None, max_examples=33_400, suppress_h
 settings.load_profile("quick")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell that runs the tests in the background has them ignore Ctrl-C, and the commands that they start with them.
+    # If a shell runs the tests in the background, they inherit that SIGINT is ignored, and pass this on to the
+    # commands that they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)

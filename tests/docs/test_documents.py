@@ -1,7 +1,7 @@
-"""The Python blocks of the documents run, their commands too, and their links lead somewhere.
+"""The Python code and the commands of the documents run, and their links have targets.
 
-Every block runs at its own line of its own file, so that a failure names both: a Python block is compiled there, and
-the commands of a page are one script in which every other line is empty.
+Every block keeps its file and line, so that a failure names both. A Python block is compiled with them, and the
+commands of a page form one script in which all other lines are empty.
 """
 
 import contextlib
@@ -25,27 +25,28 @@ PAGES = [each for each in (ROOT / "docs").rglob("*.md") if "_build" not in each.
 GENERATED = {ROOT / "docs/reference" / name for name in ("commands.md", "objects.md", "operations.md")}
 DOCUMENTS = sorted({ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES} - GENERATED)
 TUTORIAL = ROOT / "docs/tutorial.md"
-"""Its commands run in test_tutorial.py, each in its terminal."""
+"""Its commands run in test_tutorial.py, each in its own terminal."""
 
 BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<content>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
 NOT_RUN = {"", "{toctree}", "{eval-rst}", "text", "yaml"}
 PATIENCE = 60
-"""Seconds: a guard against hanging."""
+"""Seconds after which a command counts as hanging."""
 
 
 def name_of(document: Path) -> str:
+    """Return the path of a document in the repository."""
     return str(document.relative_to(ROOT))
 
 
 def blocks(document: Path, kind: str) -> list[str]:
-    """The blocks of a kind, each after as many empty lines as there are lines before it in the document."""
+    """Return the blocks of a kind; each begins with as many empty lines as precede it in the document."""
     text = document.read_text()
     found = [each for each in BLOCK.finditer(text) if each["kind"] == kind]
     return ["\n" * text.count("\n", 0, each.start("content")) + each["content"] for each in found]
 
 
 def script(document: Path) -> list[str]:
-    """The lines of the document that are commands, each where it is; every other line is empty."""
+    """Return the lines of a document, with those that are not commands replaced by empty ones."""
     lines = [""] * document.read_text().count("\n")
     for block in blocks(document, "shell"):
         for number, line in enumerate(block.splitlines()):
@@ -58,7 +59,7 @@ each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 
 @each_document
 def test_no_block_is_of_an_unknown_kind(document: Path) -> None:
-    """A block under another name for Python or a shell would never be run."""
+    """Blocks of a misspelt kind would not run."""
     text = document.read_text()
     assert {each["kind"] for each in BLOCK.finditer(text)} <= {"python", "shell", *NOT_RUN}
     assert len(re.findall("^ *```", text, re.MULTILINE)) == 2 * len(BLOCK.findall(text))
@@ -93,7 +94,7 @@ def test_the_code_of_a_document_runs(
 def test_the_commands_of_a_document_run(document: Path, tmp_path: Path) -> None:
     port = str(free_port())
     lines = [_in_a_test(line.replace("4210", port), port) for line in script(document)]
-    assert not lines[0], "a document begins with its title"
+    assert not lines[0], "a document must begin with its title"
     lines[0] = f"set -Eeuo pipefail; trap 'echo \"{document}:$LINENO: $BASH_COMMAND\" >&2' ERR"
     commands = tmp_path / "commands" / document.name
     commands.parent.mkdir()
@@ -114,14 +115,14 @@ def test_the_commands_of_a_document_run(document: Path, tmp_path: Path) -> None:
         try:
             status = process.wait(PATIENCE)
         finally:
-            with contextlib.suppress(ProcessLookupError):  # nothing of it runs any more
+            with contextlib.suppress(ProcessLookupError):  # all of its processes have ended
                 os.killpg(process.pid, signal.SIGTERM)
         assert process.stdout is not None
         assert status == 0, process.stdout.read()
 
 
 def _in_a_test(line: str, port: str) -> str:
-    """What is installed already is not installed again, and a server that a person leaves running goes on by itself."""
+    """Adapt a command: skip installations, and start a server in the background if the page leaves it running."""
     if "pip install" in line or line.startswith(("nox", "python ")):
         return line.partition("&& ")[2] if "&& followup" in line else ":"
     if line.startswith("followup-mock serve") and not line.endswith("&"):
@@ -130,7 +131,7 @@ def _in_a_test(line: str, port: str) -> str:
 
 
 @each_document
-def test_links_lead_somewhere(document: Path) -> None:
+def test_links_have_targets(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text()):
         if not target.startswith("http"):
             linked = (document.parent / target).resolve()
@@ -140,7 +141,7 @@ def test_links_lead_somewhere(document: Path) -> None:
 @pytest.mark.parametrize(
     ("figure", "package"), [("layers-sdk", "followup"), ("layers-mockserver", "followup_mockserver")]
 )
-def test_the_figures_of_the_layers_show_those_that_are_checked(figure: str, package: str) -> None:
+def test_the_figures_show_the_layers_of_import_linter(figure: str, package: str) -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (layers,) = [each["layers"] for each in contracts if each.get("containers") == [package]]
     shown = re.findall(r'<text class="name"[^>]*>([^<]+)<', (ROOT / f"docs/images/{figure}.svg").read_text())

@@ -1,4 +1,4 @@
-"""What is installed by ``pip install followup``, and what is not."""
+"""The contents of the wheel, and an installation without extras."""
 
 import subprocess
 import sys
@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT], check=True, capture_output=True
@@ -22,16 +23,16 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def alone(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scripts folder of a fresh environment with the wheel and no extra."""
-    folder = tmp_path_factory.mktemp("alone")
+def without_extras(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel without extras into a new environment, and return the folder of its scripts."""
+    folder = tmp_path_factory.mktemp("without-extras")
     venv.create(folder, with_pip=True)
     scripts = folder / "bin"
     subprocess.run([scripts / "python", "-m", "pip", "install", "--quiet", wheel], check=True, capture_output=True)
     return scripts
 
 
-def test_both_packages_are_typed_and_whole(wheel: Path) -> None:
+def test_both_packages_are_typed_and_complete(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"followup/py.typed", "followup_mockserver/py.typed", "followup_mockserver/cli/demo/clinic.csv"} <= names
     sources = {
@@ -44,7 +45,7 @@ def test_both_packages_are_typed_and_whole(wheel: Path) -> None:
     assert not [name for name in names if name.startswith("tests")]
 
 
-def test_the_sdk_works_without_the_extras(alone: Path) -> None:
+def test_the_sdk_works_without_the_extras(without_extras: Path) -> None:
     code = (
         "import importlib.util, followup\n"
         "absent = ('flask', 'typer', 'rich', 'waitress', 'jsonschema_rs', 'phonenumbers')\n"
@@ -52,15 +53,15 @@ def test_the_sdk_works_without_the_extras(alone: Path) -> None:
         "client = followup.FollowUp(api_key='k', base_url='https://api.example.com')\n"
         "print(client)"
     )
-    result = subprocess.run([alone / "python", "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run([without_extras / "python", "-c", code], capture_output=True, text=True, check=True)
     assert "FollowUp(base_url=" in result.stdout
 
 
 @pytest.mark.parametrize(
     ("command", "extras"), [("followup", "followup[cli]"), ("followup-mock", "followup[cli,mockserver]")]
 )
-def test_a_command_without_its_extra_says_which_to_install(alone: Path, command: str, extras: str) -> None:
-    result = subprocess.run([alone / command, "--help"], capture_output=True, text=True, check=False)
+def test_a_command_without_its_extra_says_which_to_install(without_extras: Path, command: str, extras: str) -> None:
+    result = subprocess.run([without_extras / command, "--help"], capture_output=True, text=True, check=False)
     assert result.returncode != 0
     assert extras in result.stderr
     assert "Traceback" not in result.stderr
@@ -69,15 +70,15 @@ def test_a_command_without_its_extra_says_which_to_install(alone: Path, command:
 @pytest.mark.parametrize(
     "code", ["from followup_mockserver import MockService", "import followup_mockserver as m; m.MockServer()"]
 )
-def test_the_mock_without_its_extra_says_which_to_install(alone: Path, code: str) -> None:
-    result = subprocess.run([alone / "python", "-c", code], capture_output=True, text=True, check=False)
+def test_the_mock_without_its_extra_says_which_to_install(without_extras: Path, code: str) -> None:
+    result = subprocess.run([without_extras / "python", "-c", code], capture_output=True, text=True, check=False)
     last = result.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: followup_mockserver needs ")
     assert last.endswith("python -m pip install 'followup[mockserver]'")
 
 
-def test_the_module_without_its_extra_says_which_to_install(alone: Path) -> None:
-    arguments = [alone / "python", "-m", "followup_mockserver", "serve"]
+def test_the_module_without_its_extra_says_which_to_install(without_extras: Path) -> None:
+    arguments = [without_extras / "python", "-m", "followup_mockserver", "serve"]
     result = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert "python -m pip install 'followup[cli,mockserver]'" in result.stderr
     assert "Traceback" not in result.stderr

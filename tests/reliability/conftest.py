@@ -1,4 +1,4 @@
-"""The scale, and a summary with the figures of the tests."""
+"""The scale of the reliability tests, and a summary of their figures."""
 
 import os
 from collections.abc import Callable
@@ -6,21 +6,22 @@ from collections.abc import Callable
 import pytest
 
 SCALE = int(os.environ.get("FOLLOWUP_TEST_SCALE", "1"))
-"""How many times as much is done as in every run of the suite; 25 is the full scale."""
+"""The factor by which the tests do more work than in a normal run of the suite; full scale is 25."""
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 _figures = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture
-def tell(request: pytest.FixtureRequest) -> Tell:
-    """Keeps a figure for the summary."""
+def report(request: pytest.FixtureRequest) -> Report:
+    """Return a function that adds a figure to the summary."""
     figures = request.config.stash.setdefault(_figures, [])
     return lambda text: figures.append(f"{request.node.name}: {text}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print the figures, if the tests run at a larger scale than usual."""
     figures = config.stash.get(_figures, [])
     if figures and SCALE > 1:
         terminalreporter.section("figures")

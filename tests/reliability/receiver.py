@@ -1,6 +1,6 @@
-"""A clinic's receiver of webhooks, in a process of its own: it verifies, deduplicates on disk, and misbehaves.
+"""A faulty receiver of webhooks: it verifies and stores events, but fails at random and sometimes hangs.
 
-Arguments: port, SQLite file, file that holds the secret, how many requests it never answers in all.
+Arguments: port, SQLite file, file with the secret, maximum number of requests that hang.
 """
 
 import random
@@ -14,7 +14,7 @@ from typing import Any
 from followup import construct_event
 
 LAST_BAD_ATTEMPT = 6
-"""Later ones are answered well: by chance alone, one event in 20,000 would fail nine times, and be given up rightly."""
+"""Later attempts succeed. Otherwise, one event in 20,000 would fail all nine attempts by chance."""
 
 PORT, DATABASE, SECRET, HANGS = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
 
@@ -26,9 +26,12 @@ connection.execute("CREATE TABLE IF NOT EXISTS hung (n INTEGER)")
 
 
 class Handler(BaseHTTPRequestHandler):
+    """Stores events, and responds with a random status."""
+
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
+        """Verify and store an event."""
         body = self.rfile.read(int(self.headers["content-length"]))
         event = construct_event(body, self.headers, SECRET.read_text())
         with lock:
@@ -48,15 +51,17 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Quiet."""
+        """Log nothing."""
 
 
 class Server(ThreadingHTTPServer):
+    """Runs each request in a thread."""
+
     daemon_threads = True
     request_queue_size = 128
 
     def handle_error(self, *_: Any) -> None:
-        """A sender that gave up is no news."""
+        """Ignore connections that the sender closed."""
 
 
 Server(("127.0.0.1", PORT), Handler).serve_forever()

@@ -1,4 +1,4 @@
-"""All operations mixed over many connections: no lost update, no deadlock, and the books balance."""
+"""All operations at the same time over many connections: no deadlock and no lost update."""
 
 import time
 from collections import Counter
@@ -10,14 +10,14 @@ from contract import specification as spec
 from followup import FollowUp
 from followup_mockserver import MockServer
 
-from .conftest import SCALE, Tell
+from .conftest import SCALE, Report
 
 CONNECTIONS = 64
 ROUNDS = SCALE
 ENDPOINT = "https://clinic.example/hooks"
 
 
-def test_the_books_balance(tell: Tell) -> None:
+def test_no_update_is_lost(report: Report) -> None:
     began = time.perf_counter()
     with MockServer(rate_limit=0) as server:
         server.mount(ENDPOINT, lambda _: httpx.Response(204))
@@ -47,11 +47,11 @@ def test_the_books_balance(tell: Tell) -> None:
         assert set(calls) == {each.name for each in spec.OPERATIONS}
         assert {each.status for each in server.requests} == {200}
     seconds, done = time.perf_counter() - began, rounds * len(spec.OPERATIONS)
-    tell(f"{done:,} calls over {CONNECTIONS} connections in {seconds:.1f} s, {done / seconds:,.0f} a second")
+    report(f"{done:,} calls over {CONNECTIONS} connections in {seconds:.1f} s, {done / seconds:,.0f} a second")
 
 
 def a_round(client: FollowUp, doctor: str, name: str, phone: str) -> None:
-    """Each of the 32 operations at least once, on a patient whom others work on too."""
+    """Call each of the 32 operations at least once, for a patient that other threads use too."""
     assert client.account.retrieve().livemode is False
     patient = client.patients.create(phone=phone, full_name="Ana")
     assert client.patients.update(patient.id, email=f"{name}@clinic.example").email == f"{name}@clinic.example"

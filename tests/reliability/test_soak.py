@@ -1,4 +1,4 @@
-"""A long life, compressed: hours of the mock's clock full of traffic, again and again; what is reset is gone."""
+"""A soak test: the mock runs for many hours of its own clock, and a reset frees all memory."""
 
 import gc
 import time
@@ -8,19 +8,19 @@ import httpx
 
 from followup_mockserver import MockService
 
-from .conftest import SCALE, Tell
+from .conftest import SCALE, Report
 
-LIVES = 3 + SCALE // 10
+RUNS = 3 + SCALE // 10
 PATIENTS = 40 + 6 * SCALE
 LONGEST_JOURNAL = 10_000
 
 
-def test_memory_is_flat_after_resets(tell: Tell) -> None:
+def test_memory_is_flat_after_resets(report: Report) -> None:
     began = time.perf_counter()
     service = MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0)
     calls = 0
 
-    def live() -> None:
+    def run_and_reset() -> None:
         nonlocal calls
         service.mount("https://clinic.example", lambda _: httpx.Response(500))
         with service.client() as client:
@@ -37,20 +37,20 @@ def test_memory_is_flat_after_resets(tell: Tell) -> None:
         assert service.messages
         service.reset()
 
-    weights = []
+    memory = []
     tracemalloc.start()
-    for _ in range(LIVES):
-        live()
+    for _ in range(RUNS):
+        run_and_reset()
         gc.collect()
-        weights.append(tracemalloc.get_traced_memory()[0])
+        memory.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
-    # The first life fills caches of libraries; after that nothing may stay.
-    assert max(weights[1:]) - weights[1] < 100_000, weights
-    told = ", ".join(f"{weight / 1e6:.2f}" for weight in weights)
-    tell(f"{LIVES} lives, {calls:,} calls, {time.perf_counter() - began:.1f} s; MB after each reset: {told}")
+    # The first run fills the caches of libraries; after it, memory must not grow.
+    assert max(memory[1:]) - memory[1] < 100_000, memory
+    sizes = ", ".join(f"{size / 1e6:.2f}" for size in memory)
+    report(f"{RUNS} runs, {calls:,} calls, {time.perf_counter() - began:.1f} s; MB after each reset: {sizes}")
 
 
-def test_the_journal_and_the_idempotency_records_are_bounded(tell: Tell) -> None:
+def test_the_journal_and_the_idempotency_records_are_bounded(report: Report) -> None:
     service = MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0)
     many = LONGEST_JOURNAL + 500 if SCALE > 1 else 1_500
     with service.client() as client:
@@ -61,4 +61,4 @@ def test_the_journal_and_the_idempotency_records_are_bounded(tell: Tell) -> None
     assert len(service.requests) == min(many, LONGEST_JOURNAL)
     kept = len(service._tenant.idempotency)
     assert kept <= 25 * 100
-    tell(f"{many:,} creates with a key each: {len(service.requests):,} in the journal, {kept:,} keys of a day kept")
+    report(f"{many:,} creates with a key each: {len(service.requests):,} in the journal, {kept:,} keys of a day kept")

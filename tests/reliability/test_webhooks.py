@@ -1,4 +1,4 @@
-"""Every event arrives at a receiver that fails, hangs, and is killed and started again; deduplicated, once."""
+"""Every event reaches a receiver that fails, hangs, and is killed and restarted; after deduplication, exactly once."""
 
 import socket
 import sqlite3
@@ -15,7 +15,7 @@ from support.ports import free_port
 
 from followup_mockserver import MockServer
 
-from .conftest import SCALE, Tell
+from .conftest import SCALE, Report
 
 EVENTS = 200 * SCALE
 HANGS = SCALE // 5
@@ -26,7 +26,7 @@ Start = Callable[[], subprocess.Popen[bytes]]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts the receiver, on the same port with the same memory each time."""
+    """Return a function that starts the receiver, each time with the same port and the same database."""
     (tmp_path / "port").write_text(str(free_port()))
     processes: list[subprocess.Popen[bytes]] = []
 
@@ -34,7 +34,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         port = (tmp_path / "port").read_text()
         arguments = [port, str(tmp_path / "arrived.db"), str(tmp_path / "secret"), str(HANGS)]
         processes.append(subprocess.Popen([sys.executable, str(RECEIVER), *arguments]))
-        until(lambda: listens(int(port)) or processes[-1].poll() is not None)
+        wait_until(lambda: listens(int(port)) or processes[-1].poll() is not None)
         return processes[-1]
 
     yield start_one
@@ -43,19 +43,20 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.wait(10)
 
 
-def until(true: Callable[[], bool]) -> None:
-    """Return when it is true; another process makes it so."""
-    while not true():
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Poll until another process has made the condition true."""
+    while not condition():
         time.sleep(0.02)
 
 
 def listens(port: int) -> bool:
+    """Return whether a server listens on this port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def arrived(folder: Path) -> list[tuple[str, int]]:
-    """The id of each event that has arrived, and how often it did; twice here if its body was not always the same."""
+    """Return the id of each event and how often it arrived; an event whose body changed is listed twice."""
     with closing(sqlite3.connect(folder / "arrived.db")) as connection:
         try:
             return connection.execute("SELECT id, times FROM arrived").fetchall()
@@ -63,7 +64,7 @@ def arrived(folder: Path) -> list[tuple[str, int]]:
             return []
 
 
-def test_every_webhook_arrives_and_once_after_deduplication(start: Start, tmp_path: Path, tell: Tell) -> None:
+def test_every_webhook_arrives_and_once_after_deduplication(start: Start, tmp_path: Path, report: Report) -> None:
     began = time.perf_counter()
     with (
         MockServer(start_time="2026-09-28T12:00:00Z", rate_limit=0, allow_http_webhooks=True) as server,
@@ -76,7 +77,7 @@ def test_every_webhook_arrives_and_once_after_deduplication(start: Start, tmp_pa
         (tmp_path / "secret").write_text(endpoint.secret or "")
 
         def restart_once() -> None:
-            until(lambda: len(arrived(tmp_path)) >= EVENTS / 3)
+            wait_until(lambda: len(arrived(tmp_path)) >= EVENTS / 3)
             first.kill()
             first.wait(10)
             start()
@@ -87,7 +88,7 @@ def test_every_webhook_arrives_and_once_after_deduplication(start: Start, tmp_pa
             client.patients.create(phone=f"+54911{number:08}")
         restarting.join(60)
         assert not restarting.is_alive()
-        # Only now: the moved clock would spend all nine attempts in the moment that the restart takes.
+        # Only after the restart: with an advanced clock, all nine attempts could fail while the receiver is down.
         server.advance(days=3)
         deliveries = [*client.webhook_deliveries.list(limit=100)]
     times = arrived(tmp_path)
@@ -96,7 +97,7 @@ def test_every_webhook_arrives_and_once_after_deduplication(start: Start, tmp_pa
     assert sorted(each for each, _ in times) == sorted(each.id for each in deliveries)
     arrivals = sum(often for _, often in times)
     assert arrivals > EVENTS
-    tell(
+    report(
         f"{EVENTS:,} events, {sum(each.attempts for each in deliveries):,} attempts, {arrivals:,} arrivals, "
         f"{len(times):,} after deduplication, {HANGS} hung, one restart; {time.perf_counter() - began:.1f} s"
     )
