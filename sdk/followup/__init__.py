@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from followup.resources.account import Account, ApiKey
     from followup.resources.appointments import Appointment
     from followup.resources.doctors import Doctor, DoctorInput
-    from followup.resources.events import (
-        Event,
+    from followup.resources.event_batches import (
         EventBatch,
         EventBatchError,
         EventInput,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
         EventResult,
         EventSourceInput,
     )
+    from followup.resources.events import Event
     from followup.resources.intake_requests import ContactInput, CoverageInput, IntakeRequest, SenderInput
     from followup.resources.patients import Patient, PatientInput
     from followup.resources.treatments import Treatment
@@ -136,12 +136,12 @@ _MODULES = {
     "Doctor": "resources.doctors",
     "DoctorInput": "resources.doctors",
     "Event": "resources.events",
-    "EventBatch": "resources.events",
-    "EventBatchError": "resources.events",
-    "EventInput": "resources.events",
-    "EventOutcome": "resources.events",
-    "EventResult": "resources.events",
-    "EventSourceInput": "resources.events",
+    "EventBatch": "resources.event_batches",
+    "EventBatchError": "resources.event_batches",
+    "EventInput": "resources.event_batches",
+    "EventOutcome": "resources.event_batches",
+    "EventResult": "resources.event_batches",
+    "EventSourceInput": "resources.event_batches",
     "ContactInput": "resources.intake_requests",
     "CoverageInput": "resources.intake_requests",
     "IntakeRequest": "resources.intake_requests",

@@ -103,7 +103,8 @@ class Wait:
     seconds: float
 
 
-Steps = Generator[Send | Wait, Outcome | None, R]
+T = TypeVar("T")
+Steps = Generator[Send | Wait, Outcome | None, T]
 
 
 def run_call(

@@ -1,5 +1,6 @@
 """The two clients: their options, their connections and their groups of operations."""
 
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -8,13 +9,14 @@ import attrs
 import httpx
 
 from followup._annotations import SERVICE_VERSION
+from followup._batches import batches, batches_async
 from followup._call import Call, run_call
 from followup._connections import AsyncConnections, Connections
 from followup._drivers import drive, drive_async
 from followup._errors import ConfigurationError
 from followup._httpx_private import settle_for_asyncio
 from followup._lazy import lazy
-from followup._operations import NOT_GIVEN, Async, Mode, NotGiven, Sync
+from followup._operations import NOT_GIVEN, Async, Mode, NotGiven, StepsOfBatch, Sync
 from followup._options import (
     DEFAULT_MAX_RETRIES,
     Options,
@@ -118,6 +120,10 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
 
     def _start_listing(self, listing: Listing[Any]) -> Any:
         """Return the first page of a list, or what leads to it, for the groups."""
+        raise NotImplementedError
+
+    def _perform_batches(self, items: Any, size: int, steps_of: StepsOfBatch) -> Any:
+        """Return an iterator that carries out batches of items and yields their results, for the groups."""
         raise NotImplementedError
 
     @lazy
@@ -253,6 +259,13 @@ class FollowUp(_Client[Sync, httpx.Client, Connections]):
     def _start_listing(self, listing: Listing[Any]) -> Page[Any]:
         return Page(listing, self._perform(listing.call), self._perform)
 
+    def _perform_batches(self, items: Iterable[Any], size: int, steps_of: StepsOfBatch) -> Iterator[Any]:
+        return (
+            result
+            for batch in batches(items, size)
+            for result in drive(steps_of(batch, self._options), self._connections)
+        )
+
     def close(self) -> None:
         """Close the connections, unless they belong to another client."""
         if self._owns_connections:
@@ -296,6 +309,13 @@ class AsyncFollowUp(_Client[Async, httpx.AsyncClient, AsyncConnections]):
 
     def _start_listing(self, listing: Listing[Any]) -> AsyncListing[Any]:
         return AsyncListing(listing, self._perform)
+
+    async def _perform_batches(
+        self, items: Iterable[Any] | AsyncIterable[Any], size: int, steps_of: StepsOfBatch
+    ) -> AsyncIterator[Any]:
+        async for batch in batches_async(items, size):
+            for result in await drive_async(steps_of(batch, self._options), self._connections):
+                yield result
 
     async def close(self) -> None:
         """Close the connections of the running event loop, unless they belong to another client."""

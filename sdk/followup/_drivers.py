@@ -22,11 +22,10 @@ from followup._connections import AsyncConnections, Connections
 from followup._httpx_private import ATTEMPT, forget_unopened, forget_unopened_async, keep_no_cookies, shut_down
 from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
 from followup._quiet import our_request
-from followup._results import Result
 from followup._threads import NoThreadError, run_aside
 from followup._time_limit import seconds_left, time_limit
 
-R = TypeVar("R", bound=Result)
+R = TypeVar("R")
 
 _FAILURES = (httpx.RequestError, httpx.StreamError, httpx.HTTPStatusError)
 
@@ -37,41 +36,44 @@ _SHORTEST_TIMEOUT = 0.001
 
 
 def drive(steps: Steps[R], connections: Connections) -> R:
-    """Carry a call out in this thread, and return its result."""
-    step = next(steps)
+    """Carry out the steps in this thread, and return their result."""
+    outcome: Outcome | None = None
     while True:
-        outcome: Outcome | None = None
-        if isinstance(step, Wait):
-            time.sleep(step.seconds)
-        else:
-            client = connections.client()
-            if step.seconds is None or connections.enforce_time_limits:
-                outcome = send(client, step)
-            else:
-                outcome = send_within(client, step, step.seconds)
         try:
             step = steps.send(outcome)
         except StopIteration as done:
             result: R = done.value
             return result
+        outcome = None
+        if isinstance(step, Wait):
+            time.sleep(step.seconds)
+        else:
+            outcome = _send_in_time(connections, step)
 
 
 async def drive_async(steps: Steps[R], connections: AsyncConnections) -> R:
-    """Carry a call out in this task, and return its result."""
+    """Carry out the steps in this task, and return their result."""
     import asyncio  # costs as much as the rest of the package, and synchronous code does not need it
 
-    step = next(steps)
+    outcome: Outcome | None = None
     while True:
-        outcome: Outcome | None = None
+        try:
+            step = steps.send(outcome)
+        except StopIteration as done:
+            result: R = done.value
+            return result
+        outcome = None
         if isinstance(step, Wait):
             await asyncio.sleep(step.seconds)
         else:
             outcome = await send_async(connections.client(), step)
-        try:
-            step = steps.send(outcome)
-        except StopIteration as done:
-            result: R = done.value
-            return result
+
+
+def _send_in_time(connections: Connections, step: Send) -> Outcome:
+    client = connections.client()
+    if step.seconds is None or connections.enforce_time_limits:
+        return send(client, step)
+    return send_within(client, step, step.seconds)
 
 
 def send(client: httpx.Client, step: Send, abandoned: threading.Event | None = None) -> Outcome:

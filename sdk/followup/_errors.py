@@ -9,7 +9,7 @@
     ├── APIStatusError                a response that is not a success
     │   ├── InvalidRequestError       400
     │   ├── IdempotencyError          400, type idempotency_error
-    │   ├── EventBatchError           400 or 500 of events.create (in resources/events.py, beside its results)
+    │   ├── EventBatchError           400 or 500 of events.create (in resources/event_batches.py)
     │   ├── AuthenticationError       401
     │   ├── PermissionDeniedError     403
     │   ├── NotFoundError             404

@@ -67,8 +67,10 @@ from followup.resources.appointments import (
     Appointments,
     AppointmentStatus,
 )
-from followup.resources.events import (
+from followup.resources.event_batches import (
     EventResultStatus,
+)
+from followup.resources.events import (
     EventStatus,
 )
 from followup.resources.intake_requests import (

@@ -41,7 +41,7 @@ class Slot:
 
     def _update(self) -> None:
         """Recompute when this and the unsent ones before it can be sent, since each may have been held up."""
-        chain = [self]
+        chain: list[Slot] = [self]
         while (before := chain[-1]._before) is not None and not before.is_sent:
             if before.is_dropped:
                 chain[-1]._before = before._before

@@ -11,11 +11,12 @@ import types
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from followup._call import Call
+from followup._call import Call, Steps
 from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
 from followup._codec.encode import NotGiven as NotGiven
 from followup._declarations import Declaration
 from followup._errors import APIStatusError
+from followup._options import Options
 from followup._pagination import AsyncListing, Listing, Page
 from followup._results import Model, Result
 
@@ -37,12 +38,18 @@ class Async:
 Mode = TypeVar("Mode", Sync, Async)
 
 
+StepsOfBatch = Callable[[list[Any], Options], Steps[list[Any]]]
+"""The steps that turn a batch of items into results."""
+
+
 class Caller(Protocol):
     """The client interface that resource groups depend on."""
 
     def _perform(self, call: Call[Any]) -> Any: ...
 
     def _start_listing(self, listing: Listing[Any]) -> Any: ...
+
+    def _perform_batches(self, items: Any, size: int, steps_of: StepsOfBatch) -> Any: ...
 
 
 class Resource(Generic[Mode]):

@@ -21,7 +21,7 @@ from followup._codec.slow_path import decode_slowly
 from followup._pagination import Envelope
 from followup._results import NO_EXTRA, NO_RESPONSE, Model
 from followup.resources import all_groups
-from followup.resources.events import EventResult
+from followup.resources.event_batches import EventResult
 from followup.resources.patients import Patient
 from followup.resources.webhook_endpoints import WebhookEndpoint
 

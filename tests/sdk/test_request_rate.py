@@ -14,8 +14,8 @@ import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.answers import patient
 from support.drivers import Driver
+from support.responses import patient
 from support.server import Action, Received, ScriptedServer, reply
 
 from followup import (

@@ -21,7 +21,8 @@ from followup.cli.sending import send
 from followup.cli.session import check_set_up, connected
 from followup.resources import all_groups
 from followup.resources.account import AccountGroup
-from followup.resources.events import EventBatch, Events
+from followup.resources.event_batches import EventBatch
+from followup.resources.events import Events
 
 CONTROL = ("idempotency_key", "as_json", "all_pages", "clear")
 """Arguments of a command that are no parameters of its operation."""

@@ -1,111 +1,27 @@
 """Inbound events, sent one by one or in batches (specification, sections 2, 4 and 6.1)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal, Required, TypedDict
+from typing import Any, Literal, overload
 
 import attrs
 
-from followup._annotations import (
-    MAX_EVENTS_PER_BATCH,
-    SCHEMA_VERSION,
-    Default,
-    EventId,
-    EventType,
-    Limits,
-    PageLimit,
-)
-from followup._codec.decode import WireError, decode
-from followup._errors import APIStatusError
-from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
+from followup._annotations import MAX_EVENTS_PER_BATCH, EventId, EventType, PageLimit
+from followup._operations import NOT_GIVEN, Async, Mode, NotGiven, Resource, Sync, get, list_of, post
 from followup._pagination import Page
-from followup._redaction import SentValues, redacted
-from followup._results import Model, Result, personal
+from followup._results import Result, personal
+from followup.resources.event_batches import (
+    EventBatch,
+    EventBatchError,
+    EventBatchInput,
+    EventInput,
+    EventOutcome,
+    EventResult,
+)
+from followup.resources.event_sending import EventSender, check_iterable, checked_rounds
 
 EventSource = Literal["api", "pms", "email", "tool", "manual", "import"]
 EventStatus = Literal["received", "processed", "failed", "duplicate", "unhandled"]
-EventResultStatus = Literal["processed", "duplicate", "unhandled", "invalid", "failed"]
-
-
-class EventSourceInput(TypedDict, total=False):
-    """The system that an event comes from, for information only.
-
-    Keys:
-        system: name of the system.
-        version: version of the system.
-    """
-
-    system: str | None
-    version: str | None
-
-
-class EventInput(TypedDict, total=False):
-    """An inbound event to send (specification, section 6.1).
-
-    Keys:
-        id: your id of the event, which is its idempotency key; required.
-        type: one of the eight inbound event types; required.
-        data: data of the event with camelCase keys, sent unchanged, None as null; required.
-        schema_version: always 1, the default.
-        occurred_at: time at which it happened; now when omitted. An aware ``datetime`` or an ISO 8601 string.
-        source: the system that it comes from.
-    """
-
-    id: Required[str]
-    type: Required[EventType]
-    data: Required[Mapping[str, Any]]
-    schema_version: Annotated[int, Default(SCHEMA_VERSION)] | None
-    occurred_at: datetime | str | None
-    source: EventSourceInput | None
-
-
-EventBatchInput = Annotated[Iterable[EventInput], Limits(1, MAX_EVENTS_PER_BATCH)]
-
-
-@attrs.define(kw_only=True)
-class EventOutcome(Model):
-    """The object that an event created or changed.
-
-    Attributes:
-        object: type of the object, such as ``appointment``.
-        id: id of the object.
-    """
-
-    object: str
-    id: str
-
-
-@attrs.define(kw_only=True)
-class EventResult(Model):
-    """The result of one event of a batch.
-
-    Attributes:
-        id: your id of the event.
-        accepted: whether the service accepted it; sending an accepted id again has no effect.
-        status: ``processed``, ``duplicate``, ``unhandled``, ``invalid`` or ``failed``.
-        event: id of the stored event.
-        result: the object that it created or changed.
-        error: reason for which it was not accepted.
-    """
-
-    id: str
-    accepted: bool
-    status: EventResultStatus
-    event: EventId | None = None
-    result: EventOutcome | None = None
-    error: str | None = personal(None)
-
-
-@attrs.define(kw_only=True)
-class EventBatch(Result):
-    """The results of a batch of events (specification, section 2).
-
-    Attributes:
-        results: one result per event, in the order of sending.
-    """
-
-    object: Literal["event_batch"]
-    results: list[EventResult]
 
 
 @attrs.define(kw_only=True)
@@ -136,38 +52,6 @@ class Event(Result):
     occurred_at: datetime
     received_at: datetime
     processed_at: datetime | None = None
-
-
-_REASONS_SHOWN = 3
-
-
-class EventBatchError(APIStatusError):
-    """400 or 500 of ``events.create``: no event of the batch was accepted (specification, section 4, Events).
-
-    The message names the first three reasons with the positions of their events. Fix the events as ``results`` says,
-    and send them again with the same ids.
-
-    Attributes:
-        results: one result per event, in the order of sending.
-    """
-
-    results: list[EventResult]
-
-    def __init__(self, *, body: Any = None, **response: Any) -> None:
-        try:
-            self.results = decode(list[EventResult], body["results"])
-        except (WireError, TypeError, KeyError):
-            self.results = []
-        super().__init__(body=body, **response)
-
-    def _details(self, sent: SentValues) -> str:
-        reasons = [
-            f"events[{position}]: {redacted(result.error or result.status, sent, max_length=200)}"
-            for position, result in enumerate(self.results[:_REASONS_SHOWN])
-        ]
-        if len(self.results) > _REASONS_SHOWN:
-            reasons.append(f"and {len(self.results) - _REASONS_SHOWN} more")
-        return f" ({'; '.join(reasons)})" if reasons else ""
 
 
 class Events(Resource[Mode], group="events"):
@@ -238,3 +122,39 @@ class Events(Resource[Mode], group="events"):
             The first page of events.
         """
         ...
+
+    @overload
+    def send_all(
+        self: "Events[Sync]", events: Iterable[EventInput], *, max_rounds: int = 3
+    ) -> Iterator[EventResult]: ...
+    @overload
+    def send_all(
+        self: "Events[Async]", events: Iterable[EventInput] | AsyncIterable[EventInput], *, max_rounds: int = 3
+    ) -> AsyncIterator[EventResult]: ...
+    def send_all(
+        self: "Events[Any]", events: Iterable[EventInput] | AsyncIterable[EventInput], *, max_rounds: int = 3
+    ) -> Any:
+        """Send any number of events, in batches of 100 (specification, section 4, Events).
+
+        Events are read, and results yielded, while sending goes on, so that neither has to fit into memory. The results
+        of a batch come when each of its events has its final one. Events that failed are sent again with the same
+        ids; a batch that is too large is split; an event that cannot be sent is an ``invalid`` result and holds up no
+        other; when the rate limit is reached, sending waits. Run it again after an interruption: accepted ids have no
+        effect a second time.
+
+        Args:
+            events: an iterable of events; for ``AsyncFollowUp`` an iterable or an asynchronous iterable.
+            max_rounds: how often an event is sent, at most, while its status is ``failed``.
+
+        Returns:
+            An iterator of results, one per event, in the order of sending within each batch; for ``AsyncFollowUp`` an
+            asynchronous iterator. Nothing is sent before the first result is asked for.
+
+        Raises:
+            ValueError, TypeError: ``max_rounds`` is not a whole number of 1 or more, or ``events`` is no iterable of
+                events.
+            FollowUpError: as for any call, from the iteration; the events of that batch have no result yet.
+        """
+        check_iterable(events)
+        sender = EventSender(lambda batch: Events.create.call((batch,), {}), checked_rounds(max_rounds))
+        return self._client._perform_batches(events, MAX_EVENTS_PER_BATCH, sender.send)

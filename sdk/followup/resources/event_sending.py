@@ -1,0 +1,169 @@
+"""How ``events.send_all`` gets batches of events to their final results (specification, section 4, Events).
+
+Like a call (``_call``), the sending of a batch is a generator that performs no I/O: it yields the steps of the calls
+that it consists of, and waits of its own between them.
+"""
+
+import itertools
+import random
+import re
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import attrs
+
+from followup._call import Call, Steps, Wait, run_call
+from followup._errors import APIStatusError, RateLimitError, ResponseDecodeError
+from followup._options import Options
+from followup._retry import backoff
+from followup.resources.event_batches import EventBatch, EventBatchError, EventInput, EventResult
+
+PATIENCE = 10
+"""How many calls in a row may end with the rate limit reached, each after its own retries."""
+
+_PLACE = re.compile(r"^events\[\d+\]\.?")
+"""A place in a batch, which means nothing to a caller who did not cut the batches."""
+
+
+def check_iterable(events: object) -> None:
+    """Reject what is no iterable of events although it may be iterable.
+
+    Raises:
+        TypeError: the message says what would be right.
+    """
+    if isinstance(events, (Mapping, str, bytes)) or not isinstance(events, (Iterable, AsyncIterable)):
+        raise TypeError("events must be an iterable of events; put a single event into a list")
+
+
+def checked_rounds(rounds: object) -> int:
+    """Return a ``max_rounds``.
+
+    Raises:
+        ValueError: it is not a whole number of 1 or more.
+    """
+    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+        raise ValueError("max_rounds must be a whole number, 1 or more")
+    return rounds
+
+
+@attrs.frozen
+class EventSender:
+    """Sends batches of events.
+
+    Attributes:
+        make_call: returns the call that sends these events; raises TypeError or ValueError if they cannot be sent.
+        max_rounds: how often an event is sent, at most, while its status is ``failed``.
+        jitter: returns a number from 0 to 1 for each backoff.
+    """
+
+    make_call: Callable[[Sequence[EventInput]], Call[EventBatch]]
+    max_rounds: int
+    jitter: Callable[[], float] = random.random
+
+    def send(self, events: Sequence[EventInput], options: Options) -> Steps[list[EventResult]]:
+        """Send the events of one batch until each has its final result.
+
+        Returns:
+            The results, in the order of the events.
+
+        Raises:
+            FollowUpError: as any call, except for what the service reports in its results.
+        """
+        results: dict[int, EventResult] = {}
+        unsettled = list(range(len(events)))
+        for sendings in itertools.count(1):
+            latest = yield from self._send_once([events[position] for position in unsettled], options)
+            results.update(zip(unsettled, latest, strict=True))
+            unsettled = [position for position in unsettled if results[position].status == "failed"]
+            if not unsettled or sendings == self.max_rounds:
+                break
+            yield Wait(backoff(sendings, self.jitter()))
+        return [results[position] for position in range(len(events))]
+
+    def _send_once(self, events: Sequence[EventInput], options: Options) -> Steps[list[EventResult]]:
+        try:
+            call = self.make_call(events)
+        except (TypeError, ValueError) as error:
+            problem = str(error)
+        else:
+            return (yield from self._send_call(call, events, options))
+        if len(events) == 1:
+            return [_invalid(events[0], problem)]
+        return (yield from self._send_without_invalid(events, options))
+
+    def _send_without_invalid(self, events: Sequence[EventInput], options: Options) -> Steps[list[EventResult]]:
+        """Send those of the events that can be sent."""
+        problems = [self._problem(event) for event in events]
+        sendable = [event for event, problem in zip(events, problems, strict=True) if problem is None]
+        results = iter((yield from self._send_once(sendable, options)) if sendable else [])
+        return [
+            next(results) if problem is None else _invalid(event, problem)
+            for event, problem in zip(events, problems, strict=True)
+        ]
+
+    def _problem(self, event: EventInput) -> str | None:
+        """Return why an event cannot be sent; None if it can."""
+        try:
+            self.make_call([event])
+        except (TypeError, ValueError) as error:
+            return str(error)
+        return None
+
+    def _send_call(
+        self, call: Call[EventBatch], events: Sequence[EventInput], options: Options
+    ) -> Steps[list[EventResult]]:
+        try:
+            batch = yield from self._patient_call(call, options)
+            return _results_of(call, batch.results, events, batch.last_response.status_code)
+        except EventBatchError as error:
+            if not error.results:
+                raise
+            return _results_of(call, error.results, events, error.status_code)
+        except APIStatusError as error:
+            if error.status_code != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                raise
+            problem = error.message
+        if len(events) == 1:
+            return [_invalid(events[0], problem)]
+        half = len(events) // 2
+        first = yield from self._send_once(events[:half], options)
+        return first + (yield from self._send_once(events[half:], options))
+
+    def _patient_call(self, call: Call[EventBatch], options: Options) -> Steps[EventBatch]:
+        """Make a call, and make it again after the rate limit was reached, for as long as is reasonable."""
+        for attempt in range(1, PATIENCE):
+            try:
+                return (yield from run_call(call, options))
+            except RateLimitError as error:
+                wait = backoff(attempt, self.jitter()) if error.retry_after is None else error.retry_after
+            yield Wait(wait)
+        return (yield from run_call(call, options))
+
+
+def _results_of(
+    call: Call[EventBatch], results: list[EventResult], events: Sequence[EventInput], status: int
+) -> list[EventResult]:
+    if len(results) != len(events):
+        raise ResponseDecodeError(
+            f"{call.operation}: the response has {len(results)} results for {len(events)} events",
+            status_code=status,
+            operation=call.operation,
+            idempotency_key=call.idempotency_key,
+            was_sent="yes",
+        )
+    for result in results:
+        result.error = result.error and _PLACE.sub("", result.error)
+    return results
+
+
+def _invalid(event: Any, problem: str) -> EventResult:
+    """Return the result of an event that cannot be sent."""
+    id = event.get("id") if isinstance(event, Mapping) else None
+    text = _PLACE.sub("", problem)
+    return EventResult(
+        id=id if isinstance(id, str) else "",
+        accepted=False,
+        status="invalid",
+        error=f"the event{text}" if text.startswith(" ") else text,
+    )
