@@ -1,17 +1,17 @@
 """The life of a call, from its first attempt to its result or error, as a generator that performs no I/O.
 
-``run_call`` decides what happens, a driver (``_drivers``) does it. This is the contract between the two:
+``run_call`` makes the decisions, a driver (``_drivers``) sends and sleeps. This is the contract between the two:
 
 - The driver starts the generator with ``next`` and resumes it with ``send``, from one thread or task at a time.
 - When the generator yields a ``Send``, the driver makes exactly one attempt, which must end within ``Send.seconds``,
-  and resumes the generator with its ``Outcome``. An attempt that failed is an outcome too: the driver raises nothing
-  that ``_outcomes`` has a name for.
+  and resumes the generator with its ``Outcome``. A failed attempt is an outcome too: the driver never raises a failure
+  that ``_outcomes`` has a class for.
 - When the generator yields a ``Wait``, the driver sleeps for its seconds and resumes the generator with None.
-- When the call succeeded, the generator returns the result (``StopIteration.value``). When it failed for good, the
-  generator raises a ``FollowUpError`` that carries what the caller needs to resume the call safely.
-- Everything else ends the call outside the generator: ``KeyboardInterrupt``, a cancelled task, a client that has been
-  closed, an exception of a user's event hook. The driver lets it pass and drops the generator, which gives back its
-  place in the request rate and holds nothing else. Nothing is ever thrown into the generator.
+- When the call succeeds, the generator returns the result (``StopIteration.value``). When it fails for good, the
+  generator raises a ``FollowUpError`` with the attributes that a caller needs to resume the call safely.
+- Any other exception ends the call outside the generator: ``KeyboardInterrupt``, a cancelled task, a closed client, an
+  exception of a user's event hook. The driver lets it propagate and discards the generator, which then releases its
+  place in the request rate and holds nothing else. The driver never throws an exception into the generator.
 
 All ``Send`` steps of one call carry the same request, byte for byte, with the same idempotency key. Between two of
 them, and before the first where the client has a request rate, there may be any number of ``Wait`` steps.
@@ -50,7 +50,7 @@ from followup._version import __version__
 R = TypeVar("R", bound=Result)
 
 LONGEST_ERROR_TEXT = 10_000
-"""Characters that an error keeps of a body that is not JSON."""
+"""Characters of a body that is not JSON that an error keeps."""
 
 logger = logging.getLogger("followup")
 
@@ -60,10 +60,10 @@ class Call(Generic[R]):
     """One call, complete before its first attempt, so that every attempt sends the same bytes and the same key.
 
     Attributes:
-        decode: turns the JSON of a successful response into the result.
-        batch_error: the class of an error whose body carries ``results``.
-        when_gone: makes the result of a deletion whose object is found to be gone.
-        object_id: id of the object in the path that the result must be.
+        decode: converts the JSON of a successful response to the result.
+        batch_error: class of the error to raise for a body that has ``results``.
+        when_gone: creates the result of a deletion that an earlier attempt may have carried out.
+        object_id: id in the path, which the result must have as well; None where it need not.
     """
 
     operation: str
@@ -81,11 +81,11 @@ class Call(Generic[R]):
 
 @attrs.frozen(kw_only=True)
 class Send:
-    """The step to send this request once, and to resume with the outcome.
+    """A step: send this request once, and resume the generator with the outcome.
 
     Attributes:
         timeouts: seconds for the parts of the attempt (connect, read, write, pool); None for those of the HTTP client.
-        seconds: bound of the attempt as a whole, body included; None for no bound.
+        seconds: time limit of the attempt as a whole, body included; None for no limit.
     """
 
     method: str
@@ -98,7 +98,7 @@ class Send:
 
 @attrs.frozen
 class Wait:
-    """The step to sleep for this many seconds, and to resume with None."""
+    """A step: sleep for this many seconds, and resume the generator with None."""
 
     seconds: float
 
@@ -115,21 +115,21 @@ def run_call(
     wall_clock: Callable[[], float] | None = None,
     jitter: Callable[[], float] = random.random,
 ) -> Steps[R]:
-    """Carry one call through its attempts.
+    """Run a call: send its request, and retry it until it succeeds or fails for good.
 
     Args:
         call: the call.
-        options: those of the client.
-        now: a clock that never goes back, in seconds, for the deadline.
-        wall_clock: seconds since the epoch, for a ``Retry-After`` that is a date; ``time.time`` when omitted.
-        jitter: a random number from 0 to 1 for each backoff.
+        options: the options of the client.
+        now: returns the seconds of a monotonic clock, for the deadline.
+        wall_clock: returns seconds since the epoch, for a ``Retry-After`` that is a date; ``time.time`` when omitted.
+        jitter: returns a random number from 0 to 1 for each backoff.
 
     Returns:
         The result of the call, once the driver has taken every step.
 
     Raises:
-        APIConnectionError, APITimeoutError, APIStatusError, ResponseDecodeError: with the idempotency key, the number
-            of attempts, and whether the request was sent.
+        APIConnectionError, APITimeoutError, APIStatusError, ResponseDecodeError: the call failed. The error has the
+            idempotency key, the number of attempts, and whether the request was sent.
     """
     send = _first_step(call, options)
     deadline = _Deadline(options.deadline, now)
@@ -156,7 +156,7 @@ def run_call(
         wait = None
         if attempt <= options.max_retries:
             wait = seconds_before_retry(outcome, attempt, jitter=jitter, wall_clock=wall_clock)
-        if wait is None or deadline.comes_within(wait):
+        if wait is None or deadline.expires_within(wait):
             raise _error(call, options, outcome, attempt, history.was_sent, late=deadline.is_reached())
         if wait > 0:
             yield Wait(wait)
@@ -170,7 +170,7 @@ def _slot(governor: Governor, deadline: "_Deadline", now: Callable[[], float]) -
         return None
     try:
         while (seconds := slot.wait(now())) > 0:
-            if deadline.comes_within(seconds):
+            if deadline.expires_within(seconds):
                 return None
             yield Wait(seconds)
         slot.sent(now())
@@ -181,7 +181,7 @@ def _slot(governor: Governor, deadline: "_Deadline", now: Callable[[], float]) -
 
 
 class _Deadline:
-    """The end of a whole call; without seconds, it never comes."""
+    """The deadline of a whole call; None for no deadline."""
 
     def __init__(self, seconds: float | None, now: Callable[[], float]) -> None:
         self._ends = None if seconds is None else now() + seconds
@@ -192,23 +192,23 @@ class _Deadline:
         return None if self._ends is None else max(0.0, self._ends - self._now())
 
     def bounded(self, send: Send) -> Send:
-        """Return the step with no more than the time that is left."""
+        """Return the step, limited to the time that is left."""
         left = self.seconds_left()
         if left is None:
             return send
         return attrs.evolve(send, seconds=left if send.seconds is None else min(send.seconds, left))
 
-    def comes_within(self, seconds: float) -> bool:
-        """Return whether no time would be left after a wait."""
+    def expires_within(self, seconds: float) -> bool:
+        """Return whether no time would be left after a wait of this length."""
         return self._ends is not None and self._now() + seconds >= self._ends
 
     def is_reached(self) -> bool:
-        # Clocks and timers are no more exact than a millisecond.
+        # A timer may fire a little early, so a millisecond before the deadline counts as reached.
         return self._ends is not None and self._now() > self._ends - 0.001
 
 
 class _History:
-    """What is known of the attempts so far."""
+    """The attempts so far: whether the request was sent, and whether it may have taken effect."""
 
     def __init__(self) -> None:
         self.was_sent: WasSent = "no"
@@ -271,15 +271,15 @@ def _result(call: Call[R], response: Response, attempt: int) -> R:
         problem = f"{error.path or 'the body'} {error.problem}"
     except (ValueError, RecursionError):
         kind = redacted(response.headers.get("content-type", "no content type"), max_length=100)
-        problem = f"{len(response.content)} bytes of {kind} that are not JSON"
+        problem = f"its body is not JSON ({len(response.content)} bytes of {kind})"
     else:
         if call.object_id is None or getattr(result, "id", None) == call.object_id:
             return _with_response(result, response)
-        # A cache, a proxy, or bytes left over from another response: it may be another patient's record.
-        problem = "it is about another object than the one in the path"
-    # Raised here, where no exception is being handled, so that its context holds no part of the body.
+        # A cache, a proxy or bytes left over from another response could return another patient's record.
+        problem = "it describes another object than the one in the path"
+    # Raised outside the handlers, because the original error holds the body.
     raise ResponseDecodeError(
-        f"{call.operation}: the response is not what the contract says: {problem}",
+        f"{call.operation}: the response does not match the specification: {problem}",
         status_code=response.status_code,
         request_id=response.headers.get("request-id"),
         operation=call.operation,
@@ -316,7 +316,9 @@ def _error(
     if isinstance(outcome, Response):
         return _status_error(call, options, outcome, attempts)
     kind = APITimeoutError if outcome.timed_out else APIConnectionError
-    problem = f"not done within its deadline of {options.deadline:g} s" if late and outcome.timed_out else _why(outcome)
+    problem = (
+        f"not completed within the deadline of {options.deadline:g} s" if late and outcome.timed_out else _why(outcome)
+    )
     tries = f" after {attempts} attempts" if attempts > 1 else ""
     return kind(
         f"{call.operation}: {problem}{tries}",
@@ -372,12 +374,12 @@ def _error_body(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
-        # No character takes more than four bytes.
+        # A character has at most four bytes, so this suffices for the characters that are kept.
         return content[: 4 * LONGEST_ERROR_TEXT].decode(errors="replace")[:LONGEST_ERROR_TEXT]
 
 
 def _strings_sent(call: Call[Any]) -> Iterator[str]:
-    """Yield the values that the request carried, as a service may quote them."""
+    """Yield the values of the request, which the service may quote in an error."""
     yield from (value for _, value in parse_qsl(call.query, keep_blank_values=True))
     left = [json.loads(call.content)] if call.content is not None else []
     while left:

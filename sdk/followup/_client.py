@@ -1,4 +1,4 @@
-"""The two clients: their options, their connections and their groups of operations."""
+"""The two clients: options, connections and groups of operations."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from importlib import import_module
@@ -11,6 +11,7 @@ import httpx
 from followup._annotations import SERVICE_VERSION
 from followup._batches import batches, batches_async
 from followup._call import Call, run_call
+from followup._codec.body import kind_of
 from followup._connections import AsyncConnections, Connections
 from followup._drivers import drive, drive_async
 from followup._errors import ConfigurationError
@@ -47,11 +48,11 @@ R = TypeVar("R", bound=Result)
 
 
 class _Client(Generic[Mode, HttpClient, AnyConnections]):
-    """What both clients are: options, connections, and the ten groups of operations.
+    """The base of both clients: options, connections, and the ten groups of operations.
 
-    Each group is made when it is first used; the constructor has imported its module already. A lock of the import
-    system that another thread holds during a fork is never freed in the child, so a call must not import anything: a
-    client that was made before a fork would hang in its first call after it.
+    A group is created on first access, but the constructor has imported its module already, because a call must not
+    import anything. An import lock that another thread holds during a fork is never released in the child, so a client
+    created before a fork could hang in its first call after it.
     """
 
     _http_client_class: ClassVar[type[Any]]
@@ -69,28 +70,29 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
         requests_per_minute: int | None = None,
         http_client: HttpClient | None = None,
     ) -> None:
-        """Configure the client; it sends nothing yet.
+        """Create a client. Nothing is sent yet.
 
         Args:
-            api_key: the key; when omitted, the environment variable ``FOLLOWUP_API_KEY``.
-            base_url: the API root that ``/v1`` is appended to; when omitted, ``FOLLOWUP_BASE_URL``.
+            api_key: API key. Defaults to the environment variable ``FOLLOWUP_API_KEY``.
+            base_url: API root that ``/v1`` is appended to. Defaults to the environment variable ``FOLLOWUP_BASE_URL``.
             service_version: dated version of the service (specification, section 9).
-            timeout: seconds for each attempt as a whole, body included; when omitted 30 s, of which 5 s to connect. Or
-                an ``httpx.Timeout``, whose parts keep httpx's meaning: then only ``deadline`` bounds the whole.
-            max_retries: how often a call is retried, at most.
-            deadline: seconds for one whole call, its retries, waits and body included; None for no deadline.
-            requests_per_minute: how many requests are sent in any 60 s, at most; the others wait. Retries count, and so
-                do the calls of all threads and tasks and of the clients made with ``with_options``. None for no such
-                limit.
-            http_client: an ``httpx.Client`` of your own (for ``AsyncFollowUp``: an ``httpx.AsyncClient``); it stays
-                open when this client is closed. Its timeouts hold when ``timeout`` is omitted. Its cookies are not
-                sent. Only the process that made this client may use it.
+            timeout: seconds for each attempt as a whole, body included. Defaults to 30 s, of which at most 5 s to
+                connect. With an ``httpx.Timeout``, each part has httpx's meaning, and only ``deadline`` limits the
+                attempt as a whole.
+            max_retries: maximum number of retries of a call.
+            deadline: seconds for one whole call, including retries, waits and body; None for no deadline.
+            requests_per_minute: maximum number of requests in any 60 s; further requests wait. It counts retries, and
+                the requests of all threads and tasks and of clients derived with ``with_options``. None for no limit.
+            http_client: your own ``httpx.Client`` (for ``AsyncFollowUp``: ``httpx.AsyncClient``). Closing this client
+                does not close it. Its timeouts apply when ``timeout`` is omitted; its cookies are not sent. It cannot
+                be used in another process, such as after a fork.
 
         Raises:
-            ConfigurationError: no key, no base URL, or an invalid option; the text names it.
+            ConfigurationError: an option is missing or invalid; the message names it.
         """
         if http_client is not None and not isinstance(http_client, self._http_client_class):
-            raise ConfigurationError(f"http_client must be an httpx.{self._http_client_class.__name__}")
+            expected = f"an httpx.{self._http_client_class.__name__}"
+            raise ConfigurationError(f"http_client must be {expected}, not {kind_of(http_client)}")
         options = options_from(
             api_key,
             base_url,
@@ -115,11 +117,11 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
         raise NotImplementedError
 
     def _perform(self, call: Call[Any]) -> Any:
-        """Carry out a call, for the groups."""
+        """Perform a call, for the groups."""
         raise NotImplementedError
 
     def _start_listing(self, listing: Listing[Any]) -> Any:
-        """Return the first page of a list, or what leads to it, for the groups."""
+        """Return the result of a list operation, for the groups: a page, or an awaitable of one."""
         raise NotImplementedError
 
     def _perform_batches(self, items: Any, size: int, steps_of: StepsOfBatch) -> Any:
@@ -135,7 +137,7 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
 
     @lazy
     def patients(self) -> "Patients[Mode]":
-        """The people whom the organization cares for."""
+        """The patients of the organization."""
         from followup.resources.patients import Patients
 
         return Patients(self)
@@ -149,7 +151,7 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
 
     @lazy
     def appointments(self) -> "Appointments[Mode]":
-        """Appointments, and the reminders that follow from them."""
+        """Appointments and their reminders."""
         from followup.resources.appointments import Appointments
 
         return Appointments(self)
@@ -163,7 +165,7 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
 
     @lazy
     def intake_requests(self) -> "IntakeRequests[Mode]":
-        """Requests for the service, which completes their data by messaging app."""
+        """Requests to admit patients to follow-up; the service completes their data by messaging app."""
         from followup.resources.intake_requests import IntakeRequests
 
         return IntakeRequests(self)
@@ -177,21 +179,21 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
 
     @lazy
     def events(self) -> "Events[Mode]":
-        """Events from the organization's systems, and what became of each."""
+        """Inbound events: what happened in the organization's systems."""
         from followup.resources.events import Events
 
         return Events(self)
 
     @lazy
     def webhook_endpoints(self) -> "WebhookEndpoints[Mode]":
-        """The endpoints that the service sends webhooks to."""
+        """Endpoints of yours that the service sends webhooks to."""
         from followup.resources.webhook_endpoints import WebhookEndpoints
 
         return WebhookEndpoints(self)
 
     @lazy
     def webhook_deliveries(self) -> "WebhookDeliveries[Mode]":
-        """The deliveries of webhooks, and their attempts."""
+        """Deliveries of webhooks to the endpoints, with their attempts."""
         from followup.resources.webhook_deliveries import WebhookDeliveries
 
         return WebhookDeliveries(self)
@@ -203,18 +205,18 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
         max_retries: int | NotGiven = NOT_GIVEN,
         deadline: float | None | NotGiven = NOT_GIVEN,
     ) -> Self:
-        """Return a client with other options, which shares this one's connections and does not own them.
+        """Return a client with other options that shares the connections of this one, without owning them.
 
         Args:
             timeout: seconds for each attempt as a whole, body included, or an ``httpx.Timeout`` for its parts.
-            max_retries: how often a call is retried, at most.
-            deadline: seconds for one whole call, its retries, waits and body included; None for no deadline.
+            max_retries: maximum number of retries of a call.
+            deadline: seconds for one whole call, including retries, waits and body; None for no deadline.
 
         Returns:
-            A client to be used beside this one. Closing it closes nothing.
+            A new client. Closing it does not close the shared connections.
 
         Raises:
-            ConfigurationError: an invalid option; the text names it.
+            ConfigurationError: an option is invalid; the message names it.
         """
         changes: dict[str, Any] = {}
         if not isinstance(timeout, NotGiven):
@@ -234,13 +236,15 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
         return f"{type(self).__name__}(base_url={options.base_url!r}, service_version={options.service_version!r})"
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"a {type(self).__name__} cannot be pickled or copied: it holds a key and connections")
+        raise TypeError(f"{type(self).__name__} clients cannot be pickled or copied: they hold a key and connections")
 
 
 class FollowUp(_Client[Sync, httpx.Client, Connections]):
-    """The client of the service, for synchronous code. Thread-safe; a context manager.
+    """The synchronous client of the service: thread-safe, and a context manager.
 
-    It may be made before a fork and used after it. Cookies are neither kept nor sent, and a response may have 64 MiB.
+    It may be created before a fork and used after it. It neither stores nor sends cookies, and rejects responses of
+    more than 64 MiB. Every operation may raise an ``APIStatusError``, an ``APIConnectionError`` or a
+    ``ResponseDecodeError``, and for an invalid argument a ``ValueError`` or ``TypeError`` before anything is sent.
 
     Example::
 
@@ -267,7 +271,7 @@ class FollowUp(_Client[Sync, httpx.Client, Connections]):
         )
 
     def close(self) -> None:
-        """Close the connections, unless they belong to another client."""
+        """Close the connections, unless they belong to another client or to your own ``http_client``."""
         if self._owns_connections:
             self._connections.close()
 
@@ -281,9 +285,12 @@ class FollowUp(_Client[Sync, httpx.Client, Connections]):
 
 
 class AsyncFollowUp(_Client[Async, httpx.AsyncClient, AsyncConnections]):
-    """The client of the service, for asyncio. One client may serve many tasks, and event loops one after another.
+    """The asynchronous client of the service, for asyncio: an asynchronous context manager.
 
-    It may be made before a fork and used after it. Cookies are neither kept nor sent, and a response may have 64 MiB.
+    One client can be used by many tasks, and in one event loop after another. It may be created before a fork and used
+    after it. It neither stores nor sends cookies, and rejects responses of more than 64 MiB. Every operation may raise
+    an ``APIStatusError``, an ``APIConnectionError`` or a ``ResponseDecodeError``, and for an invalid argument a
+    ``ValueError`` or ``TypeError`` before anything is sent.
 
     Example::
 
@@ -318,7 +325,7 @@ class AsyncFollowUp(_Client[Async, httpx.AsyncClient, AsyncConnections]):
                 yield result
 
     async def close(self) -> None:
-        """Close the connections of the running event loop, unless they belong to another client."""
+        """Close the connections of the running event loop, unless they belong to another client or to your own."""
         if self._owns_connections:
             await self._connections.close()
 

@@ -1,9 +1,9 @@
-"""The error tree, and how a response of the service becomes one of its errors (specification, section 7).
+"""The error tree, and the choice of the error for a response (specification, section 7).
 
 ::
 
     FollowUpError
-    ├── ConfigurationError            no key, no base URL, or one that cannot be used (also a ValueError)
+    ├── ConfigurationError            a missing or invalid option of a client (also a ValueError)
     ├── APIConnectionError            no response arrived
     │   └── APITimeoutError           ... in time
     ├── APIStatusError                a response that is not a success
@@ -16,7 +16,7 @@
     │   ├── ConflictError             409
     │   ├── RateLimitError            429
     │   └── InternalServerError       5xx
-    ├── ResponseDecodeError           a success that is not what the contract says
+    ├── ResponseDecodeError           a success that does not match the specification
     ├── PaginationError               a cursor that does not move
     └── WebhookSignatureError         a webhook that must not be trusted
 """
@@ -37,15 +37,16 @@ WasSent = Literal["no", "maybe", "yes"]
 class FollowUpError(Exception):
     """Base of every error that this package raises on purpose.
 
-    All of them pickle and hold plain data: never an API key, a request body or an open response. The attributes say
-    what a caller needs to resume a call safely; an error that is not about a call has their defaults.
+    All of them pickle and hold plain data: never an API key, a request body or an open response. With the attributes a
+    caller can resume a call safely; an error that does not come from a call has their defaults.
 
     Attributes:
         operation: name of the operation, such as ``patients.create``; empty where no call was made.
-        idempotency_key: the key that every attempt carried; send it again to be sure that nothing is done twice.
-            None for operations that take none.
-        attempts: how many times the request was tried.
-        was_sent: ``"no"``: it never left this machine; ``"yes"``: the service responded; ``"maybe"``: neither is known.
+        idempotency_key: the key of every attempt; pass it to a later call, and the request takes effect only once.
+            None for operations without one.
+        attempts: number of attempts.
+        was_sent: ``"no"``: the service has not received the request; ``"yes"``: it responded; ``"maybe"``: neither is
+            certain.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class FollowUpError(Exception):
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if cls.__module__.startswith("followup."):
-            # Tracebacks show the name that a user imports and catches.
+            # So that tracebacks show the name that users import.
             cls.__module__ = "followup"
 
     def __reduce__(self) -> tuple[Callable[..., BaseException], tuple[Any, ...]]:
@@ -84,14 +85,14 @@ FollowUpError.__module__ = "followup"
 
 
 class ConfigurationError(FollowUpError, ValueError):
-    """A client cannot be built from what it was given: the message names the option and what would be right."""
+    """An option of a client is missing or invalid. The message names it, and says what is valid."""
 
 
 class WebhookSignatureError(FollowUpError):
     """A webhook request that must not be trusted (specification, section 6.2, Signature).
 
     Attributes:
-        reason: which check failed: ``missing_header``, ``malformed_header``, ``malformed_payload``, ``too_old``,
+        reason: the check that failed: ``missing_header``, ``malformed_header``, ``malformed_payload``, ``too_old``,
             ``too_new`` or ``wrong_signature``.
     """
 
@@ -105,18 +106,18 @@ class APIConnectionError(FollowUpError):
 
 
 class APITimeoutError(APIConnectionError):
-    """No response arrived within ``timeout``, or the whole call was not done within ``deadline``."""
+    """No response arrived within ``timeout``, or the call was not completed within ``deadline``."""
 
 
 class ResponseDecodeError(FollowUpError):
-    """A 2xx response that is not what the contract says.
+    """A 2xx response that does not match the specification.
 
-    It is HTML or truncated JSON, lacks a field, has a wrong one, or is about another object than the one that was
-    asked for. The request was carried out; the text names what was found, and never shows the body.
+    It is not JSON, is too large, lacks a field, has one of the wrong type, or describes another object than the one in
+    the path. The service carried out the request. The message names the problem, and never shows the body.
 
     Attributes:
         status_code: HTTP status of the response.
-        request_id: the service's id of the request, to quote to its support.
+        request_id: id of the request, which the service's support asks for.
     """
 
     def __init__(self, message: str, *, status_code: int, request_id: str | None = None, **call: Any) -> None:
@@ -126,28 +127,28 @@ class ResponseDecodeError(FollowUpError):
 
 
 class PaginationError(FollowUpError):
-    """The service's pages lead nowhere: a cursor that does not move, or a page without items that promises more."""
+    """Pagination cannot make progress: the cursor does not move, or ``has_more`` is true on a page without items."""
 
 
 class APIStatusError(FollowUpError):
     """The service responded with an error (specification, section 7).
 
-    The text shows the service's explanation, redacted and cut at 1,000 characters. Replaced by ``…`` are the values of
-    the request that have three characters or more (also with other case, accents, separators or escapes, and the
-    beginning of a long one), e-mail addresses, and numbers of six digits or more. It does not recognize other personal
-    data that was not sent, such as the name of a patient in a conflict. The attributes are not redacted.
+    The text of the error contains the service's message, redacted and cut at 1,000 characters. Redaction replaces with
+    ``…``: the request's values of three characters or more (also with other case, accents, separators or escapes, and
+    the beginning of a long one), e-mail addresses, and numbers of six digits or more. It does not recognize other
+    personal data, such as a patient's name that the request did not contain. The attributes are not redacted.
 
     Attributes:
         status_code: HTTP status.
-        type: error type, such as ``invalid_request_error``; None where the response names none.
-        code: stable error code, such as ``resource_missing``; None where the response names none.
-        message: the service's explanation; the status and its standard phrase, such as ``502 Bad Gateway``, where the
-            response has none.
-        param: path of the field concerned, such as ``patient.phone``; None where the response names none.
-        request_id: the service's id of the request, to quote to its support.
+        type: error type, such as ``invalid_request_error``; None where the response has none.
+        code: stable error code, such as ``resource_missing``; None where the response has none.
+        message: message of the service; where the response has none, the status and its standard phrase, such as
+            ``502 Bad Gateway``.
+        param: path of the invalid field, such as ``patient.phone``; None where the response has none.
+        request_id: id of the request, which the service's support asks for.
         headers: headers of the response; their case does not matter.
         body: the decoded JSON body, or the first 10,000 characters of a body that is not JSON.
-        retry_after: seconds the service asked to wait before the next request; None where it did not ask.
+        retry_after: seconds to wait before the next request, from ``Retry-After``; None where the response has none.
     """
 
     def __init__(
@@ -194,7 +195,7 @@ class APIStatusError(FollowUpError):
         return f"{text} [{', '.join(context)}]" if context else text
 
     def _details(self, sent: SentValues) -> str:  # noqa: ARG002 - for subclasses
-        """What the text of a subclass says after the message, redacted."""
+        """Return the redacted text that a subclass adds after the message."""
         return ""
 
 
@@ -223,11 +224,11 @@ class ConflictError(APIStatusError):
 
 
 class RateLimitError(APIStatusError):
-    """429: more requests than the service takes in a minute; ``retry_after`` says how long to wait."""
+    """429: too many requests per minute; ``retry_after`` is the number of seconds to wait."""
 
 
 class InternalServerError(APIStatusError):
-    """5xx: the service failed; the same idempotency key makes it safe to try again."""
+    """5xx: the service failed; it is safe to retry with the same idempotency key."""
 
 
 _BY_STATUS: dict[int, type[APIStatusError]] = {
@@ -241,7 +242,7 @@ _BY_STATUS: dict[int, type[APIStatusError]] = {
 
 
 def status_error_class(status_code: int, body: Any) -> type[APIStatusError]:
-    """Return the class of the tree for a response with this status and decoded body."""
+    """Return the class of the error for a response with this status and decoded body."""
     if status_code == 400 and _error_fields(body)[0] == "idempotency_error":
         return IdempotencyError
     if status_code >= 500:
@@ -250,14 +251,14 @@ def status_error_class(status_code: int, body: Any) -> type[APIStatusError]:
 
 
 def parse_retry_after(value: str | None, wall_clock: Callable[[], float] | None = None) -> float | None:
-    """Return the seconds to wait that a ``Retry-After`` header requests.
+    """Parse a ``Retry-After`` header.
 
     Args:
-        value: of the header: a number of seconds, or an HTTP date; None where there is no header.
+        value: the header: a number of seconds or an HTTP date; None where there is no header.
         wall_clock: returns seconds since the epoch; ``time.time`` when omitted.
 
     Returns:
-        Seconds, 0 or more; None where the header requests nothing that can be understood.
+        The seconds to wait, 0 or more; None where there is no header, or an invalid one.
     """
     if value is None:
         return None
@@ -272,7 +273,7 @@ def parse_retry_after(value: str | None, wall_clock: Callable[[], float] | None 
 
 
 def _error_fields(body: Any) -> tuple[str | None, str | None, str | None, str | None]:
-    """Type, code, message and param of an error body: what is inside ``error`` is not part of the contract."""
+    """Return type, code, message and param of an error body, leniently: the specification leaves the fields open."""
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, str):
         return None, None, error.strip() or None, None

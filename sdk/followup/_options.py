@@ -60,10 +60,9 @@ def options_from(
     *,
     own_client: bool,
 ) -> Options:
-    """Validate the arguments of a client's constructor, and fill in defaults.
+    """Validate the arguments of a client's constructor, and fill in the defaults.
 
-    Args:
-        own_client: whether the user passed an ``http_client``, whose timeouts are then the default.
+    With ``own_client``, the user passed an ``http_client``, whose timeouts are the default.
 
     Raises:
         ConfigurationError: an option is missing or invalid; the message names it and a valid value.

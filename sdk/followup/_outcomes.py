@@ -1,16 +1,16 @@
-"""What an attempt can come to, as plain values.
+"""The possible outcomes of an attempt, as plain values.
 
-A driver turns whatever its HTTP library returns or raises into one of these, so that the decisions about a call
-(``_call``, ``_retry``) know no HTTP library::
+A driver converts each response and exception of its HTTP library to one of them, so that the decisions about a call
+(``_call``, ``_retry``) are independent of that library::
 
     Outcome
-    ├── Response          the service, or something before it, responded
+    ├── Response          the service, or a proxy in front of it, responded
     └── NoResponse
-        ├── NotSendable   no request can be made of the call; every further attempt would fail alike
-        ├── NotSent       there was no connection: the service has not seen the request
-        ├── Broken        the connection broke; the service may have carried the request out
-        ├── TimedOut      no response in time; likewise
-        └── Lost          any other failure; likewise
+        ├── NotSendable   the request is invalid for the HTTP library; every further attempt would fail as well
+        ├── NotSent       there was no connection, so the service has not received the request
+        ├── Broken        the connection broke; the service may have carried out the request
+        ├── TimedOut      no response in time; the service may have carried out the request
+        └── Lost          any other failure; the service may have carried out the request
 """
 
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class Response:
-    """A response, read to its end.
+    """A response that was read to its end.
 
     Attributes:
-        headers: by names that are lower case, or in a mapping that ignores case.
-        content: the body, with its content coding undone.
-        problem: why the body could not be read, as a predicate; ``content`` is empty then.
+        headers: the headers, by lower-case name or in a mapping that ignores case.
+        content: the body, decompressed.
+        problem: reason why the body cannot be used, such as ``is larger than 64 MiB``; then ``content`` is empty.
     """
 
     status_code: int
@@ -41,12 +41,12 @@ class Response:
 
 @attrs.frozen
 class NoResponse:
-    """Base of the attempts that ended without a response.
+    """Base of the outcomes without a response.
 
     Attributes:
-        name: what to call the failure in logs and errors: the name of the HTTP library's exception.
-        detail: more about it that is safe to show. Most texts of an HTTP library are not: they may quote bytes that
-            the server sent.
+        name: name of the failure in logs and errors: the HTTP library's class of exception.
+        detail: details that are safe to show. Most messages of HTTP libraries are not, since they may quote bytes of
+            the response.
     """
 
     name: str
@@ -54,13 +54,13 @@ class NoResponse:
 
     @property
     def timed_out(self) -> bool:
-        """Whether the attempt ended because its time was up."""
+        """Whether the attempt ended because its time limit was reached."""
         return False
 
 
 @attrs.frozen
 class NotSendable(NoResponse):
-    """No request can be made of the call."""
+    """The request is invalid for the HTTP library."""
 
 
 @attrs.frozen
@@ -68,7 +68,7 @@ class NotSent(NoResponse):
     """There was no connection to send the request on.
 
     Attributes:
-        in_time: False if connecting took too long; otherwise it failed.
+        in_time: False if connecting took too long, True if it failed.
     """
 
     in_time: bool = True
@@ -80,12 +80,12 @@ class NotSent(NoResponse):
 
 @attrs.frozen
 class Broken(NoResponse):
-    """The connection broke while the request was written or the response read."""
+    """The connection broke while writing the request or reading the response."""
 
 
 @attrs.frozen
 class TimedOut(NoResponse):
-    """The request was not written, or the response not read, in time."""
+    """Writing the request or reading the response took too long."""
 
     @property
     def timed_out(self) -> bool:
@@ -94,7 +94,7 @@ class TimedOut(NoResponse):
 
 @attrs.frozen
 class Lost(NoResponse):
-    """A failure of which nothing else is known."""
+    """Any other failure."""
 
 
 Outcome = Response | NoResponse

@@ -1,7 +1,7 @@
-"""Webhooks: is this request from the service, and what does it say? (Specification, section 6.2.)
+"""Verifies and parses webhooks (specification, section 6.2).
 
-Needs neither a client nor a network. The header names and the way of signing stand here and nowhere else; the mock
-server signs with them too.
+No client and no network is needed. The header names and the signature scheme are defined here only; the mock server
+signs with them as well.
 """
 
 import hmac
@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 import attrs
 
 from followup._annotations import WEBHOOK_TOLERANCE, OutboundEventType, WebhookDeliveryId
+from followup._codec.body import kind_of
 from followup._codec.decode import WireError, decode
 from followup._errors import WebhookSignatureError
 from followup._results import Model, personal
@@ -28,30 +29,33 @@ ATTEMPT_HEADER = "x-service-delivery-attempt"
 _SCHEME = "sha256="
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 _TIMESTAMP_DIGITS = 12
-_NO_TIME = 10**_TIMESTAMP_DIGITS  # seconds since the epoch; datetime ends long before
+_MAX_TIMESTAMP = 10**_TIMESTAMP_DIGITS  # seconds since the epoch; datetime ends long before
 
 
 class Headers(Protocol):
-    """The headers of a request, as any framework gives them: a dict, or what has ``items()`` as a dict has."""
+    """The headers of a request in any framework: a dict, or an object with an ``items()`` method like a dict's."""
 
-    def items(self) -> Iterable[tuple[Any, Any]]: ...
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """Return pairs of header name and value."""
+        ...
 
 
 @attrs.define(kw_only=True)
 class WebhookEvent(Model):
-    """What the service tells (specification, section 6.2, Request body). ``repr`` shows nothing of its data.
+    """The event that a webhook delivers (specification, section 6.2, Request body). ``repr`` does not show its data.
 
-    The same event may arrive twice, and out of order: deduplicate by ``id``, order by ``occurred_at``.
+    The same event may be delivered twice, and events may be delivered out of order: deduplicate by ``id``, and order by
+    ``occurred_at``.
 
     Attributes:
-        id: delivery id, identical across retries.
+        id: id of the delivery, the same in every attempt.
         object: ``event``.
         type: one of the outbound event types, such as ``appointment.created``.
         api_version: dated version of the body.
         livemode: true in production, false in the test environment.
-        occurred_at: when it happened.
-        ref: the service's id of what triggered the event.
-        data: the facts, untouched.
+        occurred_at: time at which the event happened.
+        ref: id of the object that triggered the event.
+        data: data of the event with camelCase keys, as it was received.
     """
 
     id: WebhookDeliveryId
@@ -65,7 +69,16 @@ class WebhookEvent(Model):
 
 
 def sign(payload: bytes, secret: str, timestamp: int) -> str:
-    """The signature header for a body that is sent at this time (seconds since the epoch)."""
+    """Return the value of the signature header.
+
+    Args:
+        payload: the body.
+        secret: the endpoint's secret.
+        timestamp: time of sending, in seconds since the epoch.
+
+    Returns:
+        ``sha256=`` and the HMAC-SHA256 of timestamp and body, as lowercase hexadecimal digits.
+    """
     return _hmac(secret.encode(), b"%d." % timestamp + payload)
 
 
@@ -77,19 +90,20 @@ def verify_signature(
     tolerance: float | None = WEBHOOK_TOLERANCE,
     now: float | datetime | None = None,
 ) -> None:
-    """Return if the request was signed with the secret, and not long ago (specification, section 6.2, Signature).
+    """Verify the signature and the timestamp of a webhook request (specification, section 6.2, Signature).
 
     Args:
-        payload: the raw body, exactly as it arrived; text is taken as UTF-8. Never parsed and written again.
-        headers: the request's headers, as the framework gives them; their case does not matter.
-        secret: the endpoint's ``whsec_…`` secret, or several while one replaces another.
-        tolerance: seconds that the time of sending may differ from ``now``, either way; None checks no time, for a
-            request that was stored.
-        now: seconds since the epoch, or an aware datetime; the real time when left out.
+        payload: the raw body, exactly as it was received; text is encoded as UTF-8. Re-serialized JSON does not match
+            the signature.
+        headers: the headers of the request, as the framework provides them; their case does not matter.
+        secret: the endpoint's ``whsec_…`` secret, or several of them during a rotation.
+        tolerance: seconds by which the timestamp may differ from ``now``, in either direction. None skips this check,
+            for a stored request.
+        now: current time, as seconds since the epoch or an aware datetime. Defaults to the system clock.
 
     Raises:
-        WebhookSignatureError: the request must not be trusted; ``reason`` says which check failed.
-        TypeError, ValueError: ``secret``, ``tolerance`` or ``now`` cannot be used.
+        WebhookSignatureError: the request must not be trusted; ``reason`` names the check that failed.
+        TypeError, ValueError: ``secret``, ``tolerance`` or ``now`` is invalid.
     """
     body = _raw(payload)
     secrets = _secrets(secret)
@@ -98,15 +112,15 @@ def verify_signature(
         raise ValueError("tolerance must be a number of seconds, 0 or more, or None")
     signature, sent = _header(headers, SIGNATURE_HEADER), _timestamp(headers)
     genuine = _is_signed_by_any(secrets, sent.encode() + b"." + body, signature)
-    # A signature of another shape matches nothing; only one that does not match is worth the look.
+    # A malformed signature never matches, so its format is checked only to explain the mismatch.
     if not genuine and not _SIGNATURE.fullmatch(signature):
         raise _malformed(SIGNATURE_HEADER, f"{_SCHEME} and 64 lowercase hexadecimal digits")
     age = current - int(sent)
     if tolerance is not None and abs(age) > tolerance:
-        raise _untimely(age, tolerance)
+        raise _outside_tolerance(age, tolerance)
     if not genuine:
         raise WebhookSignatureError(
-            "wrong signature: signed with another secret, or the body is not the one that was sent",
+            "signature is invalid: the request was signed with another secret, or payload is not its raw body",
             reason="wrong_signature",
         )
 
@@ -119,11 +133,24 @@ def construct_event(
     tolerance: float | None = WEBHOOK_TOLERANCE,
     now: float | datetime | None = None,
 ) -> WebhookEvent:
-    """Verify a webhook request and return what it says; the arguments are those of ``verify_signature``.
+    """Verify a webhook request and return its event (specification, section 6.2).
+
+    Args:
+        payload: the raw body, exactly as it was received; text is encoded as UTF-8. Re-serialized JSON does not match
+            the signature.
+        headers: the headers of the request, as the framework provides them; their case does not matter.
+        secret: the endpoint's ``whsec_…`` secret, or several of them during a rotation.
+        tolerance: seconds by which the timestamp may differ from ``now``, in either direction. None skips this check,
+            for a stored request.
+        now: current time, as seconds since the epoch or an aware datetime. Defaults to the system clock.
+
+    Returns:
+        The event.
 
     Raises:
-        WebhookSignatureError: as ``verify_signature``; ``malformed_payload`` for a signed body that is no event.
-        TypeError, ValueError: ``secret``, ``tolerance`` or ``now`` cannot be used.
+        WebhookSignatureError: the request must not be trusted, or its body is not an event (then ``reason`` is
+            ``malformed_payload``).
+        TypeError, ValueError: ``secret``, ``tolerance`` or ``now`` is invalid.
     """
     verify_signature(payload, headers, secret, tolerance=tolerance, now=now)
     try:
@@ -132,8 +159,8 @@ def construct_event(
         problem = str(error)
     except (ValueError, RecursionError):
         problem = "the body is not JSON"
-    # Outside the handler: the original error would carry the body along.
-    raise WebhookSignatureError(f"malformed payload: {problem}", reason="malformed_payload")
+    # Raised outside the handler, because the original error holds the body.
+    raise WebhookSignatureError(f"payload is not an event: {problem}", reason="malformed_payload")
 
 
 def _raw(payload: object) -> bytes:
@@ -143,14 +170,14 @@ def _raw(payload: object) -> bytes:
         try:
             return payload.encode()
         except UnicodeEncodeError:
-            problem = "the text cannot be written as UTF-8; pass the raw body as bytes"
+            problem = "payload cannot be encoded as UTF-8: pass the raw body as bytes"
     elif isinstance(payload, (bytearray, memoryview)):
         return bytes(payload)
     elif isinstance(payload, (Mapping, list)):
-        problem = "this is parsed JSON; pass the raw body, as bytes, exactly as it arrived"
+        problem = "payload is parsed JSON: pass the raw body as bytes, exactly as it was received"
     else:
-        problem = f"pass the raw body as bytes, not a {type(payload).__name__}"
-    raise WebhookSignatureError(f"malformed payload: {problem}", reason="malformed_payload")
+        problem = f"payload must be the raw body as bytes, not {kind_of(payload)}"
+    raise WebhookSignatureError(problem, reason="malformed_payload")
 
 
 def _secrets(secret: object) -> list[bytes]:
@@ -158,12 +185,12 @@ def _secrets(secret: object) -> list[bytes]:
         return [secret.encode()]
     secrets = [secret] if isinstance(secret, str) else list(secret) if isinstance(secret, Iterable) else []
     if not secrets or isinstance(secret, (bytes, bytearray, Mapping)):
-        raise TypeError("secret must be a string, or an iterable of strings with at least one")
+        raise TypeError("secret must be a string or a non-empty iterable of strings")
     for each in secrets:
         if not isinstance(each, str):
-            raise TypeError("secret must be a string, or an iterable of strings")
+            raise TypeError(f"secret must be a string or an iterable of strings, and contains {kind_of(each)}")
         if not each or not each.isascii():
-            raise ValueError("secret must not be empty, and is made of ASCII characters")
+            raise ValueError("secret must be non-empty ASCII text, such as whsec_…")
     return [each.encode() for each in secrets if isinstance(each, str)]
 
 
@@ -172,70 +199,74 @@ def _seconds(now: object) -> float:
         return time.time()
     if isinstance(now, datetime):
         if now.utcoffset() is None:
-            raise ValueError("now is a naive datetime, which names no instant; give it a time zone")
+            raise ValueError("now is a naive datetime: pass one with a time zone, such as datetime.now(timezone.utc)")
         return now.timestamp()
-    # The bounds also refuse milliseconds, which would make every request look thousands of years old.
-    if isinstance(now, bool) or not isinstance(now, (int, float)) or not -_NO_TIME < now < _NO_TIME:
-        raise ValueError("now must be seconds since the epoch, or an aware datetime")
+    # The bounds also reject milliseconds, which would make every request look thousands of years old.
+    if isinstance(now, bool) or not isinstance(now, (int, float)) or not -_MAX_TIMESTAMP < now < _MAX_TIMESTAMP:
+        raise ValueError("now must be seconds since the epoch or an aware datetime")
     return now
 
 
 def _timestamp(headers: object) -> str:
-    """The time of sending as it was written, because so it was signed."""
+    """Return the timestamp as text, because the signature covers exactly this text."""
     sent = _header(headers, TIMESTAMP_HEADER)
-    # Not int() alone, which also takes signs, underscores, spaces and the digits of every script.
+    # int() would also accept signs, underscores, spaces and the digits of every script.
     if len(sent) > _TIMESTAMP_DIGITS or not (sent.isascii() and sent.isdigit()):
         raise _malformed(TIMESTAMP_HEADER, "whole seconds since the epoch")
     return sent
 
 
 def _header(headers: Any, name: str) -> str:
-    # Most frameworks' dicts are found without a look at every header.
+    # In the dicts of most frameworks, one of these two spellings is found at once.
     value = (headers.get(name) or headers.get(name.title())) if isinstance(headers, dict) else None
     if isinstance(value, str):
         return value
-    # Not only mappings: the headers of werkzeug and of the standard library are none.
+    # Not isinstance of Mapping: the headers of Werkzeug and of the standard library are not mappings.
     if not callable(getattr(headers, "items", None)):
-        raise WebhookSignatureError("malformed headers: pass a mapping of names to values", reason="malformed_header")
+        raise WebhookSignatureError("headers must be a mapping of names to values", reason="malformed_header")
     value = next((each for key, each in headers.items() if _text(key).lower() == name), None)
     if isinstance(value, (list, tuple)) and len(value) < 2:
         value = value[0] if value else None
     if value is None or value in ("", b""):
-        raise WebhookSignatureError(f"missing header {name}", reason="missing_header")
+        raise WebhookSignatureError(f"header {name} is missing", reason="missing_header")
     return _text(value)
 
 
 def _text(value: object) -> str:
-    """A header's name or value, as text or bytes; anything else is one that matches nothing."""
+    """Return the name or value of a header as text; empty, which matches nothing, if it is neither text nor bytes."""
     if isinstance(value, str):
         return value
     return value.decode("latin-1") if isinstance(value, bytes) else ""
 
 
 def _hmac(secret: bytes, signed: bytes) -> str:
-    # As fast as hmac.digest, and hexadecimal already.
+    # As fast as hmac.digest, and already hexadecimal.
     return _SCHEME + hmac.new(secret, signed, "sha256").hexdigest()
 
 
 def _is_signed_by_any(secrets: list[bytes], signed: bytes, signature: str) -> bool:
     if not signature.isascii():
-        # compare_digest takes no such text.
+        # compare_digest accepts only ASCII text.
         return False
     genuine = False
     for each in secrets:
-        # Every secret is tried, so that the time it takes does not tell which one matched.
+        # Every secret is compared, so that the duration does not reveal which one matched.
         genuine |= hmac.compare_digest(_hmac(each, signed), signature)
     return genuine
 
 
 def _malformed(name: str, expected: str) -> WebhookSignatureError:
-    return WebhookSignatureError(f"malformed header {name}: expected {expected}", reason="malformed_header")
+    return WebhookSignatureError(f"header {name} is malformed: expected {expected}", reason="malformed_header")
 
 
-def _untimely(age: float, tolerance: float) -> WebhookSignatureError:
-    too, reason = ("old", "too_old") if age > 0 else ("new", "too_new")
-    return WebhookSignatureError(
-        f"too {too} by {math.ceil(abs(age) - tolerance)} s: sent {abs(age):.0f} s {'ago' if age > 0 else 'from now'}, "
-        f"the tolerance is {tolerance:g} s",
-        reason=reason,
+def _outside_tolerance(age: float, tolerance: float) -> WebhookSignatureError:
+    beyond = math.ceil(abs(age) - tolerance)
+    if age > 0:
+        text = (
+            f"signature expired {beyond} s ago: the request was sent {age:.0f} s ago, the tolerance is {tolerance:g} s"
+        )
+        return WebhookSignatureError(text, reason="too_old")
+    text = (
+        f"signature is from the future, {beyond} s beyond the tolerance of {tolerance:g} s: check this machine's clock"
     )
+    return WebhookSignatureError(text, reason="too_new")

@@ -265,7 +265,7 @@ DEADLINE = [
     Row("Retry-After beyond it", [r(503, retry_after="30")], ["send 5"], Failed(InternalServerError), deadline=5.0),
     Row(
         "reached within an attempt", [Took(5.0, TIMED_OUT)], ["send 5"],
-        Failed(APITimeoutError, 1, "maybe", "not done within its deadline of 5 s"), deadline=5.0,
+        Failed(APITimeoutError, 1, "maybe", "not completed within the deadline of 5 s"), deadline=5.0,
     ),
     Row(
         "a timer that is a little early", [Took(4.9995, TIMED_OUT)], ["send 5"],

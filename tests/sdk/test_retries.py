@@ -182,7 +182,7 @@ class TestTimeouts:
                 "drip the headers": drip(server.released, headers=True),
             }[how]
         ]
-        with pytest.raises(APITimeoutError, match=r"not done within its deadline of 0\.3 s"):
+        with pytest.raises(APITimeoutError, match=r"not completed within the deadline of 0\.3 s"):
             # Shorter than any first backoff, so that no second attempt is under way at its end.
             driver.call(server.url, create, deadline=0.3, max_retries=1000, timeout=30)
 
