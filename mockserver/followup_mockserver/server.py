@@ -75,7 +75,7 @@ class MockServer(Mock):
         """
         with self._lifecycle:
             if self._stopped:
-                raise RuntimeError("this server was stopped; make a new MockServer")
+                raise RuntimeError("this server was stopped; create a new MockServer")
             if self._web_server is not None:
                 raise RuntimeError("this server has been started already")
             self._web_server = WebServer(

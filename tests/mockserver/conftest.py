@@ -1,4 +1,4 @@
-"""Fixtures of the mock's tests: a service in process, its clock frozen, its answers checked against its contract."""
+"""Fixtures: a service in process, with a frozen clock, whose responses are checked against the OpenAPI document."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ NOON = "2026-09-28T12:00:00Z"
 
 
 class CheckedTransport(InProcessTransport):
-    """Every answer that the tests see is checked against the OpenAPI document."""
+    """Check every response that the tests see against the OpenAPI document."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         response = super().handle_request(request)

@@ -63,8 +63,8 @@ class TestAppointments:
             client.visits.create(patient=patient, visited_at=START, appointment=made.id)
         before = client.appointments.retrieve(made.id)
         assert before.status == how
-        refused = api.patch(f"/v1/appointments/{made.id}", {"type": "x"})
-        assert problem(refused) == (400, "appointment_not_modifiable", None)
+        rejected = api.patch(f"/v1/appointments/{made.id}", {"type": "x"})
+        assert problem(rejected) == (400, "appointment_not_modifiable", None)
         assert client.appointments.retrieve(made.id) == before
 
     def test_section_3_a_completed_appointment_can_be_cancelled(self, client: FollowUp, patient: str) -> None:
@@ -241,8 +241,8 @@ class TestWhatBelongsTogether:
         for unknown in ({"full_name": "nobody"}, {"external_id": "D-99"}, {"specialty": "cardiology"}, {}):
             changed = client.appointments.update(made.id, doctor=unknown, type="x")  # type: ignore[arg-type]
             assert (changed.doctor, changed.type) == (made.doctor, "x")
-        refused = api.patch(f"/v1/appointments/{made.id}", {"doctor": "doc_none"})
-        assert problem(refused) == (400, "resource_missing", "doctor")
+        rejected = api.patch(f"/v1/appointments/{made.id}", {"doctor": "doc_none"})
+        assert problem(rejected) == (400, "resource_missing", "doctor")
         (other,) = client.doctors.list(external_id="D-2")
         assert client.appointments.update(made.id, doctor={"external_id": "D-2"}).doctor == other.id
         assert client.appointments.update(made.id, doctor=None).doctor is None

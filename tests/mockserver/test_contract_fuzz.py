@@ -21,7 +21,7 @@ def filter_query(_: schemathesis.HookContext, query: dict[str, Any] | None) -> b
 @schema.parametrize()
 @settings(max_examples=max(10, settings.default.max_examples // 100), suppress_health_check=list(HealthCheck))
 def test_no_request_breaks_the_contract(case: schemathesis.Case) -> None:
-    # What a schema cannot say, such as which phones can exist or which cursors do, may be refused.
+    # The mock may reject what a schema cannot express, such as phone numbers that do not exist.
     excluded = [positive_data_acceptance]
     if case.operation.label == "POST /v1/events":
         # The id of an accepted event makes it a duplicate, whatever comes with it; and one valid event accepts a batch.

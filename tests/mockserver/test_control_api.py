@@ -103,9 +103,9 @@ def test_organizations_and_keys(api: Api) -> None:
     account = api.get("/v1/account", key=key["value"]).json()
     assert (account["name"], account["livemode"]) == ("Lab", True)
     assert len(api.get("/v1/doctors", key=api.key).json()["data"]) == 4
-    answer = api.post("/_mock/api_keys", {"name": "more"}, key=key["value"]).json()
-    assert answer["organization"]["id"] == account["id"]
-    (more,) = answer["keys"]
+    response = api.post("/_mock/api_keys", {"name": "more"}, key=key["value"]).json()
+    assert response["organization"]["id"] == account["id"]
+    (more,) = response["keys"]
     assert api.get("/v1/account", key=more["value"]).json()["id"] == account["id"]
     api.patch(f"/_mock/api_keys/{more['value']}", {"revoked": True}, key=key["value"])
     assert api.get("/v1/account", key=more["value"]).status_code == 401
@@ -141,10 +141,10 @@ def test_a_key_expires_and_is_revoked(api: Api) -> None:
     ],
 )
 def test_an_invalid_setting_changes_nothing(api: Api, setting: Any, param: str) -> None:
-    refused = api.patch("/_mock/organization", {"name": "Changed", "livemode": None, **setting})
-    assert problem(refused)[0] == 400
-    refused = api.patch("/_mock/organization", {"name": "Changed", **setting})
-    assert problem(refused) == (400, "parameter_invalid", param)
+    rejected = api.patch("/_mock/organization", {"name": "Changed", "livemode": None, **setting})
+    assert problem(rejected)[0] == 400
+    rejected = api.patch("/_mock/organization", {"name": "Changed", **setting})
+    assert problem(rejected) == (400, "parameter_invalid", param)
     assert api.get("/v1/account").json()["name"] == "Clínica de prueba"
 
 
@@ -158,8 +158,8 @@ def test_faults(api: Api) -> None:
     fault = {"operation": "patients.create", "kind": "status", "status": 429, "times": 2, "retryAfter": 7}
     assert api.post("/_mock/faults", fault).json()["retryAfter"] == 7
     assert [each["times"] for each in api.get("/_mock/faults").json()["data"]] == [2]
-    answer = api.post("/v1/patients", {"phone": "+5491155550000"})
-    assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
+    response = api.post("/v1/patients", {"phone": "+5491155550000"})
+    assert (response.status_code, response.headers["retry-after"]) == (429, "7")
     assert api.get("/v1/patients").json()["data"] == []
     assert api.delete("/_mock/faults").json() == {"status": "ok"}
     assert api.post("/v1/patients", {"phone": "+5491155550000"}).status_code == 200
@@ -188,8 +188,8 @@ def test_an_invalid_fault_is_rejected(api: Api, change: Any, param: str) -> None
 
 def test_a_fault_without_end_and_too_many_requests(api: Api) -> None:
     api.post("/_mock/faults", {"operation": "*", "kind": "status", "status": 429, "times": None})
-    answers = [api.get("/v1/account") for _ in range(3)]
-    assert [(each.status_code, each.headers["retry-after"]) for each in answers] == [(429, "1")] * 3
+    responses = [api.get("/v1/account") for _ in range(3)]
+    assert [(each.status_code, each.headers["retry-after"]) for each in responses] == [(429, "1")] * 3
 
 
 def test_a_fault_after_the_request_took_effect(api: Api, client: FollowUp) -> None:

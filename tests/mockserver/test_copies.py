@@ -138,7 +138,7 @@ def test_what_was_passed_in_can_be_changed_afterwards(clinic: MockService, api: 
     lines: Any = ["follow_up"]
     scopes: Any = ["patients:read"]
     hours, required = [48.0], ["dni"]
-    answer: Any = {
+    data: Any = {
         "patient": {"dni": "30123456"},
         "contacts": [{"name": "Luz", "email": "luz@clinic.example"}],
         "coverage": {"insurer": "Galeno"},
@@ -147,8 +147,8 @@ def test_what_was_passed_in_can_be_changed_afterwards(clinic: MockService, api: 
     clinic.update_organization(service_lines=lines, reminder_hours=hours, intake_required=required)
     made = clinic.create_organization(service_lines=lines, keys=[{"name": "ci", "scopes": scopes}])
     clinic.add_api_key(scopes=scopes)
-    clinic.answer_intake_request(first(api, "intake_requests"), **answer)
+    clinic.answer_intake_request(first(api, "intake_requests"), **data)
     other = Api(api.http, made.keys[0].value)
     before = seen(api), other.get("/v1/account").json()
-    spoil([lines, scopes, hours, required, answer])
+    spoil([lines, scopes, hours, required, data])
     assert (seen(api), other.get("/v1/account").json()) == before

@@ -121,8 +121,8 @@ class TestEndpoints:
 
     def test_a_disabled_endpoint_cannot_be_pinged(self, api: Api, client: FollowUp, endpoint: WebhookEndpoint) -> None:
         client.webhook_endpoints.update(endpoint.id, disabled=True)
-        answer = api.post(f"/v1/webhook_endpoints/{endpoint.id}/ping")
-        assert problem(answer)[0:2] == (400, "webhook_endpoint_disabled")
+        response = api.post(f"/v1/webhook_endpoints/{endpoint.id}/ping")
+        assert problem(response)[0:2] == (400, "webhook_endpoint_disabled")
 
 
 class TestAttempts:
@@ -480,13 +480,13 @@ class TestWebhookFaults:
     def test_badly_signed_at_first(
         self, client: FollowUp, service: MockService, endpoint: WebhookEndpoint, kind: Any, reason: str
     ) -> None:
-        refused: list[str] = []
+        rejected: list[str] = []
 
         def receive(request: httpx.Request) -> httpx.Response:
             try:
                 construct_event(request.content, request.headers, endpoint.secret or "")
             except WebhookSignatureError as error:
-                refused.append(error.reason)
+                rejected.append(error.reason)
                 return httpx.Response(400)
             return httpx.Response(204)
 
@@ -494,11 +494,11 @@ class TestWebhookFaults:
         service.disturb(kind=kind)
         create_patient(client)
         service.advance(minutes=1)
-        assert refused == [reason]
+        assert rejected == [reason]
         assert (only_delivery(client).status, only_delivery(client).attempts) == ("succeeded", 2)
 
     def test_over_http(self, api: Api) -> None:
-        answer = api.post("/_mock/deliveries/disturb", {"kind": "duplicate", "times": 2}).json()
-        assert answer == {"kind": "duplicate", "type": None, "times": 2, "seconds": 600.0}
+        response = api.post("/_mock/deliveries/disturb", {"kind": "duplicate", "times": 2}).json()
+        assert response == {"kind": "duplicate", "type": None, "times": 2, "seconds": 600.0}
         assert problem(api.post("/_mock/deliveries/disturb", {"kind": "explode"})) == (400, "parameter_invalid", "kind")
         assert problem(api.post("/_mock/deliveries/disturb", {"kind": "late", "times": 0}))[2] == "times"

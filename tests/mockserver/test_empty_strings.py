@@ -57,8 +57,8 @@ def test_a_change_to_an_empty_string_is_rejected_and_null_clears(api: Api, field
 
 def test_a_change_to_a_doctor_without_a_name_is_rejected(api: Api, client: FollowUp) -> None:
     made = client.appointments.create(patient={"phone": PHONE}, start_at=START)
-    refused = api.patch(f"/v1/appointments/{made.id}", {"doctor": {"fullName": ""}})
-    assert problem(refused) == (400, "parameter_invalid", "doctor.fullName")
+    rejected = api.patch(f"/v1/appointments/{made.id}", {"doctor": {"fullName": ""}})
+    assert problem(rejected) == (400, "parameter_invalid", "doctor.fullName")
 
 
 @pytest.mark.parametrize(

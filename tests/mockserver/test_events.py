@@ -21,9 +21,9 @@ def event(type: str = "visit.completed", data: Any = None, id: str = "e-1", **fi
 def test_section_4_the_three_forms_of_a_batch(api: Api, form: str) -> None:
     one = event()
     body = {"one": one, "array": [one], "object": {"events": [one]}}[form]
-    answer = api.post("/v1/events", body).json()
-    assert answer["object"] == "event_batch"
-    (result,) = answer["results"]
+    response = api.post("/v1/events", body).json()
+    assert response["object"] == "event_batch"
+    (result,) = response["results"]
     assert (result["id"], result["accepted"], result["status"], result["error"]) == ("e-1", True, "processed", None)
     assert result["result"]["object"] == "visit"
     stored = api.get(f"/v1/events/{result['event']}").json()

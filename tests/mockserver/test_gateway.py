@@ -44,8 +44,8 @@ class TestKeys:
         assert account.id == client.account.retrieve().id
 
     def test_404_before_400(self, api: Api) -> None:
-        answer = api.request("PATCH", "/v1/patients/pat_none", content=b"{")
-        assert problem(answer) == (404, "resource_missing", "id")
+        response = api.request("PATCH", "/v1/patients/pat_none", content=b"{")
+        assert problem(response) == (404, "resource_missing", "id")
 
     def test_an_id_of_another_kind_is_a_400(self, api: Api) -> None:
         assert problem(api.get("/v1/patients/apt_1")) == (400, "parameter_invalid", "id")
@@ -85,9 +85,9 @@ class TestVersions:
     def test_section_9(self, api: Api) -> None:
         assert api.get("/v1/account").headers["service-version"] == "2026-09-28"
         assert api.get("/v1/account", headers={"Service-Version": "2026-09-28"}).status_code == 200
-        answer = api.get("/v1/account", headers={"Service-Version": "2020-01-01"})
-        assert problem(answer) == (400, "version_unknown", "Service-Version")
-        assert "2026-09-28" in answer.json()["error"]["message"]
+        response = api.get("/v1/account", headers={"Service-Version": "2020-01-01"})
+        assert problem(response) == (400, "version_unknown", "Service-Version")
+        assert "2026-09-28" in response.json()["error"]["message"]
 
 
 class TestIdempotency:
@@ -108,9 +108,9 @@ class TestIdempotency:
     )
     def test_section_7_another_request_under_the_key_is_refused(self, api: Api, path: str, body: Any) -> None:
         api.post("/v1/patients", PATIENT, headers=self.key())
-        answer = api.post(path, body, headers=self.key())
-        assert problem(answer) == (400, "idempotency_key_reused", "Idempotency-Key")
-        assert answer.json()["error"]["type"] == "idempotency_error"
+        response = api.post(path, body, headers=self.key())
+        assert problem(response) == (400, "idempotency_key_reused", "Idempotency-Key")
+        assert response.json()["error"]["type"] == "idempotency_error"
 
     def test_a_failed_call_leaves_the_key_free(self, api: Api) -> None:
         assert api.post("/v1/patients", {}, headers=self.key()).status_code == 400
@@ -126,22 +126,22 @@ class TestIdempotency:
     def test_a_key_is_its_organizations(self, api: Api, service: MockService) -> None:
         api.post("/v1/patients", PATIENT, headers=self.key())
         other = service.create_organization().keys[0].value
-        answer = api.post("/v1/patients", {"phone": "+5491155550001"}, headers=self.key(), key=other)
-        assert answer.status_code == 200
+        response = api.post("/v1/patients", {"phone": "+5491155550001"}, headers=self.key(), key=other)
+        assert response.status_code == 200
 
     def test_operations_that_take_no_key_ignore_it(self, api: Api) -> None:
         made = api.post("/v1/patients", PATIENT).json()["id"]
         for name in ("Ana", "Eva"):
-            answer = api.patch(f"/v1/patients/{made}", {"fullName": name}, headers=self.key())
-            assert answer.json()["fullName"] == name
+            response = api.patch(f"/v1/patients/{made}", {"fullName": name}, headers=self.key())
+            assert response.json()["fullName"] == name
 
     def test_section_7_fifty_at_once_make_one_object(self, server: MockServer) -> None:
         headers = {"Authorization": f"Bearer {server.api_key}", **self.key()}
         body = {"patient": PATIENT, "name": "x"}
         with httpx.Client(base_url=server.url, headers=headers) as http, ThreadPoolExecutor(50) as pool:
-            answers = list(pool.map(lambda _: http.post("/v1/treatments", json=body), range(50)))
-            assert {each.status_code for each in answers} <= {200, 409}
-            assert len({each.content for each in answers if each.status_code == 200}) == 1
+            responses = list(pool.map(lambda _: http.post("/v1/treatments", json=body), range(50)))
+            assert {each.status_code for each in responses} <= {200, 409}
+            assert len({each.content for each in responses if each.status_code == 200}) == 1
             assert len(http.get("/v1/treatments").json()["data"]) == 1
 
     def test_section_7_a_key_in_progress_is_a_409(self, server: MockServer) -> None:
@@ -166,9 +166,9 @@ class TestPages:
 
     def test_section_4_ten_by_default_newest_first(self, client: FollowUp, api: Api) -> None:
         made = self.made(client, 12)
-        answer = api.get("/v1/patients").json()
-        assert (answer["object"], answer["url"], answer["hasMore"]) == ("list", "/v1/patients", True)
-        assert [each["id"] for each in answer["data"]] == made[:10]
+        response = api.get("/v1/patients").json()
+        assert (response["object"], response["url"], response["hasMore"]) == ("list", "/v1/patients", True)
+        assert [each["id"] for each in response["data"]] == made[:10]
 
     def test_section_4_both_directions(self, client: FollowUp, api: Api) -> None:
         made = self.made(client, 9)
@@ -215,45 +215,45 @@ class TestParsing:
         ],
     )  # fmt: skip
     def test_no_body_makes_a_5xx(self, api: Api, content: bytes) -> None:
-        answer = api.request("POST", "/v1/patients", content=content, headers={"Content-Type": "application/json"})
-        assert answer.status_code == 400
-        assert set(answer.json()["error"]) == {"type", "code", "message", "param"}
+        response = api.request("POST", "/v1/patients", content=content, headers={"Content-Type": "application/json"})
+        assert response.status_code == 400
+        assert set(response.json()["error"]) == {"type", "code", "message", "param"}
 
     @pytest.mark.parametrize("content_type", ["text/plain", "", "application/x-www-form-urlencoded"])
     def test_another_content_type_is_a_415(self, api: Api, content_type: str) -> None:
-        answer = api.request(
+        response = api.request(
             "POST", "/v1/patients", content=json.dumps(PATIENT).encode(), headers={"Content-Type": content_type}
         )
-        assert problem(answer)[0:2] == (415, "content_type_unsupported")
+        assert problem(response)[0:2] == (415, "content_type_unsupported")
 
     def test_a_charset_is_welcome(self, api: Api) -> None:
         headers = {"Content-Type": "application/json; charset=utf-8"}
-        answer = api.request("POST", "/v1/patients", content=json.dumps(PATIENT).encode(), headers=headers)
-        assert answer.status_code == 200
+        response = api.request("POST", "/v1/patients", content=json.dumps(PATIENT).encode(), headers=headers)
+        assert response.status_code == 200
 
     @pytest.mark.parametrize("number", [b"1e999", b"-1e999", b"NaN", b"Infinity"])
     def test_a_number_that_json_cannot_say_back_is_a_400(self, api: Api, number: bytes) -> None:
         body = b'{"id": "e1", "type": "order.issued", "data": {"x": %s}}' % number
-        answer = api.request("POST", "/v1/events", content=body, headers={"Content-Type": "application/json"})
-        assert problem(answer)[0:2] == (400, "body_invalid")
+        response = api.request("POST", "/v1/events", content=body, headers={"Content-Type": "application/json"})
+        assert problem(response)[0:2] == (400, "body_invalid")
 
     @pytest.mark.parametrize("day", ["0000-01-01", "2026-02-30", "20260228", "2026-W09-6"])
     def test_a_date_that_the_calendar_has_not_is_a_400(self, api: Api, day: str) -> None:
-        answer = api.post("/v1/patients", {**PATIENT, "dateOfBirth": day})
-        assert problem(answer) == (400, "parameter_invalid", "dateOfBirth")
+        response = api.post("/v1/patients", {**PATIENT, "dateOfBirth": day})
+        assert problem(response) == (400, "parameter_invalid", "dateOfBirth")
 
     @pytest.mark.parametrize("url", ["https://clinic.example/a\x00b", "https://clinic.example/a b", "https://"])
     def test_a_url_that_nothing_can_be_sent_to_is_a_400(self, api: Api, url: str) -> None:
-        answer = api.post("/v1/webhook_endpoints", {"url": url, "enabledEvents": ["*"]})
-        assert problem(answer) == (400, "parameter_invalid", "url")
+        response = api.post("/v1/webhook_endpoints", {"url": url, "enabledEvents": ["*"]})
+        assert problem(response) == (400, "parameter_invalid", "url")
 
     def test_a_body_over_the_limit_is_not_looked_at_without_a_key(self, api: Api) -> None:
-        answer = api.request("POST", "/v1/patients", key=None, content=b"x" * 1_048_577)
-        assert problem(answer)[0:2] == (401, "api_key_missing")
+        response = api.request("POST", "/v1/patients", key=None, content=b"x" * 1_048_577)
+        assert problem(response)[0:2] == (401, "api_key_missing")
 
     def test_a_body_over_the_limit_is_a_413(self, api: Api) -> None:
-        answer = api.post("/v1/patients", {"phone": "1", "fullName": "x" * 1_048_576})
-        assert problem(answer)[0:2] == (413, "body_too_large")
+        response = api.post("/v1/patients", {"phone": "1", "fullName": "x" * 1_048_576})
+        assert problem(response)[0:2] == (413, "body_too_large")
 
     def test_unknown_paths_and_methods_have_the_error_format(self, api: Api) -> None:
         assert problem(api.get("/v1/nothing"))[0:2] == (404, "path_unknown")
@@ -287,11 +287,11 @@ def test_a_seed_makes_two_runs_the_same() -> None:
         service = MockService(seed=7, start_time="2026-09-28T12:00:00Z")
         with httpx.Client(transport=InProcessTransport(service.app)) as http:
             api = Api(http, service.api_key)
-            answers = [
+            responses = [
                 api.post(f"{service.url}/v1/webhook_endpoints", {"url": "https://x.example", "enabledEvents": ["*"]}),
                 api.post(f"{service.url}/v1/patients", PATIENT),
                 api.get(f"{service.url}/v1/webhook_deliveries"),
             ]
-            return [each.content + str(each.headers).encode() for each in answers]
+            return [each.content + str(each.headers).encode() for each in responses]
 
     assert run() == run()

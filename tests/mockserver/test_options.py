@@ -66,13 +66,13 @@ def test_a_reset_keeps_them_and_forgets_what_was_changed_since(service: MockServ
 def test_a_server_takes_the_same() -> None:
     with MockServer(start_time=NOON, **OPTIONS) as server, server.client() as client:
         assert client.patients.create(phone="094 123 456").phone == "+59894123456"
-        answer = httpx.post(
+        response = httpx.post(
             f"{server.url}/v1/patients",
             json={"phone": "094 123 456", "paint": "red"},
             headers={"Authorization": f"Bearer {server.api_key}"},
             trust_env=False,
         )
-        assert answer.status_code == 200
+        assert response.status_code == 200
 
 
 def test_what_is_passed_in_can_be_changed_afterwards() -> None:

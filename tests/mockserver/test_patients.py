@@ -84,8 +84,8 @@ def test_section_4_update_changes_only_what_is_sent(client: FollowUp, service: M
 
 def test_section_4_the_phone_cannot_be_changed(client: FollowUp, api: Api) -> None:
     patient = client.patients.create(phone="+5491155550000")
-    refused = api.patch(f"/v1/patients/{patient.id}", {"phone": "+5491155550001", "fullName": "Ana"})
-    assert problem(refused) == (400, "parameter_unchangeable", "phone")
+    rejected = api.patch(f"/v1/patients/{patient.id}", {"phone": "+5491155550001", "fullName": "Ana"})
+    assert problem(rejected) == (400, "parameter_unchangeable", "phone")
     assert client.patients.retrieve(patient.id) == patient
 
 

@@ -33,8 +33,8 @@ def test_a_disabled_endpoint_gets_no_resend(
     client.patients.create(phone="+5491155550000")
     client.webhook_endpoints.update(endpoint.id, disabled=True)
     cut = delivery(client)
-    answer = api.post(f"/_mock/webhook_deliveries/{cut.id}/resend")
-    assert problem(answer)[:2] == (400, "webhook_endpoint_disabled")
+    response = api.post(f"/_mock/webhook_deliveries/{cut.id}/resend")
+    assert problem(response)[:2] == (400, "webhook_endpoint_disabled")
     with pytest.raises(ServiceError, match="disabled"):
         service.resend(cut.id)
     assert (inbox.requests, service.attempts(cut.id), delivery(client)) == ([], [], cut)

@@ -121,10 +121,10 @@ class TestDeliveries:
         inbox = Inbox()
         with listening(inbox) as url, server.client() as client:
 
-            def answer(_: int) -> int:
+            def response(_: int) -> int:
                 return 204 if client.account.retrieve().id else 500
 
-            inbox.status_for = answer
+            inbox.status_for = response
             client.webhook_endpoints.create(url=url, enabled_events=["patient.upserted"])
             for number in range(20):
                 client.patients.create(phone=f"+54911555500{number:02}")
@@ -172,7 +172,7 @@ AT_ONCE = 4
 
 
 class Blocked:
-    """A receiver that answers nothing until it is released, so that further attempts queue up before it."""
+    """A receiver that does not respond until it is released, so that further attempts queue up before it."""
 
     def __init__(self, server: MockServer) -> None:
         self.requests: list[httpx.Request] = []
@@ -338,10 +338,10 @@ class TestStartAndStop:
             with MockServer() as server:
                 server.add_fault(operation="*", kind="delay", seconds=0.3)
                 headers = {"Authorization": f"Bearer {server.api_key}"}
-                answer = pool.submit(httpx.get, f"{server.url}/v1/account", headers=headers, trust_env=False)
+                response = pool.submit(httpx.get, f"{server.url}/v1/account", headers=headers, trust_env=False)
                 while server.faults:
-                    assert not answer.done()
-            assert answer.result().status_code == 200
+                    assert not response.done()
+            assert response.result().status_code == 200
 
     def test_stopping_frees_the_port_and_the_threads(self) -> None:
         before = threading.active_count()

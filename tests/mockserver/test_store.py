@@ -176,7 +176,7 @@ betweens = st.fixed_dictionaries({}, optional={"at": st.tuples(bound, bound)})
 
 @settings(max_examples=150, stateful_step_count=40, deadline=None)
 class AgainstAList(RuleBasedStateMachine):
-    """Whatever is done, the collection answers as a plain list would."""
+    """Whatever is done, the collection behaves as a plain list would."""
 
     @initialize()
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""The transport without a socket: what an application sees of a request, and what both clients see of its answer."""
+"""The transport without a socket: what an application sees of a request, and what both clients see of its response."""
 
 import asyncio
 import json

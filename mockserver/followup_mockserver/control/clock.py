@@ -13,7 +13,7 @@ from followup_mockserver.state.jobs import SendReminder
 from followup_mockserver.state.runs import Advanced
 from followup_mockserver.state.tenant import Tenant
 
-_REACHABLE = f"a number, and end before the year {END_OF_TIME.year}"
+_REACHABLE = f"a number that keeps the clock before the year {END_OF_TIME.year}"
 
 
 @attrs.frozen(kw_only=True)
@@ -171,5 +171,5 @@ def _later(now: datetime, distance: timedelta) -> datetime:
 def _ahead(now: datetime, to: datetime | str) -> datetime:
     target = instant("to", to)
     if target < now:
-        raise InvalidArgument("to", f"{format_timestamp(now)}, which it is now, or later: time never goes back")
+        raise InvalidArgument("to", f"the current time, {format_timestamp(now)}, or later: time never goes back")
     return target
