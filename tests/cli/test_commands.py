@@ -52,7 +52,7 @@ def test_lists_and_their_pages(shell: Shell) -> None:
 
 
 def test_the_set_up_is_checked(shell: Shell) -> None:
-    assert "In order: Clínica de prueba" in shell.run("account").stdout
+    assert "OK: connected as Clínica de prueba" in shell.run("account").stdout
     assert "Check FOLLOWUP_API_KEY" in shell.error("account", FOLLOWUP_API_KEY="wrong")
     assert "set the environment variable FOLLOWUP_API_KEY" in shell.error("account", FOLLOWUP_API_KEY="")
     assert "Check FOLLOWUP_BASE_URL" in shell.error("account", FOLLOWUP_BASE_URL="http://127.0.0.1:9")
@@ -107,7 +107,7 @@ class TestSend:
         result = shell.run("events", "send", "events.json")
         assert result.returncode != 0
         assert "2 events were rejected" in result.stderr
-        lines = (shell.directory / "events.json.refused.jsonl").read_text().splitlines()
+        lines = (shell.directory / "events.json.rejected.jsonl").read_text().splitlines()
         refused = {json.loads(line)["event"]["id"]: json.loads(line)["error"] for line in lines}
         assert set(refused) == {"e-2", "late"}
         assert "type" in refused["e-2"]
@@ -118,13 +118,13 @@ class TestSend:
     def test_what_is_refused_is_for_nobody_elses_eyes(self, shell: Shell) -> None:
         (shell.directory / "events.json").write_text(json.dumps({"id": "e-1", "type": "no.such", "data": {}}))
         assert shell.run("events", "send", "events.json").returncode != 0
-        assert (shell.directory / "events.json.refused.jsonl").stat().st_mode & 0o077 == 0
+        assert (shell.directory / "events.json.rejected.jsonl").stat().st_mode & 0o077 == 0
 
     def test_one_bad_event_does_not_hold_up_the_others(self, shell: Shell, server: MockServer) -> None:
         events = [event(1), event(2, ocurredAt="2026-09-28T11:00:00Z"), 7, event(3)]
         (shell.directory / "events.json").write_text(json.dumps(events))
         assert "2 events were rejected" in shell.run("events", "send", "events.json").stderr
-        lines = (shell.directory / "events.json.refused.jsonl").read_text().splitlines()
+        lines = (shell.directory / "events.json.rejected.jsonl").read_text().splitlines()
         assert ["'ocurredAt'" in lines[0], "must be an object" in lines[1]] == [True, True]
         with server.client() as client:
             assert {each.source_ref for each in client.events.list()} == {"e-1", "e-3"}
@@ -136,7 +136,7 @@ class TestSend:
         large[7]["data"]["notes"] = "x" * 1_100_000
         (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, large)))
         assert "1 event was rejected" in shell.run("events", "send", "events.jsonl").stderr
-        assert "1048576" in (shell.directory / "events.jsonl.refused.jsonl").read_text()
+        assert "1048576" in (shell.directory / "events.jsonl.rejected.jsonl").read_text()
         with server.client() as client:
             assert len([*client.visits.list(limit=100)]) == 29
 
@@ -152,9 +152,9 @@ class TestSend:
             ("events.json", "[{}, {", "is not JSON"),
             ("events.json", "", "is not JSON"),
             ("events.jsonl", "[]\n\n{", "is not JSON Lines: line 3, column 2"),
-            ("events.csv", "1;2\n", "there must be a column id and a column type"),
-            ("events.csv", "id,type,id\n", "two columns id"),
-            ("events.csv", "id,type,data.a.b,data.a\n", "data.a has both a value and levels below it"),
+            ("events.csv", "1;2\n", "missing the column id and the column type"),
+            ("events.csv", "id,type,id\n", "two columns are named id"),
+            ("events.csv", "id,type,data.a.b,data.a\n", "data.a is a column, and has columns below it"),
             ("events.csv", "id,type\n1,order.issued\n2,order.issued,3\n", "line 3: there are more values"),
             ("events.jsonl", "\udcff", "is not UTF-8"),
             ("events.txt", "", "must end in .json, .jsonl or .csv"),
@@ -169,13 +169,13 @@ class TestSend:
 
     def test_a_file_without_events_is_told(self, shell: Shell) -> None:
         (shell.directory / "events.csv").write_text("id,type\n")
-        assert "No events were sent" in shell.run("events", "send", "events.csv").stderr
+        assert "The file has no events." in shell.run("events", "send", "events.csv").stderr
 
     def test_reasons_are_in_the_words_of_the_file(self, shell: Shell) -> None:
         events = [{"id": "e-1", "type": "visit.completed", "data": {}}, event(2, ocurredAt="x")]
         (shell.directory / "events.json").write_text(json.dumps(events))
         shell.run("events", "send", "events.json")
-        reasons = (shell.directory / "events.json.refused.jsonl").read_text()
+        reasons = (shell.directory / "events.json.rejected.jsonl").read_text()
         assert "events[" not in reasons
         assert '"event 1: data.patient: ' in reasons
         assert '"event 2: ' in reasons
@@ -202,14 +202,14 @@ class TestSend:
     def test_a_reason_names_the_place_in_the_file(self, shell: Shell, name: str, text: str, place: str) -> None:
         (shell.directory / name).write_text(text)
         assert "1 event was rejected" in shell.run("events", "send", name).stderr
-        (line,) = (shell.directory / f"{name}.refused.jsonl").read_text().splitlines()
+        (line,) = (shell.directory / f"{name}.rejected.jsonl").read_text().splitlines()
         assert json.loads(line)["error"].startswith(f"{place}: ")
 
     def test_the_place_is_that_of_the_file_in_every_batch(self, shell: Shell) -> None:
         events = [event(number, **({"type": "visit.done"} if number == 149 else {})) for number in range(150)]
         (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
         shell.run("events", "send", "events.jsonl")
-        (line,) = (shell.directory / "events.jsonl.refused.jsonl").read_text().splitlines()
+        (line,) = (shell.directory / "events.jsonl.rejected.jsonl").read_text().splitlines()
         assert json.loads(line)["error"].startswith("line 150: type")
 
     @pytest.mark.parametrize(
@@ -228,8 +228,8 @@ class TestSend:
 
     def test_what_is_rejected_of_standard_input_goes_to_a_file_too(self, shell: Shell) -> None:
         told = shell.run("events", "send", "-", stdin=json.dumps(event(1, type="visit.done"))).stderr
-        assert "events.refused.jsonl" in told
-        line = (shell.directory / "events.refused.jsonl").read_text()
+        assert "events.rejected.jsonl" in told
+        line = (shell.directory / "events.rejected.jsonl").read_text()
         assert json.loads(line)["error"].startswith("line 1: type")
 
     @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ class TestSend:
     def test_what_was_rejected_is_fixed_and_sent(self, shell: Shell, server: MockServer) -> None:
         (shell.directory / "events.json").write_text(json.dumps([event(1), event(2, type="visit.done")]))
         shell.run("events", "send", "events.json")
-        refused = shell.directory / "events.json.refused.jsonl"
+        refused = shell.directory / "events.json.rejected.jsonl"
         refused.write_text(refused.read_text().replace("visit.done", "visit.completed"))
         assert shell.run("events", "send", refused.name).returncode == 0
         with server.client() as client:
@@ -268,7 +268,7 @@ class TestSend:
     def test_the_events_are_not_overwritten_by_the_refused(self, shell: Shell) -> None:
         file = shell.directory / "events.json"
         file.write_text(json.dumps([event(1, type="visit.done")]))
-        assert "cannot hold" in shell.error("events", "send", "events.json", "--refused", "./events.json")
+        assert "must be another file" in shell.error("events", "send", "events.json", "--rejected", "./events.json")
         assert json.loads(file.read_text())
 
     @pytest.mark.parametrize("wrapped", [{"events": [event(1), event(2)]}, event(1)])
@@ -292,8 +292,8 @@ class TestSend:
         _, told = process.communicate(timeout=20)
         assert process.returncode != 0
         assert "Traceback" not in told
-        assert "interrupted; run it again" in told
-        assert "e-3" in (shell.directory / "events.jsonl.refused.jsonl").read_text()
+        assert "interrupted; repeat the command" in told
+        assert "e-3" in (shell.directory / "events.jsonl.rejected.jsonl").read_text()
         again = shell.run("events", "send", "events.jsonl").stderr
         assert "duplicate" in again
         with server.client() as client:

@@ -87,7 +87,7 @@ class TestHostileText:
         shown = shell.on_a_terminal(200, "events", "send", name)
         assert "1 event was rejected" in shown
         assert controls(shown) - {"\r"} == set()  # the bar begins its line again
-        written = (shell.directory / f"{name}.refused.jsonl").read_text()
+        written = (shell.directory / f"{name}.rejected.jsonl").read_text()
         assert json.loads(written)["event"] == event
         assert controls(written) == set()
 
@@ -181,7 +181,7 @@ class TestTables:
         assert "--json shows everything" in shown
 
     def test_an_empty_list_says_so(self, shell: Shell) -> None:
-        assert shell.on_a_terminal(80, "patients", "list").strip() == "Nothing."
+        assert shell.on_a_terminal(80, "patients", "list").strip() == "No results."
 
 
 class TestWhoReads:
@@ -190,9 +190,9 @@ class TestWhoReads:
             for number in range(12):
                 client.patients.create(phone=f"+5491155{number:06}")
         shown = shell.on_a_terminal(80, "patients", "list")
-        assert "10 shown, and there are more: --all shows all of them" in shown
-        assert "there are more" not in shell.on_a_terminal(80, "patients", "list", "--all")
-        assert "there are more" not in shell.on_a_terminal(80, "patients", "list", "--limit", "12")
+        assert "Showing the first 10. Use --all for all" in shown
+        assert "Showing the first" not in shell.on_a_terminal(80, "patients", "list", "--all")
+        assert "Showing the first" not in shell.on_a_terminal(80, "patients", "list", "--limit", "12")
         piped = shell.run("patients", "list")
         assert (len(piped.stdout.splitlines()), piped.stderr) == (10, "")
 
@@ -302,7 +302,10 @@ class TestClear:
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [
-            (("--clear", "phone"), "what can be cleared is full-name, email, dni, external-id, date-of-birth"),
+            (
+                ("--clear", "phone"),
+                "can be emptied: full-name, email, dni, external-id, date-of-birth",
+            ),
             (("--clear", "email", "--email", "a@example.com"), "exclude each other"),
         ],
     )

@@ -1,28 +1,35 @@
-"""``followup``: the commands."""
+"""``followup``: the commands of the program."""
 
-import sys
 from importlib.metadata import EntryPoint, entry_points
 
 import typer
 
 from followup import __version__
 from followup.cli.application import Application
+from followup.cli.exits import EXIT_STATUS, fail
 from followup.cli.operations import add_operations
 from followup.cli.webhooks import webhooks
 
-app = Application(name="followup", help="The patient follow-up service, from the command line.", no_args_is_help=True)
-
 COMMANDS = "followup.commands"
-"""Entry point group of commands that other packages of the distribution bring."""
+"""Entry point group of commands that other packages of the distribution add."""
 
-_AS_THEY_ARE = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+_PASS_THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+"""Settings of a command whose arguments another application parses."""
+
+_HELP = {"demo": "Run a complete example against a local mock; no account needed."}
+
+app = Application(name="followup", no_args_is_help=True, epilog=EXIT_STATUS)
 
 
 @app.callback(invoke_without_command=True)
 def options(
     version: bool = typer.Option(False, "--version", help="Show the version and exit."),
 ) -> None:
-    """The patient follow-up service, from the command line."""
+    """Work with the patient follow-up service from the command line.
+
+    Each group of commands has the operations of one resource. Set FOLLOWUP_API_KEY and FOLLOWUP_BASE_URL first;
+    "followup account" checks them.
+    """
     if version:
         typer.echo(f"followup {__version__}")
         raise typer.Exit
@@ -35,13 +42,11 @@ def _add(entry_point: EntryPoint) -> None:
         try:
             command = entry_point.load()
         except ModuleNotFoundError:
-            sys.exit(f"followup {entry_point.name} needs more than is installed: python -m pip install 'followup[all]'")
+            fail(f"{entry_point.name} needs packages that are not installed: python -m pip install 'followup[all]'")
         command(context.args)
 
-    app.command(entry_point.name, help=_HELP.get(entry_point.name), context_settings=_AS_THEY_ARE)(run)
+    app.command(entry_point.name, help=_HELP.get(entry_point.name), context_settings=_PASS_THROUGH)(run)
 
-
-_HELP = {"demo": "See the whole thing work, on data of a file, without an account."}
 
 add_operations(app)
 app.add_typer(webhooks, name="webhooks")

@@ -1,4 +1,4 @@
-"""Which columns of a list a terminal shows: the most telling first, and as many as there is room for."""
+"""The columns of a list on a terminal: the most important first, as many as fit."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from followup._redaction import visible
 from followup._results import Model
 
 BETWEEN = 3
-"""Characters between two columns: a space on both sides, and a line."""
+"""Characters between two columns: a space on each side of a line."""
 
 _TEXTS = (
     "fullName",
@@ -46,7 +46,7 @@ _TEXTS = (
 )
 _WIDEST = 32
 _NARROWEST = 12
-"""Columns that are cut while other columns need the room, and to how many characters. All others stay whole."""
+"""Columns of text are cut to between these widths while other columns need room; the others are never cut."""
 
 _PRIORITIES: Mapping[type[Model], Sequence[str]] = {
     Patient: ("fullName", "phone", "id", "stage", "externalId", "dni", "email", "optedOut", "dateOfBirth"),
@@ -60,20 +60,20 @@ _PRIORITIES: Mapping[type[Model], Sequence[str]] = {
     WebhookEndpoint: ("url", "status", "enabledEvents", "id", "lastError", "lastDeliveredAt", "description"),
     WebhookDelivery: ("eventType", "status", "lastStatusCode", "attempts", "lastError", "nextAttemptAt", "id"),
 }
-"""Fields that are not named come after these, in the order in which they are declared."""
+"""Fields that are missing here follow in the order of their declaration."""
 
 _NEVER = ("object", "updatedAt")
 
 
 def cell(value: object) -> str:
-    """A value as the text of a cell, whole, and on one line."""
+    """Return a value as the text of a cell, in full and on one line."""
     if value is None:
         return "-"
     return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _brief(value: object) -> str:
-    """A value as short as it is still clear: an id without its middle, a time without its seconds."""
+    """Return a value in a short form: an id without its middle, a time without its seconds."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return visible(", ".join(value))
     if isinstance(value, Mapping) and isinstance(value.get("message"), str):
@@ -89,7 +89,7 @@ def _brief(value: object) -> str:
 
 @attrs.define
 class Column:
-    """A column of a table on a terminal: its heading, its cells, and how wide it is."""
+    """A column of a table on a terminal: its heading, its cells and its width."""
 
     name: str
     texts: list[str]
@@ -98,18 +98,18 @@ class Column:
 
     @classmethod
     def of(cls, name: str, rows: Sequence[Mapping[str, Any]]) -> "Column":
-        """Make the column of a field; its width is set once that of the table is known."""
+        """Make the column of a field; its width is set when the table is laid out."""
         values = [row.get(name) for row in rows]
         return cls(name, [_brief(value) for value in values], [cell(value) for value in values])
 
     @property
     def heading(self) -> str:
-        """The name in words, which may stand in several lines."""
+        """The name in words; it may wrap."""
         return visible(re.sub(r"([A-Z])", lambda found: f" {found[1].lower()}", self.name))
 
     @property
     def natural_width(self) -> int:
-        """The width at which no cell is cut; a heading breaks between its words."""
+        """The width at which no cell is cut. A heading wraps between words."""
         return max(cell_len(text) for text in (*self.heading.split(), *self.texts))
 
     @property
@@ -119,11 +119,11 @@ class Column:
 
     @property
     def has_times(self) -> bool:
-        """Whether a cell is a timestamp, so that the table says in which zone they are."""
+        """Whether the column has timestamps."""
         return any(map(_TIME.fullmatch, self.full))
 
     def show_ids_whole(self, room: int) -> int:
-        """Show ids as they are, so that they can be copied, if there is room; returns the room that is left."""
+        """Show ids in full, so that they can be copied, if there is room; return the room that remains."""
         wide = max(cell_len(text) for text in (*self.heading.split(), *self.full))
         if wide - self.width > room:
             return room
@@ -141,21 +141,21 @@ def _cut(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
-def telling_columns(kind: type[Model], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The names of the columns in which something stands, the most important first."""
+def filled_columns(kind: type[Model], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the columns that have a value in any row, the most important first."""
     first = _PRIORITIES.get(kind, ())
     rest = [name for name in rows[0] if name not in first and name not in _NEVER]
     return [name for name in (*first, *rest) if any(row.get(name) for row in rows)]
 
 
 def fitting_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str], width: int) -> list[Column]:
-    """As many of the columns, in their order, as stand side by side; at least the first.
+    """Return as many of the columns, in their order, as fit side by side; at least the first.
 
-    A column that does not fit makes room for a narrower one after it. What room is then left goes to texts that are
-    cut, and to the id of the object itself.
+    A column that does not fit is skipped, and a narrower one after it may take its place. Room that remains goes to
+    columns that are cut, and then to the id of the object.
     """
     fitting: list[Column] = []
-    room = width + 1  # the last column has no line after it, and one space less
+    room = width + 1  # the last column has neither a line nor a second space after it
     for column in (Column.of(name, rows) for name in names):
         is_text = column.name in _TEXTS
         column.width = min(column.natural_width, _WIDEST) if is_text else column.natural_width

@@ -1,4 +1,4 @@
-"""Files of events: JSON, JSON Lines and CSV, of any length, read as they are sent."""
+"""Files of events: JSON, JSON Lines and CSV of any length, read while their events are sent."""
 
 import csv
 import io
@@ -13,19 +13,19 @@ import ijson
 STANDARD_INPUT = Path("-")
 
 DATA = "data."
-"""Columns of a CSV file that begin with this make up the data of its events, a dot for each level."""
+"""Prefix of the columns of a CSV file that make up the data of an event; a dot separates levels."""
 
 REJECTED = {"event", "error"}
-"""The keys of a line of the file of rejected events. Such a file can be sent too, once its events are fixed."""
+"""The keys of each line in the file of rejected events, which can be sent again once the events are fixed."""
 
 
 @attrs.frozen
 class FileEvent:
-    """What stands in a file where an event should be; the service decides whether it is one.
+    """A value in a file where an event is expected; it may be invalid.
 
     Attributes:
-        place: where it stands, such as ``line 7`` or ``event 7``.
-        event: what stands there.
+        place: its place in the file, such as ``line 7`` or ``event 7``.
+        event: the value.
     """
 
     place: str
@@ -33,18 +33,19 @@ class FileEvent:
 
 
 class UnreadableFile(Exception):
-    """The file is not what its ending says; the text says what is wrong with it."""
+    """The file does not have the format of its extension; the message names the problem."""
 
 
 def read_events(file: Path, opened: BinaryIO) -> Iterator[FileEvent]:
-    """Yield what the file lists, one after the other.
+    """Yield the events of a file one by one.
 
     Args:
-        file: path of the file, whose ending names the format; ``-`` is JSON Lines, or JSON by its first character.
-        opened: the file, opened.
+        file: path of the file, whose extension names the format; ``-`` is JSON if it begins with ``[``, else JSON
+            Lines.
+        opened: the open file.
 
     Raises:
-        UnreadableFile: it is not what its ending says, or has an ending that says nothing.
+        UnreadableFile: the file does not have the format of its extension, or the extension is unknown.
     """
     is_input = file == STANDARD_INPUT
     if not is_input and file.suffix.lower() not in _FORMATS:
@@ -53,19 +54,21 @@ def read_events(file: Path, opened: BinaryIO) -> Iterator[FileEvent]:
     shown = "standard input" if is_input else file
     try:
         yield from reader(opened)
-    except (ijson.JSONError, json.JSONDecodeError, csv.Error, _BadLine) as error:
-        reason = str(error).partition("\n")[0]
-        raise UnreadableFile(f"{shown} is not {name}: {reason}") from None
     except UnicodeDecodeError:
         raise UnreadableFile(f"{shown} is not UTF-8") from None
+    except RecursionError:
+        raise UnreadableFile(f"{shown} is nested too deeply") from None
+    except (ijson.JSONError, csv.Error, ValueError, _BadLine) as error:
+        reason = str(error).partition("\n")[0]
+        raise UnreadableFile(f"{shown} is not {name}: {reason}") from None
 
 
 class _BadLine(Exception):
-    """A line breaks the format; the text says which, and how."""
+    """A line does not have the format of the file; the message names the line and the problem."""
 
 
 def _from_input(opened: BinaryIO) -> Iterator[FileEvent]:
-    """An array, or a line for each event. Standard input can be looked into, and not be read twice."""
+    """Read JSON or JSON Lines from standard input, which can be peeked at but not read twice."""
     if cast("io.BufferedReader", opened).peek().lstrip()[:1] == b"[":
         yield from _numbered(ijson.items(opened, "item", use_float=True))
     else:
@@ -73,7 +76,7 @@ def _from_input(opened: BinaryIO) -> Iterator[FileEvent]:
 
 
 def _from_json(opened: BinaryIO) -> Iterator[FileEvent]:
-    """An array of events, or what the body of the operation may be: one event, or an object with the array."""
+    """Read an array of events, or the body of ``events.create``: one event, or an object with an array of them."""
     if _first_character(opened) == b"[":
         yield from _numbered(ijson.items(opened, "item", use_float=True))
     elif any((place, kind) == ("events", "start_array") for place, kind, _ in ijson.parse(opened)):
@@ -103,6 +106,8 @@ def _from_json_lines(opened: BinaryIO) -> Iterator[FileEvent]:
                 event = json.loads(line)
             except json.JSONDecodeError as error:
                 raise _BadLine(f"line {number}, column {error.colno}: {error.msg}") from None
+            except (ValueError, RecursionError):  # a number of thousands of digits, or thousands of brackets
+                raise _BadLine(f"line {number}: a number is too long, or it is nested too deeply") from None
             is_rejected = isinstance(event, dict) and event.keys() == REJECTED
             yield FileEvent(f"line {number}", event["event"] if is_rejected else event)
 
@@ -114,7 +119,7 @@ def _from_csv(opened: BinaryIO) -> Iterator[FileEvent]:
     before = rows.line_num
     for row in rows:
         place, before = f"line {before + 1}", rows.line_num
-        if None in row:  # a quote or a comma too many: from here on, values may stand in the wrong columns
+        if None in row:  # a stray quote or comma: from here on, values may be in the wrong columns
             raise _BadLine(f"{place}: there are more values than columns")
         event: dict[str, Any] = {"data": {}}
         for name, value in row.items():
@@ -129,11 +134,13 @@ def _from_csv(opened: BinaryIO) -> Iterator[FileEvent]:
 
 def _check_header(names: list[str]) -> None:
     if missing := [name for name in ("id", "type") if name not in names]:
-        raise _BadLine(f"line 1: there must be a column {' and a column '.join(missing)}, and commas between columns")
+        raise _BadLine(
+            f"line 1: missing the column {' and the column '.join(missing)}; columns are separated by commas"
+        )
     if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise _BadLine(f"line 1: there are two columns {twice}")
+        raise _BadLine(f"line 1: two columns are named {twice}")
     if mixed := next((name for name in names if any(other.startswith(f"{name}.") for other in names)), None):
-        raise _BadLine(f"line 1: {mixed} has both a value and levels below it")
+        raise _BadLine(f"line 1: {mixed} is a column, and has columns below it")
 
 
 def _text(opened: BinaryIO) -> io.TextIOWrapper:

@@ -1,11 +1,11 @@
-"""What the docstrings say of the operations, in the words of the command line."""
+"""Help texts, rewritten from the docstrings of Python functions."""
 
 import re
 
 _WORDS = (
     (r"\s*\(specification, [^)]*\)", ""),
     (r"; None clears a field", "; --clear empties one"),
-    (r"; None (?:clears it|for no \w+)", ""),
+    (r"; None (?:clears it|for (?:no )?\w+)", ""),
     (r"an aware ``datetime`` or an ISO 8601 string", "ISO 8601 with the offset, such as 2030-01-01T10:00:00-03:00"),
     (r"a ``date``, or ``YYYY-MM-DD``", "YYYY-MM-DD"),
     (r'``\["\*"\]``', "*"),
@@ -14,17 +14,18 @@ _WORDS = (
     (r"``(\w+_\w+)``", lambda found: found[1].replace("_", "-")),
     (r"``", ""),
 )
-"""Phrases about Python values, and about where something is specified, with what stands for them."""
+"""Phrases about Python values and about the specification, and their replacements."""
 
 
 def for_the_command_line(text: str) -> str:
-    """Return the text of a docstring without what only a Python program can do."""
+    """Return the text of a docstring without the phrases that concern Python programs only."""
     for phrase, instead in _WORDS:
         text = re.sub(phrase, instead, text, flags=re.IGNORECASE)
     return text.replace(" .", ".").strip(" .\n") + "." if text.strip() else ""
 
 
 def sentence(text: str) -> str:
-    """Return the text of an argument as a sentence of its own."""
+    """Return the description of an argument as a sentence; a value that it begins with keeps its spelling."""
+    begins_with_value = text.startswith("``")
     text = for_the_command_line(text)
-    return text[:1].upper() + text[1:]
+    return text if begins_with_value else text[:1].upper() + text[1:]

@@ -1,4 +1,4 @@
-"""Lines on standard output. Control characters in them are escaped, and a reader who leaves is no error."""
+"""Lines on standard output: control characters are escaped, and a closed pipe is not an error."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from followup._redaction import visible
 
 
 def write_line(text: str) -> None:
-    """Write a line, whose text must be harmless already."""
+    """Write a line. The text must not contain control characters."""
     try:
         sys.stdout.write(text + "\n")
     except BrokenPipeError:
@@ -17,7 +17,7 @@ def write_line(text: str) -> None:
 
 
 def flush() -> None:
-    """Write what is still in the buffer of standard output."""
+    """Flush standard output."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -25,16 +25,16 @@ def flush() -> None:
 
 
 def end_quietly() -> NoReturn:
-    """End the command with success, for whoever stopped reading, as ``head`` does, has what they wanted.
+    """Exit with success after the reader closed the pipe, as ``head`` does once it has enough lines.
 
-    Caught here, since Typer ends a command with status 1 for this.
+    The error is caught here because Typer would exit with status 1.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
 
 
 def json_line(value: Any) -> str:
-    """Return the value as JSON on one line that holds no control character and reads back as the same value."""
+    """Encode the value as one line of JSON without control characters; decoding it returns the same value."""
     text = json.dumps(value, ensure_ascii=False)
     if visible(text) != text:
         text = "".join(each if visible(each) == each else json.dumps(each)[1:-1] for each in text)

@@ -1,8 +1,8 @@
-"""What the commands print: tables on a terminal, JSON Lines with ``--json`` or in a pipe."""
+"""The output of commands: tables on a terminal, JSON Lines with ``--json`` or in a pipe."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn
@@ -12,13 +12,8 @@ from rich.text import Text
 from followup._codec.encode import encode
 from followup._redaction import visible
 from followup._results import Model
-from followup.cli.columns import Column, cell, fitting_columns, telling_columns
+from followup.cli.columns import Column, cell, filled_columns, fitting_columns
 from followup.cli.lines import json_line, write_line
-
-
-def fail(message: str) -> NoReturn:
-    """End the command with one clear line."""
-    sys.exit(f"followup: {visible(message)}")
 
 
 def say(text: str) -> None:
@@ -27,7 +22,7 @@ def say(text: str) -> None:
 
 
 def remark(text: str) -> None:
-    """Print a line for a person who watches: on standard error, and only if that is a terminal."""
+    """Print a hint for a person: on standard error, and only if that is a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(visible(text) + "\n")
 
@@ -45,17 +40,17 @@ def show_one(result: Model, *, as_json: bool) -> None:
 
 
 def show_many(results: Iterable[Model], *, as_json: bool) -> None:
-    """Print objects, each as it comes; a table waits for all of them."""
+    """Print objects: JSON Lines one by one, a table once all are there."""
     if as_json or not sys.stdout.isatty():
         for result in results:
             write_line(json_line(encode(result)))
         return
     shown = [*results]
     if not shown:
-        Console().print("Nothing.")
+        Console().print("No results.")
         return
     rows = [encode(result) for result in shown]
-    names = telling_columns(type(shown[0]), rows)
+    names = filled_columns(type(shown[0]), rows)
     columns = fitting_columns(rows, names, Console().width)
     Console().print(_table(columns))
     if note := _note(columns, names):
@@ -63,16 +58,15 @@ def show_many(results: Iterable[Model], *, as_json: bool) -> None:
 
 
 def progress(*columns: ProgressColumn | str) -> Progress:
-    """A display on standard error that goes when it is done, and leaves standard output alone.
+    """Return a progress display on standard error that disappears when it is done.
 
-    Unless told so, rich takes what is printed meanwhile to its own console: out of the pipe that it was meant for.
+    By default, rich redirects everything that is printed meanwhile to its own console, away from the pipe.
     """
     shown = Console(stderr=True).is_interactive
     return Progress(
         *columns,
-        console=Console(
-            stderr=True, quiet=not shown
-        ),  # some versions of rich end a disabled display with an empty line
+        # Quiet, because some versions of rich end a disabled display with an empty line.
+        console=Console(stderr=True, quiet=not shown),
         disable=not shown,
         transient=True,
         redirect_stdout=False,
@@ -81,7 +75,7 @@ def progress(*columns: ProgressColumn | str) -> Progress:
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
-    """Rows as a table, every cell whole."""
+    """Return the rows as a table, whose cells are wrapped and never cut."""
     table = Table(show_edge=False)
     for column in columns:
         table.add_column(Text(visible(column)), overflow="fold")
@@ -100,11 +94,11 @@ def _table(columns: Sequence[Column]) -> Table:
 
 
 def _note(columns: Sequence[Column], names: Sequence[str]) -> str:
-    """What the table leaves out or writes in another way than the service does."""
+    """Return the line below a table about omitted columns, shortened cells and local times."""
     shown = [column.name for column in columns]
     parts = ["Times are local."] if any(column.has_times for column in columns) else []
-    if left_out := [name for name in names if name not in shown]:
-        parts.append(f"No room for {visible(', '.join(left_out))}.")
-    if left_out or any(column.shown != column.full for column in columns):
+    if omitted := [name for name in names if name not in shown]:
+        parts.append(f"No room for {visible(', '.join(omitted))}.")
+    if omitted or any(column.shown != column.full for column in columns):
         parts.append("--json shows everything.")
     return " ".join(parts)

@@ -1,16 +1,16 @@
-"""Calls at an even pace: who shares the key with a long run still finds room beside it."""
+"""Calls at an even pace, so that a long run leaves room for other users of the same API key."""
 
 import time
 from collections.abc import Callable
 
 
 class Pace:
-    """Lets so many calls through in a minute, evenly.
+    """Spreads calls evenly over time.
 
     Args:
-        per_minute: how many.
-        now: a clock that never goes back, in seconds.
-        sleep: waits so many seconds.
+        per_minute: calls per minute.
+        now: a monotonic clock, in seconds.
+        sleep: waits for a number of seconds.
     """
 
     def __init__(
@@ -22,7 +22,7 @@ class Pace:
         self._next = now()
 
     def wait(self) -> None:
-        """Return when the next call may be made. Time that was not used is not made up for."""
+        """Wait until the next call may start. Time that was not used is not made up for."""
         if (early := self._next - self._now()) > 0:
             self._sleep(early)
         self._next = max(self._next, self._now()) + self._between

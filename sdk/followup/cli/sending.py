@@ -1,4 +1,4 @@
-"""``followup events send``: the events of a file, of any length, in batches."""
+"""``followup events send``, which sends the events of a file of any length in batches."""
 
 import contextlib
 import itertools
@@ -27,44 +27,52 @@ from followup import (
 )
 from followup._annotations import MAX_EVENTS_PER_BATCH, REQUESTS_PER_MINUTE
 from followup._codec.encode import encoder_for
+from followup._codec.names import camel
 from followup._redaction import visible
 from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, read_events
+from followup.cli.exits import INTERRUPTED, fail, reject
 from followup.cli.lines import json_line
-from followup.cli.output import fail, progress, table_of
+from followup.cli.output import progress, table_of
 from followup.cli.pace import Pace
 from followup.cli.session import connected
 
 ROUNDS = 3
-"""How often an event that failed is sent again, under its id."""
+"""How many times an event is sent under its id, until the service has processed it."""
 
 PATIENCE = 10
-"""How many calls are made for a batch that is over the rate limit; each waits as long as the service says, twice."""
+"""Maximum number of calls for a batch over the rate limit. Each call also honours ``Retry-After`` in its retries."""
 
-Event = dict[str, Any]
+_JsonEvent = dict[str, Any]
+"""An event with the names of the API."""
 
 _check = encoder_for(EventInput)
 
 
 def send(
     file: Annotated[
-        Path, typer.Argument(help="JSON (an array), JSON Lines or CSV, by its ending; - reads standard input.")
+        Path,
+        typer.Argument(help="A .json, .jsonl or .csv file; - reads JSON or JSON Lines from standard input."),
     ],
-    refused: Annotated[
+    rejected: Annotated[
         Path | None,
-        typer.Option(help="Where to write the events that were rejected, and why.", show_default="FILE.refused.jsonl"),
+        typer.Option(
+            help="File for the rejected events, each with the reason; it can be fixed and sent.",
+            show_default="FILE.rejected.jsonl",
+        ),
     ] = None,
 ) -> None:
-    """Send the events of a file: in batches of 100, those that fail again, and those that are rejected to a file.
+    """Send the events of a file in batches, and write rejected ones to another file.
 
-    Every event needs id, type and data, in the wire's own names. In a CSV file the columns id, type, occurredAt and
-    data.patient.phone (and so on) make one event of each row. Standard input is JSON Lines, or an array if it begins
-    with one. Run it again after an interruption: the service knows the ids that it has accepted, and repeats nothing.
-    The file of those that were rejected can be fixed and sent too.
+    Each event needs an id, a type and data, with the names of the API (occurredAt). In a CSV file each row is an
+    event, with columns such as id, type, occurredAt and data.patient.phone.
+
+    An event that fails is sent again, up to three times. The command keeps to the rate limit of the service, and can
+    be repeated after an interruption: the service ignores the ids that it has already accepted.
     """
     name = "events" if file == STANDARD_INPUT else file.name
-    report = Report(refused or file.parent / f"{name}.refused.jsonl")
+    report = Report(rejected or file.parent / f"{name}.rejected.jsonl")
     if file != STANDARD_INPUT and report.file.exists() and file.exists() and report.file.samefile(file):
-        fail(f"{file} cannot hold the events and those that are rejected")
+        reject(f"--rejected must be another file than {file}")
     pace = Pace(REQUESTS_PER_MINUTE)
     interrupted = False
     with connected() as client:
@@ -77,56 +85,59 @@ def send(
         finally:
             report.show()
     if interrupted:
-        fail("interrupted; run it again, and what was accepted is not repeated")
-    if report.refused:
-        count = "1 event was" if report.refused == 1 else f"{report.refused} events were"
-        fail(f"{count} rejected, with the reasons, in {report.file}; fix the events and send that file")
+        fail("interrupted; repeat the command to send the rest, accepted events are not processed twice", INTERRUPTED)
+    if report.rejected:
+        count = "1 event was" if report.rejected == 1 else f"{report.rejected} events were"
+        fail(f"{count} rejected; fix and send {report.file}, which has the reasons")
     if report.is_empty:
-        Console(stderr=True).print("No events were sent: the file has none.")
+        Console(stderr=True).print("The file has no events.")
 
 
 def _private(file: Path) -> TextIO:
-    """A new file that others on this machine cannot read: events are about patients."""
+    """Open a new file that only its owner can read, since events have data of patients."""
     return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8")
 
 
 class Report:
-    """A summary of the events by status, and a file of those that were rejected, written as they come.
+    """Counts events by status, and writes rejected events to a file.
 
     Args:
-        file: where rejected events go; it is made with the first of them.
+        file: path of the file, which is created with the first rejected event.
     """
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.refused = 0
-        self._told: Counter[str] = Counter()
+        self.rejected = 0
+        self._counts: Counter[str] = Counter()
         self._lines: TextIO | None = None
 
     def add(self, read: FileEvent, status: str, error: str | None) -> None:
-        """Count an event, and write it into the file if it was rejected.
+        """Count an event, and write it to the file if it was rejected.
 
         Args:
-            read: the event, and its place in the file that it was read from.
-            status: what to count it as.
-            error: why it was rejected; None if it was not.
+            read: the event.
+            status: the status that it counts under.
+            error: the reason for the rejection; None if the event was accepted.
+
+        Raises:
+            CommandFailed: the file cannot be written.
         """
-        self._told[status] += 1
+        self._counts[status] += 1
         if error is None:
             return
-        self.refused += 1
+        self.rejected += 1
         try:
             if self._lines is None:
                 self._lines = _private(self.file)
-            told = {"event": read.event, "error": f"{read.place}: {_PLACE.sub('', error)}"}
-            self._lines.write(json_line(told) + "\n")
+            line = {"event": read.event, "error": f"{read.place}: {_PLACE.sub('', error)}"}
+            self._lines.write(json_line(line) + "\n")
         except OSError as problem:
             fail(f"cannot write {self.file}: {problem.strerror}")
 
     @property
     def is_empty(self) -> bool:
-        """Whether there was no event at all."""
-        return not self._told
+        """Whether there were no events."""
+        return not self._counts
 
     def show(self) -> None:
         """Close the file and print the counts."""
@@ -134,12 +145,12 @@ class Report:
             self._lines.close()
         if self.is_empty:
             return
-        rows = [{"status": name, "events": count} for name, count in self._told.items()]
+        rows = [{"status": name, "events": count} for name, count in self._counts.items()]
         Console(stderr=True).print(table_of(rows, ["status", "events"]))
 
 
 def _events(file: Path, report: Report) -> Iterator[FileEvent]:
-    """The events of the file, with a bar that shows how far it has been read; what can be none is rejected at once."""
+    """Yield the events of the file that can be sent, with a progress bar; the others are rejected at once."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[events]} events"))
     with progress(*columns, TimeRemainingColumn()) as bar:
         task = bar.add_task(visible(file.name), total=None, events=0)
@@ -164,7 +175,7 @@ def _opened(file: Path, bar: Progress, task: TaskID) -> contextlib.AbstractConte
 
 
 def _problem(event: Any) -> str | None:
-    """Why this cannot be sent as an event; the rest is for the service to say."""
+    """Return why the value cannot be sent as an event, or None. The service checks the rest."""
     if not isinstance(event, dict):
         return "an event must be an object"
     try:
@@ -174,16 +185,17 @@ def _problem(event: Any) -> str | None:
     try:
         json.dumps(event, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
-        return "a text in it is not valid Unicode (a lone surrogate)"
+        return "a string in it is not valid Unicode (it has a lone surrogate)"
     except (ValueError, RecursionError):
-        return "it cannot be written as JSON: a number is not finite, or it is nested too deep"
+        return "it cannot be encoded as JSON: a number is not finite, or it is nested too deeply"
     return None
 
 
 def _send_batch(client: FollowUp, batch: list[FileEvent], pace: Pace) -> Iterator[tuple[FileEvent, EventResult]]:
-    """The final result of each event of a batch; those that fail are sent again."""
+    """Yield each event of a batch with its final result; events that fail are sent again."""
     waiting = batch
-    for last in (False,) * (ROUNDS - 1) + (True,):
+    for attempt in range(1, ROUNDS + 1):
+        last = attempt == ROUNDS
         results = list(zip(waiting, _results(client, [read.event for read in waiting], pace), strict=True))
         again = [] if last else [read for read, result in results if result.status == "failed"]
         yield from ((read, result) for read, result in results if last or result.status != "failed")
@@ -192,7 +204,7 @@ def _send_batch(client: FollowUp, batch: list[FileEvent], pace: Pace) -> Iterato
             return
 
 
-def _results(client: FollowUp, events: list[Event], pace: Pace) -> list[EventResult]:
+def _results(client: FollowUp, events: list[_JsonEvent], pace: Pace) -> list[EventResult]:
     try:
         return _create(client, events, pace).results
     except EventBatchError as error:
@@ -208,7 +220,7 @@ def _results(client: FollowUp, events: list[Event], pace: Pace) -> list[EventRes
         return _results(client, events[:half], pace) + _results(client, events[half:], pace)
 
 
-def _create(client: FollowUp, events: list[Event], pace: Pace) -> EventBatch:
+def _create(client: FollowUp, events: list[_JsonEvent], pace: Pace) -> EventBatch:
     inputs = [_as_input(event) for event in events]
     pace.wait()
     for _ in range(PATIENCE - 1):
@@ -217,15 +229,15 @@ def _create(client: FollowUp, events: list[Event], pace: Pace) -> EventBatch:
     return client.events.create(inputs)
 
 
-_KEYS = {"schemaVersion": "schema_version", "occurredAt": "occurred_at"}
-_WIRE_NAMES = {value: key for key, value in _KEYS.items()}
+_WIRE_NAMES = {name: camel(name) for name in EventInput.__annotations__}
+_KEYS = {wire_name: name for name, wire_name in _WIRE_NAMES.items()}
 _WORD = re.compile(r"\w+")
 
 _PLACE = re.compile(r"^events\[\d+\]\.?")
-"""The place in the batch, which means nothing to somebody who has the file."""
+"""The place in the batch, which says nothing about the place in the file."""
 
 
-def _as_input(event: Event) -> Any:
+def _as_input(event: _JsonEvent) -> Any:
     return {_KEYS.get(key, key): value for key, value in event.items()}
 
 

@@ -1,4 +1,4 @@
-"""A client for a command, and its errors as one clear line that says what to do."""
+"""The client of a command, whose errors become one line that says what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,14 +13,17 @@ from followup import (
     FollowUpError,
     PermissionDeniedError,
 )
-from followup.cli.output import fail, say
+from followup.cli.exits import fail, reject
+from followup.cli.output import say
 
 
 @contextmanager
 def connected() -> Iterator[FollowUp]:
-    """A client made from the environment.
+    """Make a client from the environment, and close it afterwards.
 
-    What goes wrong inside ends the command with a line on standard error and a non-zero exit status.
+    Raises:
+        CommandFailed: there is no key or base URL, or a call failed.
+        UsageError: an argument is invalid; nothing was sent.
     """
     try:
         with FollowUp() as client:
@@ -28,22 +31,24 @@ def connected() -> Iterator[FollowUp]:
     except ConfigurationError as error:
         fail(str(error).replace("pass api_key=..., or set", "set").replace("pass base_url=..., or set", "set"))
     except AuthenticationError as error:
-        fail(f"{error}. Check FOLLOWUP_API_KEY: it may be wrong, revoked or expired, or of the other environment.")
+        fail(f"{error}. Check FOLLOWUP_API_KEY: it may be invalid, revoked, expired, or of another environment.")
     except PermissionDeniedError as error:
-        fail(f"{error}. Ask the organization for a key with this scope, or for the service line.")
+        fail(f"{error}. Ask your organization for a key with this scope, or to enable the service line.")
     except APIConnectionError as error:
         fail(f"{error}. Check FOLLOWUP_BASE_URL and the network.")
-    except (FollowUpError, ValueError, TypeError) as error:
+    except FollowUpError as error:
         fail(str(error))
+    except (ValueError, TypeError) as error:
+        reject(str(error))
 
 
 def check_set_up(context: typer.Context) -> None:
-    """Check that key, base URL and network are in order; what is wrong is told, and what to do."""
+    """Check the API key, the base URL and the network, and show the organization of the key."""
     if context.invoked_subcommand is not None:
         return
     with connected() as client:
         account = client.account.retrieve()
     environment = "production" if account.livemode else "test"
-    say(f"In order: {account.name} ({account.id}), {environment}, key {account.api_key.name!r}.")
+    say(f"OK: connected as {account.name} ({account.id}), {environment}, key {account.api_key.name!r}.")
     say(f"Service lines: {', '.join(account.service_lines)}")
     say(f"Scopes: {', '.join(account.api_key.scopes)}")

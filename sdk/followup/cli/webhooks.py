@@ -1,4 +1,4 @@
-"""``followup webhooks verify``: was this stored request from the service?"""
+"""``followup webhooks verify``, which checks the signature of a stored webhook request."""
 
 import json
 import os
@@ -10,38 +10,45 @@ import typer
 from followup import WebhookSignatureError, construct_event
 from followup._annotations import WEBHOOK_TOLERANCE
 from followup.cli.application import Application
-from followup.cli.output import fail, say
+from followup.cli.exits import fail
+from followup.cli.output import say
 
-webhooks = Application(help="Webhooks that were received.", no_args_is_help=True)
+webhooks = Application(no_args_is_help=True)
 
 
 @webhooks.callback()
 def group() -> None:
-    """Webhooks that were received."""
+    """Verify webhooks that you received."""
 
 
 @webhooks.command()
 def verify(
-    body: Annotated[Path, typer.Argument(help="The raw body, exactly as it arrived.")],
-    headers: Annotated[Path, typer.Option(help="The headers: a JSON object, or a line Name: value for each.")],
+    body: Annotated[Path, typer.Argument(help="File with the raw body, byte for byte as it was received.")],
+    headers: Annotated[
+        Path, typer.Option(help='File with the headers: a JSON object, or a line "Name: value" for each.')
+    ],
     secret_env: Annotated[
-        str, typer.Option(help="Environment variable that holds the endpoint's secret, or several with commas.")
+        str,
+        typer.Option(help="Environment variable with the endpoint's secret; several are separated by commas."),
     ] = "FOLLOWUP_WEBHOOK_SECRET",  # noqa: S107 - the name of the variable
-    check_time: Annotated[bool, typer.Option("--check-time", help="Also refuse what was sent long ago.")] = False,
+    check_time: Annotated[
+        bool,
+        typer.Option("--check-time", help=f"Also reject a timestamp more than {WEBHOOK_TOLERANCE} seconds off."),
+    ] = False,
 ) -> None:
-    """Verify the signature of a stored webhook request, and say which event it is."""
+    """Verify the signature of a stored webhook request, and show its event."""
     secrets = [each for each in os.environ.get(secret_env, "").split(",") if each]
     if not secrets:
-        fail(f"no secret: put the endpoint's whsec_… secret into the environment variable {secret_env}")
+        fail(f"no secret: set the environment variable {secret_env} to the endpoint's whsec_… secret")
     try:
         event = construct_event(
-            _read(body), _headers(_read(headers).decode()), secrets, tolerance=WEBHOOK_TOLERANCE if check_time else None
+            _read(body), _headers(headers), secrets, tolerance=WEBHOOK_TOLERANCE if check_time else None
         )
     except WebhookSignatureError as error:
-        fail(f"not to be trusted: {error}")
+        fail(f"verification failed: {error}")
     except ValueError as error:
         fail(str(error))
-    say(f"Genuine: {event.type} {event.id}, occurred at {event.occurred_at.isoformat()}, about {event.ref}")
+    say(f"Genuine: {event.type} {event.id} about {event.ref}, occurred at {event.occurred_at.isoformat()}")
 
 
 def _read(path: Path) -> bytes:
@@ -51,12 +58,16 @@ def _read(path: Path) -> bytes:
         fail(f"cannot read {path}: {error.strerror}")
 
 
-def _headers(text: str) -> dict[str, str]:
+def _headers(path: Path) -> dict[str, str]:
+    try:
+        text = _read(path).decode()
+    except UnicodeDecodeError:
+        fail(f"{path} is not UTF-8")
     if text.lstrip().startswith("{"):
         try:
             parsed = json.loads(text)
-        except ValueError as error:
-            fail(f"--headers is not JSON: {error}")
+        except (ValueError, RecursionError) as error:
+            fail(f"{path} is not JSON: {error}")
         return {str(name): str(value) for name, value in parsed.items()}
     pairs = (line.partition(":") for line in text.splitlines() if ":" in line)
     return {name.strip(): value.strip() for name, _, value in pairs}
