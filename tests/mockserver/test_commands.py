@@ -73,7 +73,7 @@ def test_serve_does_not_wait_for_who_waits(served: tuple[subprocess.Popen[str], 
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
         assert waiting.wait(10) == 1
-        assert "no mock answers" in waiting.stderr.read()
+        assert "no mock responds" in waiting.stderr.read()
     assert process.stderr
     assert process.stderr.read() == ""
 
@@ -119,10 +119,10 @@ def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("advance", "soon"), "give a distance such as"),
-        (("clock",), "no mock answers"),
+        (("advance", "soon"), "use a distance such as"),
+        (("clock",), "no mock responds"),
         (("trigger", "x", "--data", "{"), "--data is not JSON"),
-        (("wait", "--timeout", "0.1"), "no mock answered"),
+        (("wait", "--timeout", "0.1"), "no mock responded"),
         (("advance", "-1h"), "time never goes back"),
         (("advance", "--frozen"), "No such option: --frozen"),
         (("serve", "--start-time", "yesterday"), "--start-time must be a time with an offset"),
@@ -130,15 +130,15 @@ def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[
         (("serve", "--country", "Argentina"), "--country must be the ISO 3166 code of a country"),
         (("serve", "--idempotency-hours", "0"), "--idempotency-hours must be more than 0"),
         (("serve", "--idempotency-hours", "a day"), "'--idempotency-hours'"),
-        (("serve", "--reminder-hours", "24;3"), "--reminder-hours must be numbers with commas"),
+        (("serve", "--reminder-hours", "24;3"), "--reminder-hours must be numbers separated by commas"),
         (("serve", "--reminder-hours", "24,-3"), "--reminder-hours[1] must be from 0"),
         (("serve", "--post-visit-hours", "nan"), "--post-visit-hours must be from 0"),
         (("serve", "--intake-required", "dni,shoeSize"), "--intake-required[1] must be a field of an intake request"),
         (("serve", "--host", "256.1.1.1"), "cannot listen"),
         (("serve", "--port", "http"), "'--port'"),
-        (("serve", "--rate-limit", "-1"), "'--rate-limit'"),
+        (("serve", "--rate-limit", "-1"), "--rate-limit must be a whole number, 0 or more"),
         (("serve", "--frozen"), "--frozen"),
-        (("fault", "patients.eat"), "no mock answers"),
+        (("fault", "patients.eat"), "no mock responds"),
         (("jump",), "No such command 'jump'"),
         (("serve", "--port", "0", "--env-file", "/nowhere/mock.env"), "cannot write --env-file"),
     ],
@@ -214,7 +214,7 @@ def test_a_taken_port_is_one_clear_line(served: tuple[subprocess.Popen[str], dic
     _, env = served
     result = run("serve", "--port", env["FOLLOWUP_BASE_URL"].rsplit(":", 1)[1])
     assert result.returncode != 0
-    assert "the port is taken" in result.stderr
+    assert "the port is in use" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
 
 

@@ -1,4 +1,4 @@
-"""The file that tells a shell or a CI job where the mock is, and with which key."""
+"""``serve --env-file``: a file with the base URL and the API key of the mock, for shells and CI jobs."""
 
 import errno
 import os
@@ -8,16 +8,20 @@ from pathlib import Path
 
 
 def write_env_file(path: Path, values: Mapping[str, str]) -> None:
-    """Write ``NAME=value`` lines, at once, into a file that only its owner can read.
+    """Write ``NAME=value`` lines atomically to a file that only its owner can read.
 
-    Whoever waits for the file sees it whole or not at all. A symbolic link stays; the file that it names is written.
+    A process that waits for the file sees all of it or none. A symbolic link is followed.
+
+    Args:
+        path: of the file.
+        values: the values, by name.
 
     Raises:
-        OSError: it cannot be written, or something other than a regular file is there.
+        OSError: the file cannot be written, or the path is not a regular file.
     """
     target = Path(os.path.realpath(path))
     _check(target)
-    # Readable by its owner alone from the start.
+    # mkstemp, because its file is readable by its owner alone from the start.
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     temporary = Path(name)
     try:
@@ -30,7 +34,7 @@ def write_env_file(path: Path, values: Mapping[str, str]) -> None:
 
 
 def _check(target: Path) -> None:
-    # Looked at before anything is opened: opening a FIFO waits for its other end.
+    # Before anything is opened, because opening a FIFO blocks until its other end is opened.
     if target.is_symlink():
         raise OSError(errno.ELOOP, "it is a symbolic link to itself")
     if target.is_dir():

@@ -1,4 +1,4 @@
-"""A line for each attempt to deliver to a URL, as it happens."""
+"""``followup-mock listen``, which prints a line for each attempt to deliver a webhook to a URL."""
 
 import contextlib
 import signal
@@ -8,29 +8,39 @@ from typing import Any
 
 from followup._for_mockserver import visible
 from followup_mockserver.cli.remote import Remote
+from followup_mockserver.http import control_routes as routes
 from followup_mockserver.http.control import LONGEST_WAIT
 
 
-def listen_until_stopped(remote: Remote, url: str, events: Sequence[str], tell: Callable[[str], None]) -> None:
-    """Have webhooks sent to a URL, and tell of each attempt, until Ctrl-C or SIGTERM."""
+def listen_until_stopped(remote: Remote, url: str, events: Sequence[str], write: Callable[[str], None]) -> None:
+    """Create an endpoint for a URL and report each delivery attempt, until Ctrl-C or SIGTERM; then remove it.
+
+    Args:
+        remote: the mock.
+        url: where the webhooks are delivered.
+        events: the event types; ``*`` for all.
+        write: prints a line.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    endpoint = remote.post("/webhook_endpoints", {"url": url, "enabledEvents": list(events)})
+    endpoint = remote.call(routes.add_webhook_endpoint, url=url, enabled_events=list(events))
     with contextlib.suppress(KeyboardInterrupt):
-        tell(f"signing secret  {endpoint['secret']}")
+        write(f"signing secret  {endpoint['secret']}")
         for attempt in _attempts(remote, endpoint["id"]):
-            tell(visible(_line(attempt)))
-    # Left behind, it would get every webhook beside the endpoint of the next run, signed with another secret.
-    remote.delete(f"/webhook_endpoints/{endpoint['id']}")
+            write(visible(_line(attempt)))
+    # Otherwise the next run would receive each webhook twice, one of them signed with the secret of this endpoint.
+    remote.call(routes.delete_webhook_endpoint, endpoint["id"])
 
 
 def _attempts(remote: Remote, endpoint: str) -> Iterator[Mapping[str, Any]]:
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     while True:
-        made = remote.get("/attempts", webhookEndpoint=endpoint, wait=LONGEST_WAIT, seen=told.total())["data"]
-        # Counted, for a repeated attempt may look like the one that it repeats.
-        known = told.copy()
-        told = Counter(map(str, made))
-        for attempt in made:
+        attempts = remote.call(routes.attempts, webhook_endpoint=endpoint, wait=LONGEST_WAIT, seen=reported.total())[
+            "data"
+        ]
+        # Counted, because a repeated attempt can equal the one that it repeats.
+        known = reported.copy()
+        reported = Counter(map(str, attempts))
+        for attempt in attempts:
             if known[str(attempt)]:
                 known[str(attempt)] -= 1
             else:

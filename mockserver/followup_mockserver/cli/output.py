@@ -1,4 +1,4 @@
-"""What the commands print: a table on a terminal, JSON in a pipe."""
+"""The output of commands: a table on a terminal, JSON with ``--json`` or in a pipe."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,13 @@ def show(
     whole: object = None,
     title: str | None = None,
 ) -> None:
-    """Print rows.
+    """Print rows as a table or as JSON.
 
     Args:
-        as_json: whether JSON is wanted also on a terminal.
-        columns: those to show in a table; all when left out.
-        whole: what to print as JSON instead of the rows.
+        rows: the rows.
+        as_json: whether to print JSON on a terminal, too.
+        columns: the columns of the table; by default all.
+        whole: the value to print as JSON instead of the rows.
         title: a line above the table.
     """
     if as_json or not sys.stdout.isatty():
@@ -34,6 +35,6 @@ def show(
     if title is not None:
         console.print(visible(title), highlight=False, markup=False)
     if not rows:
-        console.print("Nothing.")
+        console.print("No results.")
         return
     console.print(table_of(rows, columns or list(rows[0])))

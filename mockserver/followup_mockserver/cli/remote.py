@@ -1,25 +1,30 @@
-"""A mock that runs somewhere, reached through its control API."""
+"""A client of the control API of a running mock."""
 
-import sys
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any
 
 import httpx
 
-from followup._for_mockserver import visible
+from followup._for_mockserver import camel
+from followup.cli.exits import fail, reject
 from followup_mockserver.http.control import PREFIX
+from followup_mockserver.http.control_routes import ROUTES
 from followup_mockserver.http.guard import TOKEN_HEADER
 
 TIMEOUT = 300.0
-"""Seconds. A walk through days with an endpoint that hangs takes its time."""
+"""Seconds. Advancing the clock by days takes long if an endpoint does not respond."""
 
-
-def fail(message: str) -> NoReturn:
-    """End the command with one clear line."""
-    sys.exit(f"followup-mock: {visible(message)}")
+_ROUTE_OF = {function: (method, path) for method, path, function in ROUTES}
 
 
 class Remote:
-    """Calls the control API, and ends the command with one clear line where that fails."""
+    """Calls the control API of a running mock. A call that fails ends the command with one line.
+
+    Args:
+        url: the base URL of the mock.
+        key: an API key of the organization to act on; None: the default organization.
+        token: the token that the mock requires, if any.
+    """
 
     def __init__(self, url: str, key: str | None, token: str | None) -> None:
         self._url = url.rstrip("/")
@@ -29,31 +34,44 @@ class Remote:
         if token is not None:
             self._headers[TOKEN_HEADER] = token
 
-    def get(self, path: str, **query: object) -> Any:
-        return self._call("GET", path, params={name: str(value) for name, value in query.items() if value is not None})
+    def call(self, function: Callable[..., Any], path_id: str = "", /, **arguments: Any) -> Any:
+        """Call a function of the control API.
 
-    def post(self, path: str, body: dict[str, Any]) -> Any:
-        return self._call("POST", path, json=body)
+        Args:
+            function: one of the functions in ``ROUTES``.
+            path_id: the id in the path of the route.
+            arguments: the keyword arguments of the function; None is not sent.
 
-    def delete(self, path: str) -> Any:
-        return self._call("DELETE", path)
+        Returns:
+            The decoded JSON of the response.
 
-    def _call(self, method: str, path: str, **request: Any) -> Any:
+        Raises:
+            CommandFailed: no mock responded, or it rejected the call.
+            UsageError: the URL is invalid.
+        """
+        method, path = _ROUTE_OF[function]
+        sent = {camel(name): value for name, value in arguments.items() if value is not None}
+        request = {"params": sent} if method == "GET" else {"json": sent} if sent else {}
+        return self._send(method, path.replace("<path_id>", path_id), request)
+
+    def _send(self, method: str, path: str, request: dict[str, Any]) -> Any:
         try:
-            answer = httpx.request(
+            response = httpx.request(
                 method, self._url + PREFIX + path, headers=self._headers, timeout=TIMEOUT, trust_env=False, **request
             )
-            told = answer.json()
+            body = response.json()
         except httpx.InvalidURL:
-            fail("--url must be the base URL of a mock, such as http://127.0.0.1:4210")
+            reject("--url must be the base URL of a mock, such as http://127.0.0.1:4210")
         except httpx.HTTPError as error:
-            fail(f"no mock answers at {self._url} ({type(error).__name__}); start one with: followup-mock serve")
-        except ValueError:
-            fail(f"what answers at {self._url} is not the mock")
-        if answer.status_code != httpx.codes.OK:
-            refusal = told.get("error") if isinstance(told, dict) else None
-            if not isinstance(refusal, dict):
-                fail(f"what answers at {self._url} is not the mock")
-            where = f"{refusal['param']}: " if refusal.get("param") else ""
-            fail(f"{where}{refusal.get('message')}")
-        return told
+            fail(f"no mock responds at {self._url} ({type(error).__name__}); start one with: followup-mock serve")
+        except (ValueError, RecursionError):
+            fail(f"the server at {self._url} is not a mock")
+        if not isinstance(body, dict):
+            fail(f"the server at {self._url} is not a mock")
+        if response.status_code != httpx.codes.OK:
+            problem = body.get("error")
+            if not isinstance(problem, dict):
+                fail(f"the server at {self._url} is not a mock")
+            where = f"{problem['param']}: " if problem.get("param") else ""
+            fail(f"{where}{problem.get('message')}")
+        return body

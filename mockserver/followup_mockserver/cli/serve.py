@@ -1,4 +1,4 @@
-"""Run a mock until it is told to stop, and wait for one that somebody else runs."""
+"""``followup-mock serve``, which runs a mock until it is stopped, and ``wait``, which waits for one to be ready."""
 
 import errno
 import logging
@@ -11,8 +11,9 @@ from typing import Unpack
 
 import httpx
 
+from followup.cli.exits import fail, reject
+from followup.cli.options import kebab
 from followup_mockserver.cli.env_file import write_env_file
-from followup_mockserver.cli.remote import fail
 from followup_mockserver.http.app import CONTRACT_PATH
 from followup_mockserver.http.control import PREFIX
 from followup_mockserver.options import MockOptions
@@ -22,16 +23,27 @@ from followup_mockserver.state.clock import RealTime
 
 
 def serve_until_stopped(host: str, port: int, env_file: Path | None, **options: Unpack[MockOptions]) -> None:
-    """Serve until SIGTERM or Ctrl-C, then end with what is being answered."""
-    # It warns of requests that wait for a thread, or are cut off at the end, in words that tell a user nothing.
+    """Serve until SIGTERM or Ctrl-C; requests in progress are completed.
+
+    Args:
+        host: the address to listen on.
+        port: the port to listen on; 0 picks a free one.
+        env_file: a file to write the base URL and the API key to.
+        options: the options of the mock.
+
+    Raises:
+        CommandFailed: the port cannot be bound, or the file cannot be written.
+        UsageError: an option is invalid.
+    """
+    # waitress warns about queued requests, and about those that a stop cuts off; neither helps a user.
     logging.getLogger("waitress").setLevel(logging.ERROR)
     signalled = _listen_for_signals()
     try:
         server = MockServer(host=host, port=port, **options)
     except InvalidArgument as error:
-        fail(f"--{error.argument.replace('_', '-')} must be {error.expected}")
+        reject(f"--{kebab(error.argument)} must be {error.expected}")
     except OSError as error:
-        problem = "the port is taken" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        problem = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
         fail(f"cannot listen on {host}:{port}: {problem}")
     with server:
         _announce(server, env_file)
@@ -39,10 +51,10 @@ def serve_until_stopped(host: str, port: int, env_file: Path | None, **options: 
 
 
 def _listen_for_signals() -> socket.socket:
-    """A socket from which something can be read once the process is told to stop.
+    """Return a socket that becomes readable when the process is asked to stop.
 
-    Not an event that a handler sets: a signal may reach another thread than the one that waits, and a Python handler
-    runs only when the main thread does, which then nothing wakes.
+    An event that a signal handler sets would not do: the operating system may deliver the signal to another thread,
+    and Python runs handlers in the main thread only, which would still be waiting for the event.
     """
     reader, writer = socket.socketpair()
     writer.setblocking(False)
@@ -77,13 +89,21 @@ _SHORTEST_TRY = 0.5
 
 
 def wait_for_health(url: str, timeout: float) -> None:
-    """Return when a mock answers at this URL; end the command if none does in time."""
+    """Wait until the mock at this URL is ready.
+
+    Args:
+        url: the base URL of the mock.
+        timeout: seconds.
+
+    Raises:
+        CommandFailed: it is not ready in time.
+    """
     ends = RealTime.monotonic() + timeout
     pause = threading.Event()
     with httpx.Client(trust_env=False) as client:
         while not _is_healthy(client, url, max(ends - RealTime.monotonic(), _SHORTEST_TRY)):
             if RealTime.monotonic() >= ends:
-                fail(f"no mock answered at {url} within {timeout:g} s")
+                fail(f"no mock responded at {url} within {timeout:g} s")
             pause.wait(_BETWEEN_TRIES)
 
 
@@ -93,4 +113,4 @@ def _is_healthy(client: httpx.Client, url: str, timeout: float) -> bool:
     except httpx.HTTPError:
         return False
     except httpx.InvalidURL:
-        fail("--url must be the base URL of a mock, such as http://127.0.0.1:4210")
+        reject("--url must be the base URL of a mock, such as http://127.0.0.1:4210")

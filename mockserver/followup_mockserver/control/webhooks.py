@@ -70,7 +70,7 @@ class WebhookControls:
         """Send an outbound webhook of any type to the endpoints that are subscribed to it.
 
         Args:
-            type: one of the 13 outbound types (specification, section 6.2), such as ``appointment.created``.
+            type: the event type, such as ``appointment.created`` (specification, section 6.2).
             data: the event's ``data``, in JSON types and with the names of the wire; default: the newest object that
                 fits the type, or an example if there is none.
 

@@ -51,11 +51,11 @@ def clock(control: Control) -> ClockState:
 
 
 def jobs(control: Control, *, limit: int | NotGiven = NOT_GIVEN) -> list[PendingJob]:
-    """List the pending jobs, in the order in which they are due.
+    """List the pending jobs, in the order in which they are due; all of them unless there is a limit.
 
     Args:
         control: the test controls of the organization.
-        limit: the maximum number of jobs; all if omitted.
+        limit: the maximum number of jobs.
     """
     if isinstance(limit, NotGiven):
         return control.jobs
@@ -73,19 +73,38 @@ def changes(control: Control, *, since: int = 0, wait: float = 0) -> Changes:
 
 
 def reminders(control: Control, *, appointment: str | None = None) -> list[PendingReminder]:
-    """List the pending reminders, in the order in which they are due, optionally of one appointment."""
+    """List the pending reminders, in the order in which they are due.
+
+    Args:
+        control: the test controls of the organization.
+        appointment: only the reminders of the appointment with this id.
+    """
     return pending_reminders(access_to(control).tenant, appointment)
 
 
 def messages(control: Control, *, patient: str | None = None, wait: float = 0, seen: int = 0) -> list[Message]:
-    """List the messages to patients, oldest first, optionally those to one patient."""
+    """List the messages to patients, oldest first.
+
+    Args:
+        control: the test controls of the organization.
+        patient: only the messages to the patient with this id.
+        wait: the maximum number of seconds to wait for more messages than ``seen``.
+        seen: the number of messages that the caller has.
+    """
     return _long_poll(
         control, lambda tenant: [each for each in tenant.messages if patient in (None, each.patient)], wait, seen
     )
 
 
 def requests(control: Control, *, operation: str | None = None, wait: float = 0, seen: int = 0) -> list[JournalEntry]:
-    """List the API calls, newest first, optionally those of one operation."""
+    """List the API calls, newest first.
+
+    Args:
+        control: the test controls of the organization.
+        operation: only the calls of this operation, such as ``patients.create``.
+        wait: the maximum number of seconds to wait for more calls than ``seen``.
+        seen: the number of calls that the caller has.
+    """
     _check_operation("operation", operation)
 
     def matching(tenant: Tenant) -> list[JournalEntry]:
@@ -102,7 +121,15 @@ def deliveries(
     wait: float = 0,
     seen: int = 0,
 ) -> list[WebhookDelivery]:
-    """List the webhook deliveries, newest first, optionally of one event type or with one status."""
+    """List the webhook deliveries, newest first.
+
+    Args:
+        control: the test controls of the organization.
+        type: only the deliveries of events of this type.
+        status: only the deliveries with this status.
+        wait: the maximum number of seconds to wait for more deliveries than ``seen``.
+        seen: the number of deliveries that the caller has.
+    """
 
     def matching(tenant: Tenant) -> list[WebhookDelivery]:
         newest_first = reversed([*tenant.webhook_deliveries])

@@ -1,0 +1,206 @@
+"""The commands that control a running mock. Their options are generated from the functions of the control API."""
+
+import inspect
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from followup.cli.application import Application
+from followup.cli.exits import reject
+from followup.cli.options import AsJson, keyword
+from followup_mockserver.cli.generated import arguments_of, options_of, parts_of
+from followup_mockserver.cli.listen import listen_until_stopped
+from followup_mockserver.cli.output import show
+from followup_mockserver.cli.remote import Remote
+from followup_mockserver.control import Control
+from followup_mockserver.http import control_routes as routes
+from followup_mockserver.schema.checks import instant
+from followup_mockserver.schema.errors import InvalidArgument
+
+DEFAULT_PORT = 4210
+DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
+
+Url = Annotated[str, typer.Option("--url", envvar="FOLLOWUP_BASE_URL", help="Base URL of the mock.")]
+_Key = Annotated[
+    str | None,
+    typer.Option("--api-key", envvar="FOLLOWUP_API_KEY", help="API key of the organization to act on."),
+]
+_Token = Annotated[
+    str | None,
+    typer.Option("--token", envvar="FOLLOWUP_MOCK_TOKEN", help="Token that the mock printed when it started, if any."),
+]
+_WHICH_MOCK = [keyword("url", Url, DEFAULT_URL), keyword("api_key", _Key, None), keyword("token", _Token, None)]
+
+_COMMANDS: list[tuple[Callable[..., None], dict[str, Any]]] = []
+
+
+def add_controls(app: Application) -> None:
+    """Add the commands to the program."""
+    for command, settings in _COMMANDS:
+        app.command(**settings)(command)
+
+
+def _control(
+    function: Callable[..., Any] | None = None,
+    *,
+    argument: str | None = None,
+    defaults: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function that takes a ``Remote``.
+
+    The command has the options that choose the mock, and those that ``options_of`` generates.
+
+    Args:
+        function: the function of the control API whose arguments the command takes, as its second argument.
+        argument: the argument of that function that is an argument of the command, and no option.
+        defaults: other defaults than those of that function.
+        settings: the options of ``typer.Typer.command``.
+    """
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        def run(*, url: str, api_key: str | None, token: str | None, **typed: Any) -> None:
+            remote = Remote(url, api_key, token)
+            own = {each.name: typed[each.name] for each in written}
+            if function is None:
+                command(remote, **own)
+            else:
+                command(remote, arguments_of(function, typed), **own)
+
+        generated = [] if function is None else options_of(function, argument=argument, defaults=defaults)
+        first = 1 if function is None else 2
+        written = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for each in [*inspect.signature(command).parameters.values()][first:]
+        ]
+        run.__signature__ = inspect.Signature(generated + written + _WHICH_MOCK)  # type: ignore[attr-defined]
+        _COMMANDS.append((run, {"name": command.__name__, "help": inspect.getdoc(command), **settings}))
+        return command
+
+    return add
+
+
+@_control(context_settings={"ignore_unknown_options": True})  # so that -1h is rejected as a distance
+def advance(
+    remote: Remote,
+    distance: Annotated[str, typer.Argument(help="90s, 5m, 3h, 1d or 1d12h; or a time, as 2030-01-01T09:00:00Z.")],
+    as_json: AsJson = False,
+) -> None:
+    """Advance the clock, and run everything that becomes due."""
+    result = remote.call(Control.advance, **parsed_distance(distance))
+    ran = "1 job ran" if result["ran"] == 1 else f"{result['ran']} jobs ran"
+    show(result["jobs"], as_json, whole=result, title=f"It is {result['now']}; {ran}.")
+
+
+@_control(routes.jobs, defaults={"limit": 25})
+def clock(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
+    """Show the time, and the jobs that are due next."""
+    now = remote.call(routes.clock)
+    jobs = remote.call(routes.jobs, **arguments)["data"]
+    state = "frozen" if now["frozen"] else "running"
+    show(jobs, as_json, whole={**now, "jobs": jobs}, title=f"It is {now['now']} ({state}). Due next:")
+
+
+@_control()
+def reset(remote: Remote) -> None:
+    """Return to the state at start: one organization, or without a key the whole mock."""
+    remote.call(Control.reset)
+
+
+@_control(routes.reminders)
+def reminders(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
+    """List the pending reminders."""
+    show(remote.call(routes.reminders, **arguments)["data"], as_json)
+
+
+@_control(routes.messages)
+def messages(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
+    """List the messages to patients, oldest first."""
+    columns = ("sentAt", "kind", "phone", "text", "about")
+    show(remote.call(routes.messages, **arguments)["data"], as_json, columns=columns)
+
+
+@_control(routes.requests)
+def requests(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
+    """List the API calls, newest first."""
+    columns = ("at", "operation", "status", "requestId")
+    show(remote.call(routes.requests, **arguments)["data"], as_json, columns=columns)
+
+
+@_control(routes.deliveries)
+def deliveries(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
+    """List the webhook deliveries, newest first."""
+    columns = ("id", "eventType", "status", "attempts", "lastStatusCode", "lastError", "nextAttemptAt")
+    show(remote.call(routes.deliveries, **arguments)["data"], as_json, columns=columns)
+
+
+@_control(Control.trigger, argument="type")
+def trigger(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
+    """Send an outbound webhook of any type; without a type, list the types."""
+    if "type" not in arguments:
+        examples = remote.call(routes.trigger_types)
+        rows = [{"type": name, "example": json.dumps(each, ensure_ascii=False)} for name, each in examples.items()]
+        show(rows, as_json, whole=examples)
+        return
+    sent = remote.call(Control.trigger, **arguments)["data"]
+    columns = ("id", "eventType", "status", "webhookEndpoint")
+    show(
+        sent, as_json, columns=columns, title=f"Sent to {len(sent)} subscribed endpoint{'' if len(sent) == 1 else 's'}."
+    )
+
+
+@_control(Control.add_fault, argument="operation", defaults={"kind": "status"})
+def fault(
+    remote: Remote,
+    arguments: Mapping[str, Any],
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all faults.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make the next calls of an operation fail; without an operation, list the faults."""
+    if clear:
+        remote.call(Control.clear_faults)
+    elif "operation" in arguments:
+        remote.call(Control.add_fault, **arguments)
+    show(remote.call(routes.faults)["data"], as_json)
+
+
+@_control()
+def listen(
+    remote: Remote,
+    forward_to: Annotated[str, typer.Option(help="URL of the receiver that you are developing.")],
+    events: Annotated[str, typer.Option(help="Event types, separated by commas; * for all.")] = "*",
+) -> None:
+    """Deliver webhooks to a receiver, and print a line for each attempt.
+
+    Registers an endpoint for the receiver and prints its signing secret. The endpoint is removed when the command is
+    stopped with Ctrl-C or SIGTERM.
+    """
+    listen_until_stopped(remote, forward_to, parts_of(events), typer.echo)
+
+
+_PARTS = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
+_SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+
+
+def parsed_distance(text: str) -> dict[str, Any]:
+    """Convert ``1d12h`` or a timestamp to the arguments of ``Control.advance``.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if text.startswith("-"):
+        reject("time never goes back" if re.match(r"-\d", text) else f"No such option: {text}")
+    parts = _PARTS.findall(text)
+    if parts and "".join(number + unit for number, unit in parts) == text:
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+        if seconds == math.inf:
+            reject("the distance is too long")
+        return {"seconds": seconds}
+    try:
+        return {"to": instant("to", text).isoformat()}
+    except InvalidArgument:
+        reject(f"cannot advance by {text!r}: use a distance such as 90s, 5m, 3h or 1d12h, or a time with an offset")
