@@ -1,4 +1,4 @@
-"""``followup demo``: the main job, done in one process against the mock."""
+"""``followup demo``: a complete example in one process, against a local mock."""
 
 from followup_mockserver.cli.demo.command import run
 

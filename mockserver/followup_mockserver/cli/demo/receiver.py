@@ -1,4 +1,4 @@
-"""A small webhook receiver: verifies, deduplicates, and says when it has what it waits for."""
+"""A small webhook receiver, which verifies and deduplicates events."""
 
 import threading
 from collections.abc import Callable
@@ -10,27 +10,37 @@ from followup import WebhookEvent, WebhookSignatureError, construct_event
 
 
 class Receiver:
-    """Receives webhooks on a free port of this machine; a context manager.
+    """Receives webhooks on a free port of this machine. A context manager.
 
     Attributes:
-        events: the verified events, each once.
-        refused: how many requests had no valid signature.
+        secret: the signing secret of the endpoint.
+        events: the verified events by id.
+        rejected: number of requests with an invalid signature.
     """
 
     def __init__(self) -> None:
         self.secret = ""
         self.events: dict[str, WebhookEvent] = {}
-        self.refused = 0
+        self.rejected = 0
         self._changed = threading.Condition()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     @property
     def url(self) -> str:
+        """The URL to register as an endpoint."""
         return f"http://127.0.0.1:{self._server.server_port}/webhooks"
 
     def wait_for(self, enough: Callable[[list[WebhookEvent]], bool], seconds: float) -> bool:
-        """Wait until the events received are enough; whether they were in time."""
+        """Wait until the events that were received are enough.
+
+        Args:
+            enough: decides whether they are.
+            seconds: the maximum time to wait.
+
+        Returns:
+            Whether they were enough in time.
+        """
         with self._changed:
             return self._changed.wait_for(lambda: enough([*self.events.values()]), seconds)
 
@@ -50,7 +60,7 @@ class Receiver:
             event = construct_event(body, headers, self.secret)
         except WebhookSignatureError:
             with self._changed:
-                self.refused += 1
+                self.rejected += 1
             return 400
         with self._changed:
             self.events.setdefault(event.id, event)
@@ -67,6 +77,6 @@ class Receiver:
                 self.end_headers()
 
             def log_message(self, format: str, *args: object) -> None:
-                """The demo prints its own account."""
+                """Print nothing: the demo reports the webhooks itself."""
 
         return Handler

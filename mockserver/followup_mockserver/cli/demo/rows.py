@@ -1,6 +1,7 @@
 """Patients and their appointments from a CSV or JSON file."""
 
 import csv
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,13 +14,18 @@ REQUIRED = ("phone", "start_at")
 
 
 class BadFile(Exception):
-    """The file cannot be used; the text says why, and where."""
+    """The file is invalid; the message names the problem and its place."""
 
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """A patient, and an appointment of theirs. ``repr`` shows nothing of it."""
+    """A patient and an appointment. ``repr`` shows no personal data.
 
+    Attributes:
+        place: the file and the row, for errors.
+    """
+
+    place: str
     patient: dict[str, str] = attrs.field(repr=False)
     start_at: str = attrs.field(repr=False)
     type: str | None = attrs.field(repr=False)
@@ -28,10 +34,10 @@ class Row:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a file: CSV with a header line, or a JSON array of objects with the same names.
+    """Read the rows of a CSV file with a header, or of a JSON array of objects with the same names.
 
     Raises:
-        BadFile: it cannot be read, or a row lacks a column that is needed.
+        BadFile: the file cannot be read, has the wrong format, or lacks a required column.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -39,16 +45,23 @@ def read_rows(path: Path) -> list[Row]:
         raise BadFile(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadFile(f"{path} is not UTF-8") from None
-    raw = _from_json(text, path) if path.suffix.lower() == ".json" else list(csv.DictReader(text.splitlines()))
+    raw = _from_json(text, path) if path.suffix.lower() == ".json" else _from_csv(text, path)
     if not raw:
         raise BadFile(f"{path} has no rows")
     return [_row(values, number, path) for number, values in enumerate(raw, start=1)]
 
 
+def _from_csv(text: str, path: Path) -> list[dict[str, Any]]:
+    try:
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise BadFile(f"{path} is not CSV: {error}") from None
+
+
 def _from_json(text: str, path: Path) -> list[dict[str, Any]]:
     try:
         raw = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadFile(f"{path} is not JSON: {error}") from None
     if not isinstance(raw, list) or not all(isinstance(each, dict) for each in raw):
         raise BadFile(f"{path} must be an array of objects")
@@ -56,14 +69,16 @@ def _from_json(text: str, path: Path) -> list[dict[str, Any]]:
 
 
 def _row(values: Mapping[str, Any], number: int, path: Path) -> Row:
-    given = {name: str(value).strip() for name, value in values.items() if name and value not in (None, "")}
+    place = f"{path}, row {number}"
+    filled = {name: str(value).strip() for name, value in values.items() if name and value not in (None, "")}
     for column in REQUIRED:
-        if column not in given:
-            raise BadFile(f"{path}, row {number}: {column} is missing")
+        if column not in filled:
+            raise BadFile(f"{place}: {column} is missing")
     return Row(
-        patient={name: given[name] for name in PATIENT_COLUMNS if name in given},
-        start_at=given["start_at"],
-        type=given.get("type"),
-        appointment_id=given.get("appointment_id"),
-        doctor=given.get("doctor"),
+        place=place,
+        patient={name: filled[name] for name in PATIENT_COLUMNS if name in filled},
+        start_at=filled["start_at"],
+        type=filled.get("type"),
+        appointment_id=filled.get("appointment_id"),
+        doctor=filled.get("doctor"),
     )
