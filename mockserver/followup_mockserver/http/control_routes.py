@@ -107,10 +107,10 @@ def requests(control: Control, *, operation: str | None = None, wait: float = 0,
     """
     _check_operation("operation", operation)
 
-    def matching(tenant: Tenant) -> list[JournalEntry]:
+    def select(tenant: Tenant) -> list[JournalEntry]:
         return [each for each in tenant.journal.newest_first() if operation in (None, each.operation)]
 
-    return _long_poll(control, matching, wait, seen)
+    return _long_poll(control, select, wait, seen)
 
 
 def deliveries(
@@ -131,11 +131,11 @@ def deliveries(
         seen: the number of deliveries that the caller has.
     """
 
-    def matching(tenant: Tenant) -> list[WebhookDelivery]:
+    def select(tenant: Tenant) -> list[WebhookDelivery]:
         newest_first = reversed([*tenant.webhook_deliveries])
         return [each for each in newest_first if type in (None, each.event_type) and status in (None, each.status)]
 
-    return _long_poll(control, matching, wait, seen, copied)
+    return _long_poll(control, select, wait, seen, copied)
 
 
 def attempts(control: Control, *, webhook_endpoint: str | None = None, wait: float = 0, seen: int = 0) -> list[Attempt]:
@@ -145,25 +145,25 @@ def attempts(control: Control, *, webhook_endpoint: str | None = None, wait: flo
         ServiceError: 404 if there is no such endpoint.
     """
 
-    def matching(tenant: Tenant) -> list[Attempt]:
+    def select(tenant: Tenant) -> list[Attempt]:
         if webhook_endpoint is not None and webhook_endpoint not in tenant.webhook_endpoints:
             raise missing("webhook endpoint", param="webhookEndpoint")
         return [each for each in all_attempts(tenant) if webhook_endpoint in (None, each.webhook_endpoint)]
 
-    return _long_poll(control, matching, wait, seen)
+    return _long_poll(control, select, wait, seen)
 
 
 def _long_poll(
     control: Control,
-    matching: Callable[[Tenant], list[T]],
+    select: Callable[[Tenant], list[T]],
     wait: float,
     seen: int,
     copy: Callable[[list[T]], list[T]] = list,
 ) -> list[T]:
-    """Return the matching items, as soon as there are more than ``seen`` or ``wait`` seconds have passed."""
+    """Return the selected items, as soon as there are more than ``seen`` or ``wait`` seconds have passed."""
 
     def look(tenant: Tenant) -> tuple[bool, list[T]]:
-        found = matching(tenant)
+        found = select(tenant)
         return len(found) > seen, found
 
     return access_to(control).wait_until(look, wait, copy)
