@@ -110,7 +110,7 @@ class TestEndpoints:
         create_patient(client, 2)
         assert service.advance().ran == 1
 
-    def test_ping_goes_out_whatever_is_subscribed(
+    def test_ping_is_sent_whatever_types_are_subscribed(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
     ) -> None:
         delivery = client.webhook_endpoints.ping(endpoint.id)
@@ -126,7 +126,7 @@ class TestEndpoints:
 
 
 class TestAttempts:
-    def test_section_6_2_what_is_sent(
+    def test_section_6_2_body_and_headers(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
     ) -> None:
         create_patient(client)
@@ -182,7 +182,7 @@ class TestAttempts:
         delivery = only_delivery(client)
         assert (delivery.status, delivery.attempts, delivery.last_error) == ("succeeded", 9, None)
 
-    def test_between_attempts_the_next_one_is_told(
+    def test_a_failed_attempt_shows_when_the_next_one_is_due(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
     ) -> None:
         inbox.status_for = lambda _: 404
@@ -220,7 +220,7 @@ class TestAttempts:
         assert (again.status, again.attempts) == ("succeeded", 10)
         assert [each.trigger for each in service.attempts(again.id)][-1] == "manual"
 
-    def test_an_attempt_by_hand_during_another_is_counted_as_one_more(
+    def test_a_manual_retry_during_an_attempt_counts_as_a_further_attempt(
         self, client: FollowUp, service: MockService, endpoint: WebhookEndpoint
     ) -> None:
         numbers: list[str] = []
@@ -279,10 +279,10 @@ class TestAttempts:
 
         service.mount(URL, handler)
         create_patient(client)
-        assert service.advance().ran == 2  # the change inside the handler is told too
+        assert service.advance().ran == 2  # the job that the handler caused is reported too
         assert next(iter(client.patients.list())).external_id == "mine"
 
-    def test_a_handler_that_moves_the_clock_is_told_and_nothing_hangs(
+    def test_a_handler_that_advances_the_clock_gets_an_error_instead_of_a_deadlock(
         self, client: FollowUp, service: MockService, endpoint: WebhookEndpoint
     ) -> None:
         def handler(_: httpx.Request) -> httpx.Response:
@@ -327,7 +327,7 @@ class TestSockets:
         delivery = only_delivery(client)
         assert (delivery.status, delivery.last_status_code) == (outcome, status)
 
-    def test_nobody_there_is_a_failed_attempt(self, client: FollowUp, service: MockService) -> None:
+    def test_a_refused_connection_is_a_failed_attempt(self, client: FollowUp, service: MockService) -> None:
         with listening(Inbox()) as url:
             pass
         client.webhook_endpoints.create(url=url, enabled_events=["*"])
@@ -373,7 +373,7 @@ class TestSubscriptions:
         assert created.payload["ref"] == appointment.id
         assert [*client.webhook_deliveries.list(status="succeeded")] == []
 
-    def test_nothing_that_changed_nothing_is_told(self, client: FollowUp, endpoint: WebhookEndpoint) -> None:
+    def test_a_request_without_effect_sends_no_webhook(self, client: FollowUp, endpoint: WebhookEndpoint) -> None:
         create_patient(client)
         create_patient(client)
         (patient,) = client.patients.list()

@@ -94,7 +94,7 @@ class TestIdempotency:
     def key(self, value: str = "k-1") -> dict[str, str]:
         return {"Idempotency-Key": value}
 
-    def test_section_7_a_repetition_is_answered_alike_to_the_byte(self, api: Api, service: MockService) -> None:
+    def test_section_7_a_replay_has_the_same_body_to_the_byte(self, api: Api, service: MockService) -> None:
         first = api.post("/v1/treatments", {"patient": PATIENT, "name": "x"}, headers=self.key())
         service.advance(hours=1)
         again = api.post("/v1/treatments", {"patient": PATIENT, "name": "x"}, headers=self.key())
@@ -106,7 +106,7 @@ class TestIdempotency:
     @pytest.mark.parametrize(
         ("path", "body"), [("/v1/patients", {"phone": "+5491155550001"}), ("/v1/treatments", PATIENT)]
     )
-    def test_section_7_another_request_under_the_key_is_refused(self, api: Api, path: str, body: Any) -> None:
+    def test_section_7_another_request_with_the_key_is_rejected(self, api: Api, path: str, body: Any) -> None:
         api.post("/v1/patients", PATIENT, headers=self.key())
         response = api.post(path, body, headers=self.key())
         assert problem(response) == (400, "idempotency_key_reused", "Idempotency-Key")
@@ -277,7 +277,7 @@ class TestParsing:
             assert http.post(f"{lax.url}/v1/events", json=body, headers=headers).status_code == 200
 
 
-def test_section_4_every_answer_has_a_request_id_of_its_own(api: Api) -> None:
+def test_section_4_every_response_has_its_own_request_id(api: Api) -> None:
     ids = {api.get("/v1/account").headers["request-id"] for _ in range(5)}
     assert len(ids) == 5
 

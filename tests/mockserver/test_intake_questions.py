@@ -32,8 +32,8 @@ def test_section_6_2_its_webhooks_carry_what_is_missing(client: FollowUp, route:
     (made,) = client.intake_requests.list()
     assert made.missing == ["dni", "coverage.insurer", "address", "requestedService"]
     for name in ("intake.requested", "intake.created"):
-        told = webhook_data(client, name)
-        assert (told["id"], told["status"], told["missing"]) == (made.id, "new", made.missing)
+        data = webhook_data(client, name)
+        assert (data["id"], data["status"], data["missing"]) == (made.id, "new", made.missing)
 
 
 def test_section_6_2_the_webhooks_of_a_complete_request_say_that_it_is_ready(
@@ -49,8 +49,8 @@ def test_section_6_2_the_webhooks_of_a_complete_request_say_that_it_is_ready(
     types = [each.event_type for each in client.webhook_deliveries.list()][::-1]
     assert types == ["patient.upserted", "intake.requested", "intake.created", "intake.ready"]
     for name in types[1:3]:
-        told = webhook_data(client, name)
-        assert (told["id"], told["status"], told["missing"]) == (made.id, "ready", [])
+        data = webhook_data(client, name)
+        assert (data["id"], data["status"], data["missing"]) == (made.id, "ready", [])
     assert [each.kind for each in service.jobs] == ["delivery"] * 4
 
 

@@ -173,8 +173,8 @@ def test_section_3_data_that_completes_the_patients_record_makes_it_ready(client
     fill_in(client, waiting.patient)
     ready = client.intake_requests.retrieve(waiting.id)
     assert (ready.status, ready.missing, ready.ready_at) == ("ready", [], ready.updated_at)
-    told = [each.payload["ref"] for each in client.webhook_deliveries.list()]
-    assert told.count(waiting.id) == told.count(closed.id) == 1
+    refs = [each.payload["ref"] for each in client.webhook_deliveries.list()]
+    assert refs.count(waiting.id) == refs.count(closed.id) == 1
 
 
 def test_a_request_that_is_over_is_not_revived_by_its_patients_record(client: FollowUp, service: MockService) -> None:

@@ -51,8 +51,8 @@ class Service(RuleBasedStateMachine):
         external_id=st.none() | EXTERNAL_IDS,
     )
     def create_patient(self, phone: str, dni: str | None, name: str | None, external_id: str | None) -> str:
-        given = {"phone": phone, "dni": dni, "full_name": name, "external_id": external_id}
-        details = {key: value for key, value in given.items() if value is not None}
+        passed = {"phone": phone, "dni": dni, "full_name": name, "external_id": external_id}
+        details = {key: value for key, value in passed.items() if value is not None}
         expected = self.expected_patient(details)
         made = self.client.patients.create(**details)
         assert expected in (None, made.id)
@@ -67,8 +67,8 @@ class Service(RuleBasedStateMachine):
         # Nulls and all: in the data of an event they are the same as absent.
         data = {"patient": {"phone": phone, "dni": dni, "fullName": name, "externalId": external_id}}
         event: Any = {"id": str(self.events), "type": "patient.upserted", "data": data}
-        given = {"phone": phone, "dni": dni, "full_name": name, "external_id": external_id}
-        details = {key: value for key, value in given.items() if value is not None}
+        passed = {"phone": phone, "dni": dni, "full_name": name, "external_id": external_id}
+        details = {key: value for key, value in passed.items() if value is not None}
         expected = self.expected_patient(details, ("phone", "dni", "external_id"))
         if expected is None and not {"phone", "dni"} & set(details):
             with pytest.raises(EventBatchError) as caught:

@@ -83,26 +83,26 @@ def routes() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("route", routes())
-def test_section_6_2_an_upsert_is_told_when_a_patient_is_created_or_really_changed(
+def test_section_6_2_an_upsert_is_sent_when_a_patient_is_created_or_changed(
     client: FollowUp, service: MockService, route: str
 ) -> None:
     client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["patient.upserted"])
 
-    def told() -> int:
+    def upserts() -> int:
         return len(client.webhook_deliveries.list(limit=100).data)
 
     routes()[route](client)
-    assert told() == 1
+    assert upserts() == 1
     for each in routes().values():
         each(client)
     patient = client.patients.list().data[0]
     client.patients.update(patient.id, dni="30.123.456", full_name=None)
-    assert told() == 1, "nothing of the patient changed"
+    assert upserts() == 1, "nothing of the patient changed"
     client.patients.update(patient.id, full_name="Ana")
-    assert told() == 2
+    assert upserts() == 2
     service.update_patient(patient.id, opted_out=True, stage="lost")
     service.advance(days=30)
-    assert told() == 2, "stage and optedOut are the service's own marks"
+    assert upserts() == 2, "stage and optedOut are the service's own marks"
 
 
 def test_a_new_organization_is_like_the_default_one(service: MockService, client: FollowUp) -> None:
@@ -153,7 +153,9 @@ def test_a_webhook_occurs_when_it_is_processed(client: FollowUp, service: MockSe
     assert client.webhook_deliveries.list().data[0].payload["occurredAt"] == "2026-09-28T12:00:00.000Z"
 
 
-def test_who_opted_out_still_has_pending_reminders_and_may_come_back(client: FollowUp, service: MockService) -> None:
+def test_a_patient_who_opted_out_keeps_pending_reminders_and_may_opt_in_again(
+    client: FollowUp, service: MockService
+) -> None:
     booked = client.appointments.create(patient={"phone": PHONE}, start_at=START)
     service.update_patient(booked.patient, opted_out=True)
     assert len(service.reminders) == 2

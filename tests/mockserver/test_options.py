@@ -75,7 +75,7 @@ def test_a_server_takes_the_same() -> None:
         assert response.status_code == 200
 
 
-def test_what_is_passed_in_can_be_changed_afterwards() -> None:
+def test_a_list_that_was_passed_can_be_changed_afterwards() -> None:
     hours, required = [48.0], ["dni"]
     service = MockService(start_time=NOON, reminder_hours=hours, intake_required=required)
     hours.append(-1.0)
@@ -117,12 +117,12 @@ def test_an_invalid_option_is_one_clear_sentence(mock: Any, option: Any, text: s
     assert str(caught.value).startswith(text)
 
 
-def test_an_option_that_there_is_not_is_named() -> None:
+def test_an_unknown_option_is_named_in_the_error() -> None:
     with pytest.raises(TypeError, match="paint"):
         MockService(paint="red")  # type: ignore[call-arg]
 
 
-def test_each_option_says_what_it_means() -> None:
+def test_each_option_is_described() -> None:
     assert meanings().keys() == MockOptions.__annotations__.keys()
 
 
@@ -140,7 +140,7 @@ CHANGES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "value"), CHANGES)
-def test_what_is_a_setting_of_an_organization_can_be_changed_while_it_runs(name: str, value: Any) -> None:
+def test_a_setting_of_an_organization_can_be_changed_while_the_mock_runs(name: str, value: Any) -> None:
     service = MockService()
     with httpx.Client(transport=InProcessTransport(service.app), base_url=service.url) as http:
         api = Api(http, service.api_key)

@@ -42,7 +42,7 @@ class TestFaultsOnTheWire:
         server.add_fault(operation="*", kind="disconnect")
         assert send_raw(server, GET_ACCOUNT) == b""
 
-    def test_a_truncated_answer_is_shorter_than_it_says(self, server: MockServer) -> None:
+    def test_a_truncated_response_is_shorter_than_its_content_length(self, server: MockServer) -> None:
         server.add_fault(operation="*", kind="truncate", when="after")
         head, _, body = send_raw(server, GET_ACCOUNT).partition(b"\r\n\r\n")
         assert b"200 OK" in head
@@ -59,7 +59,7 @@ class TestFaultsOnTheWire:
         statuses = [each.status for each in server.requests if each.operation == "treatments.create"]
         assert len(statuses) == 2
 
-    def test_without_retries_the_caller_is_told(self, server: MockServer) -> None:
+    def test_without_retries_the_caller_gets_an_error(self, server: MockServer) -> None:
         server.add_fault(operation="*", kind="disconnect")
         with server.client(max_retries=0) as client, pytest.raises(APIConnectionError) as caught:
             client.account.retrieve()
@@ -73,14 +73,16 @@ class TestFaultsOnTheWire:
         b"nonsense\r\n\r\n",
     ],
 )
-def test_what_is_no_request_is_refused_in_the_error_format(server: MockServer, data: bytes) -> None:
+def test_a_malformed_request_is_rejected_in_the_error_format(server: MockServer, data: bytes) -> None:
     head, _, body = send_raw(server, data).partition(b"\r\n\r\n")
     assert head.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4"))
     assert json.loads(body)["error"]["code"] == "request_malformed"
 
 
 class TestDeliveries:
-    def test_a_mounted_handler_that_moves_the_clock_is_told_and_nothing_hangs(self, server: MockServer) -> None:
+    def test_a_mounted_handler_that_advances_the_clock_gets_an_error_instead_of_a_deadlock(
+        self, server: MockServer
+    ) -> None:
         def handler(_: httpx.Request) -> httpx.Response:
             server.advance()
             return httpx.Response(204)
@@ -140,7 +142,7 @@ class TestDeliveries:
         assert (delivery.status, delivery.attempts) == ("failed", 9)
         assert [each.headers["x-service-delivery-attempt"] for each in inbox.requests] == list("123456789")
 
-    def test_an_answer_counts_by_its_status_and_its_body_is_not_waited_for(self, server: MockServer) -> None:
+    def test_the_status_of_a_response_counts_and_its_body_is_not_read(self, server: MockServer) -> None:
         with ScriptedServer() as slow, server.client() as client:
             slow.script = [drip(slow.released)]
             client.webhook_endpoints.create(url=slow.url, enabled_events=["*"])
@@ -229,7 +231,7 @@ class TestQueuedAttempts:
             sent = [int(each.headers["x-service-timestamp"]) for each in blocked.requests]
         assert {each - sent[0] for each in sent[AT_ONCE:]} == {600}
 
-    def test_who_moves_the_clock_does_not_wait_for_a_server_that_stops(self, server: MockServer) -> None:
+    def test_an_advance_ends_when_the_server_stops(self, server: MockServer) -> None:
         with server.client() as client:
             blocked = Blocked(server)
             blocked.fill(client)
@@ -242,7 +244,7 @@ class TestQueuedAttempts:
 
 
 class TestReset:
-    def test_requests_are_answered_while_the_mock_is_reset(self, server: MockServer) -> None:
+    def test_requests_get_responses_while_the_mock_is_reset(self, server: MockServer) -> None:
         statuses: set[int] = set()
 
         def ask() -> None:
@@ -258,7 +260,7 @@ class TestReset:
             server.organization(server.api_key).reset()
         assert statuses == {200}
 
-    def test_who_waits_sees_what_happens_after_a_reset(self, server: MockServer) -> None:
+    def test_a_long_poll_sees_what_happens_after_a_reset(self, server: MockServer) -> None:
         found: list[int] = []
         url = f"{server.url}/_mock/requests?wait=10"
         waiting = threading.Thread(
@@ -282,7 +284,7 @@ class TestOtherToolsInTheProcess:
         return inbox.requests
 
     def deliver_and_wait(self) -> None:
-        """A webhook goes out, signed with the time that its receiver sees; and a timer runs."""
+        """Send a webhook that is signed with the real time, and run a timer."""
         with MockServer(allow_http_webhooks=True) as server, server.client() as client:
             (request,) = self.deliver(server, client)
             assert int(request.headers["x-service-timestamp"]) == int(time.time())
@@ -333,7 +335,7 @@ class TestStartAndStop:
         with pytest.raises(ValueError, match=text):
             MockServer(**options)
 
-    def test_stopping_answers_what_is_being_worked_on(self) -> None:
+    def test_stopping_finishes_the_requests_in_progress(self) -> None:
         with ThreadPoolExecutor(1) as pool:
             with MockServer() as server:
                 server.add_fault(operation="*", kind="delay", seconds=0.3)

@@ -60,7 +60,7 @@ class TestReminders:
         book(client, start_at=service.clock.now + timedelta(hours=1))
         assert len(service.reminders) == 1
 
-    def test_who_opted_out_meanwhile_gets_none(self, client: FollowUp, service: MockService) -> None:
+    def test_a_patient_who_opted_out_meanwhile_gets_none(self, client: FollowUp, service: MockService) -> None:
         book(client)
         (patient,) = client.patients.list()
         service.update_patient(patient.id, opted_out=True)

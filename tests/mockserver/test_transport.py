@@ -92,7 +92,7 @@ def test_a_connection_that_a_fault_drops_is_a_protocol_error(send: Send, kind: A
     assert send(service.app, "GET", "/v1/account", headers=headers).status_code == 200
 
 
-def test_an_error_of_the_application_comes_out_and_its_answer_is_closed(send: Send) -> None:
+def test_an_error_of_the_application_is_raised_and_its_response_is_closed(send: Send) -> None:
     closed = []
 
     class Answer:
@@ -112,7 +112,7 @@ def test_an_error_of_the_application_comes_out_and_its_answer_is_closed(send: Se
     assert closed == [True]
 
 
-def test_an_event_loop_is_not_held_up_by_a_slow_answer() -> None:
+def test_a_slow_response_does_not_block_the_event_loop() -> None:
     other_call = threading.Event()
 
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
