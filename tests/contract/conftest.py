@@ -1,4 +1,4 @@
-"""Fixtures of the contract's tests: a mock in process whose clock stands, and raw requests to it."""
+"""Fixtures: a mock in process with a frozen clock, and raw requests to it."""
 
 from collections.abc import Iterator
 

@@ -23,13 +23,13 @@ DATA_OF_EVENTS: dict[str, Any] = {
     "treatment.prescribed": {"patient": PATIENT, "treatment": {"name": "ibuprofen"}},
     "order.issued": {"patient": PATIENT, "order": {"kind": "lab"}},
 }
-"""The shapes that the mock gives to the data of events where the specification shows none."""
+"""The mock's schemas for the data of events that the specification does not describe."""
 
 REFERENCES = {"patient": "pat_", "doctor": "doc_", "appointment": "apt_"}
 
 
 class LiveService:
-    """A mock in use: it holds one object of each kind, whose ids are kept by their prefix.
+    """A mock with one object of each kind; ``ids`` has their ids by prefix.
 
     Args:
         api: sends requests with a key of all scopes.
@@ -62,7 +62,7 @@ class LiveService:
         return operation.path.replace("{id}", self.ids.get(operation.id or "", ""))
 
     def body(self, operation: Operation) -> Any:
-        """The smallest body that the operation accepts; None where it takes none."""
+        """Return the smallest body that an operation accepts; None if it has no body."""
         if operation.whole_body:
             return self.event("order.issued")
         if operation.name == "intake_requests.create":
@@ -70,7 +70,7 @@ class LiveService:
         return self.values(each for each in operation.body if each.required) if operation.body_required else None
 
     def values(self, fields: Iterable[Field]) -> dict[str, Any]:
-        """Fields of a request with values that the mock accepts; references are ids."""
+        """Return valid values for fields of a request; references are ids."""
         fields = [*fields]
         body = object_of(fields)
         for field in fields:
@@ -80,7 +80,7 @@ class LiveService:
         return body
 
     def event(self, type: str, id: str = "e2") -> dict[str, Any]:
-        """An event of this type that the mock processes."""
+        """Return an event of this type that the mock processes."""
         return {"id": id, "type": type, "data": DATA_OF_EVENTS[type]}
 
     def send(self, operation: Operation, body: Any = None, *, query: str = "", **request: Any) -> httpx.Response:

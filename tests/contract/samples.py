@@ -17,12 +17,12 @@ _BY_JSON: dict[str, Any] = {"string": "text", "boolean": True, "integer": 1, "ob
 
 
 def value_of(field: Field) -> Any:
-    """A value of the field as it is on the wire, with all that it may hold."""
+    """Return a value of a field on the wire, with all its optional parts."""
     return _BY_NAME[field.name] if field.name in _BY_NAME else of_type(field.type)
 
 
 def of_type(type: Type) -> Any:
-    """A value of the type as it is on the wire."""
+    """Return a value of a type on the wire."""
     if type.either:
         return of_type(type.either[-1] if type.either[-1].fields else type.either[0])
     if type.items is not None:
@@ -37,17 +37,17 @@ def of_type(type: Type) -> Any:
 
 
 def object_of(fields: Iterable[Field], **others: Any) -> dict[str, Any]:
-    """An object with all of these fields."""
+    """Return an object with all of these fields."""
     return {field.name: value_of(field) for field in fields} | others
 
 
 def snake(name: str) -> str:
-    """``startAtGte`` as ``start_at_gte``."""
+    """Return a name in snake_case: ``startAtGte`` as ``start_at_gte``."""
     return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
 
 
 def snake_keys(value: Any, type: Type) -> Any:
-    """A value of the wire as the SDK takes it: keys of specified objects in snake_case, yes and no as a bool."""
+    """Return a value on the wire as an argument of the SDK: with snake_case keys in known objects, and booleans."""
     if type is TRUE_OR_FALSE:
         return value == "true"
     if isinstance(value, list):
@@ -60,5 +60,5 @@ def snake_keys(value: Any, type: Type) -> Any:
 
 
 def path_of(operation: Operation, id: str | None = None) -> str:
-    """The path of the operation for an object with this id."""
+    """Return the path of an operation for an object with this id."""
     return operation.path.replace("{id}", id or f"{operation.id}1")

@@ -1,4 +1,4 @@
-"""The specification, typed by hand: the expectations of the tests in this folder and of others.
+"""The specification as data, transcribed manually: the expectations of the tests in this folder and of others.
 
 Nothing here is imported or computed from the code under test. The order and the names are those of the specification's
 sections, so that the two can be read side by side.
@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 
 
 class Type(NamedTuple):
-    """A type as the wire knows it: what JSON calls it, and what narrows it."""
+    """A type on the wire: its JSON type, and the constraints on it."""
 
     json: str
     format: str | None = None
     values: tuple[str, ...] = ()
     """The values of an enum."""
     prefix: str | None = None
-    """What an id begins with."""
+    """Prefix of an id."""
     items: Any = None
     """The type of an array's items."""
     fields: tuple["Field", ...] = ()
-    """The fields of an object; none: its keys are not specified."""
+    """The fields of an object; empty: its keys are not specified."""
     either: tuple["Type", ...] = ()
-    """The types that will do, where there are several."""
+    """The allowed types, if there are several."""
 
 
 class Field(NamedTuple):
@@ -32,9 +32,9 @@ class Field(NamedTuple):
     type: Type
     nullable: bool = False
     required: bool = True
-    """Of a response: always present. Of a request: the operation cannot do without."""
+    """In a response: always present. In a request: must be sent."""
     default: Any = None
-    """What the service takes where a request omits it."""
+    """The default if a request omits it."""
 
 
 class Operation(NamedTuple):
@@ -52,7 +52,7 @@ class Operation(NamedTuple):
     query: tuple[Field, ...] = ()
     body: tuple[Field, ...] = ()
     whole_body: Type | None = None
-    """The type of the body, where it is not an object of the fields in ``body``."""
+    """The type of the body, if it is not an object with the fields in ``body``."""
     body_required: bool = False
     returns: str = ""
     """The result, a key of ``RESULTS``."""
@@ -75,7 +75,7 @@ def enum(*values: str) -> Type:
 
 
 TRUE_OR_FALSE = enum("true", "false")
-"""How a query says yes or no (section 4, Doctors and Treatments)."""
+"""A boolean in a query (section 4, Doctors and Treatments)."""
 
 
 def an_id(prefix: str) -> Type:
@@ -105,12 +105,12 @@ def nullable(names: str, type: Type) -> tuple[Field, ...]:
 
 
 def required(name: str, type: Type) -> Field:
-    """A parameter that a request has to carry."""
+    """A required parameter."""
     return Field(name, type)
 
 
 def optional(names: str, type: Type, *, default: Any = None) -> tuple[Field, ...]:
-    """Parameters that a request may omit."""
+    """Optional parameters."""
     return tuple(Field(name, type, required=False, default=default) for name in names.split())
 
 
@@ -241,7 +241,7 @@ PRODUCED = an_object(*always("object id", STRING))
 
 
 def _resource(object: str, *fields: Field) -> tuple[Field, ...]:
-    """Every object carries ``object`` and ``id``."""
+    """Return the fields of an object, which always has ``object`` and ``id``."""
     return (*always("id", an_id(ID_PREFIXES[object])), *always("object", enum(object)), *fields)
 
 
@@ -399,7 +399,7 @@ REQUEST_ID_HEADER = "Request-Id"
 
 
 def _page(prefix: str) -> tuple[Field, ...]:
-    """What every list operation takes; the cursors are ids of its items."""
+    """Return the parameters of every list operation; the cursors are ids of its items."""
     return (
         *optional("limit", INTEGER, default=DEFAULT_PAGE),
         *optional("startingAfter endingBefore", an_id(prefix)),

@@ -1,4 +1,4 @@
-"""Who may call an operation: key, scope and service line (specification, sections 4, 5 and 7)."""
+"""Access to operations by key, scope and service line (specification, sections 4, 5 and 7)."""
 
 import pytest
 from contract import specification as spec

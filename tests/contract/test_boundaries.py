@@ -1,6 +1,6 @@
-"""The document and the mock agree about requests near the boundaries: what one rejects, so does the other.
+"""The OpenAPI document and the mock agree about requests near the boundaries: both accept, or both reject.
 
-The values come from the types of the specification, each in every place of every request where the type stands.
+The values come from the types of the specification; each is tried in every position of every request with its type.
 """
 
 import copy
@@ -50,7 +50,7 @@ Change = tuple[Path, Any]
 
 
 def candidates(type: Type) -> Iterator[Any]:
-    """Values of the type and others close to it."""
+    """Return values of a type, and others that are nearly valid."""
     yield from OTHER_KINDS
     for arm in type.either:
         yield from candidates(arm)
@@ -69,7 +69,7 @@ def candidates(type: Type) -> Iterator[Any]:
 
 
 def places(type: Type, path: Path = ()) -> Iterator[tuple[Path, Type]]:
-    """Every place in a value of the type, with the type that stands there."""
+    """Iterate over the positions in a value of a type, with the type of each."""
     if path:
         yield path, type
     for arm in type.either:
@@ -94,7 +94,7 @@ def changes(operation: Operation) -> list[Change]:
 
 
 def changed(body: Any, change: Change) -> Any:
-    """The body with another value in one place; as it was where it has no such place."""
+    """Return a body with another value at one position; unchanged if it does not have that position."""
     body = copy.deepcopy(body)
     *way, last = change[0]
     at = body
@@ -125,7 +125,7 @@ class Mock:
 
     @functools.cache  # noqa: B019 - lives as long as the tests
     def accepts(self, operation: Operation) -> Callable[[Any], bool]:
-        """Whether the document accepts a body of the operation."""
+        """Return whether a body of an operation is valid by the document."""
         described = self.document["paths"][operation.path][operation.method.lower()]
         return self._validator(described["requestBody"]["content"]["application/json"]["schema"])
 
@@ -138,7 +138,7 @@ class Mock:
         return jsonschema_rs.Draft202012Validator(whole, validate_formats=True).is_valid
 
     def body(self, operation: Operation) -> Any:
-        """A body with every field of the operation."""
+        """Return a body with every field of an operation."""
         if operation.whole_body:
             source = {"system": "pms", "version": "1"}
             return self.live.event("order.issued") | {
@@ -161,7 +161,7 @@ NUMBERS = itertools.count(1)
 
 
 def with_new_id(event: Any) -> Any:
-    """The event under an id of the same length that was not sent before, since a repeated one is not looked at."""
+    """Return an event with a new id of the same length, since the mock does not validate an event with a known id."""
     sent = event.get("id") if isinstance(event, dict) else None
     if not isinstance(sent, str) or not sent:
         return event
@@ -180,7 +180,7 @@ def check_agreement(mock: Mock, operation: Operation, body: Any) -> None:
 
 
 def beyond_a_schema(response: httpx.Response) -> bool:
-    """Whether a rejection is for a reason that a schema cannot state."""
+    """Return whether a rejection has a reason that a schema cannot express."""
     body = response.json()
     if body.get("object") == "event_batch":
         # What the data of each type holds is not specified.
@@ -258,7 +258,7 @@ def test_document_and_mock_agree_about_each_parameter_of_a_query(operation: Oper
 
 
 def as_json(text: str, type: Type) -> Any:
-    """The value that a text of a query stands for."""
+    """Return the value of a string in a query."""
     if type.json == "integer" and text.isdecimal():
         return int(text)
     return {"true": True, "false": False}.get(text, text) if type.json == "boolean" else text

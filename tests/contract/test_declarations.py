@@ -97,7 +97,7 @@ def on_the_query(value: Any) -> str:
 def one_call(
     kind: type[Any], operation: Operation, args: list[Any], arguments: dict[str, Any]
 ) -> tuple[httpx.Request, Any]:
-    """Call an operation; the request that was made, and what the call returned."""
+    """Call an operation, and return its request and its result."""
     requests: list[httpx.Request] = []
     result = object_of(spec.RESULTS[operation.returns or operation.list_of])
     if operation.id and "id" in result:
@@ -184,13 +184,13 @@ def literals(annotation: Any) -> Iterator[str]:
 
 
 def body_of(name: str) -> dict[str, Any]:
-    """A result on the wire, with the id that it is asked for by."""
+    """Return a result on the wire, with the id that it is retrieved by."""
     body = object_of(spec.RESULTS[name])
     return body | {"id": "we_1"} if name == "DeletedObject" else body
 
 
 def decode(name: str, wire: dict[str, Any]) -> Any:
-    """A result as the SDK decodes it from the response of an operation that returns one, or a list of them."""
+    """Return a result as the SDK decodes it from the response of an operation that returns it, or a list of it."""
     rows = [each for each in spec.OPERATIONS if name in (each.returns, each.list_of)]
     operation = min(rows, key=lambda row: (row.method != "GET", bool(row.id)))
     body = {"object": "list", "data": [wire], "hasMore": False, "url": ""} if operation.list_of else wire
@@ -204,7 +204,7 @@ def decode(name: str, wire: dict[str, Any]) -> Any:
 
 
 def walk(fields: tuple[Field, ...], decoded: Any, wire: Any, path: str = "") -> Iterator[tuple[str, Field, Any, Any]]:
-    """The leaves of a result: path, field, the object that carries it, and its value on the wire."""
+    """Iterate over the leaves of a result: path, field, object, and value on the wire."""
     for field in fields:
         inner = (field.type.items or field.type).fields
         if not inner:

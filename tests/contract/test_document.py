@@ -1,4 +1,4 @@
-"""The OpenAPI document that the mock serves says what the specification says."""
+"""The OpenAPI document of the mock agrees with the specification."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -165,7 +165,7 @@ def test_it_follows_the_options_of_the_mock() -> None:
 
 
 def read_type(schema: Schema, document: Document, *, parts_required: bool = False) -> Type:
-    """The type that a schema describes; of a request's objects, the fields that are not required are marked so."""
+    """Return the type that a schema describes. In requests, fields that are not required are marked as such."""
     schema = resolved(schema, document)
     arms = [arm for arm in schema.get("anyOf", schema.get("oneOf", [])) if arm != {"type": "null"}]
     if len(arms) > 1:
@@ -221,7 +221,7 @@ def parameters(found: list[Document], place: str, document: Document) -> tuple[F
 
 
 def normal(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """The fields in one order, as are the values of their enums."""
+    """Return the fields, and the values of their enums, in a fixed order."""
     return tuple(sorted((each._replace(type=normal_type(each.type)) for each in fields), key=lambda each: each.name))
 
 
@@ -235,7 +235,7 @@ def normal_type(type: Type) -> Type:
 
 
 def walk(schema: Any, document: Document) -> Iterable[Schema]:
-    """Every schema inside a schema."""
+    """Iterate over the schemas inside a schema."""
     if isinstance(schema, dict):
         schema = resolved(schema, document)
         yield schema

@@ -1,4 +1,4 @@
-"""The limits of section 8, the schedule of section 6.2 and the client's defaults, as they take effect."""
+"""The limits of section 8, the schedule of section 6.2 and the client's defaults, as observed."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -40,7 +40,7 @@ def test_section_8_600_requests_a_minute() -> None:
 
 
 class Receiver:
-    """A receiver that always fails, and keeps when it was asked and with what."""
+    """A receiver that always fails, and records its requests and their times."""
 
     def __init__(self, service: MockService) -> None:
         self.service = service
@@ -77,7 +77,7 @@ def test_section_6_2_nine_attempts_at_their_times(service: MockService) -> None:
 
 
 def test_section_6_2_the_waits_add_up_to_the_times_since_the_first_attempt() -> None:
-    """Guards the table typed by hand."""
+    """Check the transcribed table against itself."""
     passed = timedelta(0)
     for _, wait, since_first in spec.ATTEMPTS:
         passed += wait

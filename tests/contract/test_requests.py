@@ -1,4 +1,4 @@
-"""What the mock accepts and rejects in requests, parameter by parameter (specification, sections 4 and 8)."""
+"""Valid and invalid requests to the mock, parameter by parameter (specification, sections 4 and 8)."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -215,5 +215,5 @@ def test_section_8_a_webhook_url_is_https(live: LiveService, operation: Operatio
 
 
 def test_a_patient_by_object_is_needed_only_once(live: LiveService) -> None:
-    """Guards the fixture: references by id and by object mean the same patient."""
+    """Check the fixture: the reference by id and the one by object are of the same patient."""
     assert live.api.post("/v1/patients", PATIENT).json()["id"] == live.ids["pat_"]

@@ -1,4 +1,4 @@
-"""What the mock responds with has the fields of the specification's tables, all of them and no others (section 2)."""
+"""The mock's responses have exactly the fields of the specification's tables (section 2)."""
 
 import re
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def test_section_4_results_of_events_name_what_they_made(live: LiveService) -> N
 
 
 def problems(value: Any, fields: tuple[Field, ...], *, path: str = "", at_creation: bool = False) -> Iterator[str]:
-    """What in an object of a response is not as its table says."""
+    """Return the differences between an object of a response and its table."""
     expected = {field.name for field in fields if field.required or (at_creation and field.name == "secret")}
     if set(value) != expected:
         yield f"{path or 'the object'} has {sorted(value)}, not {sorted(expected)}"

@@ -1,4 +1,4 @@
-"""Timestamps and dates of requests are RFC 3339 to the letter, as the document's formats promise (section 2)."""
+"""Timestamps and dates in requests are strictly RFC 3339, as in the OpenAPI document (section 2)."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ ACCEPTED = {
     "0002-01-01T00:00:00Z": "0002-01-01T00:00:00.000Z",
     "9998-12-31T23:59:59Z": "9998-12-31T23:59:59.000Z",
 }
-"""And how the service responds."""
+"""Accepted timestamps, and how a response writes them."""
 
 REJECTED = (
     "2026-10-01 10:00:00Z",

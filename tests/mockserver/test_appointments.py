@@ -114,7 +114,7 @@ class TestAppointments:
             ),
         ],
     )  # fmt: skip
-    def test_a_refused_request_names_the_field_and_leaves_nothing(
+    def test_a_rejected_request_names_the_field_and_leaves_nothing(
         self, api: Api, body: Any, code: str, param: str
     ) -> None:
         assert problem(api.post("/v1/appointments", body)) == (400, code, param)
@@ -143,7 +143,7 @@ class TestVisits:
         assert client.visits.create(patient=patient, visited_at=START, appointment=made.id).appointment == made.id
         assert client.appointments.retrieve(made.id).status == "cancelled"
 
-    def test_an_unknown_appointment_is_refused(self, api: Api) -> None:
+    def test_an_unknown_appointment_is_rejected(self, api: Api) -> None:
         body = {"patient": {"phone": "+5491155550000"}, "visitedAt": "2026-09-28T11:00:00Z", "appointment": "none"}
         assert problem(api.post("/v1/visits", body)) == (400, "resource_missing", "appointment")
         assert api.get("/v1/patients").json()["data"] == []

@@ -1,4 +1,4 @@
-"""The clock of a tenant: frozen or running, moved by hand, and out of reach of what a test does to time."""
+"""The clock of a tenant: frozen or running, advanced, and independent of tests that freeze time."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ HOUR = timedelta(hours=1)
 
 
 def passes(moment: Callable[[], object]) -> bool:
-    """Whether it tells another time after a while, without sleeping: real clocks move within a few looks."""
+    """Whether the time changes within a few reads, without sleeping, as that of a real clock does."""
     first = moment()
     return any(moment() != first for _ in range(100_000))
 
@@ -28,7 +28,7 @@ class TestFrozen:
         assert clock.now() == NOON
         assert not passes(clock.now)
 
-    def test_tells_utc_whatever_zone_it_was_given(self) -> None:
+    def test_the_time_is_in_utc_whatever_the_time_zone_of_the_start(self) -> None:
         clock = Clock(NOON.astimezone(timezone(timedelta(hours=-3))))
         assert clock.now() == NOON
         assert clock.now().tzinfo is UTC
@@ -85,7 +85,7 @@ class TestRunning:
         assert target <= clock.now() < target + HOUR
         assert passes(clock.now)
 
-    def test_the_time_that_passes_by_itself_is_not_moved_by_hand(self) -> None:
+    def test_time_that_passes_by_itself_does_not_count_as_advanced(self) -> None:
         clock = Clock()
         assert passes(clock.now)
         assert clock.advanced == timedelta(0)

@@ -157,9 +157,9 @@ class TestAttempts:
         inbox.status_for = lambda _: 500
         create_patient(client)
         started = service.clock.now
-        walked = service.advance(days=10)
-        assert walked.ran == 9
-        assert [each.at - started for each in walked.jobs] == SINCE_FIRST
+        advanced = service.advance(days=10)
+        assert advanced.ran == 9
+        assert [each.at - started for each in advanced.jobs] == SINCE_FIRST
         assert [each.headers["x-service-delivery-attempt"] for each in inbox.requests] == list("123456789")
         assert len({each.content for each in inbox.requests}) == 1
         delivery = only_delivery(client)

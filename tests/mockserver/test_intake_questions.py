@@ -80,7 +80,7 @@ def send_an_event(client: FollowUp, service: MockService, request: str) -> None:
         (send_an_event, PHONE),
     ],
 )
-def test_section_1_a_request_whose_phone_becomes_known_is_asked_then(
+def test_section_1_a_question_is_sent_once_a_phone_is_known(
     client: FollowUp, service: MockService, learn: Any, phone: str
 ) -> None:
     made = client.intake_requests.create(patient={"dni": "30123456", "full_name": "Ana"})

@@ -58,7 +58,7 @@ def test_section_3_a_complete_request_is_ready_at_once(client: FollowUp, service
     assert service.messages == []
 
 
-def test_section_3_what_is_missing_is_asked_for_and_answered(client: FollowUp, service: MockService) -> None:
+def test_section_3_missing_data_is_asked_for_and_answered(client: FollowUp, service: MockService) -> None:
     made = client.intake_requests.create(patient={"phone": "+5491155550000"}, contacts=[{"name": "Luis"}])
     assert made.status == "new"
     assert made.missing == ["fullName", "dni", "coverage.insurer", "address", "requestedService"]

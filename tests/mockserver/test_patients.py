@@ -39,7 +39,7 @@ def test_section_4_a_patient_is_found_by_phone_in_any_format(client: FollowUp, p
 
 
 @pytest.mark.parametrize("phone", ["12", "abc", "", "+999999999999999999", "++", "+54 9 11 5555-00005555000"])
-def test_an_impossible_phone_is_refused_and_leaves_nothing(api: Api, service: MockService, phone: str) -> None:
+def test_an_invalid_phone_is_rejected_and_leaves_nothing(api: Api, service: MockService, phone: str) -> None:
     assert problem(api.post("/v1/patients", {"phone": phone})) == (400, "parameter_invalid", "phone")
     assert api.get("/v1/patients").json()["data"] == []
 

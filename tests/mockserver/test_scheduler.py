@@ -138,7 +138,7 @@ class TestCancelling:
         assert sum(ref() is not None for ref in jobs) < 100
         assert len(scheduler) == 2
 
-    def test_jobs_that_ran_are_let_go(self) -> None:
+    def test_jobs_that_ran_are_released(self) -> None:
         scheduler: Scheduler[Job] = Scheduler()
         job = weakref.ref(scheduler.schedule(after(1), Remind("apt_1")).job)
         assert scheduler.pop_due(after(1)) is not None

@@ -141,13 +141,13 @@ class TestPages:
         assert (ids(page), page[1]) == (["vis_5", "vis_4"], True)
 
     @pytest.mark.parametrize(("limit", "more"), [(3, True), (4, False), (5, False)])
-    def test_more_is_told_exactly(self, limit: int, more: bool) -> None:
+    def test_has_more_is_exact(self, limit: int, more: bool) -> None:
         collection = filled(*numbered(5))
         assert collection.page(limit=limit, after="vis_4")[1] is more
         assert collection.page(limit=limit, before="vis_0")[1] is more
 
     @pytest.mark.parametrize("cursor", [{"after": "vis_9"}, {"before": "vis_9"}])
-    def test_an_unknown_cursor_is_refused(self, cursor: dict[str, str]) -> None:
+    def test_an_unknown_cursor_is_rejected(self, cursor: dict[str, str]) -> None:
         with pytest.raises(UnknownCursor):
             filled(*numbered(3)).page(limit=1, **cursor)  # type: ignore[arg-type]
 
@@ -161,7 +161,7 @@ class TestPages:
         assert ids(collection.page(limit=9, between={"at": (2, 4)})) == ["vis_3", "vis_2"]
         assert ids(collection.page(limit=9, between={"at": (4, 2)})) == []
 
-    def test_an_object_that_arrives_while_walking_shifts_nothing(self) -> None:
+    def test_an_object_that_is_added_while_iterating_shifts_nothing(self) -> None:
         collection = filled(*numbered(6))
         first = collection.page(limit=3)
         collection.add(Visit("late", "pat_0", "new", 0))
@@ -357,7 +357,7 @@ class TestCost:
         assert looked_at == []
 
     @pytest.mark.parametrize("names", [("patient", "status"), ("status", "patient")])
-    def test_with_several_filters_the_smallest_is_walked(
+    def test_with_several_filters_the_smallest_index_is_used(
         self, collection: Collection[Visit], looked_at: list[str], names: tuple[str, str]
     ) -> None:
         wanted = {"patient": "pat_1", "status": "rare"}

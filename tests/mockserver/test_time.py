@@ -64,8 +64,8 @@ class TestReminders:
         book(client)
         (patient,) = client.patients.list()
         service.update_patient(patient.id, opted_out=True)
-        walked = service.advance(to=START)
-        assert {each.outcome for each in walked.jobs} == {"not sent: the patient has opted out"}
+        advanced = service.advance(to=START)
+        assert {each.outcome for each in advanced.jobs} == {"not sent: the patient has opted out"}
         assert service.messages == []
 
     def test_the_hours_are_the_organizations(self, client: FollowUp, service: MockService) -> None:
@@ -122,10 +122,10 @@ class TestClock:
     def test_jobs_run_in_time_order_each_at_its_own_time(self, client: FollowUp, service: MockService) -> None:
         book(client)
         client.visits.create(patient={"phone": "+5491155550000"}, visited_at=START - timedelta(hours=20))
-        walked = service.advance(days=10)
-        assert [each.kind for each in walked.jobs] == ["reminder", "post_visit", "reminder", "stage"]
-        assert [each.sent_at for each in service.messages] == [each.at for each in walked.jobs[:3]]
-        assert [each.at for each in walked.jobs] == sorted(each.at for each in walked.jobs)
+        advanced = service.advance(days=10)
+        assert [each.kind for each in advanced.jobs] == ["reminder", "post_visit", "reminder", "stage"]
+        assert [each.sent_at for each in service.messages] == [each.at for each in advanced.jobs[:3]]
+        assert [each.at for each in advanced.jobs] == sorted(each.at for each in advanced.jobs)
 
     @pytest.mark.parametrize(
         "options",
@@ -185,7 +185,7 @@ class TestServer:
                 (delivery,) = server.deliveries
                 assert (delivery.status, delivery.delivered_at) == ("succeeded", server.clock.now)
 
-    def test_a_running_clock_runs_what_falls_due(self) -> None:
+    def test_a_running_clock_runs_the_jobs_that_become_due(self) -> None:
         with MockServer() as server, server.client() as client:
             server.update_organization(post_visit_hours=0.2 / 3600)
             client.visits.create(patient={"phone": "+5491155550000"}, visited_at=datetime.now(UTC))
