@@ -1,6 +1,7 @@
 """Python SDK of the patient follow-up service: typed, synchronous and asynchronous.
 
-A name is imported when it is first used, so that a program pays for what it uses: verifying webhooks needs no client.
+Each name is imported on first use, so that a program imports only the modules it needs: verifying webhooks needs no
+client.
 """
 
 from importlib import import_module
@@ -160,7 +161,7 @@ _MODULES = {
 }
 """The module of each public name."""
 
-if not TYPE_CHECKING:  # a type checker would take every misspelt name for one that is found here
+if not TYPE_CHECKING:  # because type checkers would accept every misspelt name
 
     def __getattr__(name: str) -> object:
         module = _MODULES.get(name)

@@ -1,7 +1,7 @@
-"""Bodies of responses: decoded in bounded steps, up to a limit.
+"""Reads and decompresses the bodies of responses in small steps, up to a limit.
 
-httpx decodes whatever arrives, in any number of content codings, to any size: 300 bytes can become 100 MB. The parser
-of JSON then makes twenty times as much of a body like ``[[],[],...]``, and nothing can interrupt it.
+httpx decompresses a body to any size, in any number of content codings: 300 bytes can become 100 MB. For a body like
+``[[],[],...]`` the JSON parser then needs twenty times as much memory, and nothing can interrupt it.
 """
 
 import zlib
@@ -10,21 +10,21 @@ from collections.abc import Iterator
 import httpx
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-"""Decoded bytes that a successful response may have, and bytes on the wire."""
+"""Maximum size of a successful response, both compressed and decompressed."""
 
 MAX_ERROR_BYTES = 1024 * 1024
-"""The same for any other response: the results of the largest batch of events take a fraction of it."""
+"""Maximum size of any other response. The results of the largest batch of events take a fraction of it."""
 
 MAX_VALUES = 1_000_000
-"""Values that a body may have, by the bytes that precede them (``,``, ``[`` and ``{``).
+"""Maximum number of values in a body, estimated by counting ``,``, ``[`` and ``{``.
 
-The 100 objects of the longest page have less than 10,000 values. The rest is room for the commas of their texts.
+The 100 objects of the longest page have less than 10,000 values; the rest allows for commas in their texts.
 """
 
 ACCEPT_ENCODING = "gzip, deflate"
 
 _STEP = 256 * 1024
-"""Bytes that are decoded in one go: less than a millisecond's work."""
+"""Bytes to decompress at once, in less than a millisecond."""
 
 TOO_MANY_VALUES = f"has more than {MAX_VALUES:,} values"
 
@@ -33,8 +33,8 @@ class Body:
     """Collects a body from its raw chunks.
 
     Attributes:
-        problem: why the body cannot be used; None as long as it can.
-        is_finished: whether further chunks would be ignored: there is a problem, or bytes after the compressed data.
+        problem: reason why the body cannot be used; None as long as there is none.
+        is_finished: whether further chunks are ignored: after a problem, or after the end of the compressed data.
     """
 
     def __init__(self, headers: httpx.Headers, *, is_success: bool) -> None:
@@ -62,13 +62,13 @@ class Body:
         if not codings:
             return
         if codings not in (["gzip"], ["x-gzip"], ["deflate"]):
-            self.problem = f"has a content coding other than those asked for ({ACCEPT_ENCODING})"
+            self.problem = "has a content coding other than gzip or deflate alone"
             return
         self._is_compressed = True
         self._may_be_raw = codings == ["deflate"]
 
     def feed(self, chunk: bytes) -> Iterator[None]:
-        """Take a raw chunk. Yields after each bounded step, so that an event loop can do other things in between."""
+        """Add a raw chunk. Yields after each small step, so that an event loop can do other work in between."""
         self._raw_size += len(chunk)
         if self._raw_size > self._limit:
             self._reject(_too_large(self._limit))
@@ -78,7 +78,7 @@ class Body:
             yield from self._feed_compressed(chunk)
 
     def content(self) -> bytes:
-        """The decoded body, once every chunk was fed; empty if there is a problem."""
+        """Return the decompressed body, after the last chunk; empty if there is a problem."""
         if self._raw_size and self._is_compressed and not (self._inflater and self._inflater.eof) and not self.problem:
             self._reject("ends in the middle of its compressed data")
         return b"".join(self._parts)
@@ -103,7 +103,7 @@ class Body:
             if len(chunk) < 2:
                 self._head = chunk
                 return
-            # Some servers send deflate without the header that the standard asks for.
+            # Some servers send deflate without the zlib header that the standard requires.
             is_raw = self._may_be_raw and not _has_header(chunk)
             self._inflater = zlib.decompressobj(-zlib.MAX_WBITS if is_raw else zlib.MAX_WBITS | 32)  # 32: gzip or zlib
         for start in range(0, len(chunk), _STEP):
@@ -112,7 +112,7 @@ class Body:
     def _inflate(self, inflater: "zlib._Decompress", data: bytes) -> Iterator[None]:
         while not self.is_finished:
             if inflater.eof:
-                # httpx and browsers ignore what follows, too. We also stop reading it: it may have no end.
+                # Like httpx and browsers, ignore any bytes that follow, and stop reading: they may be endless.
                 self._is_followed = bool(data)
                 return
             try:
@@ -123,12 +123,12 @@ class Body:
             self._add(part)
             yield
             data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
-            if not data and len(part) < _STEP:  # after a full step, more output may wait without any input
+            if not data and len(part) < _STEP:  # after a full step, there may be more output without input
                 return
 
 
 def problem_of(content: bytes, *, is_success: bool) -> str | None:
-    """Why a decoded body cannot be used; None if it can."""
+    """Return the reason why a decompressed body cannot be used; None if it can."""
     limit = MAX_BODY_BYTES if is_success else MAX_ERROR_BYTES
     if len(content) > limit:
         return _too_large(limit)

@@ -1,7 +1,7 @@
-"""The httpx clients behind a FollowUp client: one per process, or one per running event loop.
+"""The httpx clients of a FollowUp client: one per process, or one per running event loop.
 
-A pool of connections must not be shared across a fork, and an asynchronous one belongs to the event loop that opened
-it. So pools are opened when they are first needed, where they are needed; certificates are loaded before.
+A connection pool must not be shared across a fork, and an asynchronous one belongs to the event loop that opened it. So
+pools are opened on first use, in the process and event loop that need them; certificates are loaded before.
 """
 
 import os
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 C = TypeVar("C", httpx.Client, httpx.AsyncClient)
 
 _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=100)
-_CLOSED = "this client has been closed; make a new one"
+_CLOSED = "the client has been closed: create a new one"
 _OTHER_PROCESS = (
-    "http_client belongs to the process that made this client, and this is another one (after a fork): two processes "
-    "on the same connections would read each other's responses. Make the httpx client and the FollowUp client in the "
-    "process that uses them, or pass no http_client"
+    "http_client was passed in another process, before a fork: two processes on the same connections would read each "
+    "other's responses. Create the httpx client and the FollowUp client in the process that uses them, or omit "
+    "http_client"
 )
 
 
 class _Connections(Generic[C]):
-    """What both kinds share: the user's own httpx client, or pools of ours that somebody has to close.
+    """The base of both classes: the user's own httpx client, or pools of ours that have to be closed.
 
     Attributes:
-        enforce_time_limits: whether they end an attempt themselves when its time is up; known once ``client`` was
-            called.
+        enforce_time_limits: whether our network backend ends each attempt in time. It is set by the first call of
+            ``client``.
     """
 
     def __init__(self, own: C | None, *, tls: bool) -> None:
@@ -45,7 +45,7 @@ class _Connections(Generic[C]):
         self._certificates = _certificates(tls) if own is None else None
 
     def _usable_own(self) -> C | None:
-        """The user's own client, if there is one.
+        """Return the user's own client, if there is one.
 
         Raises:
             ConfigurationError: this client or the user's own is closed, or the latter belongs to another process.
@@ -57,17 +57,17 @@ class _Connections(Generic[C]):
         if self._process != os.getpid():
             raise ConfigurationError(_OTHER_PROCESS)
         if self._own.is_closed:
-            raise ConfigurationError("http_client has been closed; make a new one, and a new client with it")
+            raise ConfigurationError("http_client has been closed: create a new one, and a new client with it")
         return self._own
 
     def _new_pool(self, kind: type[C]) -> C:
-        problem = "a proxy of the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) cannot be used"
+        problem = "the proxy in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY cannot be used"
         try:
             pool = kind(limits=_LIMITS, verify=self._certificates or True)
-        except ImportError as error:  # the package for SOCKS is not installed; the text names it
+        except ImportError as error:  # the package for SOCKS is not installed; the message names it
             problem = f"{problem}: {error}"
-        except (ValueError, httpx.InvalidURL):
-            pass  # their texts may hold the password of the proxy
+        except (ValueError, httpx.InvalidURL):  # their messages may contain the password of the proxy
+            problem = f"{problem}: it is not a valid URL"
         else:
             self.enforce_time_limits = use_our_network(pool)
             return pool
@@ -77,7 +77,7 @@ class _Connections(Generic[C]):
         raise NotImplementedError
 
     def __del__(self) -> None:
-        # Nothing can be closed from here in an orderly way: no event loop may be running, or another one.
+        # Pools cannot be closed here: there may be no running event loop, or a different one.
         if not getattr(self, "_closed", True) and self._has_open_pools():
             warnings.warn("unclosed FollowUp client: call close() or use it in a with block", ResourceWarning, 2)
 
@@ -90,7 +90,7 @@ class Connections(_Connections[httpx.Client]):
         super().__init__(own, tls=tls)
 
     def client(self) -> httpx.Client:
-        """The httpx client of this process."""
+        """Return the httpx client of this process."""
         own = self._usable_own()
         if own is not None:
             return own
@@ -104,6 +104,7 @@ class Connections(_Connections[httpx.Client]):
             return self._pool
 
     def close(self) -> None:
+        """Close the pool of this process."""
         self._closed = True
         if self._has_open_pools() and self._pool is not None:
             self._pool.close()
@@ -116,12 +117,12 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
     """The connections of an ``AsyncFollowUp`` client."""
 
     def __init__(self, own: httpx.AsyncClient | None = None, *, tls: bool = True) -> None:
-        # No weak references: they are dead when __del__ wants to know whether anything is open.
+        # Not weak references: they would be dead by the time __del__ checks whether a pool is open.
         self._pools: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
         super().__init__(own, tls=tls)
 
     def client(self) -> httpx.AsyncClient:
-        """The httpx client of the running event loop."""
+        """Return the httpx client of the running event loop."""
         own = self._usable_own()
         if own is not None:
             return own
@@ -130,12 +131,13 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
         if pool is not None and self._process == os.getpid():
             return pool
         with unforked():
-            self._forget_unusable_pools()
+            self._drop_unusable_pools()
             pool = self._new_pool(httpx.AsyncClient)
             self._pools[loop] = pool
             return pool
 
     async def close(self) -> None:
+        """Close the pool of the running event loop."""
         self._closed = True
         if self._process != os.getpid():
             return
@@ -143,7 +145,7 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
         if pool is not None:
             await pool.aclose()
 
-    def _forget_unusable_pools(self) -> None:
+    def _drop_unusable_pools(self) -> None:
         ours = self._process == os.getpid()
         self._pools = {loop: pool for loop, pool in self._pools.items() if ours and not loop.is_closed()}
         self._process = os.getpid()
@@ -153,19 +155,19 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
 
 
 def _certificates(tls: bool) -> ssl.SSLContext:
-    """What TLS connections are verified with, loaded once for all pools, those of forked children included."""
-    if not tls:  # loading certificates would take most of the time that making a client takes
+    """Return the trusted certificates, loaded once for all pools, including those of forked children."""
+    if not tls:  # loading certificates takes most of the time of creating a client
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         with unforked():
             return httpx.create_ssl_context()
     except OSError as error:
         raise ConfigurationError(
-            f"the certificates of this environment (SSL_CERT_FILE, SSL_CERT_DIR) cannot be loaded: {error.strerror}"
+            f"the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be loaded: {error.strerror}"
         ) from None
 
 
 def _running_loop() -> "asyncio.AbstractEventLoop":
-    import asyncio  # costs as much as the rest of the package, and synchronous code does not need it
+    import asyncio  # takes as long to import as the rest of the package; synchronous code does not need it
 
     return asyncio.get_running_loop()

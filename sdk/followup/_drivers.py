@@ -1,10 +1,10 @@
 """The only input and output of a call: sending and sleeping, synchronous and asynchronous side by side.
 
-``drive`` and ``drive_async`` take the steps of ``run_call``, as the contract in ``_call`` demands. An attempt ends
-within ``Send.seconds`` as a whole, in one of three ways:
+``drive`` and ``drive_async`` carry out the steps of ``run_call``; the contract is in ``_call``. Each attempt as a whole
+ends within ``Send.seconds``, in one of three ways:
 
-- ``send`` relies on the network backend of our own pools, which runs no thread and ends the attempt itself.
-- ``send_within`` is for where that cannot be relied on, as in an ``http_client`` of the user's own: it runs a thread.
+- ``send`` relies on the network backend of our own pools, which ends the attempt without a thread.
+- ``send_within`` runs the attempt in a thread, where there is no such backend, as in a user's own ``http_client``.
 - ``send_async`` is cancelled by the event loop.
 """
 
@@ -22,7 +22,7 @@ from followup._connections import AsyncConnections, Connections
 from followup._httpx_private import ATTEMPT, forget_unopened, forget_unopened_async, keep_no_cookies, shut_down
 from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
 from followup._quiet import our_request
-from followup._threads import NoThreadError, run_aside
+from followup._threads import NoThreadError, run_in_thread
 from followup._time_limit import seconds_left, time_limit
 
 R = TypeVar("R")
@@ -32,7 +32,7 @@ _FAILURES = (httpx.RequestError, httpx.StreamError, httpx.HTTPStatusError)
 _TOO_LATE = TimedOut("ReadTimeout")
 
 _SHORTEST_TIMEOUT = 0.001
-"""Seconds. A socket understands 0 as "do not wait at all", which is another kind of failure."""
+"""Seconds. A timeout of 0 would make a socket non-blocking, which fails in another way."""
 
 
 def drive(steps: Steps[R], connections: Connections) -> R:
@@ -53,7 +53,7 @@ def drive(steps: Steps[R], connections: Connections) -> R:
 
 async def drive_async(steps: Steps[R], connections: AsyncConnections) -> R:
     """Carry out the steps in this task, and return their result."""
-    import asyncio  # costs as much as the rest of the package, and synchronous code does not need it
+    import asyncio  # takes as long to import as the rest of the package; synchronous code does not need it
 
     outcome: Outcome | None = None
     while True:
@@ -77,7 +77,7 @@ def _send_in_time(connections: Connections, step: Send) -> Outcome:
 
 
 def send(client: httpx.Client, step: Send, abandoned: threading.Event | None = None) -> Outcome:
-    """Carry out one attempt in this thread; it sends nothing once it is abandoned."""
+    """Make one attempt in this thread. Once it is abandoned, it sends nothing any more."""
     try:
         with our_request(), time_limit(step.seconds):
             request = _request(client, step)
@@ -98,8 +98,8 @@ def send(client: httpx.Client, step: Send, abandoned: threading.Event | None = N
 
 
 async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
-    """Carry out one attempt in this task."""
-    import asyncio  # costs as much as the rest of the package, and synchronous code does not need it
+    """Make one attempt in this task."""
+    import asyncio  # takes as long to import as the rest of the package; synchronous code does not need it
 
     limit = asyncio.timeout(step.seconds)
     try:
@@ -123,11 +123,10 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
 
 
 def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
-    """Carry out one attempt in a thread of its own, and stop waiting for it when its time is up.
+    """Make one attempt in a thread of its own, and stop waiting for it when its time limit is reached.
 
-    The thread then ends as soon as it can, and gives its connection back: its socket is shut down, each of its reads
-    was bounded all along, and it looks at the clock between them. If it has no connection yet, it sends nothing on the
-    one that it gets.
+    The abandoned thread then ends soon and releases its connection: its socket is shut down, each of its reads has a
+    timeout, and it checks the time between them. If it is still waiting for a connection, it sends nothing on it.
     """
     done: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
     abandoned = threading.Event()
@@ -139,7 +138,7 @@ def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
             done.put(error)
 
     try:
-        run_aside(attempt, "followup-attempt")
+        run_in_thread(attempt, "followup-attempt")
     except NoThreadError as error:
         return NotSent("ConnectError", detail=str(error))
     try:
@@ -158,7 +157,7 @@ def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
 
 
 def _sends_nothing_once(abandoned: threading.Event) -> Callable[[str, Any], None]:
-    """A trace of httpcore, which calls it when the connection is there: from then on ``shut_down`` would find it."""
+    """Return a trace function that httpcore calls before it sends; after that, ``shut_down`` finds the connection."""
 
     def trace(event: str, _: Any) -> None:
         if event.endswith("send_request_headers.started") and abandoned.is_set():
@@ -173,7 +172,7 @@ def _request(client: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Requ
         request = client.build_request(
             step.method,
             step.url,
-            # httpx would put the parameters of a client in the place of ours.
+            # The parameters of a user's client would replace ours.
             params=httpx.URL(step.url).params if client.params else None,
             headers=step.headers,
             content=step.content,
@@ -181,13 +180,13 @@ def _request(client: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Requ
         )
     except (httpx.InvalidURL, UnicodeError) as error:
         return NotSendable(type(error).__name__)
-    if "cookie" in request.headers:  # one of the client's own headers
+    if "cookie" in request.headers:  # a default header of the user's client
         del request.headers["cookie"]
     return request
 
 
 def _timeouts(client: httpx.Client | httpx.AsyncClient, step: Send) -> dict[str, float | None]:
-    """The bounds of each part of the attempt; none exceeds that of the whole."""
+    """Return the time limit of each part of the attempt, at most that of the attempt as a whole."""
     parts = client.timeout.as_dict() if step.timeouts is None else step.timeouts
     if step.seconds is None:
         return dict(parts)
@@ -225,7 +224,7 @@ async def _read_async(response: httpx.Response) -> Response:
 
 
 def _already_read(response: httpx.Response) -> Response:
-    """Transports such as ``httpx.MockTransport`` return responses that are read, and decoded by httpx."""
+    """Convert a response that a transport such as ``httpx.MockTransport`` has read and decompressed already."""
     problem = problem_of(response.content, is_success=response.is_success)
     return _response(response, b"" if problem else response.content, problem)
 
@@ -238,10 +237,10 @@ def _outcome_of(failure: Exception) -> Outcome:
     name = type(failure).__name__
     match failure:
         case httpx.HTTPStatusError():
-            # An event hook of the user's own called raise_for_status(); what the status means is decided by the call.
+            # A user's event hook called raise_for_status(). The call decides about the status, as always.
             try:
                 return _already_read(failure.response)
-            except httpx.StreamError:  # it called read() neither before nor afterwards
+            except httpx.StreamError:  # the hook did not read the body
                 return _response(failure.response, b"", None)
         case httpx.UnsupportedProtocol():
             return NotSendable(name)

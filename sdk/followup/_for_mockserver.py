@@ -1,8 +1,8 @@
-"""The names of the SDK's internals that the mock server imports, and the only place where it finds them.
+"""The internals of the SDK that the mock server uses. It imports no other private module; import-linter enforces this.
 
-The mock reads its request and response schemas from the SDK's own declarations, so it needs more than the public names.
-Whoever changes an internal of the SDK sees here whether the mock depends on it; import-linter lets the mock import no
-other private module. Nothing of this is public: it changes without notice.
+The mock derives its request and response schemas from the SDK's declarations, so it needs more than the public names.
+Before you change an internal of the SDK, check here whether the mock depends on it. None of these names is public: they
+change without notice.
 """
 
 from followup._annotations import (

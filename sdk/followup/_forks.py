@@ -1,8 +1,8 @@
-"""A lock that is free on both sides of a fork.
+"""A lock that forks wait for, so that it is free in the child process.
 
-A child process inherits memory, and of the threads only the one that forked. A lock that another thread held at that
-moment is never released in the child: neither a lock of ours, nor OpenSSL's while certificates are loaded. So what is
-made under ``unforked`` is made between forks: a fork waits for it.
+A child process inherits the memory and only the thread that forked. A lock that another thread held at that moment is
+never released in the child: neither a lock of ours nor OpenSSL's while certificates are loaded. So such work is done
+under ``unforked``, and a fork waits until it is finished.
 """
 
 import os
@@ -10,13 +10,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Re-entrant: a finalizer or signal handler that forks may run in the very thread that holds it.
+# Re-entrant, because a finalizer or signal handler that forks may run in the thread that holds it.
 _lock = threading.RLock()
 
 
 @contextmanager
 def unforked() -> Iterator[None]:
-    """Hold off forks, and other threads in the same position, for the length of a with block."""
+    """Let forks, and other threads that enter such a block, wait until this with block ends."""
     with _lock:
         yield
 

@@ -1,7 +1,7 @@
-"""Everything that the SDK uses of httpx and httpcore beyond their documented interface.
+"""All uses of private names of httpx and httpcore.
 
-It stands in this one file; ``tests/sdk/test_httpx_private.py`` names what moved when a new version moves it, and
-``pyproject.toml`` bounds the version of httpx for it.
+``tests/sdk/test_httpx_private.py`` fails by name when a new version moves one of them, and ``pyproject.toml`` has an
+upper bound for httpx.
 """
 
 import socket
@@ -17,11 +17,11 @@ from followup._quiet import is_ours
 
 
 class _Cookies(httpx.Cookies):
-    """The cookies of a client as its owner knows them; during a request of ours there are none, and none are kept.
+    """The cookies of a client, which requests of ours neither send nor add to.
 
-    An ``http_client`` belongs to its user, whose own requests keep their cookies. httpx offers no switch per request:
-    it reads the jar when it builds a request, and fills it inside ``send``, before any event hook runs. A copy of the
-    client with another jar would not do, because subclasses keep state, and close themselves when a copy is dropped.
+    The user's own requests with the same ``http_client`` keep their cookies. httpx has no option per request: it reads
+    the jar when it builds a request, and adds to it inside ``send``, before any event hook runs. A copy of the client
+    with another jar would not work, because subclasses have state, and close themselves when a copy is deleted.
     """
 
     def __init__(self, cookies: httpx.Cookies) -> None:
@@ -41,21 +41,21 @@ class _Cookies(httpx.Cookies):
 
 
 def keep_no_cookies(client: httpx.Client | httpx.AsyncClient) -> None:
-    """Let requests of ours neither send nor store cookies. Done before each request: a user may set new ones."""
+    """Exclude cookies from our requests. Called before each request, because the user may have replaced the jar."""
     if not isinstance(client._cookies, _Cookies):
         client._cookies = _Cookies(client._cookies)
 
 
 def use_our_network(client: httpx.Client | httpx.AsyncClient) -> bool:
-    """Let each connection of a client, direct or through a proxy, come from our network backends.
+    """Install our network backends in a client, for its direct connections and those through a proxy.
 
-    httpx builds the transports itself: passing one would switch off the proxies of the environment.
+    This is done afterwards, because with a transport of ours httpx would ignore the proxies of the environment.
 
     Returns:
-        Whether they end each attempt in time: not where a test put another transport in the place of httpx's, and not
-        through a proxy that speaks TLS, since httpcore reads TLS within TLS again and again until it has a record.
+        Whether the backends end each attempt in time. They cannot where a test has replaced httpx's transport, nor
+        through an https proxy: for TLS within TLS, httpcore repeats reads until it has a whole record.
     """
-    from followup._network import AsyncBackend, Backend  # needs httpcore, which httpx too imports as late as it can
+    from followup._network import AsyncBackend, Backend  # imports httpcore, which httpx also imports late
 
     pools = _pools(client)
     for pool in pools:
@@ -71,33 +71,33 @@ def _has_tls_proxy(pool: Any) -> bool:
 
 
 def pool_of(transport: Any) -> Any:
-    """The httpcore pool of a transport that httpx made; None for any other transport."""
+    """Return the httpcore pool of a transport of httpx; None for any other transport."""
     from httpcore import AsyncConnectionPool, ConnectionPool  # as above
 
     for _ in range(_MOST_WRAPPERS):
         pool = getattr(transport, "_pool", None)
         if isinstance(pool, ConnectionPool | AsyncConnectionPool):
             return pool
-        # An instrumentation may have put a transport of its own around it.
+        # An instrumentation may have wrapped it in a transport of its own.
         transport = getattr(transport, "_transport", None)
     return None
 
 
 _MOST_WRAPPERS = 10
-"""A bound, because a mock has every attribute that it is asked for."""
+"""Needed because a mock object has every attribute, so that the search would never end."""
 
 
 def _pools(client: httpx.Client | httpx.AsyncClient) -> list[Any]:
-    """The pools of a client, with None for each that we do not know."""
+    """Return the pools of a client, with None for each unknown transport."""
     mounted = [each for each in client._mounts.values() if each is not None]  # None is an entry of NO_PROXY
     return [pool_of(each) for each in (client._transport, *mounted)]
 
 
 def forget_unopened(client: httpx.Client) -> None:
-    """Take out of the pools of a client the connections that nobody will ever open; after an attempt that failed.
+    """Remove connections that will never be opened from the pools of a client, after a failed attempt.
 
-    httpcore gives a request that waits a connection that is still to be opened. A request that fails at that very
-    moment never opens it, and the pool would count it among its connections for ever: neither idle nor closed.
+    httpcore assigns a waiting request a connection that is not open yet. If the request fails at that moment, nothing
+    ever opens the connection, and the pool would count it forever: neither idle nor closed.
     """
     for pool in filter(None, _pools(client)):
         with pool._optional_thread_lock:
@@ -106,7 +106,7 @@ def forget_unopened(client: httpx.Client) -> None:
 
 
 async def forget_unopened_async(client: httpx.AsyncClient) -> None:
-    """The same for an asynchronous client, where requests are cancelled at any moment."""
+    """Do the same for an asynchronous client, whose requests can be cancelled at any moment."""
     for pool in filter(None, _pools(client)):
         closing = _without_unopened(pool)
         if closing:
@@ -114,7 +114,7 @@ async def forget_unopened_async(client: httpx.AsyncClient) -> None:
 
 
 def _without_unopened(pool: Any) -> list[Any]:
-    """Forget the unopened connections, let requests that wait have their places, and return what is to be closed."""
+    """Remove the unopened connections, assign their places to waiting requests, and return the connections to close."""
     held = {id(each.connection) for each in pool._requests}
     lost = [each for each in pool._connections if id(each) not in held and _is_unused(each)]
     if not lost:
@@ -125,23 +125,23 @@ def _without_unopened(pool: Any) -> list[Any]:
 
 
 def _is_unused(connection: Any) -> bool:
-    """Whether a connection was never opened, or was opened and carried no request."""
+    """Return whether a connection was never opened, or has never carried a request."""
     inner = _innermost(connection)
     return inner is None or getattr(getattr(inner, "_state", None), "name", None) == "NEW"
 
 
 def _innermost(connection: Any) -> Any:
-    """What a connection of a pool, direct or through a proxy, speaks HTTP with; None before it is opened."""
+    """Return the HTTP connection inside a connection of a pool, direct or through a proxy; None before it is opened."""
     while hasattr(connection, "_connection"):
         connection = connection._connection
     return connection
 
 
 def settle_for_asyncio() -> None:
-    """Let httpcore know once that sniffio is not installed, where it is not.
+    """Mark sniffio as missing if it is not installed, so that httpcore does not try to import it again and again.
 
-    httpcore tries to import it for each lock that it makes. Each time the failing import takes a lock of the import
-    system, and a child that is forked then inherits it held. None in ``sys.modules`` says that there is no such module.
+    httpcore tries that for each lock that it creates. Each failing import holds an import lock briefly, and a child
+    process that is forked then inherits the lock held. None in ``sys.modules`` marks a module as missing.
     """
     try:
         import_module("sniffio")
@@ -150,19 +150,19 @@ def settle_for_asyncio() -> None:
 
 
 ATTEMPT = "followup_attempt"
-"""The request extension by which a request that is under way is found again; its value is the attempt's ``Send``."""
+"""Name of the request extension that identifies a request in a pool. Its value is the ``Send`` of the attempt."""
 
 
 def shut_down(client: httpx.Client, attempt: Send) -> None:
-    """End an attempt that another thread is waiting for, by shutting down its socket; httpcore then closes it.
+    """End an attempt in another thread by shutting down its socket. httpcore then closes the connection.
 
-    Only what httpx itself made can be ended: a transport of the user's own has no pool that we know. A connection that
-    requests of the user share, as those of HTTP/2 do, is left alone: then each read of the attempt is bounded, no more.
+    This works for the transports of httpx only; the pool of a user's own transport is unknown. A connection that other
+    requests share, as with HTTP/2, is left open; then only the timeout of each read limits the attempt.
     """
     pool = pool_of(client._transport_for_url(httpx.URL(attempt.url)))
     if pool is None:
         return
-    with pool._optional_thread_lock:  # so that the connection cannot become another request's meanwhile
+    with pool._optional_thread_lock:  # so that the connection is not assigned to another request meanwhile
         for waiting in pool._requests:
             if waiting.request.extensions.get(ATTEMPT) is not attempt:
                 continue
@@ -174,9 +174,9 @@ def shut_down(client: httpx.Client, attempt: Send) -> None:
 
 def _shut(connected: socket.socket | None) -> None:
     if connected is None:
-        return  # a network backend of the user's own
+        return  # the connection of a user's own network backend
     try:
-        # Not SSLSocket's own method, which also pulls the TLS object from under the thread that reads.
+        # Not SSLSocket.shutdown, which also removes the TLS object while the other thread reads from it.
         socket.socket.shutdown(connected, socket.SHUT_RDWR)
     except OSError:
-        return  # closed meanwhile
+        return  # it has been closed meanwhile

@@ -1,4 +1,4 @@
-"""A value that is computed when it is first asked for, without a lock."""
+"""A cached property without a lock."""
 
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
@@ -7,9 +7,10 @@ T = TypeVar("T")
 
 
 class lazy(Generic[T]):  # noqa: N801 - reads as property does
-    """``functools.cached_property``, whose lock (before Python 3.12) another thread may hold while a process forks.
+    """``functools.cached_property`` without its lock, which Python has before 3.12.
 
-    In the child it would never be released. Two threads may compute the value twice; it is the same one.
+    If another thread holds that lock during a fork, it is never released in the child. Without it, two threads may
+    compute the value at the same time, which is harmless here.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -27,5 +28,5 @@ class lazy(Generic[T]):  # noqa: N801 - reads as property does
         if instance is None:
             return self
         value: T = self._compute(instance)
-        instance.__dict__[self._name] = value  # found before this, which defines no __set__
+        instance.__dict__[self._name] = value  # shadows this descriptor, which has no __set__
         return value

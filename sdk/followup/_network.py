@@ -1,8 +1,8 @@
-"""The time limit of an attempt, enforced where httpx does not: at each connect, TLS handshake, read and write.
+"""Network backends that enforce the time limit of an attempt at each connect, TLS handshake, read and write.
 
-httpx bounds each read and not their sum, so a response that drips a byte at a time never ends; neither do headers
-that drip, nor interim (1xx) responses without end. httpcore takes all of its connections from a network backend. The
-one below hands out httpcore's own, and gives each of their operations no more than what is left of the attempt.
+httpx limits each read, not their sum. So an attempt never ends if the headers or the body arrive byte by byte, or if
+the server sends interim (1xx) responses forever. httpcore opens its connections through a network backend; the
+synchronous one below wraps those of httpcore, and limits each operation to the time that is left of the attempt.
 """
 
 import ipaddress
@@ -16,22 +16,22 @@ from typing import Any
 
 import httpcore
 
-from followup._threads import NoThreadError, run_aside
+from followup._threads import NoThreadError, run_in_thread
 from followup._time_limit import seconds_left
 
 _PIECE = 16 * 1024
-"""Bytes that a socket takes in one go once it is writable, so that the clock is read between any two of them."""
+"""Bytes to write at once, so that the time is checked in between."""
 
 
 _Found = list[str] | Exception
-_LOOK_UP_TOO_LATE = "the look-up of the host took too long"
+_LOOKUP_TOO_LATE = "the DNS lookup of the host took too long"
 
 _SHORTEST = 0.001
-"""Seconds of a timeout that is all but used up."""
+"""Seconds that remain at least of a timeout, because a socket treats 0 differently."""
 
 
 class Backend(httpcore.NetworkBackend):
-    """Opens connections whose every operation ends in time."""
+    """Opens connections whose operations all end in time."""
 
     def __init__(self) -> None:
         self._sockets = httpcore.SyncBackend()
@@ -44,7 +44,7 @@ class Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        failure: Exception = httpcore.ConnectError("no address")
+        failure: Exception = httpcore.ConnectError("the host has no address")
         for address in self._addresses(host, port, timeout):
             within = _at_most(timeout, httpcore.ConnectTimeout)
             try:
@@ -60,7 +60,7 @@ class Backend(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection whose every operation ends in time."""
+    """A connection whose operations all end in time."""
 
     def __init__(self, stream: httpcore.NetworkStream) -> None:
         self._stream = stream
@@ -86,9 +86,9 @@ class _Stream(httpcore.NetworkStream):
 
 
 class AsyncBackend(httpcore.AsyncNetworkBackend):
-    """Opens connections that a cancelled TLS handshake does not leave open, as those of httpcore are.
+    """Opens connections that are closed when a TLS handshake is cancelled, which httpcore forgets.
 
-    An event loop ends an attempt by cancelling it, wherever it is; all other places close what they opened.
+    An event loop ends an attempt by cancelling it; everywhere else httpcore closes its connections then.
     """
 
     def __init__(self, backend: httpcore.AsyncNetworkBackend) -> None:
@@ -108,7 +108,7 @@ class AsyncBackend(httpcore.AsyncNetworkBackend):
             found = await _look_up_async(host, port, timeout)
             if len(found) == 1:
                 address = found[0]
-            # Several are raced by the backend, which looks them up once more: by now an answer is at hand.
+            # With several addresses, the backend tries them in parallel. It looks them up again, by now from a cache.
             if timeout is not None:
                 timeout = max(timeout - (time.monotonic() - started), _SHORTEST)
         stream = await self._backend.connect_tcp(address, port, timeout, local_address, socket_options)
@@ -121,13 +121,13 @@ class AsyncBackend(httpcore.AsyncNetworkBackend):
                 await stream.aclose()
                 raise
 
-        # On the stream itself: one around it would cost a coroutine for each read and write.
+        # Replaced on the stream itself: a wrapper would cost a coroutine for each read and write.
         stream.start_tls = start_tls  # type: ignore[method-assign]
         return stream
 
 
 def _at_most(timeout: float | None, too_late: type[httpcore.TimeoutException]) -> float | None:
-    """The timeout, or what is left of the attempt if that is less."""
+    """Return the timeout, but at most the time that is left of the attempt."""
     left = seconds_left()
     if left is None:
         return timeout
@@ -145,18 +145,18 @@ def _is_address(host: str) -> bool:
 
 
 def _look_up(host: str, port: int, seconds: float | None) -> list[str]:
-    """The addresses of a host. In a thread, because nothing can bound a look-up but to stop waiting for it."""
+    """Return the addresses of a host. The lookup runs in a thread, because it has no timeout of its own."""
     done: queue.SimpleQueue[_Found] = queue.SimpleQueue()
-    _look_up_aside(host, port, done.put)
+    _look_up_in_thread(host, port, done.put)
     try:
         return _addresses(done.get(timeout=seconds))
     except queue.Empty:
-        raise httpcore.ConnectTimeout(_LOOK_UP_TOO_LATE) from None
+        raise httpcore.ConnectTimeout(_LOOKUP_TOO_LATE) from None
 
 
 async def _look_up_async(host: str, port: int, seconds: float | None) -> list[str]:
-    """The same for a task. Not in the threads of the event loop: look-ups that hang would take them all."""
-    import asyncio  # costs as much as the rest of the package, and synchronous code does not need it
+    """Return the addresses of a host. The event loop's own threads are not used: hanging lookups would fill them."""
+    import asyncio  # takes as long to import as the rest of the package; synchronous code does not need it
 
     loop = asyncio.get_running_loop()
     done: asyncio.Future[_Found] = loop.create_future()
@@ -166,25 +166,25 @@ async def _look_up_async(host: str, port: int, seconds: float | None) -> list[st
             done.set_result(found)
 
     def report(found: _Found) -> None:
-        with suppress(RuntimeError):  # the event loop has ended meanwhile
+        with suppress(RuntimeError):  # the event loop is closed
             loop.call_soon_threadsafe(finish, found)
 
-    _look_up_aside(host, port, report)
+    _look_up_in_thread(host, port, report)
     await asyncio.wait([done], timeout=seconds)
     if not done.done():
-        raise httpcore.ConnectTimeout(_LOOK_UP_TOO_LATE)
+        raise httpcore.ConnectTimeout(_LOOKUP_TOO_LATE)
     return _addresses(done.result())
 
 
-def _look_up_aside(host: str, port: int, report: Callable[[_Found], object]) -> None:
+def _look_up_in_thread(host: str, port: int, report: Callable[[_Found], object]) -> None:
     def look_up() -> None:
         try:
             report([str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
-        except (OSError, UnicodeError) as error:  # the latter for a label of more than 63 characters
+        except (OSError, UnicodeError) as error:  # UnicodeError: a label of more than 63 characters
             report(error)
 
     try:
-        run_aside(look_up, "followup-lookup")
+        run_in_thread(look_up, "followup-lookup")
     except NoThreadError as error:
         raise httpcore.ConnectError(str(error)) from None
 

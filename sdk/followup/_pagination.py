@@ -1,7 +1,7 @@
-"""Pages of a list, in both directions, that fetch what follows when it is asked for (specification, section 4).
+"""Pages of a list, which fetch the following pages on demand (specification, section 4).
 
-A page keeps the order of the wire, newest first. Iteration moves steadily away from the cursor: going forward each
-item is older than the one before, with ``ending_before`` each one is newer.
+A page keeps the order of the response, newest first. Iteration moves away from the cursor: by default each item is
+older than the one before, with ``ending_before`` each one is newer.
 """
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
@@ -29,66 +29,79 @@ class Envelope(Result, Generic[T]):
 
 
 def decode_envelope(item_type: type[T], raw: Any) -> Envelope[T]:
-    """Return the envelope of a list response, its items decoded.
+    """Decode the envelope of a list response, with its items.
 
     Raises:
-        WireError: it is not the list of the contract.
+        WireError: the JSON does not match the schema; its path names the field.
     """
     return decode(Envelope[item_type], raw)  # type: ignore[valid-type]
 
 
 @attrs.frozen(kw_only=True)
-class Travel:
-    """Where a walk through a list is: enough to see that it goes in a circle, without keeping every cursor.
+class Progress:
+    """The progress of an iteration, which detects a cycle of cursors of any length without storing all of them.
 
-    The checkpoint is a cursor met earlier, moved up after 1, 2, 4, 8, ... pages (Brent's cycle detection), so that a
-    circle of any length is noticed.
+    This is Brent's algorithm: the checkpoint is an earlier cursor, replaced after 1, 2, 4, 8, ... pages.
+
+    Attributes:
+        checkpoint: the earlier cursor.
+        pages: number of pages since the checkpoint, counting from 1.
+        limit: number of pages after which the checkpoint is replaced.
     """
 
     checkpoint: str | None
     pages: int = 1
-    lap: int = 1
+    limit: int = 1
 
-    def advance(self, cursor: str) -> "Travel | None":
-        """The walk one page further; None when it has been at this cursor before."""
+    def advance(self, cursor: str) -> "Progress | None":
+        """Return the progress after one more page; None if its cursor repeats an earlier one."""
         if cursor == self.checkpoint:
             return None
-        if self.pages == self.lap:
-            return Travel(checkpoint=cursor, pages=1, lap=self.lap * 2)
+        if self.pages == self.limit:
+            return Progress(checkpoint=cursor, limit=self.limit * 2)
         return attrs.evolve(self, pages=self.pages + 1)
 
 
 @attrs.frozen(kw_only=True)
 class Listing(Generic[T]):
-    """A list call that can be made again from another cursor."""
+    """A page of a list that is not fetched yet.
+
+    Attributes:
+        call_from: returns the list call from a cursor.
+        cursor: the cursor of this page; None for the first one.
+        backwards: whether ``ending_before`` was passed.
+        progress: the progress of the iteration up to this page.
+    """
 
     call_from: Callable[[str | None], Call[Envelope[T]]] = attrs.field(repr=False)
     operation: str
     cursor: str | None
     backwards: bool
-    travel: Travel
+    progress: Progress
 
     @classmethod
     def start(
         cls, operation: str, call_from: Callable[[str | None], Call[Envelope[T]]], cursor: str | None, backwards: bool
     ) -> "Listing[T]":
+        """Return the listing that begins at a cursor."""
         return cls(
             operation=operation,
             call_from=call_from,
             cursor=cursor,
             backwards=backwards,
-            travel=Travel(checkpoint=cursor),
+            progress=Progress(checkpoint=cursor),
         )
 
     @property
     def call(self) -> Call[Envelope[T]]:
+        """The call that fetches the page."""
         return self.call_from(self.cursor)
 
     def after(self, envelope: Envelope[T]) -> "Listing[T] | None":
-        """The listing of the page that follows this one; None after the last.
+        """Return the listing of the next page, from the envelope of this one; None after the last page.
 
         Raises:
-            PaginationError: the service promises more and gives no way to get it.
+            PaginationError: there are more items, but the next cursor cannot be determined.
         """
         if not envelope.has_more:
             return None
@@ -96,21 +109,21 @@ class Listing(Generic[T]):
             if self.backwards:
                 return None
             raise PaginationError(
-                f"{self.operation}: a page without items says that more follow; there is no cursor to follow",
+                f"{self.operation}: has_more is true on a page without items, so there is no cursor for the next page",
                 operation=self.operation,
                 was_sent="yes",
                 attempts=1,
             )
         cursor = _id_of(envelope.data[0] if self.backwards else envelope.data[-1])
-        travel = None if cursor is None or cursor == self.cursor else self.travel.advance(cursor)
-        if travel is None:
+        progress = None if cursor is None or cursor == self.cursor else self.progress.advance(cursor)
+        if progress is None:
             raise PaginationError(
-                f"{self.operation}: the cursor does not move: the service sent a page that was there before",
+                f"{self.operation}: the cursor does not move: the service returned a page that it had returned before",
                 operation=self.operation,
                 was_sent="yes",
                 attempts=1,
             )
-        return attrs.evolve(self, cursor=cursor, travel=travel)
+        return attrs.evolve(self, cursor=cursor, progress=progress)
 
 
 def _id_of(item: Model) -> str | None:
@@ -118,14 +131,14 @@ def _id_of(item: Model) -> str | None:
 
 
 class _Page(Generic[T]):
-    """What the pages of both clients share.
+    """The base of the pages of both clients.
 
     Attributes:
         data: the items of this page, newest first.
-        has_more: whether more objects exist after this page, in the direction of travel.
+        has_more: whether there are more items after this page, in the direction of iteration.
         url: path of the list.
-        extra: fields of the envelope that this version of the package does not know.
-        last_response: the HTTP response that this page came from.
+        extra: fields of the envelope that this version of the package does not know, by JSON name.
+        last_response: the HTTP response that this page came from: its status, headers and request id.
     """
 
     def __init__(self, listing: Listing[T], envelope: Envelope[T]) -> None:
@@ -141,16 +154,16 @@ class _Page(Generic[T]):
                 item.last_response = self.last_response
 
     def __repr__(self) -> str:
-        # The query of a URL may hold what was searched for: phones, and names.
+        # The query of the URL may contain phones and documents.
         path = redacted(self.url.split("?")[0].split("#")[0], max_length=200)
         return f"<{type(self).__name__} of {path}: {len(self.data)} items, has_more={self.has_more}>"
 
-    def _in_direction_of_travel(self) -> Iterator[T]:
+    def _items_in_order(self) -> Iterator[T]:
         return reversed(self.data) if self._listing.backwards else iter(self.data)
 
 
 class Page(_Page[T]):
-    """One page of a list; iterating over it gives every item of this and of all following pages."""
+    """One page of a list. Iterating over it yields the items of this page and of all following pages."""
 
     def __init__(
         self, listing: Listing[T], envelope: Envelope[T], fetch: Callable[[Call[Envelope[T]]], Envelope[T]]
@@ -159,16 +172,20 @@ class Page(_Page[T]):
         self._fetch = fetch
 
     def next_page(self) -> "Page[T] | None":
-        """The page that follows in the direction of travel; None after the last.
+        """Return the page after this one, in the direction of iteration.
+
+        Returns:
+            The next page; None after the last one.
 
         Raises:
-            FollowUpError: as any call, and PaginationError for a cursor that does not move.
+            PaginationError: the cursor does not move, or there is none.
+            APIStatusError, APIConnectionError, ResponseDecodeError: as any operation.
         """
         following = self._listing.after(self._envelope)
         return None if following is None else Page(following, self._fetch(following.call), self._fetch)
 
     def pages(self) -> "Iterator[Page[T]]":
-        """This page and all that follow, each fetched when it is asked for."""
+        """Yield this page and all following ones, each fetched on demand."""
         page: Page[T] | None = self
         while page is not None:
             yield page
@@ -176,24 +193,28 @@ class Page(_Page[T]):
 
     def __iter__(self) -> Iterator[T]:
         for page in self.pages():
-            yield from page._in_direction_of_travel()
+            yield from page._items_in_order()
 
 
 AsyncFetch = Callable[[Call[Envelope[T]]], Coroutine[Any, Any, Envelope[T]]]
 
 
 class AsyncPage(_Page[T]):
-    """One page of a list; ``async for`` over it gives every item of this and of all following pages."""
+    """One page of a list. ``async for`` over it yields the items of this page and of all following pages."""
 
     def __init__(self, listing: Listing[T], envelope: Envelope[T], fetch: AsyncFetch[T]) -> None:
         super().__init__(listing, envelope)
         self._fetch = fetch
 
     async def next_page(self) -> "AsyncPage[T] | None":
-        """The page that follows in the direction of travel; None after the last.
+        """Return the page after this one, in the direction of iteration.
+
+        Returns:
+            The next page; None after the last one.
 
         Raises:
-            FollowUpError: as any call, and PaginationError for a cursor that does not move.
+            PaginationError: the cursor does not move, or there is none.
+            APIStatusError, APIConnectionError, ResponseDecodeError: as any operation.
         """
         following = self._listing.after(self._envelope)
         if following is None:
@@ -201,7 +222,7 @@ class AsyncPage(_Page[T]):
         return AsyncPage(following, await self._fetch(following.call), self._fetch)
 
     async def pages(self) -> "AsyncIterator[AsyncPage[T]]":
-        """This page and all that follow, each fetched when it is asked for."""
+        """Yield this page and all following ones, each fetched on demand."""
         page: AsyncPage[T] | None = self
         while page is not None:
             yield page
@@ -209,12 +230,12 @@ class AsyncPage(_Page[T]):
 
     async def __aiter__(self) -> AsyncIterator[T]:
         async for page in self.pages():
-            for item in page._in_direction_of_travel():
+            for item in page._items_in_order():
                 yield item
 
 
 class AsyncListing(Generic[T]):
-    """What ``list()`` of the asynchronous client returns: await it for the first page, or iterate over every item."""
+    """The return value of ``list()`` on ``AsyncFollowUp``: await it for the first page, or iterate over all items."""
 
     def __init__(self, listing: Listing[T], fetch: AsyncFetch[T]) -> None:
         self._listing = listing
@@ -227,7 +248,7 @@ class AsyncListing(Generic[T]):
         return self._first_page().__await__()
 
     async def pages(self) -> AsyncIterator[AsyncPage[T]]:
-        """Every page, each fetched when it is asked for."""
+        """Yield all pages, each fetched on demand."""
         async for page in (await self).pages():
             yield page
 

@@ -1,6 +1,6 @@
-"""Foreign text made safe to show: without personal data, bounded in length, and with nothing that a terminal obeys.
+"""Redacts texts of the service: removes personal data, limits the length, and escapes control characters.
 
-Whatever the service sent goes through here before it stands in an exception's text, a log or a terminal.
+Every text of the service is redacted before it appears in an error message, a log or a terminal.
 """
 
 import re
@@ -14,35 +14,35 @@ import attrs
 from followup._annotations import SERVICE_VERSION
 
 MAX_LENGTH = 1_000
-"""Characters of a text that are shown."""
+"""Characters of a text that are shown, by default."""
 
 HIDDEN = "…"
-"""Stands for what is not shown."""
+"""Replaces the redacted parts."""
 
 _MARGIN = 256
-"""Characters beyond the cut that are looked at, so that no half of a value is left that nobody recognizes."""
+"""Characters beyond the cut that are searched as well, so that a value at the cut is recognized as a whole."""
 
-_SHORTEST_HIDDEN = 3
-"""Shorter values tell nothing, and would tear holes into every other word."""
+_MIN_REDACTED_LENGTH = 3
+"""Shorter values reveal nothing, and redacting them would make the text unreadable."""
 
-_LONGEST_WORD = 7
-"""A value that is one word of up to so many letters is not looked for inside of others, ``api`` in ``api_error``."""
+_MAX_WORD_LENGTH = 7
+"""A word of up to this many letters is redacted only as a whole word: ``api`` stays in ``api_error``."""
 
-_LONGEST_WHOLE = 32
-"""A longer value is recognized by its beginning, since a service may quote the beginning alone."""
+_MAX_WHOLE_LENGTH = 32
+"""A longer value is recognized by its beginning, because the service may quote only that."""
 
 _HEAD = 16
-"""Characters of a longer value that suffice to hide as much as there is of it."""
+"""Characters of a longer value that are enough to recognize it."""
 
-_UNMISTAKABLE = 64
-"""So many characters of a longer value hide the rest of the text, too: it may be the value, quoted in other ways."""
+_CERTAIN_MATCH_LENGTH = 64
+"""If this many characters of a longer value match, the rest of the text is redacted too: it may continue the value."""
 
 _LONGEST_COMPARED = 256
 
 _CONTROLS = re.compile(
-    "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1, which terminals obey
-    "\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # change or hide their neighbours
-    "\ud800-\udfff\U000e0000-\U000e007f]"  # cannot be encoded; are not displayed at all
+    "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1, which control terminals
+    "\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # reorder or hide others
+    "\ud800-\udfff\U000e0000-\U000e007f]"  # cannot be encoded; are invisible
 )
 _ESCAPES = re.compile(
     r"(?:%(?:25)*[0-9A-Fa-f]{2})+"  # of URLs, also twice escaped
@@ -55,10 +55,10 @@ _ASCII_SEPARATORS = {code: " " for code in range(1, 128) if not chr(code).isalnu
 _SPACES = re.compile("  +")
 _WORD = re.compile(r"[^\s<>\"']+")
 _AT = re.compile(r".@.", re.DOTALL)
-# Commas with spaces separate numbers from each other.
+# A comma followed by a space separates two numbers.
 _NUMBER = re.compile(r"\+?\d(?:(?:(?![,;]\s)[\W_]){0,3}\d){5,}")
 _HARMLESS = re.compile(
-    # A date with a time of day is no date of birth, unless that time is the midnight that many systems add to one.
+    # A date with a time is not a date of birth, unless the time is midnight, which many systems add to one.
     r"(?<!\d)\d{4}-\d\d-\d\d[t ](?!00:00(?::00(?:[.,]0+)?)?(?![:.,]?\d))"
     r"\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:z|[+-]\d\d:?\d\d)?(?!\d)"
     rf"|\b{SERVICE_VERSION}\b"
@@ -70,42 +70,42 @@ Span = tuple[int, int]
 
 
 def visible(text: str) -> str:
-    r"""Return the text with its control characters spelled out, an escape as ``\x1b`` and a line end as ``\n``.
+    r"""Return the text with its control characters escaped, such as ``\x1b`` and ``\n``.
 
-    Spelled out are the C0 and C1 control characters, line and paragraph separators, the characters that reorder or
-    hide others (bidirectional overrides, zero-width space, soft hyphen, tags), and lone surrogates. The two joiners
-    of Persian and Indic writing stay.
+    This escapes the C0 and C1 control characters, line and paragraph separators, characters that reorder or hide others
+    (bidirectional overrides, zero-width space, soft hyphen, tags), and lone surrogates. The two joiners of Persian and
+    Indic scripts are kept.
     """
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class SentValues:
-    """The values of a request, prepared for the search in any number of texts.
+    """The values of a request, prepared for searching any number of texts.
 
-    They are compared without case, accents and kinds of separators, and with the escapes of URLs, JSON and HTML undone.
-    A search takes as long for many values as for few.
+    The comparison ignores case, accents and the kind of separators, and decodes the escapes of URLs, JSON and HTML. The
+    time of a search does not depend on the number of values.
     """
 
     def __init__(self, values: Iterable[str]) -> None:
-        exact = [*{value[:_LONGEST_COMPARED] for value in values if len(value) >= _SHORTEST_HIDDEN}]
-        # All of them at once: one by one, the values of a large batch would take seconds.
+        exact = [*{value[:_LONGEST_COMPARED] for value in values if len(value) >= _MIN_REDACTED_LENGTH}]
+        # All of them together: one by one, the values of a large batch would take seconds.
         folded = _folded("\0".join(value.replace("\0", " ") for value in exact)).split("\0")
         by_length: dict[int, set[str]] = {}
         self._exact = set(exact)
         self._long: list[str] = []
         self._cut: set[str] = set()
         for original, value in zip(exact, map(str.strip, folded), strict=False):
-            if len(value) > _LONGEST_WHOLE:
+            if len(value) > _MAX_WHOLE_LENGTH:
                 self._long.append(value)
                 if len(original) == _LONGEST_COMPARED:
                     self._cut.add(value)
-            elif len(value) >= _SHORTEST_HIDDEN:
+            elif len(value) >= _MIN_REDACTED_LENGTH:
                 by_length.setdefault(len(value), set()).add(value)
         self._by_length = sorted(by_length.items())
         self._heads = {value[:_HEAD] for value in self._long}
 
     def spans(self, window: str, decoded: "_Decoded") -> Iterator[Span]:
-        """Yield where in the window the values are."""
+        """Yield the positions of the values in the window."""
         if self._by_length or self._long:
             plain = decoded.with_plain_separators()
             yield from self._whole_values(plain, window)
@@ -115,13 +115,13 @@ class SentValues:
         text = plain.text
         for start in range(len(text)):
             for length, values in self._by_length:
-                if text[start : start + length] in values and self._stands_for_itself(plain, start, length, window):
+                if text[start : start + length] in values and self._is_separate(plain, start, length, window):
                     yield plain.span(start, start + length)
 
-    def _stands_for_itself(self, plain: "_Decoded", start: int, length: int, window: str) -> bool:
+    def _is_separate(self, plain: "_Decoded", start: int, length: int, window: str) -> bool:
         value = plain.text[start : start + length]
         first, end = plain.span(start, start + length)
-        if length > _LONGEST_WORD or (not value.isalpha() and window[first:end] in self._exact):
+        if length > _MAX_WORD_LENGTH or (not value.isalpha() and window[first:end] in self._exact):
             return True
         neighbours = plain.text[max(start - 1, 0) : start] + plain.text[start + length : start + length + 1]
         is_inside = any(map(str.isalnum, neighbours)) or "_" in (
@@ -136,13 +136,13 @@ class SentValues:
             length = 0
             if plain.text[start : start + _HEAD] in self._heads:
                 rest = plain.text[start : start + _LONGEST_COMPARED]
-                # In an ordered list, a neighbour of the text shares the longest beginning with it.
+                # In sorted order, the value that shares the longest prefix with the text is next to it.
                 index = bisect(self._ordered, rest)
                 nearest = self._ordered[max(index - 1, 0) : index + 1]
                 length, is_whole = max(
                     (_shared(value, rest), rest.startswith(value) and value not in self._cut) for value in nearest
                 )
-                if length >= _UNMISTAKABLE and not is_whole:
+                if length >= _CERTAIN_MATCH_LENGTH and not is_whole:
                     length = len(plain.text) - start
                 yield plain.span(start, start + length)
             start += length or 1
@@ -153,18 +153,18 @@ class SentValues:
 
 
 def redacted(text: str, sent_values: Iterable[str] | SentValues = (), *, max_length: int = MAX_LENGTH) -> str:
-    """Return the text as it may be shown: redacted, cut, and ``visible``.
+    """Return the text redacted, cut, and with control characters escaped.
 
-    Replaced by ``…`` are the values that were sent, in the spellings that ``SentValues`` knows, e-mail addresses, and
-    numbers of six digits or more, which may be a phone or a document. Timestamps other than of midnight, ids of the
-    service and UUIDs stay, unless they were sent.
+    ``…`` replaces the values of the request, in the spellings that ``SentValues`` recognizes, e-mail addresses, and
+    numbers of six digits or more, which may be phones or documents. Timestamps (except at midnight), ids of the service
+    and UUIDs are kept, unless they are values of the request.
 
-    The work is bounded by ``max_length``, whatever the length of the text, once the values are prepared.
+    Once the values are prepared, the time depends on ``max_length`` and not on the length of the text.
 
     Args:
         text: text of the service.
-        sent_values: what the caller sent; those of fewer than three characters are not looked for.
-        max_length: characters of the text that are shown; what follows is cut.
+        sent_values: values of the request; those of fewer than three characters are ignored.
+        max_length: number of characters to show; the rest is cut.
     """
     sent = sent_values if isinstance(sent_values, SentValues) else SentValues(sent_values)
     window = text[: max_length + _MARGIN]
@@ -200,11 +200,11 @@ def _numbers(decoded: "_Decoded") -> Iterator[Span]:
 
 @attrs.frozen
 class _Decoded:
-    """A text without escapes, case and accents, and where each of its characters comes from.
+    """A text without escapes, case and accents, with the position of each character in the original.
 
     Attributes:
-        starts: where the spelling of each character starts in the original.
-        ends: where it ends.
+        starts: start of each character in the original.
+        ends: end of each character in the original.
     """
 
     text: str
@@ -231,7 +231,7 @@ class _Decoded:
         return cls("".join(parts), starts, ends)
 
     def with_plain_separators(self) -> "_Decoded":
-        """The same with one space for each run of separators."""
+        """Return the text with one space for each sequence of separators."""
         parts: list[str] = []
         starts: list[int] = []
         ends: list[int] = []
@@ -247,13 +247,13 @@ class _Decoded:
         return _Decoded("".join(parts), starts, ends)
 
     def span(self, start: int, end: int) -> Span:
-        """Where a part of this text comes from, with the accents that follow its last character."""
+        """Return the position of a part in the original, including the accents that follow its last character."""
         return self.starts[start], max(self.ends[end - 1], self.starts[end] if end < len(self.starts) else 0)
 
 
 def _folded(text: str) -> str:
-    """The same as ``_Decoded.of(text).with_plain_separators().text``, for texts of any length."""
-    # For a large batch, the quick ways save a second.
+    """Return ``_Decoded.of(text).with_plain_separators().text``, but faster, for texts of any length."""
+    # For a large batch, the shortcuts save a second.
     if any(character in text for character in "%\\&"):
         text = _ESCAPES.sub(_unescaped, text)
     text = _plain(text)
@@ -269,7 +269,7 @@ def _plain(text: str) -> str:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    """What an escape stands for; a space for all that only separates."""
+    """Return the character of an escape; a space for one that only separates."""
     spelled = escape[0]
     if spelled[0] == "%":
         characters = bytes.fromhex(re.sub("%(?:25)*", "", spelled)).decode(errors="replace")
@@ -285,7 +285,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _shared(value: str, text: str) -> int:
-    """How many characters both begin with."""
+    """Return the length of the common prefix."""
     for index, (one, other) in enumerate(zip(value, text, strict=False)):
         if one != other:
             return index

@@ -1,4 +1,4 @@
-"""When the attempt of this thread has to end."""
+"""The time limit of the current attempt, for the network code far below the driver."""
 
 import contextvars
 import time
@@ -10,7 +10,7 @@ _ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("followup_a
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Bound what happens in a with block; None sets no bound. Who does something that lasts asks ``seconds_left``."""
+    """Set the time limit of the attempt in a with block; None for no limit. Blocking code reads ``seconds_left``."""
     token = _ends.set(None if seconds is None else time.monotonic() + seconds)
     try:
         yield
@@ -19,6 +19,6 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
 
 def seconds_left() -> float | None:
-    """What is left of the attempt, zero or less when its time is up; None without a bound."""
+    """Return the seconds that are left of the attempt, 0 or less once the limit is reached; None without a limit."""
     ends = _ends.get()
     return None if ends is None else ends - time.monotonic()

@@ -1,4 +1,4 @@
-"""The groups of operations, a module each: its result classes, its input dicts and its operations."""
+"""The groups of operations. Each has a module with its result classes, its input dicts and its operations."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from followup._operations import Resource
 def all_groups() -> tuple[type[Resource[Any]], ...]:
     """Import and return the class of every group, in the order of the specification.
 
-    They are imported here, and so when the first client is made: making their classes takes time.
+    The imports are in the function because they take time: the constructor of a client calls it.
     """
     from followup.resources.account import AccountGroup
     from followup.resources.appointments import Appointments
