@@ -1,6 +1,6 @@
 """Code as users write it: type checkers accept it, and see exact types."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Literal, assert_type
 
@@ -22,6 +22,7 @@ from followup import (
     WebhookEndpoint,
     WebhookEvent,
     construct_event,
+    inbound,
     verify_signature,
 )
 
@@ -40,6 +41,7 @@ def use(client: FollowUp) -> None:
     assert_type(client.events.create({"id": "1", "type": "visit.completed", "data": {}}), EventBatch)
     events: list[EventInput] = [{"id": str(n), "type": "order.issued", "data": {}} for n in range(3)]
     client.events.create(each for each in events)
+    assert_type(client.events.send_all(each for each in events), Iterator[EventResult])
     endpoint = client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
     assert_type(endpoint, WebhookEndpoint)
     assert_type(client.webhook_endpoints.ping(endpoint.id), WebhookDelivery)
@@ -50,6 +52,16 @@ def use(client: FollowUp) -> None:
     for each in page:
         assert_type(each, Patient)
     assert_type(client.with_options(deadline=3), FollowUp)
+
+
+def builds_events() -> None:
+    patient: PatientInput = {"phone": "1", "full_name": None}
+    now = datetime.now(UTC)
+    assert_type(inbound.patient_upserted(patient=patient), EventInput)
+    assert_type(
+        inbound.appointment_created(patient=patient, start_at=now, external_id=None, doctor="doc_1"), EventInput
+    )
+    inbound.intake_requested(contacts=[{"name": "Eva"}], occurred_at="2026-09-28T12:00:00Z", source={"system": "HIS"})
 
 
 def statuses_of_results_are_statuses_of_filters(client: FollowUp) -> None:
@@ -67,6 +79,12 @@ async def use_async(client: AsyncFollowUp) -> None:
     async for each in client.patients.list(dni="1"):
         assert_type(each, Patient)
     assert_type(await client.events.create([]), EventBatch)
+    assert_type(client.events.send_all([]), AsyncIterator[EventResult])
+    assert_type(client.events.send_all(events_of_a_day()), AsyncIterator[EventResult])
+
+
+async def events_of_a_day() -> AsyncIterator[EventInput]:
+    yield inbound.order_issued(patient="pat_1", order={"kind": "lab"})
 
 
 def handle(error: Exception) -> float | None:

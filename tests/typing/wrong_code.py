@@ -1,6 +1,8 @@
 """Code that is wrong: each marked line is an error of both checkers, which report a mark where there is none."""
 
-from followup import AsyncFollowUp, FollowUp, FolowUp  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+from collections.abc import AsyncIterator
+
+from followup import AsyncFollowUp, EventInput, FollowUp, FolowUp, inbound  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 from followup_mockserver import MockServce, MockService  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -20,10 +22,20 @@ def use(client: FollowUp) -> None:
     client.events.create(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.webhook_endpoints.create(url="https://x", enabled_events=["nothing"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
     client.webhook_endpoints.ping("we_1", reason="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    client.events.send_all({"id": "1"})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
+    client.events.send_all(an_async_iterable())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    inbound.patient_upserted(patient={"fullName": "Ana"})  # type: ignore[typeddict-unknown-key]  # pyright: ignore[reportArgumentType]
+    inbound.appointment_created(patient="pat_1")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    inbound.appointment_rescheduled(external_id=5, start_at="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    inbound.visit_complete  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     client.patiens.list()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     client.patients.creat(phone="1")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     assert client.patients.retrieve("pat_1").stage != "finished"  # type: ignore[comparison-overlap]
     client.patients.retrieve("pat_1").fullName  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+async def an_async_iterable() -> AsyncIterator[EventInput]:
+    yield {"id": "1", "type": "order.issued", "data": {}}
 
 
 async def use_async(client: AsyncFollowUp) -> None:

@@ -14,6 +14,7 @@ class Schedulable(Protocol):
     @property
     def about(self) -> str:
         """Id of the object that the job concerns."""
+        ...
 
 
 J = TypeVar("J", bound=Schedulable)

@@ -1,0 +1,353 @@
+"""Build inbound events, one function for each type, checked like the operations (specification, section 6.1).
+
+Each function returns an ``EventInput`` for ``client.events.create`` or ``client.events.send_all``::
+
+    from followup import inbound
+
+    event = inbound.appointment_rescheduled(external_id="T-1042", start_at=new_start)
+
+Arguments are the fields of the event in snake_case; an optional argument that is None is omitted, as is one that is not
+passed. All functions also take:
+
+- ``id``: your id of the event, which is its idempotency key. Pass your own if you may build the same event again, as
+  after a crash; a random UUID when omitted.
+- ``occurred_at``: time at which it happened, an aware ``datetime`` or an ISO 8601 string; the service takes the time of
+  arrival when omitted.
+- ``source``: the system that it comes from, for information only.
+"""
+
+import functools
+import inspect
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, ParamSpec
+
+from followup._annotations import DoctorId, EventType, NonEmpty, PatientId
+from followup._codec.encode import Encoder, encoder_for
+from followup._codec.names import annotations_of, camel, without_none
+from followup.resources.doctors import DoctorInput
+from followup.resources.event_batches import EventInput, EventSourceInput
+from followup.resources.intake_requests import ContactInput, CoverageInput, SenderInput
+from followup.resources.patients import PatientInput
+from followup.resources.treatments import TreatmentKind
+
+__all__ = [
+    "appointment_cancelled",
+    "appointment_created",
+    "appointment_rescheduled",
+    "intake_requested",
+    "order_issued",
+    "patient_upserted",
+    "treatment_prescribed",
+    "visit_completed",
+]
+
+P = ParamSpec("P")
+Builder = Callable[P, EventInput]
+
+_ENVELOPE = ("id", "occurred_at", "source")
+"""The parameters that are keys of the event; the others are part of its data."""
+
+
+def _event(type: EventType, *, fields_of: str | None = None) -> Callable[[Builder[P]], Builder[P]]:
+    """Make a builder of a function without a body.
+
+    Args:
+        type: the event type.
+        fields_of: key in the data of the object that the arguments are fields of, except for ``patient``, which has a
+            key of its own; None if each argument has a key of its own.
+    """
+
+    def make(declared: Builder[P]) -> Builder[P]:
+        @functools.cache
+        def encoders() -> dict[str, Encoder]:
+            return {name: encoder_for(without_none(each)) for name, each in annotations_of(declared).items()}
+
+        @functools.wraps(declared)
+        def build(*args: P.args, **kwargs: P.kwargs) -> EventInput:
+            # The function has no body: it is called so that Python raises its usual TypeError for bad arguments.
+            declared(*args, **kwargs)
+            encoded = {
+                name: encoders()[name](value, name)
+                for name, value in kwargs.items()
+                if value is not None or name in required
+            }
+            return _assembled(type, fields_of, encoded)
+
+        parameters = inspect.signature(declared).parameters.values()
+        required = {each.name for each in parameters if each.default is inspect.Parameter.empty}
+        return build
+
+    return make
+
+
+def _assembled(type: EventType, fields_of: str | None, encoded: Mapping[str, Any]) -> EventInput:
+    data = {camel(name): value for name, value in encoded.items() if name not in _ENVELOPE}
+    if fields_of is not None:
+        patient = {"patient": data.pop("patient")} if "patient" in data else {}
+        data = {**patient, fields_of: data}
+    event: EventInput = {"id": encoded["id"] if "id" in encoded else str(uuid.uuid4()), "type": type, "data": data}
+    if "occurred_at" in encoded:
+        event["occurred_at"] = encoded["occurred_at"]
+    if "source" in encoded:
+        event["source"] = encoded["source"]
+    return event
+
+
+@_event("intake.requested")
+def intake_requested(
+    *,
+    id: NonEmpty | None = None,
+    patient: PatientInput | None = None,
+    contacts: Iterable[ContactInput] | None = None,
+    coverage: CoverageInput | None = None,
+    address: str | None = None,
+    requested_service: str | None = None,
+    summary: str | None = None,
+    hospitalized: bool | None = None,
+    sender: SenderInput | None = None,
+    occurred_at: datetime | str | None = None,
+    source: EventSourceInput | None = None,
+) -> EventInput:
+    """Return an ``intake.requested``: it opens an intake request, whose data the service completes by messaging app.
+
+    At least a name, document or phone of the patient or of a contact is required.
+
+    Args:
+        id: your id of the event; a random UUID when omitted.
+        patient: data of the patient.
+        contacts: people whom the service may ask about the patient.
+        coverage: insurance coverage.
+        address: the patient's address.
+        requested_service: the service requested.
+        summary: administrative summary, without clinical content.
+        hospitalized: whether the patient is in hospital.
+        sender: the person or organization that submits the request.
+        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that it comes from, for information only.
+
+    Returns:
+        The event.
+
+    Raises:
+        TypeError, ValueError: an argument is missing or invalid; the message names it.
+    """
+    ...
+
+
+@_event("patient.upserted")
+def patient_upserted(
+    *,
+    id: NonEmpty | None = None,
+    patient: PatientInput,
+    occurred_at: datetime | str | None = None,
+    source: EventSourceInput | None = None,
+) -> EventInput:
+    """Return a ``patient.upserted``: it creates or updates a patient, found by phone, DNI or external id.
+
+    Args:
+        id: your id of the event; a random UUID when omitted.
+        patient: data of the patient.
+        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that it comes from, for information only.
+
+    Returns:
+        The event.
+
+    Raises:
+        TypeError, ValueError: an argument is missing or invalid; the message names it.
+    """
+    ...
+
+
+@_event("appointment.created", fields_of="appointment")
+def appointment_created(
+    *,
+    id: NonEmpty | None = None,
+    patient: PatientId | PatientInput,
+    start_at: datetime | str,
+    external_id: NonEmpty | None = None,
+    type: str | None = None,
+    doctor: DoctorId | DoctorInput | None = None,
+    occurred_at: datetime | str | None = None,
+    source: EventSourceInput | None = None,
+) -> EventInput:
+    """Return an ``appointment.created``: it creates an appointment, and its reminders are scheduled.
+
+    Args:
+        id: your id of the event; a random UUID when omitted.
+        patient: id of the patient, or data by which to find or create them.
+        start_at: start of the appointment; an aware ``datetime`` or an ISO 8601 string.
+        external_id: the appointment's id in your system. Without it, no later event can reschedule or cancel it.
+        type: type of appointment or procedure.
+        doctor: id of the doctor, or data by which to find them.
+        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that it comes from, for information only.
+
+    Returns:
+        The event.
+
+    Raises:
+        TypeError, ValueError: an argument is missing or invalid; the message names it.
+    """
+    ...
+
+
+@_event("appointment.rescheduled", fields_of="appointment")
+def appointment_rescheduled(
+    *,
+    id: NonEmpty | None = None,
+    external_id: NonEmpty,
+    start_at: datetime | str,
+    occurred_at: datetime | str | None = None,
+    source: EventSourceInput | None = None,
+) -> EventInput:
+    """Return an ``appointment.rescheduled``: it changes the time of an appointment, and of its reminders.
+
+    Args:
+        id: your id of the event; a random UUID when omitted.
+        external_id: the appointment's id in your system.
+        start_at: its new start; an aware ``datetime`` or an ISO 8601 string.
+        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that it comes from, for information only.
+
+    Returns:
+        The event.
+
+    Raises:
+        TypeError, ValueError: an argument is missing or invalid; the message names it.
+    """
+    ...
+
+
+@_event("appointment.cancelled", fields_of="appointment")
+def appointment_cancelled(
+    *,
+    id: NonEmpty | None = None,
+    external_id: NonEmpty,
+    reason: str | None = None,
+    occurred_at: datetime | str | None = None,
+    source: EventSourceInput | None = None,
+) -> EventInput:
+    """Return an ``appointment.cancelled``: it cancels an appointment, and its pending reminders are removed.
+
+    Args:
+        id: your id of the event; a random UUID when omitted.
+        external_id: the appointment's id in your system.
+        reason: reason for the cancellation.
+        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that it comes from, for information only.
+
+    Returns:
+        The event.
+
+    Raises:
+        TypeError, ValueError: an argument is missing or invalid; the message names it.
+    """
+    ...
+
+
+@_event("visit.completed", fields_of="visit")
+def visit_completed(
+    *,
+    id: NonEmpty | None = None,
+    patient: PatientId | PatientInput,
+    visited_at: datetime | str,
+    external_id: NonEmpty | None = None,
+    type: str | None = None,
+    doctor: DoctorId | DoctorInput | None = None,
+    diagnosis: str | None = None,
+    notes: str | None = None,
+    appointment: str | None = None,
+    occurred_at: datetime | str | None = None,
+    source: EventSourceInput | None = None,
+) -> EventInput:
+    """Return a ``visit.completed``: it records an attended visit, and starts the post-visit follow-up.
+
+    Args:
+        id: your id of the event; a random UUID when omitted.
+        patient: id of the patient, or data by which to find or create them.
+        visited_at: time of the visit; an aware ``datetime`` or an ISO 8601 string.
+        external_id: the visit's id in your system.
+        type: type of visit.
+        doctor: id of the doctor, or data by which to find them.
+        diagnosis: the doctor's diagnosis.
+        notes: the doctor's notes.
+        appointment: id or ``external_id`` of the appointment that this visit completes.
+        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that it comes from, for information only.
+
+    Returns:
+        The event.
+
+    Raises:
+        TypeError, ValueError: an argument is missing or invalid; the message names it.
+    """
+    ...
+
+
+@_event("treatment.prescribed", fields_of="treatment")
+def treatment_prescribed(
+    *,
+    id: NonEmpty | None = None,
+    patient: PatientId | PatientInput,
+    name: NonEmpty,
+    kind: TreatmentKind | None = None,
+    dosage: str | None = None,
+    frequency: str | None = None,
+    instructions: str | None = None,
+    start_date: datetime | str | None = None,
+    end_date: datetime | str | None = None,
+    occurred_at: datetime | str | None = None,
+    source: EventSourceInput | None = None,
+) -> EventInput:
+    """Return a ``treatment.prescribed``: it records a treatment in the patient's record.
+
+    Args:
+        id: your id of the event; a random UUID when omitted.
+        patient: id of the patient, or data by which to find or create them.
+        name: name of the treatment, for example of the drug.
+        kind: kind of treatment; the service takes ``medication`` when omitted.
+        dosage: dosage, for example ``1 tablet``.
+        frequency: frequency, for example ``every 12 h``.
+        instructions: the doctor's instructions.
+        start_date: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
+        end_date: time at which it ends; an aware ``datetime`` or an ISO 8601 string.
+        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that it comes from, for information only.
+
+    Returns:
+        The event.
+
+    Raises:
+        TypeError, ValueError: an argument is missing or invalid; the message names it.
+    """
+    ...
+
+
+@_event("order.issued")
+def order_issued(
+    *,
+    id: NonEmpty | None = None,
+    patient: PatientId | PatientInput,
+    order: Mapping[str, Any],
+    occurred_at: datetime | str | None = None,
+    source: EventSourceInput | None = None,
+) -> EventInput:
+    """Return an ``order.issued``: an order for a laboratory, imaging, a referral or other; stored, without effect yet.
+
+    Args:
+        id: your id of the event; a random UUID when omitted.
+        patient: id of the patient, or their data.
+        order: the order, with the keys that the service expects (camelCase); sent unchanged.
+        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that it comes from, for information only.
+
+    Returns:
+        The event.
+
+    Raises:
+        TypeError, ValueError: an argument is missing or invalid; the message names it.
+    """
+    ...
