@@ -61,7 +61,7 @@ def options_of(
         text = sentence(texts.get(parameter.name, ""))
         default = {parameter.name: parameter.default, **(defaults or {})}[parameter.name]
         if parameter.name == argument:
-            found.append(keyword(argument, _argument(annotation, text), None))
+            found.append(keyword(parameter.name, _argument(annotation, text), None))
         else:
             found.append(_option(parameter.name, annotation, text, None if default is NOT_GIVEN else default))
     return found
