@@ -112,7 +112,7 @@ class Engine:
     # --- the clock -----------------------------------------------------------------------------------------------
 
     def advance(self, tenant: Tenant, to: datetime) -> Advanced:
-        """Advance the clock to an instant, running every job that is due by then, those that jobs schedule included.
+        """Advance the clock to an instant, and run every job that is due by then, including those that jobs schedule.
 
         Raises:
             RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for.

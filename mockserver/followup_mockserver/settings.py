@@ -44,7 +44,7 @@ KEY_PREFIX_LENGTH = 8
 
 
 MAX_MESSAGE_HOURS = 180 * 24
-"""Most hours between an appointment or a visit and the message about it."""
+"""The most hours that a setting allows between an appointment or a visit and a message about it."""
 
 Language = Literal["es", "en", "pt"]
 

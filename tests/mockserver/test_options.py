@@ -8,7 +8,7 @@ import pytest
 from support.http import Api, problem
 
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.options import MockOptions, meanings
+from followup_mockserver.options import MockOptions, Options, meanings
 from followup_mockserver.transport import InProcessTransport
 
 NOON = "2026-09-28T12:00:00Z"
@@ -124,6 +124,31 @@ def test_an_unknown_option_is_named_in_the_error() -> None:
 
 def test_each_option_is_described() -> None:
     assert meanings().keys() == MockOptions.__annotations__.keys()
+
+
+DEFAULTS = {
+    "rate_limit": "600",
+    "allow_http_webhooks": "False",
+    "country": "AR",
+    "idempotency_hours": "24",
+    "refuse_unknown_fields": "True",
+    "reminder_hours": "24, 3",
+    "post_visit_hours": "4",
+    "intake_required": "fullName, dni, phone, coverage.insurer, address, requestedService",
+}
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def test_each_default_is_described() -> None:
+    text = " ".join((MockOptions.__doc__ or "").split())
+    for name, default in DEFAULTS.items():
+        assert f" Default: {default}." in text.partition(f" {name}: ")[2]
+        assert shown(getattr(Options(), name)) == default
 
 
 CHANGES: list[tuple[str, Any]] = [

@@ -190,18 +190,17 @@ class PeopleControls:
             TypeError: an argument of the wrong type, as in ``intake_requests.create``.
             ValueError: an invalid argument; the message names it.
         """
-        arguments = {
-            "patient": patient,
-            "contacts": contacts,
-            "coverage": coverage,
-            "address": address,
-            "requested_service": requested_service,
-            "summary": summary,
-            "hospitalized": hospitalized,
-            "sender": sender,
-        }
-        answers = _encoded({name: value for name, value in arguments.items() if value is not None})
-        return self._access.change(lambda tenant: intake_requests.answer(tenant, _intake(tenant, id), **answers))
+        data = _rule_arguments(
+            patient=patient,
+            contacts=contacts,
+            coverage=coverage,
+            address=address,
+            requested_service=requested_service,
+            summary=summary,
+            hospitalized=hospitalized,
+            sender=sender,
+        )
+        return self._access.change(lambda tenant: intake_requests.answer(tenant, _intake(tenant, id), **data))
 
     def load_intake_request(self, id: str, /) -> IntakeRequest:
         """Mark an intake request as loaded into the organization's own system.
@@ -238,10 +237,12 @@ def _check(arguments: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
         checks[argument](argument, value)
 
 
-def _encoded(answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Encode answers as the SDK does, which checks and copies them, and drops nested keys that are None."""
-    sent = {name: _INTAKE_PARAMETERS[name].encode(value, name) for name, value in answers.items()}
-    return {name: shape_of(_INTAKE_PARAMETERS[name].annotation).convert(value) for name, value in sent.items()}
+def _rule_arguments(**data: Any) -> dict[str, Any]:
+    """Return the data that is not None as arguments of the rule."""
+    passed_in = {name: value for name, value in data.items() if value is not None}
+    # Encoding as the SDK does validates and copies each value, and drops nested keys that are None.
+    encoded = {name: _INTAKE_PARAMETERS[name].encode(value, name) for name, value in passed_in.items()}
+    return {name: shape_of(_INTAKE_PARAMETERS[name].annotation).convert(value) for name, value in encoded.items()}
 
 
 def _intake(tenant: Tenant, id: str) -> IntakeRequest:

@@ -71,8 +71,8 @@ class WebhookControls:
 
         Args:
             type: the event type, such as ``appointment.created`` (specification, section 6.2).
-            data: the event's ``data``, in JSON types and with the names of the wire; default: the newest object that
-                fits the type, or an example if there is none.
+            data: the event's ``data``, as JSON with names in camelCase; default: about the newest object that fits the
+                type, or an example if there is none.
 
         Returns:
             One pending delivery for each endpoint.

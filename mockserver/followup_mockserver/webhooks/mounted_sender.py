@@ -16,7 +16,7 @@ from followup_mockserver.state.clock import RealTime
 from followup_mockserver.transport import call_wsgi
 from followup_mockserver.webhooks.call_threads import CallAbandonedError, CallThreads
 from followup_mockserver.webhooks.deliveries import Outcome, Outgoing, timeout_error
-from followup_mockserver.webhooks.mounts import Receiver, takes
+from followup_mockserver.webhooks.mounts import Receiver, accepts
 
 _CANCELLATION_TIMEOUT = 0.5
 """Seconds within which a cancelled coroutine must end; otherwise it is abandoned."""
@@ -59,7 +59,7 @@ class MountedSender:
 
     def _call(self, receiver: Receiver, request: httpx.Request) -> tuple[int, float]:
         """Return the status of the response, and the instant at which it began."""
-        if takes(receiver, 3):
+        if accepts(receiver, 3):
             return self._call_asgi(receiver, request)
         if self._in_callers_thread:
             return _call_synchronous(receiver, request)
@@ -112,7 +112,7 @@ class _ASGICall:
 
 
 def _call_synchronous(receiver: Receiver, request: httpx.Request) -> tuple[int, float]:
-    response = call_wsgi(receiver, request) if takes(receiver, 2) else receiver(request)
+    response = call_wsgi(receiver, request) if accepts(receiver, 2) else receiver(request)
     if not isinstance(response, httpx.Response):
         raise TypeError("a mounted function must return an httpx.Response")
     return response.status_code, RealTime.monotonic()

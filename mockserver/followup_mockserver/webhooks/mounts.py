@@ -34,8 +34,8 @@ class Mounts:
             return self._receivers[max(matching, key=len)] if matching else None
 
 
-def takes(receiver: Receiver, count: int) -> bool:
-    """Whether a receiver accepts this many arguments: ASGI takes three, WSGI two, a function one."""
+def accepts(receiver: Receiver, count: int) -> bool:
+    """Return whether a receiver accepts this many arguments: ASGI apps take three, WSGI apps two, functions one."""
     try:
         inspect.signature(receiver).bind(*[None] * count)
     except TypeError:

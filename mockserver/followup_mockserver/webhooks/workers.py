@@ -13,7 +13,7 @@ Task = Callable[[], None]
 
 
 class Workers:
-    """Runs tasks on threads that are started as needed, at most ``MAX_PER_RECEIVER`` of one receiver at a time."""
+    """Runs tasks on threads that are started as needed, at most ``MAX_PER_RECEIVER`` for one receiver at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
