@@ -18,93 +18,29 @@ them, and before the first where the client has a request rate, there may be any
 """
 
 import itertools
-import json
 import logging
 import random
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
-from typing import Any, Generic, TypeVar
-from urllib.parse import parse_qsl
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
 
 import attrs
 
 from followup._bodies import ACCEPT_ENCODING
-from followup._codec.decode import WireError
-from followup._errors import (
-    APIConnectionError,
-    APIStatusError,
-    APITimeoutError,
-    FollowUpError,
-    ResponseDecodeError,
-    WasSent,
-    status_error_class,
-)
+from followup._endings import error_of, error_without_slot, result_of, with_response
+from followup._errors import WasSent
 from followup._governor import Governor, Slot
 from followup._options import Options
-from followup._outcomes import NoResponse, NotSendable, Outcome, Response
+from followup._outcomes import Outcome, Response
 from followup._redaction import redacted
-from followup._results import ResponseInfo, Result
+from followup._results import Result
 from followup._retry import may_have_been_done, may_have_reached_the_service, seconds_before_retry
+from followup._steps import Call, Send, Steps, Wait
 from followup._version import __version__
 
 R = TypeVar("R", bound=Result)
 
-LONGEST_ERROR_TEXT = 10_000
-"""Characters of a body that is not JSON that an error keeps."""
-
 logger = logging.getLogger("followup")
-
-
-@attrs.frozen(kw_only=True)
-class Call(Generic[R]):
-    """One call, complete before its first attempt, so that every attempt sends the same bytes and the same key.
-
-    Attributes:
-        decode: converts the JSON of a successful response to the result.
-        batch_error: class of the error to raise for a body that has ``results``.
-        when_gone: creates the result of a deletion that an earlier attempt may have carried out.
-        object_id: id in the path, which the result must have as well; None where it need not.
-    """
-
-    operation: str
-    method: str
-    path_template: str
-    path: str
-    query: str = attrs.field(default="", repr=False)
-    content: bytes | None = attrs.field(default=None, repr=False)
-    idempotency_key: str | None = None
-    decode: Callable[[Any], R] = attrs.field(repr=False)
-    batch_error: type[APIStatusError] | None = None
-    when_gone: Callable[[], R] | None = attrs.field(default=None, repr=False)
-    object_id: str | None = None
-
-
-@attrs.frozen(kw_only=True)
-class Send:
-    """A step: send this request once, and resume the generator with the outcome.
-
-    Attributes:
-        timeouts: seconds for the parts of the attempt (connect, read, write, pool); None for those of the HTTP client.
-        seconds: time limit of the attempt as a whole, body included; None for no limit.
-    """
-
-    method: str
-    url: str = attrs.field(repr=False)
-    headers: dict[str, str] = attrs.field(repr=False)
-    content: bytes | None = attrs.field(repr=False)
-    timeouts: Mapping[str, float | None] | None
-    seconds: float | None
-
-
-@attrs.frozen
-class Wait:
-    """A step: sleep for this many seconds, and resume the generator with None."""
-
-    seconds: float
-
-
-T = TypeVar("T")
-Steps = Generator[Send | Wait, Outcome | None, T]
 
 
 def run_call(
@@ -140,7 +76,7 @@ def run_call(
         if options.governor is not None:
             slot = yield from _slot(options.governor, deadline, now)
             if slot is None:
-                raise _without_slot(call, options, outcome, attempt - 1, history.was_sent)
+                raise error_without_slot(call, options, outcome, attempt - 1, history.was_sent)
         started = now()
         outcome = yield deadline.bounded(send)
         assert outcome is not None
@@ -149,15 +85,15 @@ def run_call(
         _log_attempt(call, attempt, outcome, now() - started)
         if isinstance(outcome, Response):
             if outcome.is_success:
-                return _result(call, outcome, attempt)
+                return result_of(call, outcome, attempt)
             if outcome.status_code == 404 and call.when_gone and history.may_be_done:
-                return _with_response(call.when_gone(), outcome)
+                return with_response(call.when_gone(), outcome)
         history.add(outcome)
         wait = None
         if attempt <= options.max_retries:
             wait = seconds_before_retry(outcome, attempt, jitter=jitter, wall_clock=wall_clock)
         if wait is None or deadline.expires_within(wait):
-            raise _error(call, options, outcome, attempt, history.was_sent, late=deadline.is_reached())
+            raise error_of(call, options, outcome, attempt, history.was_sent, late=deadline.is_reached())
         if wait > 0:
             yield Wait(wait)
     raise AssertionError("unreachable")  # pragma: no cover
@@ -262,133 +198,3 @@ def _log_attempt(call: Call[Any], attempt: int, outcome: Outcome, seconds: float
         attempt,
         request_id,
     )
-
-
-def _result(call: Call[R], response: Response, attempt: int) -> R:
-    try:
-        result = call.decode(_json(response))
-    except WireError as error:
-        problem = f"{error.path or 'the body'} {error.problem}"
-    except (ValueError, RecursionError):
-        kind = redacted(response.headers.get("content-type", "no content type"), max_length=100)
-        problem = f"its body is not JSON ({len(response.content)} bytes of {kind})"
-    else:
-        if call.object_id is None or getattr(result, "id", None) == call.object_id:
-            return _with_response(result, response)
-        # A cache, a proxy or bytes left over from another response could return another patient's record.
-        problem = "it describes another object than the one in the path"
-    # Raised outside the handlers, because the original error holds the body.
-    raise ResponseDecodeError(
-        f"{call.operation}: the response does not match the specification: {problem}",
-        status_code=response.status_code,
-        request_id=response.headers.get("request-id"),
-        operation=call.operation,
-        idempotency_key=call.idempotency_key,
-        attempts=attempt,
-        was_sent="yes",
-    )
-
-
-def _json(response: Response) -> Any:
-    if response.problem is not None:
-        raise WireError("", response.problem)
-    return json.loads(response.content)
-
-
-def _with_response(result: R, response: Response) -> R:
-    result.last_response = ResponseInfo(
-        status_code=response.status_code,
-        headers=response.headers,
-        request_id=response.headers.get("request-id"),
-    )
-    return result
-
-
-def _error(
-    call: Call[Any],
-    options: Options,
-    outcome: Outcome,
-    attempts: int,
-    was_sent: WasSent,
-    *,
-    late: bool,
-) -> FollowUpError:
-    if isinstance(outcome, Response):
-        return _status_error(call, options, outcome, attempts)
-    kind = APITimeoutError if outcome.timed_out else APIConnectionError
-    problem = (
-        f"not completed within the deadline of {options.deadline:g} s" if late and outcome.timed_out else _why(outcome)
-    )
-    tries = f" after {attempts} attempts" if attempts > 1 else ""
-    return kind(
-        f"{call.operation}: {problem}{tries}",
-        operation=call.operation,
-        idempotency_key=call.idempotency_key,
-        attempts=attempts,
-        was_sent=was_sent,
-    )
-
-
-def _without_slot(
-    call: Call[Any], options: Options, outcome: Outcome | None, attempts: int, was_sent: WasSent
-) -> FollowUpError:
-    """Return the error of a call that the request rate would hold up beyond its deadline."""
-    assert options.governor is not None
-    if outcome is not None:
-        return _error(call, options, outcome, attempts, was_sent, late=False)
-    return APITimeoutError(
-        f"{call.operation}: not sent within its deadline of {options.deadline:g} s, because of "
-        f"requests_per_minute={options.governor.requests_per_minute}",
-        operation=call.operation,
-        idempotency_key=call.idempotency_key,
-        attempts=attempts,
-        was_sent=was_sent,
-    )
-
-
-def _why(outcome: NoResponse) -> str:
-    reason = f"{outcome.name}: {outcome.detail}" if outcome.detail else outcome.name
-    if isinstance(outcome, NotSendable):
-        return f"the request cannot be sent ({reason})"
-    return f"no response in time ({reason})" if outcome.timed_out else f"no response ({reason})"
-
-
-def _status_error(call: Call[Any], options: Options, response: Response, attempts: int) -> APIStatusError:
-    body = _error_body(response.content)
-    kind = status_error_class(response.status_code, body)
-    if call.batch_error is not None and isinstance(body, dict) and "results" in body:
-        kind = call.batch_error
-    return kind(
-        status_code=response.status_code,
-        headers=response.headers,
-        body=body,
-        operation=call.operation,
-        idempotency_key=call.idempotency_key,
-        attempts=attempts,
-        was_sent="yes",
-        sent_values=[options.api_key, *_strings_sent(call)],
-    )
-
-
-def _error_body(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        # A character has at most four bytes, so this suffices for the characters that are kept.
-        return content[: 4 * LONGEST_ERROR_TEXT].decode(errors="replace")[:LONGEST_ERROR_TEXT]
-
-
-def _strings_sent(call: Call[Any]) -> Iterator[str]:
-    """Yield the values of the request, which the service may quote in an error."""
-    yield from (value for _, value in parse_qsl(call.query, keep_blank_values=True))
-    left = [json.loads(call.content)] if call.content is not None else []
-    while left:
-        value = left.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            yield str(value)
-        elif isinstance(value, dict):
-            left.extend(value.values())
-        elif isinstance(value, list):
-            left.extend(value)

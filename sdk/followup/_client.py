@@ -10,7 +10,7 @@ import httpx
 
 from followup._annotations import SERVICE_VERSION
 from followup._batches import batches, batches_async
-from followup._call import Call, run_call
+from followup._call import run_call
 from followup._codec.body import kind_of
 from followup._connections import AsyncConnections, Connections
 from followup._drivers import drive, drive_async
@@ -28,6 +28,7 @@ from followup._options import (
 )
 from followup._pagination import AsyncListing, Listing, Page
 from followup._results import Result
+from followup._steps import Call
 from followup.resources import all_groups
 
 if TYPE_CHECKING:

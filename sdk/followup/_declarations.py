@@ -13,7 +13,6 @@ from typing import Any, Literal, cast, get_args, get_origin
 import attrs
 
 from followup._annotations import IdPrefix
-from followup._call import Call
 from followup._codec.body import json_bytes
 from followup._codec.decode import decode
 from followup._codec.encode import NOT_GIVEN, Encoder, encoder_for
@@ -23,6 +22,7 @@ from followup._lazy import lazy
 from followup._pagination import Envelope, Listing, Page, decode_envelope
 from followup._request_parts import checked_key, checked_path_id, query_string
 from followup._results import Model
+from followup._steps import Call
 
 _CURSORS = ("starting_after", "ending_before")
 

@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 import httpx
 
 from followup._bodies import Body, problem_of
-from followup._call import Send, Steps, Wait
 from followup._connections import AsyncConnections, Connections
 from followup._httpx_private import ATTEMPT, forget_unopened, forget_unopened_async, keep_no_cookies, shut_down
 from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
 from followup._quiet import our_request
+from followup._steps import Send, Steps, Wait
 from followup._threads import NoThreadError, run_in_thread
 from followup._time_limit import seconds_left, time_limit
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx
 
-from followup._call import Send
 from followup._quiet import is_ours
+from followup._steps import Send
 
 
 class _Cookies(httpx.Cookies):

@@ -11,7 +11,6 @@ import types
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from followup._call import Call, Steps
 from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
 from followup._codec.encode import NotGiven as NotGiven
 from followup._declarations import Declaration
@@ -19,6 +18,7 @@ from followup._errors import APIStatusError
 from followup._options import Options
 from followup._pagination import AsyncListing, Listing, Page
 from followup._results import Model, Result
+from followup._steps import Call, Steps
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=Result)

@@ -9,11 +9,11 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from followup._call import Call
 from followup._codec.decode import decode
 from followup._errors import PaginationError
 from followup._redaction import redacted
 from followup._results import Model, ResponseInfo, Result
+from followup._steps import Call
 
 T = TypeVar("T", bound=Model)
 

@@ -25,10 +25,11 @@ from followup import (
     RateLimitError,
     ResponseDecodeError,
 )
-from followup._call import Call, Send, Wait, run_call
+from followup._call import run_call
 from followup._options import Options
 from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
 from followup._retry import backoff
+from followup._steps import Call, Send, Wait
 from followup.resources.events import Events
 from followup.resources.patients import Patients
 from followup.resources.webhook_endpoints import WebhookEndpoints

@@ -28,10 +28,11 @@ from followup import (
     RateLimitError,
     _governor,
 )
-from followup._call import Send, Wait, run_call
+from followup._call import run_call
 from followup._governor import Governor
 from followup._options import Options
 from followup._outcomes import NotSent, Outcome, Response
+from followup._steps import Send, Wait
 from followup.resources.patients import Patients
 
 RETRIEVE = Patients.retrieve.call(("pat_1",), {})

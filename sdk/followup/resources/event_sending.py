@@ -13,10 +13,11 @@ from typing import Any
 
 import attrs
 
-from followup._call import Call, Steps, Wait, run_call
+from followup._call import run_call
 from followup._errors import APIStatusError, RateLimitError, ResponseDecodeError
 from followup._options import Options
 from followup._retry import backoff
+from followup._steps import Call, Steps, Wait
 from followup.resources.event_batches import EventBatch, EventBatchError, EventInput, EventResult
 
 PATIENCE = 10
