@@ -38,8 +38,8 @@ class TestLive:
         go("calls")
         expect(tab.get_by_text("No calls yet")).to_be_visible()
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        made = client.patients.create(phone=ANA["phone"])
-        expect(tab.get_by_role("link", name=made.last_response.request_id or "")).to_be_visible()
+        created = client.patients.create(phone=ANA["phone"])
+        expect(tab.get_by_role("link", name=created.last_response.request_id or "")).to_be_visible()
         go("webhook_deliveries")
         expect(tab.get_by_role("cell", name="patient.upserted")).to_have_count(1)
         client.patients.create(phone="+5491155550009")
@@ -75,9 +75,9 @@ class TestLive:
 
 class TestCalls:
     def test_a_call_is_opened_and_copied(self, tab: Page, go: Open, client: FollowUp) -> None:
-        made = client.patients.create(phone=ANA["phone"], full_name=ANA["full_name"])
+        created = client.patients.create(phone=ANA["phone"], full_name=ANA["full_name"])
         go("calls")
-        tab.get_by_role("link", name=made.last_response.request_id or "").click()
+        tab.get_by_role("link", name=created.last_response.request_id or "").click()
         expect(tab.get_by_role("heading", level=1)).to_contain_text("patients.create")
         expect(tab.get_by_text("Bearer fu_test_…")).to_be_visible()
         for name, begins in (("curl", "curl -sS"), ("the SDK", "from followup import FollowUp")):
@@ -196,9 +196,9 @@ class TestControls:
     def test_the_patient_answers_and_the_organization_loads(
         self, tab: Page, go: Open, client: FollowUp, mock: MockServer
     ) -> None:
-        made = client.intake_requests.create(patient={"phone": ANA["phone"], "full_name": "Ana"})
+        created = client.intake_requests.create(patient={"phone": ANA["phone"], "full_name": "Ana"})
         go("intake_requests")
-        tab.get_by_role("link", name=made.id).click()
+        tab.get_by_role("link", name=created.id).click()
         for label, value in {
             "dni": "30123456", "coverage.insurer": "OSDE", "address": "Mitre 1", "requestedService": "home nursing"
         }.items():  # fmt: skip
@@ -207,29 +207,29 @@ class TestControls:
         expect_report(tab, "Answered. The status is now ready.")
         tab.get_by_role("button", name="Load").click()
         expect_report(tab, "The status is now loaded.")
-        after = client.intake_requests.retrieve(made.id)
+        after = client.intake_requests.retrieve(created.id)
         assert (after.status, after.data["coverage"]) == ("loaded", {"insurer": "OSDE"})
 
     def test_discard(self, tab: Page, go: Open, client: FollowUp) -> None:
-        made = client.intake_requests.create(patient={"phone": ANA["phone"]})
-        go(f"intake_requests/{made.id}")
+        created = client.intake_requests.create(patient={"phone": ANA["phone"]})
+        go(f"intake_requests/{created.id}")
         tab.get_by_label("Reason").fill("twice")
         tab.get_by_role("button", name="Discard").click()
         expect_report(tab, "The status is now discarded.")
-        assert client.intake_requests.retrieve(made.id).discard_reason == "twice"
+        assert client.intake_requests.retrieve(created.id).discard_reason == "twice"
 
     def test_a_patient_opts_out_and_in_and_changes_stage(self, tab: Page, go: Open, client: FollowUp) -> None:
-        made = client.patients.create(phone=ANA["phone"])
-        go(f"patients/{made.id}")
+        created = client.patients.create(phone=ANA["phone"])
+        go(f"patients/{created.id}")
         tab.get_by_role("button", name="Opt out").click()
         expect_report(tab, "The patient no longer receives messages.")
-        assert client.patients.retrieve(made.id).opted_out is True
+        assert client.patients.retrieve(created.id).opted_out is True
         tab.get_by_role("button", name="Opt in").click()
         expect_report(tab, "The patient receives messages again.")
         tab.get_by_label("Stage").select_option("lost")
         tab.get_by_role("button", name="Set").click()
         expect_report(tab, "The stage is now lost.")
-        after = client.patients.retrieve(made.id)
+        after = client.patients.retrieve(created.id)
         assert (after.opted_out, after.stage) == (False, "lost")
 
     def test_the_roster(self, tab: Page, go: Open, client: FollowUp) -> None:
@@ -318,12 +318,12 @@ class TestControls:
 
 class TestSearchAndLinks:
     def test_search(self, tab: Page, go: Open, client: FollowUp) -> None:
-        made = client.patients.create(**ANA)  # type: ignore[arg-type]
+        created = client.patients.create(**ANA)  # type: ignore[arg-type]
         go("calls")
         tab.get_by_role("searchbox").fill("pérez")
         tab.get_by_role("searchbox").press("Enter")
         tab.get_by_role("link", name="Ana <b>Pérez</b>").click()
-        expect(tab.get_by_role("heading", level=1)).to_contain_text(made.id)
+        expect(tab.get_by_role("heading", level=1)).to_contain_text(created.id)
 
     def test_a_missing_object_is_reported_within_the_frame(
         self, browser: Browser, mock: MockServer, client: FollowUp
@@ -353,10 +353,10 @@ class TestSearchAndLinks:
     def test_a_page_reports_that_a_reset_removed_its_object(
         self, browser: Browser, client: FollowUp, mock: MockServer
     ) -> None:
-        made = client.patients.create(phone=ANA["phone"])
+        created = client.patients.create(phone=ANA["phone"])
         page = browser.new_page()
-        page.goto(f"{mock.url}/_mock/#/patients/{made.id}")
-        expect(page.get_by_role("heading", level=1)).to_contain_text(made.id)
+        page.goto(f"{mock.url}/_mock/#/patients/{created.id}")
+        expect(page.get_by_role("heading", level=1)).to_contain_text(created.id)
         mock.reset()
         expect(page.get_by_text("There is no such patient.")).to_be_visible()
         expect(page.get_by_role("navigation", name="Views")).to_be_visible()
@@ -448,14 +448,14 @@ def test_every_view_is_accessible_and_fits_the_window(
 
 
 def test_links_are_reached_with_the_keyboard(tab: Page, go: Open, client: FollowUp) -> None:
-    made = client.patients.create(phone=ANA["phone"])
+    created = client.patients.create(phone=ANA["phone"])
     go("patients")
     tab.keyboard.press("Tab")
     expect(tab.get_by_role("heading", level=1)).not_to_be_focused()
     for _ in range(40):
-        if tab.evaluate("document.activeElement.textContent") == made.id:
+        if tab.evaluate("document.activeElement.textContent") == created.id:
             break
         tab.keyboard.press("Tab")
     tab.keyboard.press("Enter")
-    expect(tab).to_have_url(re.compile(f"#/patients/{made.id}$"))
+    expect(tab).to_have_url(re.compile(f"#/patients/{created.id}$"))
     expect(tab.get_by_role("heading", level=1)).to_be_focused()

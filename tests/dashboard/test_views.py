@@ -120,12 +120,12 @@ class TestProtection:
 
 class TestCalls:
     def test_a_call_is_shown_with_keys_and_secrets_redacted(self, api: Api, client: FollowUp) -> None:
-        made = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        assert made.secret is not None
-        html = shown(api, f"calls/{made.last_response.request_id}")
+        created = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        assert created.secret is not None
+        html = shown(api, f"calls/{created.last_response.request_id}")
         assert "Bearer fu_test_…" in html
         assert "whsec_…" in html
-        assert made.secret not in html
+        assert created.secret not in html
         assert "fu_test_mock" not in html
         for text in ("POST /v1/webhook_endpoints", "followup-python", HOOKS, "idempotency-key", "Service-Version"):
             assert text in unescape(html)
@@ -152,13 +152,13 @@ class TestCalls:
 
     def test_the_curl_command_repeats_the_call(self) -> None:
         with MockServer(rate_limit=0, seed=1) as server, server.client() as client:
-            made = client.patients.create(phone=ANA["phone"], full_name="It's Ana")
-            html = httpx.get(f"{server.url}/_mock/views/calls/{made.last_response.request_id}").text
+            created = client.patients.create(phone=ANA["phone"], full_name="It's Ana")
+            html = httpx.get(f"{server.url}/_mock/views/calls/{created.last_response.request_id}").text
             environment = {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key, "PATH": "/usr/bin:/bin"}
             command = snippet(html, "curl")
             assert server.api_key not in command
             result = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, timeout=30, check=True)
-            assert f'"id":"{made.id}"' in result.stdout.decode()
+            assert f'"id":"{created.id}"' in result.stdout.decode()
             assert len(server.requests) == 2
 
     def test_a_call_that_the_sdk_cannot_send_has_no_code(self, api: Api, service: MockService) -> None:

@@ -1,10 +1,7 @@
 """The routes of the control API.
 
-The keyword arguments of a function are the query parameters of a GET, and the fields of the body of other methods. The
-filters and long polling (``wait``, ``seen``) exist over HTTP only: a test in Python filters a list itself.
-
-A long poll takes ``wait``, in seconds. It responds as soon as the list has more than ``seen`` items, or when the time
-is over.
+The keyword arguments of a function are the query parameters of a GET, and the fields of the body of other methods.
+Filters and long polling (``wait``, ``seen``) exist over HTTP only: a test in Python filters a list itself.
 """
 
 from collections.abc import Callable, Mapping
@@ -64,7 +61,13 @@ def jobs(control: Control, *, limit: int | NotGiven = NOT_GIVEN) -> list[Pending
 
 
 def changes(control: Control, *, since: int = 0, wait: float = 0) -> Changes:
-    """Return the version of the state, as soon as it differs from ``since`` or ``wait`` seconds have passed."""
+    """Return the version of the state.
+
+    Args:
+        control: the test controls of the organization.
+        since: the version that the caller has.
+        wait: the maximum number of seconds to wait for another version than ``since``.
+    """
 
     def look(tenant: Tenant) -> tuple[bool, Changes]:
         return tenant.version != since, Changes(tenant.version)
@@ -139,7 +142,13 @@ def deliveries(
 
 
 def attempts(control: Control, *, webhook_endpoint: str | None = None, wait: float = 0, seen: int = 0) -> list[Attempt]:
-    """List the delivery attempts, oldest first, optionally those to one endpoint.
+    """List the delivery attempts, oldest first.
+
+    Args:
+        control: the test controls of the organization.
+        webhook_endpoint: only the attempts to the endpoint with this id.
+        wait: the maximum number of seconds to wait for more attempts than ``seen``.
+        seen: the number of attempts that the caller has.
 
     Raises:
         ServiceError: 404 if there is no such endpoint.
@@ -187,7 +196,16 @@ def trigger_types(_: Control) -> Mapping[str, Any]:
 def add_webhook_endpoint(
     control: Control, *, url: str, enabled_events: list[EnabledEvent] | None = None
 ) -> WebhookEndpoint:
-    """Create an endpoint, whose URL may be http on this machine whatever the options of the mock are."""
+    """Create an endpoint. Unlike in the API, its URL may always be http on this machine.
+
+    Args:
+        control: the test controls of the organization.
+        url: https, or http on a loopback address.
+        enabled_events: the event types that are sent to the endpoint; all if omitted.
+
+    Raises:
+        ServiceError: 400 if the URL or an event type is invalid.
+    """
     webhook_target("url", url)
     events: list[str] = [*enabled_events] if enabled_events else [EVERY_TYPE]
     _check_enabled_events("enabled_events", events)
@@ -195,7 +213,15 @@ def add_webhook_endpoint(
 
 
 def delete_webhook_endpoint(control: Control, id: str, /) -> DeletedObject:
-    """Delete an endpoint with its deliveries, pending ones included."""
+    """Delete an endpoint with its deliveries, pending ones included.
+
+    Args:
+        control: the test controls of the organization.
+        id: id of the endpoint.
+
+    Raises:
+        ServiceError: 404 if there is no such endpoint.
+    """
 
     def delete(tenant: Tenant) -> DeletedObject:
         endpoint = existing(tenant.webhook_endpoints.get(id), "webhook endpoint")
@@ -205,7 +231,16 @@ def delete_webhook_endpoint(control: Control, id: str, /) -> DeletedObject:
 
 
 def add_api_key(control: Control, *, name: str = "key", scopes: list[str] | None = None) -> NewOrganization:
-    """Add an API key. The response has the same shape as that of a new organization."""
+    """Add an API key to the organization.
+
+    Args:
+        control: the test controls of the organization.
+        name: name of the key.
+        scopes: scopes of the key; all if omitted.
+
+    Returns:
+        The organization with the new key, in the shape in which a new organization is returned.
+    """
     key = control.add_api_key(name=name, scopes=scopes)
     tenant = access_to(control).tenant
     with tenant.lock:

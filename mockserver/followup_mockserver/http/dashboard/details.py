@@ -1,4 +1,4 @@
-"""The details of an object beside its fields: related objects, its history, and the jobs that are pending for it."""
+"""The details of an object in addition to its fields: related objects, history and pending jobs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -110,7 +110,7 @@ def _intake_request_details(tenant: Tenant, intake: IntakeRequest) -> dict[str, 
 
 
 _FIELD_OF_ANSWER = {"fullName": "patient.fullName", "dni": "patient.dni", "phone": "patient.phone"}
-"""Name in ``missing`` to the path of the field in the body of an answer, where the two differ."""
+"""Name in ``missing`` to the path of the field in the body of an answer, if the two differ."""
 
 
 def _endpoint_details(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
