@@ -1,4 +1,4 @@
-"""The reference of the commands, written from the commands themselves whenever the documents are built."""
+"""Generate the reference of the commands from the commands when the documents are built."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,32 +7,33 @@ from typing import Any
 import typer.main
 
 from followup.cli.app import app as followup
+from followup.cli.exits import EXIT_STATUS
 from followup_mockserver.cli.app import app as followup_mock
 
 TARGET = Path(__file__).parent / "reference" / "commands.md"
 
 
 def write() -> None:
-    """Write the page."""
-    lines = ["# Reference of the commands", ""]
+    """Write ``reference/commands.md``."""
+    lines = ["# Command reference", "", EXIT_STATUS, ""]
     for name, app in {"followup": followup, "followup-mock": followup_mock}.items():
-        lines += _described(name, typer.main.get_command(app))
+        lines += _sections(name, typer.main.get_command(app))
     TARGET.write_text("\n".join(lines), encoding="utf-8")
 
 
-def _described(path: str, command: Any) -> Iterator[str]:
+def _sections(path: str, command: Any) -> Iterator[str]:
     if not getattr(command, "hidden", False):
         yield from (f"## {path}", "", command.help or "", "")
         yield from _parameters(command)
     for name, inner in getattr(command, "commands", {}).items():
-        yield from _described(f"{path} {name}", inner)
+        yield from _sections(f"{path} {name}", inner)
 
 
 def _parameters(command: Any) -> Iterator[str]:
     shown = [each for each in command.params if each.name != "help"]
     if not shown:
         return
-    yield from ("| argument or option | meaning |", "|---|---|")
+    yield from ("| Argument or option | Description |", "|---|---|")
     for parameter in shown:
         names = " ".join(parameter.opts) if parameter.param_type_name == "option" else parameter.name.upper()
         text = (parameter.help or "").replace("|", "\\|").replace("*", "\\*")

@@ -1,4 +1,7 @@
-"""Import many visits at once, a few calls at a time. ``python async_import.py visits.jsonl``"""
+"""Import many visits, with up to 20 calls at a time.
+
+Run it with ``python async_import.py visits.jsonl``.
+"""
 
 import asyncio
 import json
@@ -9,28 +12,29 @@ from typing import Any
 
 from followup import AsyncFollowUp, FollowUpError
 
-AT_ONCE = 20
+MAX_CONCURRENT_CALLS = 20
 
 
 async def import_visits(client: AsyncFollowUp, visits: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """The ids of the imported visits, or what went wrong, by external id."""
-    places = asyncio.Semaphore(AT_ONCE)
+    """Import the visits; return the id or the error of each by its external id."""
+    slots = asyncio.Semaphore(MAX_CONCURRENT_CALLS)
     outcomes: dict[str, str] = {}
 
     async def push(visit: dict[str, Any]) -> None:
-        async with places:
+        async with slots:
             try:
-                made = await client.visits.create(**visit)
+                created = await client.visits.create(**visit)
             except FollowUpError as error:
                 outcomes[visit["external_id"]] = f"failed: {error}"
             else:
-                outcomes[visit["external_id"]] = made.id
+                outcomes[visit["external_id"]] = created.id
 
     await asyncio.gather(*map(push, visits))
     return outcomes
 
 
 async def main(visits: list[dict[str, Any]]) -> None:
+    """Import the visits, and print the outcomes."""
     async with AsyncFollowUp() as client:
         for external_id, outcome in (await import_visits(client, visits)).items():
             print(external_id, outcome)

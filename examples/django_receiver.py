@@ -1,6 +1,7 @@
 """A webhook receiver in Django, in one file.
 
-Run it with ``python django_receiver.py runserver`` and the variables CLINIC_INBOX and FOLLOWUP_WEBHOOK_SECRET.
+Set the environment variables CLINIC_INBOX and FOLLOWUP_WEBHOOK_SECRET, and run it with
+``python django_receiver.py runserver``.
 """
 
 import logging
@@ -26,14 +27,15 @@ if not settings.configured:
     django.setup()
 
 
-@csrf_exempt  # the signature says who sent it
+@csrf_exempt  # the signature authenticates the sender
 @require_POST
 def webhook(request: HttpRequest) -> HttpResponse:
+    """Verify a webhook, and store its event."""
     try:
-        # The raw bytes: JSON that was parsed and written again has another signature.
+        # The raw body: re-serialized JSON does not match the signature.
         event = construct_event(request.body, request.headers, os.environ["FOLLOWUP_WEBHOOK_SECRET"])
     except WebhookSignatureError as error:
-        logger.warning("webhook refused: %s", error)
+        logger.warning("webhook rejected: %s", error)
         return HttpResponse(status=400)
     Inbox(os.environ["CLINIC_INBOX"]).accept(event)
     return HttpResponse(status=204)

@@ -1,6 +1,7 @@
 """A webhook receiver in FastAPI.
 
-Run it with ``fastapi run fastapi_receiver.py`` and the variables CLINIC_INBOX and FOLLOWUP_WEBHOOK_SECRET.
+Set the environment variables CLINIC_INBOX and FOLLOWUP_WEBHOOK_SECRET, and run it with
+``fastapi run fastapi_receiver.py``.
 """
 
 import logging
@@ -17,6 +18,7 @@ logger = logging.getLogger("clinic")
 
 
 def create_app(path: str | Path | None = None, secret: str | None = None) -> FastAPI:
+    """Return the application; path and secret default to the environment variables."""
     app = FastAPI()
     inbox = Inbox(path or os.environ["CLINIC_INBOX"])
     signing_secret = secret or os.environ["FOLLOWUP_WEBHOOK_SECRET"]
@@ -24,10 +26,10 @@ def create_app(path: str | Path | None = None, secret: str | None = None) -> Fas
     @app.post("/webhooks")
     async def webhook(request: Request) -> Response:
         try:
-            # The raw bytes, and no model as a parameter: FastAPI would parse the body first.
+            # The raw body: with a model as a parameter, FastAPI would parse it first.
             event = construct_event(await request.body(), request.headers, signing_secret)
         except WebhookSignatureError as error:
-            logger.warning("webhook refused: %s", error)
+            logger.warning("webhook rejected: %s", error)
             return Response(status_code=400)
         await run_in_threadpool(inbox.accept, event)
         return Response(status_code=204)

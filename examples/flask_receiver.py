@@ -1,7 +1,7 @@
 """A webhook receiver in Flask.
 
-Run it with ``flask --app "flask_receiver:create_app()" run`` and the variables CLINIC_INBOX and
-FOLLOWUP_WEBHOOK_SECRET.
+Set the environment variables CLINIC_INBOX and FOLLOWUP_WEBHOOK_SECRET, and run it with
+``flask --app "flask_receiver:create_app()" run``.
 """
 
 import os
@@ -14,6 +14,7 @@ from followup import WebhookSignatureError, construct_event
 
 
 def create_app(path: str | Path | None = None, secret: str | None = None) -> Flask:
+    """Return the application; path and secret default to the environment variables."""
     app = Flask(__name__)
     inbox = Inbox(path or os.environ["CLINIC_INBOX"])
     signing_secret = secret or os.environ["FOLLOWUP_WEBHOOK_SECRET"]
@@ -21,10 +22,10 @@ def create_app(path: str | Path | None = None, secret: str | None = None) -> Fla
     @app.post("/webhooks")
     def webhook() -> tuple[str, int]:
         try:
-            # The raw bytes: JSON that was parsed and written again has another signature.
+            # The raw body: re-serialized JSON does not match the signature.
             event = construct_event(request.get_data(), request.headers, signing_secret)
         except WebhookSignatureError as error:
-            app.logger.warning("webhook refused: %s", error)
+            app.logger.warning("webhook rejected: %s", error)
             return "", 400
         inbox.accept(event)
         return "", 204

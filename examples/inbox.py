@@ -1,4 +1,4 @@
-"""The clinic's inbox of webhooks, in SQLite: each event once, whatever is delivered how often."""
+"""The clinic's inbox of webhooks in SQLite, which stores each event once however often it is delivered."""
 
 import sqlite3
 from contextlib import closing
@@ -8,10 +8,10 @@ from followup import WebhookEvent
 
 
 class Inbox:
-    """Remembers the events that were handled.
+    """Stores events.
 
     Args:
-        path: of the SQLite file.
+        path: path of the SQLite file.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -22,13 +22,13 @@ class Inbox:
             )
 
     def accept(self, event: WebhookEvent) -> bool:
-        """Keep an event; whether it is new. Deliveries repeat, and their id tells."""
+        """Store an event, and return whether it is new. A repeated delivery has the id of the first."""
         row = (event.id, event.type, event.occurred_at.isoformat(), event.ref)
         with closing(self._connect()) as connection, connection:
             return connection.execute("INSERT OR IGNORE INTO event VALUES (?, ?, ?, ?)", row).rowcount == 1
 
     def types(self) -> list[str]:
-        """The types of the events, in the order in which they happened, which is not that of arrival."""
+        """Return the types of the events in the order in which they occurred, which may not be that of delivery."""
         with closing(self._connect()) as connection:
             rows = connection.execute("SELECT type FROM event ORDER BY occurred_at, rowid").fetchall()
         return [row[0] for row in rows]

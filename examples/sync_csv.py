@@ -1,6 +1,6 @@
-"""Push the nightly CSV export of a clinic: patients and appointments. It can be run again at any time.
+"""Send the nightly CSV export of a clinic, with patients and appointments. It can be repeated at any time.
 
-Columns: patient_id, name, phone, dni, appointment_id, start, kind. ``python sync_csv.py export.csv``
+Run it with ``python sync_csv.py export.csv``. Columns: patient_id, name, phone, dni, appointment_id, start, kind.
 """
 
 import csv
@@ -12,13 +12,13 @@ from followup import FollowUp, InvalidRequestError
 
 
 def sync(client: FollowUp, rows: Iterable[Mapping[str, str]]) -> tuple[int, list[str]]:
-    """Push the rows; how many went through, and what is wrong with the others."""
+    """Send the rows; return the number of those that succeeded, and the problems of the others."""
     done, problems = 0, []
     for number, row in enumerate(rows, start=2):
         try:
             push(client, row)
         except InvalidRequestError as error:
-            # The service names the field; the row is named here, and nobody's data is printed.
+            # The error names the field, and the line is known here: no personal data is printed.
             problems.append(f"line {number}: {error.param}: {error.code}")
         else:
             done += 1
@@ -26,7 +26,8 @@ def sync(client: FollowUp, rows: Iterable[Mapping[str, str]]) -> tuple[int, list
 
 
 def push(client: FollowUp, row: Mapping[str, str]) -> None:
-    # The external ids make a repeated run harmless: what exists is returned, and not created again.
+    """Send one row."""
+    # The external ids make a repetition harmless: an existing object is returned, not created again.
     patient = client.patients.create(
         phone=row["phone"], full_name=row["name"], dni=row["dni"], external_id=row["patient_id"]
     )
@@ -36,9 +37,10 @@ def push(client: FollowUp, row: Mapping[str, str]) -> None:
 
 
 def main(path: str) -> int:
+    """Send the file; return the exit status."""
     with FollowUp() as client, Path(path).open(encoding="utf-8", newline="") as file:
         done, problems = sync(client, csv.DictReader(file))
-    print(f"{done} rows pushed")
+    print(f"{done} rows sent")
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

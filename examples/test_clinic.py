@@ -1,4 +1,4 @@
-"""The test suite of an imaginary clinic, on the pytest plugin of followup: ``pytest test_clinic.py``."""
+"""The tests of an imaginary clinic, with the pytest plugin of followup. Run them with ``pytest test_clinic.py``."""
 
 import importlib
 from datetime import timedelta
@@ -33,7 +33,7 @@ def test_a_run_twice_books_once(followup_client: FollowUp, start: str) -> None:
     assert len([*followup_client.appointments.list()]) == 1
 
 
-def test_a_wrong_row_is_named_and_the_others_go_through(followup_client: FollowUp, start: str) -> None:
+def test_an_invalid_row_is_named_and_the_others_are_sent(followup_client: FollowUp, start: str) -> None:
     rows = [{**ROW, "start": start, "phone": "none"}, {**ROW, "start": start}]
     assert sync(followup_client, rows) == (1, ["line 2: phone: parameter_invalid"])
 
@@ -73,7 +73,7 @@ def test_events_are_handled_once(
     assert Inbox(tmp_path / "inbox.sqlite").types() == ["patient.upserted", "appointment.created"]
 
 
-def test_a_forged_event_is_refused(
+def test_a_forged_event_is_rejected(
     followup_client: FollowUp, followup_service: MockService, tmp_path: Path, receiver: Any, start: str
 ) -> None:
     followup_service.mount("https://clinic.example", receiver)

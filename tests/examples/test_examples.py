@@ -1,4 +1,4 @@
-"""The examples do what they say."""
+"""The examples work as their descriptions say."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ def test_the_csv_sync(followup_server: MockServer, tmp_path: Path) -> None:
     )
     result = run([sys.executable, EXAMPLES / "sync_csv.py", export], followup_server)
     assert result.returncode == 1
-    assert result.stdout == "1 rows pushed\n"
+    assert result.stdout == "1 rows sent\n"
     assert result.stderr == "line 3: phone: parameter_invalid\n"
 
 
