@@ -9,6 +9,7 @@ import typer.main
 from followup.cli.app import app as followup
 from followup.cli.exits import EXIT_STATUS
 from followup_mockserver.cli.app import app as followup_mock
+from followup_mockserver.cli.demo.command import app as demo
 
 TARGET = Path(__file__).parent / "reference" / "commands.md"
 
@@ -24,7 +25,7 @@ def write() -> None:
 def _sections(path: str, command: Any) -> Iterator[str]:
     if not getattr(command, "hidden", False):
         yield from (f"## {path}", "", command.help or "", "")
-        yield from _parameters(command)
+        yield from _parameters(typer.main.get_command(demo) if path == "followup demo" else command)
     for name, inner in getattr(command, "commands", {}).items():
         yield from _sections(f"{path} {name}", inner)
 
@@ -35,7 +36,8 @@ def _parameters(command: Any) -> Iterator[str]:
         return
     yield from ("| Argument or option | Description |", "|---|---|")
     for parameter in shown:
-        names = " ".join(parameter.opts) if parameter.param_type_name == "option" else parameter.name.upper()
+        is_option = parameter.param_type_name == "option"
+        names = " / ".join((*parameter.opts, *parameter.secondary_opts)) if is_option else parameter.name.upper()
         text = (parameter.help or "").replace("|", "\\|").replace("*", "\\*")
         yield f"| `{names}` | {text}{' Required.' if parameter.required else ''} |"
     yield ""

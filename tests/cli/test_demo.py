@@ -48,8 +48,8 @@ def test_a_name_of_the_file_is_neither_markup_nor_a_command_to_the_terminal(tmp_
         ("a.csv", "", "no rows"),
         ("a.json", "{", "is not JSON"),
         ("a.json", "{}", "an array of objects"),
-        ("a.csv", "phone,start_at\n12,2026-12-03T13:30:00Z\n", "phone"),
-        ("a.csv", "phone,start_at\n+54 9 11 4812-0001,tomorrow\n", "startAt"),
+        ("a.csv", "phone,start_at\n12,2026-12-03T13:30:00Z\n", "row 1: "),
+        ("a.csv", "phone,start_at\n+54 9 11 4812-0001,tomorrow\n", "row 1: "),
     ],
 )
 def test_a_bad_file_is_one_clear_line(tmp_path: Path, name: str, content: str, text: str) -> None:

@@ -1,0 +1,67 @@
+"""The exit status of a command, as ``followup --help`` documents it; no error is a traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.shell import Shell
+
+BUG = """
+import followup.cli.session
+
+def fail(*_, **__):
+    raise KeyError("+54 9 11 5555-0000")
+
+followup.cli.session.FollowUp = fail
+from followup.cli import main
+main()
+"""
+"""Runs ``followup`` with a client that fails in a way that nobody expects."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (("account",), 0),
+        (("--help",), 0),
+        (("patients", "retrieve", "pat_none"), 1),
+        (("events", "send", "nowhere.json"), 1),
+        (("patients", "retrieve", "apt_none"), 2),
+        (("patients", "list", "--limit", "many"), 2),
+        (("events", "create", "{"), 2),
+        (("patients", "update", "pat_x", "--clear", "phone"), 2),
+        (("demo", "--nothing"), 2),
+        (("demo", "nowhere.csv"), 1),
+    ],
+)
+def test_the_status_says_what_happened(shell: Shell, arguments: tuple[str, ...], status: int) -> None:
+    result = shell.run(*arguments)
+    assert result.returncode == status
+    assert len(result.stderr.splitlines()) == (1 if status else 0)
+
+
+def test_a_bug_is_one_line_without_personal_data() -> None:
+    command = [sys.executable, "-c", BUG, "account"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 1
+    assert result.stderr.startswith("followup: internal error, please report it: KeyError at ")
+    assert "5555" not in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("deep.jsonl", "[" * 100_000),
+        ("long.jsonl", "1" * 5_000),
+        ("long.json", '[{"id": ' + "1" * 5_000 + "}]"),
+    ],
+)
+def test_a_file_that_python_cannot_parse_is_one_line(shell: Shell, tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert f"{name} is not JSON" in shell.error("events", "send", name)
+
+
+def test_an_argument_that_is_nested_too_deeply_is_one_line(shell: Shell) -> None:
+    assert "events is nested too deeply" in shell.error("events", "create", "[" * 100_000)
