@@ -149,5 +149,5 @@ class Journal:
         return len(self._entries)
 
     def newest_first(self) -> Iterator[JournalEntry]:
-        """Return an iterator over the calls."""
+        """Iterate over the calls."""
         return reversed(self._entries)

@@ -36,7 +36,7 @@ class Attempt:
             of kind ``duplicate`` causes.
         status_code: HTTP status of the response; None if there was no response.
         seconds: how long it took, in real time.
-        error: the reason of the failure; None if it succeeded.
+        error: the reason for the failure; None if it succeeded.
         timestamp: the timestamp header of the webhook: the real time of sending, in seconds since the epoch.
         signature: the signature header of the webhook.
     """

@@ -81,7 +81,7 @@ class Registry:
     def all(self) -> list[Tenant]:
         """Return all tenants, oldest first."""
         with self._lock:
-            return list(self._registry.values())
+            return list(self._tenants.values())
 
     def create(self, settings: Mapping[str, Any], keys: Sequence[tuple[str, Sequence[str]]]) -> Tenant:
         """Create an organization, isolated from the others.
@@ -95,7 +95,7 @@ class Registry:
             records = [self._new_key(organization, name, scopes) for name, scopes in keys]
             initial = InitialState(organization, tuple(records))
             tenant = self._new_tenant(initial)
-            self._registry[organization.id] = tenant
+            self._tenants[organization.id] = tenant
             self._initial_states[organization.id] = initial
             self._by_key |= dict.fromkeys(tenant.keys, tenant)
         self.on_change()
@@ -112,10 +112,10 @@ class Registry:
     def reset(self, tenant: Tenant | None = None) -> None:
         """Reset a tenant, or the whole mock, to its initial state."""
         with self._lock:
-            ended = list(self._registry.values()) if tenant is None else [tenant]
+            ended = list(self._tenants.values()) if tenant is None else [tenant]
             if tenant is None:
                 self._start()
-            elif self._registry.get(tenant.organization.id) is tenant:  # else another thread has just reset it
+            elif self._tenants.get(tenant.organization.id) is tenant:  # else another thread has just reset it
                 self._restart(tenant)
         for each in ended:
             with each.lock:
@@ -131,7 +131,7 @@ class Registry:
         # Assigned only when all of it is complete: the mock handles requests during a reset.
         self._ids = ids
         self._default = tenant
-        self._registry = {tenant.organization.id: tenant}
+        self._tenants = {tenant.organization.id: tenant}
         self._initial_states = {tenant.organization.id: initial}
         self._by_key = dict.fromkeys(tenant.keys, tenant)
 
@@ -139,7 +139,7 @@ class Registry:
         new = self._new_tenant(self._initial_states[old.organization.id])
         others = {value: tenant for value, tenant in self._by_key.items() if tenant is not old}
         self._by_key = others | dict.fromkeys(new.keys, new)
-        self._registry[new.organization.id] = new
+        self._tenants[new.organization.id] = new
         if old is self._default:
             self._default = new
 

@@ -21,7 +21,7 @@ class JobRun:
     """A job that ran.
 
     Attributes:
-        at: when it was due, on the mock's clock.
+        at: when it was due, by the mock's clock.
         kind: ``reminder``, ``post_visit``, ``intake``, ``stage``, ``treatment_end``, ``delivery`` or
             ``repeated_delivery``.
         about: id of the object that the job concerned.

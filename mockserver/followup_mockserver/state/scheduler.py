@@ -66,7 +66,7 @@ class Scheduler(Generic[J]):
 
     def cancel(self, timer: Timer[J]) -> None:
         """Cancel a timer. A timer that has run, or is cancelled already, is ignored."""
-        if not self._forget(timer):
+        if not self._unindex(timer):
             return
         self._cancelled.add(timer.number)
         if len(self._cancelled) > len(self) + 64:
@@ -94,7 +94,7 @@ class Scheduler(Generic[J]):
         if timer is None or timer.at > instant:
             return None
         heapq.heappop(self._heap)
-        self._forget(timer)
+        self._unindex(timer)
         return timer
 
     def earliest(self, count: int) -> list[Timer[J]]:
@@ -114,7 +114,7 @@ class Scheduler(Generic[J]):
         timers = self._about.get(about, [])
         return (timer for timer in (timers if isinstance(timers, list) else [timers]) if kind in (None, timer.job.kind))
 
-    def _forget(self, timer: Timer[J]) -> bool:
+    def _unindex(self, timer: Timer[J]) -> bool:
         """Remove a timer from the index; return False if it is not pending."""
         about = timer.job.about
         timers = self._about.get(about)

@@ -44,7 +44,7 @@ class WebhookFaults:
     """The webhook faults of one organization, and the deliveries that they apply to."""
 
     def __init__(self) -> None:
-        self._waiting: list[WebhookFault] = []
+        self._pending: list[WebhookFault] = []
         self._by_delivery: dict[str, WebhookFault] = {}
         self._held_by_endpoint: dict[str, str] = {}
         """By webhook endpoint: id of the delivery that is held until a later one to the endpoint has been sent."""
@@ -53,23 +53,23 @@ class WebhookFaults:
 
     def add(self, fault: WebhookFault) -> None:
         """Add a webhook fault."""
-        self._waiting.append(fault)
+        self._pending.append(fault)
 
     def clear(self) -> None:
         """Remove the webhook faults that apply to later deliveries."""
-        self._waiting.clear()
+        self._pending.clear()
 
     def all(self) -> list[WebhookFault]:
         """Return the webhook faults that apply to later deliveries, oldest first."""
-        return list(self._waiting)
+        return list(self._pending)
 
     def match(self, delivery: str, event_type: str) -> WebhookFault | None:
         """Return the webhook fault that applies to a new delivery, if any, and count the delivery."""
-        for fault in self._waiting:
+        for fault in self._pending:
             if fault.type in (None, event_type):
                 fault.times -= 1
                 if fault.times <= 0:
-                    self._waiting.remove(fault)
+                    self._pending.remove(fault)
                 self._by_delivery[delivery] = fault
                 return fault
         return None
