@@ -1,0 +1,131 @@
+"""Draws the figures of the layers from the contracts in pyproject.toml: ``python docs/layer_figures.py``."""
+
+import re
+import tomllib
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+FIGURES = {"followup": "layers-sdk", "followup_mockserver": "layers-mockserver"}
+
+CHARACTER, GAP = 8.43, 17
+"""Width of a character of a name, and of the space between two names."""
+
+LEFT, RIGHT, DESCRIPTION = 56, 478, 196
+"""Where names begin, where they end, and where the description of a single name begins."""
+
+DESCRIPTIONS = {
+    "cli | _for_mockserver": "the command; the names for the mock",
+    "_client | inbound": "FollowUp and AsyncFollowUp; inbound events",
+    "_drivers": "the only I/O of a call: send and sleep",
+    "_connections": "pools per process and per event loop",
+    "_httpx_private": "everything private in httpx",
+    "_network": "network backend that enforces time limits",
+    "resources": "operations, result classes, input dicts",
+    "_operations": "descriptors that serve both clients",
+    "_declarations": "an operation as a typed function, no body",
+    "_pagination": "pages that iterate by themselves",
+    "_call": "the life of a call, as a generator",
+    "_endings": "the result or the error of a call",
+    "_options": "options, retries, parts of requests, steps of a call",
+    "webhooks": "signatures and events (public)",
+    "_codec": "Python to JSON and back",
+    "_results": "results, errors, pacing",
+    "_redaction": "removes personal data from texts",
+    "_annotations": "small modules without internal imports",
+    "__main__": "python -m followup_mockserver",
+    "cli": "serve, listen, trigger, demo",
+    "pytest_plugin": "fixtures",
+    "server": "MockServer: a socket, in a thread",
+    "service": "MockService; puts everything together",
+    "http": "Flask: API, control API, dashboard",
+    "control": "test controls, in plain Python",
+    "engine": "runs the jobs that are due",
+    "gateway": "a request, step by step",
+    "contract": "table of operations, OpenAPI document",
+    "rules": "one function for each operation",
+    "transport": "httpx over a WSGI application",
+    "state": "one tenant's data, behind one lock",
+    "options": "options of a mock",
+    "settings": "settings of an organization",
+    "schema": "annotations to JSON Schema, validation",
+}
+"""By layer, or by the first module of a layer."""
+
+DESCRIPTIONS_OF_THE_MOCK = {"webhooks": "queue, sign, send"}
+"""Descriptions of modules whose names exist in both packages."""
+
+
+def main() -> None:
+    """Draw both figures, with the title and the style of the files that they replace."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    for package, name in FIGURES.items():
+        (layers,) = [each["layers"] for each in contracts if each.get("containers") == [package]]
+        file = IMAGES / f"{name}.svg"
+        file.write_text(drawn(file.read_text(), package, layers))
+
+
+def drawn(old: str, package: str, layers: list[str]) -> str:
+    """Return the figure with these layers."""
+    rows, top = [], 42
+    for layer in layers:
+        row, height = _row(package, layer, top)
+        rows += row
+        top += height + 4
+    height = top + 10
+    begin = old[: old.index('  <rect class="card"')]
+    begin = re.sub(
+        r'viewBox="0 0 500 \d+" width="500" height="\d+"',
+        f'viewBox="0 0 500 {height}" width="500" height="{height}"',
+        begin,
+    )
+    title = re.findall(r'  <text class="title".*\n', old)[0]
+    return "".join(
+        [
+            begin,
+            f'  <rect class="card" width="500" height="{height}" rx="10"/>\n',
+            title,
+            *rows,
+            f'  <path class="line" marker-end="url(#head)" d="M26,46 V{top - 8}"/>\n',
+            f'  <text class="text" transform="translate(20 {top // 2}) rotate(-90)" text-anchor="middle">',
+            "imports</text>\n",
+            "</svg>\n",
+        ]
+    )
+
+
+def _row(package: str, layer: str, top: int) -> tuple[list[str], int]:
+    """Return the elements of a layer, and their height."""
+    names = layer.split(" | ")
+    colour = "sdk" if package == "followup" else "mock"
+    texts, x, y = [], float(LEFT), top + (20 if len(names) == 1 else 22)
+    for name in names:
+        width = len(name) * CHARACTER
+        if x + width > RIGHT:
+            x, y = LEFT, y + 18
+        texts.append(_text("name", x, y, name))
+        x += width + GAP
+    description = _description(package, layer)
+    if len(names) == 1:
+        texts.append(_text("text", DESCRIPTION, y, description))
+        height = 30
+    else:
+        texts.append(_text("text", LEFT, y + 17, description))
+        height = y + 25 - top
+    return [f'  <rect class="box {colour}" x="44" y="{top}" width="440" height="{height}" rx="6"/>\n', *texts], height
+
+
+def _description(package: str, layer: str) -> str:
+    first = layer.partition(" | ")[0]
+    if package == "followup_mockserver" and first in DESCRIPTIONS_OF_THE_MOCK:
+        return DESCRIPTIONS_OF_THE_MOCK[first]
+    return DESCRIPTIONS.get(layer) or DESCRIPTIONS[first]
+
+
+def _text(kind: str, x: float, y: int, text: str) -> str:
+    return f'  <text class="{kind}" x="{x:g}" y="{y}">{escape(text)}</text>\n'
+
+
+if __name__ == "__main__":
+    main()
