@@ -1,4 +1,4 @@
-"""Iterables of any length in batches, each read when it is asked for."""
+"""Splits iterables of any length into batches, each read on demand."""
 
 import itertools
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
@@ -11,7 +11,7 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Return an iterator of lists of this length; the last may be shorter.
 
     Raises:
-        TypeError: at once, if the items are not iterable.
+        TypeError: the items are not iterable; raised by the call, not by the iteration.
     """
     remaining = iter(items)
     return iter(lambda: list(itertools.islice(remaining, size)), [])

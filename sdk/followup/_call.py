@@ -6,7 +6,7 @@
 - When the generator yields a ``Send``, the driver makes exactly one attempt, which must end within ``Send.seconds``,
   and resumes the generator with its ``Outcome``. A failed attempt is an outcome too: the driver never raises a failure
   that ``_outcomes`` has a class for.
-- When the generator yields a ``Wait``, the driver sleeps for its seconds and resumes the generator with None.
+- When the generator yields a ``Wait``, the driver sleeps for ``Wait.seconds`` and resumes the generator with None.
 - When the call succeeds, the generator returns the result (``StopIteration.value``). When it fails for good, the
   generator raises a ``FollowUpError`` with the attributes that a caller needs to resume the call safely.
 - Any other exception ends the call outside the generator: ``KeyboardInterrupt``, a cancelled task, a closed client, an
@@ -100,7 +100,7 @@ def run_call(
 
 
 def _slot(governor: Governor, deadline: "_Deadline", now: Callable[[], float]) -> Generator[Wait, Any, Slot | None]:
-    """Wait until the request rate of the client lets a request be sent; None if the deadline comes first."""
+    """Wait for a slot in the request rate of the client; return None if the deadline is earlier."""
     slot = governor.slot(now(), within=deadline.seconds_left())
     if slot is None:
         return None
@@ -124,7 +124,7 @@ class _Deadline:
         self._now = now
 
     def seconds_left(self) -> float | None:
-        """Return the time until it comes, never below 0; None if it never comes."""
+        """Return the time until the deadline, 0 or more; None if there is none."""
         return None if self._ends is None else max(0.0, self._ends - self._now())
 
     def bounded(self, send: Send) -> Send:

@@ -1,4 +1,4 @@
-"""What the declaration of an operation says, and the request that a call of it stands for.
+"""Reads the declarations of operations, and builds the request of each call from one.
 
 A declaration is a typed function without a body (see ``_operations``). Its signature names the parameters, its return
 annotation the result, and its docstring describes both. The clients, the commands and the mock server all read it here.

@@ -77,7 +77,7 @@ def _send_in_time(connections: Connections, step: Send) -> Outcome:
 
 
 def send(client: httpx.Client, step: Send, abandoned: threading.Event | None = None) -> Outcome:
-    """Make one attempt in this thread. Once it is abandoned, it sends nothing any more."""
+    """Make one attempt in this thread. An abandoned attempt sends nothing."""
     try:
         with our_request(), time_limit(step.seconds):
             request = _request(client, step)

@@ -95,12 +95,12 @@ def error_of(
 def error_without_slot(
     call: Call[Any], options: Options, outcome: Outcome | None, attempts: int, was_sent: WasSent
 ) -> FollowUpError:
-    """Return the error of a call that the request rate would hold up beyond its deadline."""
+    """Return the error of a call that the request rate would delay beyond its deadline."""
     assert options.governor is not None
     if outcome is not None:
         return error_of(call, options, outcome, attempts, was_sent, late=False)
     return APITimeoutError(
-        f"{call.operation}: not sent within its deadline of {options.deadline:g} s, because of "
+        f"{call.operation}: not sent within the deadline of {options.deadline:g} s, because of "
         f"requests_per_minute={options.governor.requests_per_minute}",
         operation=call.operation,
         idempotency_key=call.idempotency_key,

@@ -1,9 +1,9 @@
-"""The request rate of a client, over its threads, its tasks, and the clients derived from it.
+"""The request rate of a client, across its threads, its tasks, and the clients derived from it.
 
-Two rules hold at once. The limit is hard: a request is sent once the request that is ``requests_per_minute`` places
-before it is a minute old, counted from the moment at which that one had its response, so that the service sees no more
-in any minute, however long each was under way. And a long run is spread over the minute, after a short burst, so that
-another program with the same key finds room beside it.
+Two rules apply together. The limit is hard: a request is sent once the request ``requests_per_minute`` places before it
+is a minute old, counted from the end of that attempt, so that the service receives no more requests in any minute,
+however long each took to arrive. And after a short burst, requests are spread evenly over the minute, so that another
+program with the same key can send some as well.
 """
 
 from collections import deque
@@ -11,22 +11,23 @@ from collections import deque
 from followup._forks import unforked
 
 WINDOW = 60.0
-"""Seconds in which the limit counts."""
+"""Seconds to which the limit applies."""
 
 _BURST_SHARE = 10
-"""One part in so many of a minute's requests may be sent at once."""
+"""The requests of a minute, divided by this, may be sent at once."""
 
 
 class Slot:
-    """The right to send one request, a minute after the one ``requests_per_minute`` places before.
+    """The permission to send one request, a minute after the one ``requests_per_minute`` places before.
 
-    Any more requests than ``requests_per_minute`` include two whose places differ by a multiple of it, so it is enough
-    to keep these apart.
+    Of any larger number of requests, two have places that differ by a multiple of ``requests_per_minute``, so it is
+    enough to keep these a minute apart.
 
     Attributes:
-        time: when the request is expected to be sent; after ``sent``, when it was, and after ``done``, when it ended.
+        time: time at which the request is expected to be sent; after ``sent``, the time at which it was sent, and after
+            ``done``, the time at which its attempt ended.
         is_sent: whether the request was sent.
-        is_dropped: whether it will never be.
+        is_dropped: whether it will never be sent.
     """
 
     __slots__ = ("_before", "_not_before", "is_dropped", "is_sent", "time")
@@ -40,7 +41,7 @@ class Slot:
         self._update()
 
     def _update(self) -> None:
-        """Recompute when this and the unsent ones before it can be sent, since each may have been held up."""
+        """Recompute the times of this slot and of the unsent ones before it, since each may have been delayed."""
         chain: list[Slot] = [self]
         while (before := chain[-1]._before) is not None and not before.is_sent:
             if before.is_dropped:
@@ -52,26 +53,26 @@ class Slot:
                 slot.time = max(slot._not_before, slot._before.time + WINDOW)
 
     def wait(self, now: float) -> float:
-        """Return the seconds until the request may be sent; to be asked again after waiting."""
+        """Return the seconds until the request may be sent. Call it again after waiting, since it may have changed."""
         self._update()
         return max(0.0, self.time - now)
 
     def sent(self, now: float) -> None:
-        """Note that the request is being sent."""
+        """Record that the request is being sent."""
         self.time = now
         self.is_sent = True
-        self._before = None  # which may refer to another one, and so on
+        self._before = None  # frees a chain of earlier slots
 
     def done(self, now: float) -> None:
-        """Note that the attempt has ended: the service has seen its request by now, if ever."""
+        """Record that the attempt has ended: by now the service has received the request, if at all."""
         self.time = now
 
 
 class Governor:
-    """Gives out slots, in the order in which they are asked for.
+    """Assigns slots, first come, first served.
 
     Args:
-        requests_per_minute: how many requests may be sent in any 60 seconds; at least 1.
+        requests_per_minute: maximum number of requests in any 60 seconds, 1 or more.
     """
 
     def __init__(self, requests_per_minute: int) -> None:
@@ -85,11 +86,11 @@ class Governor:
         """Reserve the next slot.
 
         Args:
-            now: seconds, of a clock that never goes back.
-            within: seconds in which the request has to be sent; None for no bound.
+            now: seconds of a monotonic clock.
+            within: seconds within which the request has to be sent; None for no limit.
 
         Returns:
-            The slot; None, and nothing is reserved, if there is none in time.
+            The slot; None if there is none in time, in which case nothing is reserved.
         """
         with unforked():
             spread = max(self._full_burst_at, now)
@@ -102,7 +103,7 @@ class Governor:
             return slot
 
     def take_back(self, slot: Slot) -> None:
-        """Let a later request have the place of one that will not be sent."""
+        """Release the slot of a request that will not be sent."""
         slot.is_dropped = True
         with unforked():
             self._full_burst_at -= self._between

@@ -1,4 +1,4 @@
-"""Bodies of responses: their content codings, and how large they may be."""
+"""Bodies of responses: content codings and size limits."""
 
 import asyncio
 import contextlib

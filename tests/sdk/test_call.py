@@ -1,4 +1,4 @@
-"""The life of a call as a table, [outcomes] -> [steps]: no socket, no sleep, a clock and a jitter of the test's own."""
+"""The life of a call as a table, [outcomes] -> [steps]: no sockets, no sleeping, and a fake clock and jitter."""
 
 import json
 from collections.abc import Sequence

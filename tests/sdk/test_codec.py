@@ -1,4 +1,4 @@
-"""The two paths of the decoder: the same result or both an error, and the exact place of what is wrong."""
+"""The two paths of the decoder agree about every result and error, and name the exact path of an invalid field."""
 
 import copy
 import json

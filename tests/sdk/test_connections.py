@@ -1,4 +1,4 @@
-"""Connections: shared, closed, left open, dropped with their event loop, and never leaked."""
+"""Connections are shared, closed, dropped with their event loop, and never leaked."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Cookies are neither kept nor sent: an API has no use for them, and they would tie organizations together."""
+"""Cookies are neither stored nor sent, since they could link the requests of different organizations."""
 
 import asyncio
 from typing import Any

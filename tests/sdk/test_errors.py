@@ -1,4 +1,4 @@
-"""The errors of a call: their tree, what they hold, and what their text shows (specification, section 7)."""
+"""The errors of a call: their tree, their attributes, and their redacted text (specification, section 7)."""
 
 import faulthandler
 import inspect

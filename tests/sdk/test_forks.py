@@ -1,4 +1,4 @@
-"""Clients that are made before a fork: as under gunicorn's ``preload_app``, Celery's prefork and multiprocessing."""
+"""Clients that are created before a fork, as with gunicorn's ``preload_app``, Celery's prefork and multiprocessing."""
 
 import asyncio
 import functools

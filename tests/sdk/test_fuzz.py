@@ -1,4 +1,4 @@
-"""Whatever arrives, only the documented errors come out. ``nox -s fuzz`` tries 100,000 inputs."""
+"""For any input, only documented errors are raised. ``nox -s fuzz`` tries 100,000 inputs."""
 
 import json
 from typing import Any

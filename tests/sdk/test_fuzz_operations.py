@@ -1,4 +1,4 @@
-"""Whatever a service answers to any of the operations: a result, or an error that is documented."""
+"""For any response to any operation, the call returns a result or raises a documented error."""
 
 import copy
 import itertools
@@ -40,7 +40,7 @@ ARGUMENTS: dict[str, Any] = {
 
 
 def call(client: FollowUp, name: str, ids: dict[str, str]) -> Any:
-    """Call an operation; ids are given by their prefix."""
+    """Call an operation, with the ids of these prefixes."""
     operation = OPERATIONS[name]
     group, method = name.split(".")
     path_id = [ids[operation.id]] if operation.id else []
@@ -50,8 +50,8 @@ def call(client: FollowUp, name: str, ids: dict[str, str]) -> Any:
     )
 
 
-def genuine_answers() -> tuple[dict[str, Any], dict[str, str]]:
-    """What the mock answers to each operation, and ids of each kind."""
+def genuine_responses() -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the response of the mock to each operation, and an id of each type."""
     answers: dict[str, Any] = {}
     ids: dict[str, str] = {}
     recorded: list[httpx.Response] = []
@@ -72,15 +72,15 @@ def genuine_answers() -> tuple[dict[str, Any], dict[str, str]]:
     return answers, ids
 
 
-ANSWERS, IDS = genuine_answers()
+RESPONSES, IDS = genuine_responses()
 REMOVED = object()
 
 SPOILING = st.tuples(st.lists(st.integers(0, 50), min_size=1, max_size=5), JSON | st.just(REMOVED))
-"""Which way to go down into an answer, and what to put there."""
+"""The path into a response, and the value to put there."""
 
 
 def spoiled(answer: Any, steps: list[int], value: Any) -> Any:
-    """The answer with something else in one place."""
+    """Return the response with another value in one place."""
     whole = {"": copy.deepcopy(answer)}
     at: Any = whole
     for depth, step in enumerate([0, *steps]):
@@ -97,10 +97,10 @@ def spoiled(answer: Any, steps: list[int], value: Any) -> Any:
 
 
 @st.composite
-def answered(draw: st.DrawFn) -> tuple[str, httpx.Response]:
-    """An operation, and what it is answered: mostly what it should be, with a few things spoiled."""
+def responses(draw: st.DrawFn) -> tuple[str, httpx.Response]:
+    """Draw an operation and a response to it, mostly a valid one with a few changed values."""
     name = draw(st.sampled_from(sorted(OPERATIONS)))
-    body = ANSWERS[name]
+    body = RESPONSES[name]
     for steps, value in draw(st.lists(SPOILING, max_size=3)):
         body = spoiled(body, steps, value)
     content = json.dumps(body).encode()
@@ -125,9 +125,9 @@ def answered(draw: st.DrawFn) -> tuple[str, httpx.Response]:
     return name, httpx.Response(status, headers=headers, content=content)
 
 
-@given(answered())
-def test_an_answer_is_a_result_or_a_documented_error(given_answer: tuple[str, httpx.Response]) -> None:
-    name, answer = given_answer
+@given(responses())
+def test_a_response_is_a_result_or_a_documented_error(drawn: tuple[str, httpx.Response]) -> None:
+    name, answer = drawn
     transport = httpx.MockTransport(
         lambda _: httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
     )

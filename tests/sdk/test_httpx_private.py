@@ -1,4 +1,4 @@
-"""What the SDK uses of httpx and httpcore beyond their documented interface: each test names what has moved."""
+"""The private names of httpx and httpcore that the SDK uses: each test fails by name when one has moved."""
 
 import threading
 from collections.abc import Iterator

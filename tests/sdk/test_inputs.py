@@ -1,4 +1,4 @@
-"""How what a caller passes goes out on the wire, and what is refused before anything is sent."""
+"""How arguments and options are encoded and sent, and which options are rejected."""
 
 import enum
 import json
@@ -26,7 +26,7 @@ NOON = datetime(2026, 9, 28, 12, tzinfo=BUENOS_AIRES)
 
 
 def sent(server: ScriptedServer, make: Callable[[FollowUp], Any], answer: Any = None) -> Any:
-    """The body that a call sends."""
+    """Return the body that a call sends."""
     server.script = [reply(200, answer or patient())]
     with FollowUp(api_key="k", base_url=server.url) as client:
         make(client)
@@ -48,7 +48,7 @@ DELIVERY = {
 }
 
 
-def test_names_are_camel_case_and_what_is_left_out_is_not_sent(server: ScriptedServer) -> None:
+def test_names_are_camel_case_and_omitted_arguments_are_not_sent(server: ScriptedServer) -> None:
     body = sent(server, lambda client: client.patients.create(phone="1", full_name="Ana", date_of_birth="1980-05-17"))
     assert body == {"phone": "1", "fullName": "Ana", "dateOfBirth": "1980-05-17"}
 
@@ -103,7 +103,7 @@ def test_nested_inputs(server: ScriptedServer) -> None:
     }
 
 
-def test_the_data_of_an_event_goes_out_untouched(server: ScriptedServer) -> None:
+def test_the_data_of_an_event_is_sent_unchanged(server: ScriptedServer) -> None:
     data = {"patient": {"fullName": "Ana", "snake_case": None}, "visit": {"visitedAt": TIME}}
     one = sent(
         server,
@@ -144,7 +144,7 @@ def test_a_ping_and_a_bare_cancel_send_no_body(server: ScriptedServer) -> None:
     assert sent(server, lambda client: client.appointments.cancel("apt_1", reason="x"), APPOINTMENT) == {"reason": "x"}
 
 
-def test_every_request_says_who_asks_and_in_which_version(server: ScriptedServer) -> None:
+def test_every_request_has_the_key_the_version_and_the_user_agent(server: ScriptedServer) -> None:
     sent(server, lambda client: client.patients.retrieve("pat_1"))
     headers = server.received[-1].headers
     assert headers["authorization"] == "Bearer k"
@@ -252,7 +252,7 @@ class TestConfiguration:
             ({"http_client": object()}, "http_client must be"),
         ],
     )
-    def test_an_option_that_cannot_be_used_is_named(
+    def test_the_error_names_an_invalid_option(
         self, kind: Any, options: dict[str, Any], text: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("FOLLOWUP_API_KEY", raising=False)
@@ -264,7 +264,7 @@ class TestConfiguration:
         assert isinstance(caught.value, ValueError)
         assert "secret" not in str(caught.value)
 
-    def test_the_environment_stands_in(self, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_omitted_options_default_to_the_environment(self, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FOLLOWUP_API_KEY", "fu_secret_key")
         monkeypatch.setenv("FOLLOWUP_BASE_URL", "https://api.example.com/")
         text = repr(kind())

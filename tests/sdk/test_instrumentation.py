@@ -1,4 +1,4 @@
-"""The standard OpenTelemetry instrumentation of httpx exports URLs, and ours hold phones and documents."""
+"""The OpenTelemetry instrumentation of httpx exports URLs; ours contain phones and documents, so they are excluded."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Arguments that cannot be sent: an error that names the argument and holds no value, before anything is sent."""
+"""Invalid arguments raise before anything is sent; the error names the argument and contains no value."""
 
 import asyncio
 import itertools
@@ -66,7 +66,7 @@ UNSENDABLE: list[tuple[Callable[[Any], Any], str]] = [
     (lambda c: c.events.create({**EVENT, "data": {"x": SECRET, "y": {5}}}), r"events\.data\.y is a set"),
 ]
 
-REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
+REJECTED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda c: c.patients.retrieve(""), ValueError, "patients.retrieve: id must be .*; it is empty"),
     (lambda c: c.patients.retrieve(None), ValueError, "patients.retrieve: id must be .*, not None"),
     (lambda c: c.patients.retrieve("apt_1"), ValueError, "begins with 'pat_'"),
@@ -165,8 +165,8 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "kind", "text"), REFUSED)
-def test_what_cannot_be_right_is_refused_before_anything_is_sent(
+@pytest.mark.parametrize(("make", "kind", "text"), REJECTED)
+def test_invalid_arguments_raise_before_anything_is_sent(
     server: ScriptedServer, make: Callable[[Any], Any], kind: type[Exception], text: str
 ) -> None:
     async def with_async_client() -> None:

@@ -1,4 +1,4 @@
-"""Logs say what happened, and nothing about anybody."""
+"""Logs describe each attempt, without personal data."""
 
 import logging
 

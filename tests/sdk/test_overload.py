@@ -1,4 +1,4 @@
-"""A service that hangs while more calls wait than there are connections, and what is left of the pool afterwards."""
+"""A service hangs while more calls wait than there are connections; afterwards the pool works again."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Pages in both directions, fetched when they are asked for."""
+"""Pages in both directions, fetched on demand."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from followup import AsyncFollowUp, FollowUp, Page, PaginationError, Patient
 
 
 def serve_list(server: ScriptedServer, total: int) -> None:
-    """Answer as the service does: newest first, cursors in both directions."""
+    """Respond as the service does: newest first, with cursors in both directions."""
     newest_first = [f"pat_{number:03}" for number in range(total, 0, -1)]
 
     def act(connection: Any, received: Received) -> bool:
@@ -77,7 +77,7 @@ def test_nothing_is_fetched_before_it_is_asked_for(server: ScriptedServer) -> No
         assert len(server.received) == 2
 
 
-def test_pages_by_hand(server: ScriptedServer) -> None:
+def test_pages_fetched_manually(server: ScriptedServer) -> None:
     serve_list(server, 5)
     with FollowUp(api_key="k", base_url=server.url) as client:
         first: Page[Patient] = client.patients.list(limit=2)
@@ -93,7 +93,7 @@ def test_pages_by_hand(server: ScriptedServer) -> None:
         assert third.next_page() is None
 
 
-def test_async_pages_by_hand(server: ScriptedServer) -> None:
+def test_async_pages_fetched_manually(server: ScriptedServer) -> None:
     serve_list(server, 5)
 
     async def walk() -> list[list[int]]:
@@ -145,7 +145,7 @@ def test_going_back_an_empty_page_is_the_end(server: ScriptedServer, driver: Dri
     assert driver.items(server.url, lambda client: client.patients.list(ending_before="pat_1")) == []
 
 
-def test_both_cursors_are_refused_before_anything_is_sent(server: ScriptedServer) -> None:
+def test_both_cursors_together_are_rejected_before_anything_is_sent(server: ScriptedServer) -> None:
     with FollowUp(api_key="k", base_url=server.url) as client, pytest.raises(ValueError, match="before, not both"):
         client.patients.list(starting_after="pat_1", ending_before="pat_2")
     assert server.received == []

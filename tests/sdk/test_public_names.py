@@ -1,4 +1,4 @@
-"""What users type: the names of the package, and the operations of both clients."""
+"""The public interface: the names of the package, and the operations of both clients."""
 
 import ast
 import inspect
@@ -66,7 +66,7 @@ def test_all_is_complete_and_what_type_checkers_see_is_there() -> None:
     assert all(getattr(followup, name) is not None for name in followup.__all__)
 
 
-def test_a_name_that_there_is_not() -> None:
+def test_an_unknown_name_is_an_attribute_error() -> None:
     client = FollowUp(api_key="k", base_url="https://api.example.com")
     for owner in (client, followup):
         with pytest.raises(AttributeError, match="'pharmacies'"):

@@ -1,4 +1,4 @@
-"""Foreign text that is shown: without personal data, bounded, and with nothing that a terminal obeys."""
+"""Redaction: no personal data, a limited length, and no control characters."""
 
 import faulthandler
 from collections.abc import Iterator
@@ -95,7 +95,7 @@ def test_timestamps_ids_of_the_service_and_short_numbers_are_shown(text: str) ->
         ("long " * 2_000, f"cannot use: {'long ' * 50}… (cut)", "cannot use: …"),
     ],
 )
-def test_what_was_sent_is_not_shown(sent: str, text: str, shown: str) -> None:
+def test_values_of_the_request_are_not_shown(sent: str, text: str, shown: str) -> None:
     assert redacted(text, [sent]) == shown
 
 
@@ -131,7 +131,7 @@ LONG = "Patient reports a persistent headache since Monday, worse in the morning
         ("٠" * 2 + "a" + "\0b", "x", "x"),
     ],
 )
-def test_what_was_sent_is_not_shown_in_another_spelling(sent: str, text: str, shown: str) -> None:
+def test_values_of_the_request_are_not_shown_in_another_spelling(sent: str, text: str, shown: str) -> None:
     assert redacted(text, [sent, "something else", "x" * 100]) == shown
 
 

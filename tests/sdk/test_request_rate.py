@@ -220,7 +220,7 @@ def test_a_call_that_would_have_to_wait_beyond_its_deadline_fails_at_once() -> N
     (first,) = world.errors
     assert isinstance(first, APITimeoutError)
     assert (first.attempts, first.was_sent) == (0, "no")
-    assert str(first) == ("patients.retrieve: not sent within its deadline of 10 s, because of requests_per_minute=1")
+    assert str(first) == ("patients.retrieve: not sent within the deadline of 10 s, because of requests_per_minute=1")
 
 
 def test_a_retry_that_would_come_after_the_deadline_raises_what_there_is() -> None:

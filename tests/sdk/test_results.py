@@ -1,4 +1,4 @@
-"""What comes back: typed, tolerant of what is new, strict about what is broken."""
+"""Results are typed, tolerant of new fields and values, and strict about invalid ones."""
 
 import gzip
 import json
@@ -43,7 +43,7 @@ def test_times_and_dates_are_aware_datetimes_and_dates(server: ScriptedServer, d
     assert found.last_response.headers["REQUEST-ID"] == "req_7"
 
 
-def test_what_is_new_never_breaks_and_stays_readable(server: ScriptedServer, driver: Driver) -> None:
+def test_unknown_fields_and_values_are_kept(server: ScriptedServer, driver: Driver) -> None:
     server.script = [reply(200, patient(stage="in_space", newField={"a": 1}))]
     found = driver.call(server.url, retrieve)
     assert found.stage == "in_space"
@@ -59,8 +59,8 @@ def test_nullable_fields_may_be_absent(server: ScriptedServer, driver: Driver) -
 def test_repr_shows_nothing_of_the_person(server: ScriptedServer, driver: Driver) -> None:
     server.script = [reply(200, patient(email="ana@mail.example", externalId="X-9"))]
     text = repr(driver.call(server.url, retrieve))
-    for telling in ("Ana", "5555", "30123456", "mail.example", "1980", "X-9"):
-        assert telling not in text
+    for personal in ("Ana", "5555", "30123456", "mail.example", "1980", "X-9"):
+        assert personal not in text
     assert "pat_1" in text
 
 
@@ -159,7 +159,7 @@ def test_a_broken_compression_is_an_error_of_ours(server: ScriptedServer, driver
         driver.call(server.url, retrieve, max_retries=0)
 
 
-def test_a_compressed_answer_under_a_deadline(server: ScriptedServer, driver: Driver) -> None:
+def test_a_compressed_response_under_a_deadline(server: ScriptedServer, driver: Driver) -> None:
     server.script = [reply(200, gzip.compress(json.dumps(patient()).encode()), headers={"Content-Encoding": "gzip"})]
     assert driver.call(server.url, retrieve, deadline=5).id == "pat_1"
 
@@ -183,17 +183,17 @@ def test_a_compressed_answer_under_a_deadline(server: ScriptedServer, driver: Dr
 def test_each_status_has_its_error(
     server: ScriptedServer, driver: Driver, status: int, kind: type[APIStatusError], type: str
 ) -> None:
-    body = error(type, code="some_code", message="Mend this.", param="patient.phone")
+    body = error(type, code="some_code", message="Fix this.", param="patient.phone")
     server.script = [reply(status, body, headers={"Request-Id": "req_1", "Location": "/elsewhere"})]
     with pytest.raises(kind) as caught:
         driver.call(server.url, retrieve, max_retries=0)
     failure = caught.value
     assert failure.__class__ is kind
     assert (failure.status_code, failure.type, failure.code) == (status, type, "some_code")
-    assert (failure.message, failure.param, failure.request_id) == ("Mend this.", "patient.phone", "req_1")
+    assert (failure.message, failure.param, failure.request_id) == ("Fix this.", "patient.phone", "req_1")
     assert failure.body == body
     assert failure.headers["request-id"] == "req_1"
-    for part in (str(status), "some_code", "Mend this.", "patient.phone", "req_1", "patients.retrieve"):
+    for part in (str(status), "some_code", "Fix this.", "patient.phone", "req_1", "patients.retrieve"):
         assert part in str(failure)
 
 
@@ -219,13 +219,13 @@ def test_a_batch_that_nothing_was_accepted_of(server: ScriptedServer, driver: Dr
     assert pickle.loads(pickle.dumps(caught.value)).results == caught.value.results
 
 
-def test_the_text_of_an_error_hides_what_was_sent(server: ScriptedServer, driver: Driver) -> None:
+def test_the_text_of_an_error_hides_the_values_of_the_request(server: ScriptedServer, driver: Driver) -> None:
     message = "No room for Ana Pérez, +5491155550000, 30.123.456, ana@mail.example, key fu_secret_key"
     server.script = [reply(400, error(message=message))]
     with pytest.raises(InvalidRequestError) as caught:
         driver.call(server.url, lambda client: client.patients.create(phone="x", full_name="Ana Pérez"))
-    for telling in ("Ana", "5555", "123.456", "mail.example", "secret"):
-        assert telling not in str(caught.value)
+    for personal in ("Ana", "5555", "123.456", "mail.example", "secret"):
+        assert personal not in str(caught.value)
     assert "No room for" in str(caught.value)
     assert caught.value.message == message
     assert "secret" not in str(vars(caught.value).get("args"))

@@ -1,4 +1,4 @@
-"""What a call does over real sockets, with both clients; what it decides is a table in ``test_call.py``."""
+"""Retries over real sockets with both clients; ``test_call.py`` tests the decisions as a table."""
 
 import asyncio
 import socket

@@ -124,7 +124,7 @@ def test_an_event_that_cannot_be_sent_is_invalid_and_holds_up_no_other(server: S
         ("surrogate", "invalid"), ("object", "invalid"), ("last", "processed"),
     ]  # fmt: skip
     problems = {each.id: each.error or "" for each in results}
-    assert problems["nan"].startswith("data.weight is a number that is not finite")
+    assert problems["nan"].startswith("data.weight is not a finite number")
     assert problems[""].startswith("the event must be a dict")
     assert "occured_at" in problems["typo"]
     assert not any("events[" in each for each in problems.values())

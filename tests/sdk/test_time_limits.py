@@ -1,4 +1,4 @@
-"""How long a call may take: ``timeout`` for each attempt as a whole, ``deadline`` for the whole call."""
+"""Time limits: ``timeout`` for each attempt as a whole, ``deadline`` for the whole call."""
 
 import asyncio
 import contextvars

@@ -1,4 +1,4 @@
-"""Timestamps: how the service writes them, how a response is read, how a request carries them."""
+"""Timestamps: how the service formats them, and how the SDK parses and sends them."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo

@@ -1,4 +1,4 @@
-"""Is this webhook from the service? (Specification, section 6.2.)"""
+"""Verifying and parsing webhooks (specification, section 6.2)."""
 
 import hashlib
 import hmac

@@ -1,7 +1,7 @@
-"""How ``events.send_all`` gets batches of events to their final results (specification, section 4, Events).
+"""Sends batches of events until each event has its final result (specification, section 4, Events).
 
-Like a call (``_call``), the sending of a batch is a generator that performs no I/O: it yields the steps of the calls
-that it consists of, and waits of its own between them.
+Like a call (``_call``), sending a batch is a generator that performs no I/O: it yields the steps of its calls, and the
+waits between them.
 """
 
 import itertools
@@ -21,24 +21,24 @@ from followup._steps import Call, Steps, Wait
 from followup.resources.event_batches import EventBatch, EventBatchError, EventInput, EventResult
 
 PATIENCE = 10
-"""How many calls in a row may end with the rate limit reached, each after its own retries."""
+"""Maximum number of consecutive calls that end with the rate limit reached, each after its own retries."""
 
 _PLACE = re.compile(r"^events\[\d+\]\.?")
-"""A place in a batch, which means nothing to a caller who did not cut the batches."""
+"""A position in a batch, which is meaningless to a caller of ``send_all``."""
 
 
 def check_iterable(events: object) -> None:
-    """Reject what is no iterable of events although it may be iterable.
+    """Check that the argument is an iterable of events, and not a single event.
 
     Raises:
-        TypeError: the message says what would be right.
+        TypeError: it is not; the message says what is valid.
     """
     if isinstance(events, (Mapping, str, bytes)) or not isinstance(events, (Iterable, AsyncIterable)):
         raise TypeError("events must be an iterable of events; put a single event into a list")
 
 
 def checked_rounds(rounds: object) -> int:
-    """Return a ``max_rounds``.
+    """Validate ``max_rounds``.
 
     Raises:
         ValueError: it is not a whole number of 1 or more.
@@ -54,8 +54,8 @@ class EventSender:
 
     Attributes:
         make_call: returns the call that sends these events; raises TypeError or ValueError if they cannot be sent.
-        max_rounds: how often an event is sent, at most, while its status is ``failed``.
-        jitter: returns a number from 0 to 1 for each backoff.
+        max_rounds: maximum number of times that an event is sent while its status is ``failed``.
+        jitter: returns a random number from 0 to 1 for each backoff.
     """
 
     make_call: Callable[[Sequence[EventInput]], Call[EventBatch]]
@@ -69,7 +69,7 @@ class EventSender:
             The results, in the order of the events.
 
         Raises:
-            FollowUpError: as any call, except for what the service reports in its results.
+            FollowUpError: a call failed, and not because of events that have a result.
         """
         results: dict[int, EventResult] = {}
         unsettled = list(range(len(events)))
@@ -94,7 +94,7 @@ class EventSender:
         return (yield from self._send_without_invalid(events, options))
 
     def _send_without_invalid(self, events: Sequence[EventInput], options: Options) -> Steps[list[EventResult]]:
-        """Send those of the events that can be sent."""
+        """Send the events that can be encoded, and return ``invalid`` results for the others."""
         problems = [self._problem(event) for event in events]
         sendable = [event for event, problem in zip(events, problems, strict=True) if problem is None]
         results = iter((yield from self._send_once(sendable, options)) if sendable else [])
@@ -104,7 +104,7 @@ class EventSender:
         ]
 
     def _problem(self, event: EventInput) -> str | None:
-        """Return why an event cannot be sent; None if it can."""
+        """Return the reason why an event cannot be sent; None if it can."""
         try:
             self.make_call([event])
         except (TypeError, ValueError) as error:
@@ -132,7 +132,7 @@ class EventSender:
         return first + (yield from self._send_once(events[half:], options))
 
     def _patient_call(self, call: Call[EventBatch], options: Options) -> Steps[EventBatch]:
-        """Make a call, and make it again after the rate limit was reached, for as long as is reasonable."""
+        """Make a call, and repeat it a limited number of times while the rate limit is reached."""
         for attempt in range(1, PATIENCE):
             try:
                 return (yield from run_call(call, options))

@@ -136,24 +136,24 @@ class Events(Resource[Mode], group="events"):
     ) -> Any:
         """Send any number of events, in batches of 100 (specification, section 4, Events).
 
-        Events are read, and results yielded, while sending goes on, so that neither has to fit into memory. The results
-        of a batch come when each of its events has its final one. Events that failed are sent again with the same
-        ids; a batch that is too large is split; an event that cannot be sent is an ``invalid`` result and holds up no
-        other; when the rate limit is reached, sending waits. Run it again after an interruption: accepted ids have no
-        effect a second time.
+        Events are read and results yielded during sending, so that neither has to fit into memory. The results of a
+        batch are yielded once all of its events have their final result. Failed events are sent again with the same
+        ids. A batch that is too large is split. An event that cannot be sent has an ``invalid`` result and does not
+        delay others. When the rate limit is reached, sending waits. After an interruption, send all events again:
+        accepted ids have no effect a second time.
 
         Args:
             events: an iterable of events; for ``AsyncFollowUp`` an iterable or an asynchronous iterable.
-            max_rounds: how often an event is sent, at most, while its status is ``failed``.
+            max_rounds: maximum number of times that an event is sent while its status is ``failed``.
 
         Returns:
             An iterator of results, one per event, in the order of sending within each batch; for ``AsyncFollowUp`` an
-            asynchronous iterator. Nothing is sent before the first result is asked for.
+            asynchronous iterator. Nothing is sent before the iteration begins.
 
         Raises:
-            ValueError, TypeError: ``max_rounds`` is not a whole number of 1 or more, or ``events`` is no iterable of
-                events.
-            FollowUpError: as for any call, from the iteration; the events of that batch have no result yet.
+            ValueError, TypeError: ``max_rounds`` is not a whole number of 1 or more, or ``events`` is not an iterable
+                of events.
+            FollowUpError: a call failed; raised by the iteration. The events of that batch have no result yet.
         """
         check_iterable(events)
         sender = EventSender(lambda batch: Events.create.call((batch,), {}), checked_rounds(max_rounds))
