@@ -100,7 +100,7 @@ class TestSend:
             (visit,) = client.visits.list()
             assert client.patients.retrieve(visit.patient).phone == "+5491155550000"
 
-    def test_what_is_refused_goes_to_a_file_with_the_reason(self, shell: Shell, server: MockServer) -> None:
+    def test_rejected_events_go_to_a_file_with_the_reasons(self, shell: Shell, server: MockServer) -> None:
         cancel = {"id": "late", "type": "appointment.cancelled", "data": {"appointment": {"externalId": "A-1"}}}
         events = [event(1), event(2, type="visit.done"), cancel]
         (shell.directory / "events.json").write_text(json.dumps(events))
@@ -108,14 +108,14 @@ class TestSend:
         assert result.returncode != 0
         assert "2 events were rejected" in result.stderr
         lines = (shell.directory / "events.json.rejected.jsonl").read_text().splitlines()
-        refused = {json.loads(line)["event"]["id"]: json.loads(line)["error"] for line in lines}
-        assert set(refused) == {"e-2", "late"}
-        assert "type" in refused["e-2"]
+        rejected = {json.loads(line)["event"]["id"]: json.loads(line)["error"] for line in lines}
+        assert set(rejected) == {"e-2", "late"}
+        assert "type" in rejected["e-2"]
         attempts = [each for each in server.requests if each.operation == "events.create"]
         assert len(attempts) > 1
 
     @pytest.mark.skipif(os.name != "posix", reason="permissions of this kind are POSIX")
-    def test_what_is_refused_is_for_nobody_elses_eyes(self, shell: Shell) -> None:
+    def test_only_the_owner_can_read_the_rejected_events(self, shell: Shell) -> None:
         (shell.directory / "events.json").write_text(json.dumps({"id": "e-1", "type": "no.such", "data": {}}))
         assert shell.run("events", "send", "events.json").returncode != 0
         assert (shell.directory / "events.json.rejected.jsonl").stat().st_mode & 0o077 == 0
@@ -129,7 +129,7 @@ class TestSend:
         with server.client() as client:
             assert {each.source_ref for each in client.events.list()} == {"e-1", "e-3"}
 
-    def test_what_is_too_large_for_one_body_goes_in_several(self, shell: Shell, server: MockServer) -> None:
+    def test_a_batch_that_is_too_large_is_split(self, shell: Shell, server: MockServer) -> None:
         large = [event(number) for number in range(30)]
         for each in large:
             each["data"]["notes"] = "x" * 50_000
@@ -140,14 +140,14 @@ class TestSend:
         with server.client() as client:
             assert len([*client.visits.list(limit=100)]) == 29
 
-    def test_it_waits_when_the_service_says_so(self, shell: Shell, server: MockServer) -> None:
+    def test_it_waits_as_long_as_retry_after_says(self, shell: Shell, server: MockServer) -> None:
         server.add_fault(operation="events.create", kind="status", status=429, retry_after=0.01, times=6)
         (shell.directory / "events.jsonl").write_text(json.dumps(event(1)))
         result = shell.run("events", "send", "events.jsonl")
         assert result.returncode == 0, result.stderr
 
     @pytest.mark.parametrize(
-        ("name", "text", "told"),
+        ("name", "text", "expected"),
         [
             ("events.json", "[{}, {", "is not JSON"),
             ("events.json", "", "is not JSON"),
@@ -160,18 +160,20 @@ class TestSend:
             ("events.txt", "", "must end in .json, .jsonl or .csv"),
         ],
     )
-    def test_a_file_that_cannot_be_read_is_one_clear_line(self, shell: Shell, name: str, text: str, told: str) -> None:
+    def test_a_file_that_cannot_be_read_is_one_clear_line(
+        self, shell: Shell, name: str, text: str, expected: str
+    ) -> None:
         (shell.directory / name).write_bytes(text.encode("utf-8", "surrogateescape"))
-        assert told in shell.run("events", "send", name).stderr
+        assert expected in shell.run("events", "send", name).stderr
 
     def test_a_folder_is_no_file(self, shell: Shell) -> None:
         assert "cannot read .: Is a directory" in shell.run("events", "send", ".").stderr
 
-    def test_a_file_without_events_is_told(self, shell: Shell) -> None:
+    def test_a_file_without_events_is_reported(self, shell: Shell) -> None:
         (shell.directory / "events.csv").write_text("id,type\n")
         assert "The file has no events." in shell.run("events", "send", "events.csv").stderr
 
-    def test_reasons_are_in_the_words_of_the_file(self, shell: Shell) -> None:
+    def test_reasons_use_the_names_of_the_file(self, shell: Shell) -> None:
         events = [{"id": "e-1", "type": "visit.completed", "data": {}}, event(2, ocurredAt="x")]
         (shell.directory / "events.json").write_text(json.dumps(events))
         shell.run("events", "send", "events.json")
@@ -226,14 +228,14 @@ class TestSend:
         with server.client() as client:
             assert {each.source_ref for each in client.events.list()} == {"e-0", "e-1"}
 
-    def test_what_is_rejected_of_standard_input_goes_to_a_file_too(self, shell: Shell) -> None:
-        told = shell.run("events", "send", "-", stdin=json.dumps(event(1, type="visit.done"))).stderr
-        assert "events.rejected.jsonl" in told
+    def test_rejected_events_of_standard_input_go_to_a_file_too(self, shell: Shell) -> None:
+        stderr = shell.run("events", "send", "-", stdin=json.dumps(event(1, type="visit.done"))).stderr
+        assert "events.rejected.jsonl" in stderr
         line = (shell.directory / "events.rejected.jsonl").read_text()
         assert json.loads(line)["error"].startswith("line 1: type")
 
     @pytest.mark.parametrize(
-        ("text", "told"),
+        ("text", "expected"),
         [
             ("{\n", "standard input is not JSON Lines: line 1"),
             ("[{]", "standard input is not JSON"),
@@ -241,13 +243,13 @@ class TestSend:
         ],
     )
     def test_standard_input_that_cannot_be_read_is_one_clear_line(
-        self, shell: Shell, text: str | bytes, told: str
+        self, shell: Shell, text: str | bytes, expected: str
     ) -> None:
-        assert told in shell.error("events", "send", "-", stdin=text)
+        assert expected in shell.error("events", "send", "-", stdin=text)
         assert "events is not JSON" in shell.error("events", "create", "-", stdin=text)
 
     @pytest.mark.parametrize("notes", ['"a\\ud800"', "NaN"])
-    def test_what_cannot_be_sent_as_json_does_not_hold_up_the_others(
+    def test_an_event_that_json_cannot_express_does_not_hold_up_the_others(
         self, shell: Shell, server: MockServer, notes: str
     ) -> None:
         bad = json.dumps(event(1)).replace('"data": {', f'"data": {{"notes": {notes}, ')
@@ -256,16 +258,16 @@ class TestSend:
         with server.client() as client:
             assert {each.source_ref for each in client.events.list()} == {"e-2"}
 
-    def test_what_was_rejected_is_fixed_and_sent(self, shell: Shell, server: MockServer) -> None:
+    def test_rejected_events_are_fixed_and_sent(self, shell: Shell, server: MockServer) -> None:
         (shell.directory / "events.json").write_text(json.dumps([event(1), event(2, type="visit.done")]))
         shell.run("events", "send", "events.json")
-        refused = shell.directory / "events.json.rejected.jsonl"
-        refused.write_text(refused.read_text().replace("visit.done", "visit.completed"))
-        assert shell.run("events", "send", refused.name).returncode == 0
+        rejected = shell.directory / "events.json.rejected.jsonl"
+        rejected.write_text(rejected.read_text().replace("visit.done", "visit.completed"))
+        assert shell.run("events", "send", rejected.name).returncode == 0
         with server.client() as client:
             assert {each.source_ref for each in client.events.list()} == {"e-1", "e-2"}
 
-    def test_the_events_are_not_overwritten_by_the_refused(self, shell: Shell) -> None:
+    def test_rejected_events_never_overwrite_the_file(self, shell: Shell) -> None:
         file = shell.directory / "events.json"
         file.write_text(json.dumps([event(1, type="visit.done")]))
         assert "must be another file" in shell.error("events", "send", "events.json", "--rejected", "./events.json")
@@ -278,7 +280,7 @@ class TestSend:
         with server.client() as client:
             assert len([*client.events.list()]) == len(wrapped.get("events", [1]))
 
-    def test_an_interrupted_run_says_what_it_did_and_goes_on_when_run_again(
+    def test_an_interrupted_run_reports_its_progress_and_can_be_repeated(
         self, shell: Shell, server: MockServer
     ) -> None:
         events = [event(number, **({"type": "visit.done"} if number == 3 else {})) for number in range(250)]
@@ -289,10 +291,10 @@ class TestSend:
         while server.faults:  # until the second batch has met its fault
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=20)
+        _, stderr = process.communicate(timeout=20)
         assert process.returncode == 130
-        assert "Traceback" not in told
-        assert "interrupted; repeat the command" in told
+        assert "Traceback" not in stderr
+        assert "interrupted; repeat the command" in stderr
         assert "e-3" in (shell.directory / "events.jsonl.rejected.jsonl").read_text()
         again = shell.run("events", "send", "events.jsonl").stderr
         assert "duplicate" in again
@@ -320,6 +322,6 @@ def test_a_stored_webhook_is_verified(shell: Shell, server: MockServer) -> None:
     for headers in ("headers", "lines"):
         result = shell.run("webhooks", "verify", "body", "--headers", headers, FOLLOWUP_WEBHOOK_SECRET=secret)
         assert "Genuine: patient.upserted" in result.stdout
-    told = shell.error("webhooks", "verify", "body", "--headers", "headers", FOLLOWUP_WEBHOOK_SECRET="whsec_wrong")
-    assert "signature is invalid" in told
-    assert secret not in told
+    stderr = shell.error("webhooks", "verify", "body", "--headers", "headers", FOLLOWUP_WEBHOOK_SECRET="whsec_wrong")
+    assert "signature is invalid" in stderr
+    assert secret not in stderr

@@ -18,7 +18,7 @@ def test_section_8_calls_are_spread_over_the_minute() -> None:
         pace.wait()
     assert round(time[0] - 100, 6) == 59.9
     slept.clear()
-    time[0] += 30  # an answer that took long
+    time[0] += 30  # a response that took long
     pace.wait()
     assert slept == []
     pace.wait()

@@ -1,4 +1,4 @@
-"""What ``followup`` shows on a terminal: tables that fit, short and harmless text, and remarks for who watches."""
+"""What ``followup`` shows on a terminal: tables that fit, short and harmless text, and hints for a person."""
 
 import json
 import os
@@ -75,10 +75,10 @@ class TestHostileText:
         assert controls(piped) == set()
 
     def test_an_error_text_cannot_command_the_terminal(self, shell: Shell, server: MockServer) -> None:
-        told = shell.error("patients", "retrieve", f"apt_{HOSTILE}")
-        assert controls(told) == set()
-        told = shell.error("patients", f"{HOSTILE}")
-        assert controls(told) == set()
+        written = shell.error("patients", "retrieve", f"apt_{HOSTILE}")
+        assert controls(written) == set()
+        written = shell.error("patients", f"{HOSTILE}")
+        assert controls(written) == set()
 
     def test_the_file_of_rejected_events_and_the_summary_are_harmless(self, shell: Shell) -> None:
         event = {"id": HOSTILE, "type": HOSTILE, "data": {"patient": {"fullName": HOSTILE}}}
@@ -174,7 +174,7 @@ class TestTables:
         assert len(lines) > 2
         assert all(len(line) <= width for line in lines), lines
 
-    def test_what_is_left_out_is_said(self, shell: Shell, server: MockServer) -> None:
+    def test_omitted_columns_are_named(self, shell: Shell, server: MockServer) -> None:
         book(server)
         shown = " ".join(shell.on_a_terminal(40, "appointments", "list").split())
         assert "No room for" in shown
@@ -184,7 +184,7 @@ class TestTables:
         assert shell.on_a_terminal(80, "patients", "list").strip() == "No results."
 
 
-class TestWhoReads:
+class TestReaders:
     def test_a_list_that_goes_on_says_so_on_a_terminal(self, shell: Shell, server: MockServer) -> None:
         with server.client() as client:
             for number in range(12):
@@ -211,7 +211,7 @@ class TestWhoReads:
         os.close(terminal)
 
     @pytest.mark.parametrize("unbuffered", ["", "1"])
-    def test_who_stops_reading_is_no_error(self, shell: Shell, server: MockServer, unbuffered: str) -> None:
+    def test_a_reader_that_stops_is_no_error(self, shell: Shell, server: MockServer, unbuffered: str) -> None:
         with server.client() as client:
             for number in range(30):
                 client.patients.create(phone=f"+5491155{number:06}", full_name="x" * 4_000)
@@ -237,11 +237,11 @@ class TestWhoReads:
 class TestHelp:
     @pytest.mark.parametrize("command", [(), ("patients", "list"), ("webhook-endpoints", "update"), ("events", "send")])
     def test_no_value_is_shown_after_a_flag(self, shell: Shell, command: tuple[str, ...]) -> None:
-        told = shell.run(*command, "--help").stdout
-        assert "--help" in told
-        assert "bool" not in told.lower()
+        written = shell.run(*command, "--help").stdout
+        assert "--help" in written
+        assert "bool" not in written.lower()
 
-    def test_it_speaks_of_the_command_line_and_not_of_python(self) -> None:
+    def test_it_has_no_phrases_about_python(self) -> None:
         # In a process of its own, since some versions of Typer and click warn of each other when they are imported.
         result = subprocess.run([sys.executable, "-c", HELP_TEXTS], capture_output=True, timeout=60, check=True)
         texts = dict(json.loads(result.stdout))
@@ -251,8 +251,8 @@ class TestHelp:
                 assert word not in text, (command, word)
 
     def test_it_lists_the_values_of_an_option(self, shell: Shell) -> None:
-        told = " ".join(shell.run("appointments", "list", "--help").stdout.split())
-        assert "One of confirmed, pending, rescheduled, cancelled, completed." in told
+        written = " ".join(shell.run("appointments", "list", "--help").stdout.split())
+        assert "One of confirmed, pending, rescheduled, cancelled, completed." in written
 
     @pytest.mark.parametrize(
         ("arguments", "text"),
@@ -266,9 +266,9 @@ class TestHelp:
     def test_a_mistake_on_the_command_line_is_one_clear_line(
         self, shell: Shell, arguments: tuple[str, ...], text: str
     ) -> None:
-        told = shell.error(*arguments)
-        assert told.startswith("followup: ")
-        assert text in told
+        written = shell.error(*arguments)
+        assert written.startswith("followup: ")
+        assert text in written
 
 
 class TestClear:
@@ -309,7 +309,7 @@ class TestClear:
             (("--clear", "email", "--email", "a@example.com"), "exclude each other"),
         ],
     )
-    def test_what_cannot_be_cleared_is_said_before_anything_is_sent(
+    def test_a_field_that_cannot_be_cleared_is_rejected_before_anything_is_sent(
         self, shell: Shell, server: MockServer, arguments: tuple[str, ...], text: str
     ) -> None:
         assert text in shell.error("patients", "update", "pat_x", *arguments)

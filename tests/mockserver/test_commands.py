@@ -26,7 +26,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def told(url: str, *arguments: str) -> Any:
+def output_of(url: str, *arguments: str) -> Any:
     result = run(*arguments, "--url", url)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
@@ -63,7 +63,7 @@ def test_serve_from_start_to_stop(served: tuple[subprocess.Popen[str], dict[str,
     assert process.stderr.read() == ""
 
 
-def test_serve_does_not_wait_for_who_waits(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
+def test_serve_stops_while_a_client_waits(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
     process, env = served
     arguments = command("listen", "--forward-to", "https://127.0.0.1:9", "--url", env["FOLLOWUP_BASE_URL"])
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
@@ -87,8 +87,8 @@ def test_wait_needs_no_token_and_the_rest_does(tmp_path: Path) -> None:
         port = env_file.read_text().split()[0].rsplit(":", 1)[1]
         url = f"http://127.0.0.1:{port}"
         assert run("wait", "--timeout", "5", "--url", url).returncode == 0
-        refused = run("clock", "--url", url)
-        assert (refused.returncode, len(refused.stderr.strip().splitlines())) == (1, 1)
+        rejected = run("clock", "--url", url)
+        assert (rejected.returncode, len(rejected.stderr.strip().splitlines())) == (1, 1)
         assert run("clock", "--url", url, FOLLOWUP_MOCK_TOKEN=token).returncode == 0
         process.terminate()
         assert process.wait(10) == 0
@@ -99,17 +99,17 @@ def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[
     url = env["FOLLOWUP_BASE_URL"]
     with FollowUp(base_url=url, api_key=env["FOLLOWUP_API_KEY"], max_retries=0) as client:
         made = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
-        assert [each["appointment"] for each in told(url, "reminders")] == [made.id, made.id]
-        assert told(url, "clock")["now"] == "2026-09-28T12:00:00.000Z"
-        assert told(url, "advance", "1d12h")["now"] == "2026-09-30T00:00:00.000Z"
-        assert told(url, "advance", "2026-09-30T12:00:00Z")["ran"] == 1
-        assert [each["kind"] for each in told(url, "messages")] == ["reminder", "reminder"]
-        assert told(url, "requests")[0]["operation"] == "appointments.create"
+        assert [each["appointment"] for each in output_of(url, "reminders")] == [made.id, made.id]
+        assert output_of(url, "clock")["now"] == "2026-09-28T12:00:00.000Z"
+        assert output_of(url, "advance", "1d12h")["now"] == "2026-09-30T00:00:00.000Z"
+        assert output_of(url, "advance", "2026-09-30T12:00:00Z")["ran"] == 1
+        assert [each["kind"] for each in output_of(url, "messages")] == ["reminder", "reminder"]
+        assert output_of(url, "requests")[0]["operation"] == "appointments.create"
         client.webhook_endpoints.create(url="https://127.0.0.1:9/hooks", enabled_events=["*"])
-        assert told(url, "trigger", "order.issued", "--data", '{"x": 1}')[0]["eventType"] == "order.issued"
-        assert len(told(url, "trigger")) == 13
-        assert [each["eventType"] for each in told(url, "deliveries")] == ["order.issued"]
-        assert told(url, "fault", "patients.list", "--status", "503")[0]["status"] == 503
+        assert output_of(url, "trigger", "order.issued", "--data", '{"x": 1}')[0]["eventType"] == "order.issued"
+        assert len(output_of(url, "trigger")) == 13
+        assert [each["eventType"] for each in output_of(url, "deliveries")] == ["order.issued"]
+        assert output_of(url, "fault", "patients.list", "--status", "503")[0]["status"] == 503
         with pytest.raises(InternalServerError, match="503"):
             client.patients.list()
         assert run("reset", "--url", url).returncode == 0
@@ -194,7 +194,7 @@ def test_an_empty_list_means_none(tmp_path: Path) -> None:
         with FollowUp(base_url=url_of(env), api_key=env["FOLLOWUP_API_KEY"]) as client:
             client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2099-09-30T12:00:00Z")
             assert client.intake_requests.create(patient={"full_name": "Ana"}).status == "ready"
-        assert told(url_of(env), "reminders") == []
+        assert output_of(url_of(env), "reminders") == []
         process.terminate()
         assert process.wait(10) == 0
 
