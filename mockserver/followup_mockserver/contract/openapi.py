@@ -176,7 +176,7 @@ def _meaning(name: str, meanings: dict[str, str]) -> dict[str, str]:
 def _batch_schema(operation: Operation) -> Schema:
     event = _reference("EventInput")
     (parameter,) = (each for each in operation.declaration.parameters if each.place == "whole_body")
-    array = next(arm for arm in shape_of(parameter.annotation).schema["anyOf"] if arm["type"] == "array")
+    array = next(each for each in shape_of(parameter.annotation).schema["anyOf"] if each["type"] == "array")
     batch = {**array, "items": event}
     wrapped = {
         "type": "object",

@@ -30,18 +30,18 @@ class Kind:
 
 
 def _create_appointment(tenant: Tenant, data: Any) -> Any:
-    return _created(tenant, appointments.create, data, "appointment")
+    return _create_resource(tenant, appointments.create, data, "appointment")
 
 
 def _complete_visit(tenant: Tenant, data: Any) -> Any:
-    return _created(tenant, visits.create, data, "visit")
+    return _create_resource(tenant, visits.create, data, "visit")
 
 
 def _prescribe(tenant: Tenant, data: Any) -> Any:
-    return _created(tenant, treatments.create, data, "treatment")
+    return _create_resource(tenant, treatments.create, data, "treatment")
 
 
-def _created(tenant: Tenant, create: Callable[..., Any], data: Any, part: str) -> Any:
+def _create_resource(tenant: Tenant, create: Callable[..., Any], data: Any, part: str) -> Any:
     """Create a resource from the data of an event, whose fields are under ``data[part]``."""
     try:
         return create(tenant, patient=data["patient"], found_by=patients.IN_EVENTS, **data[part])

@@ -56,9 +56,9 @@ def list_(tenant: Tenant, **query: Any) -> PageResult[Event]:
 def _events_in(body: Any, *, reject_unknown: bool) -> list[Any]:
     """Return the events of a request body."""
     if isinstance(body, dict) and "events" in body:
-        beside = [key for key in body if key != "events"]
-        if beside and reject_unknown:
-            raise invalid("parameter_unknown", "There is no such field next to events.", beside[0])
+        others = [key for key in body if key != "events"]
+        if others and reject_unknown:
+            raise invalid("parameter_unknown", "There is no such field next to events.", others[0])
         events = body["events"]
     elif isinstance(body, dict):
         return [body]
