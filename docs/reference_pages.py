@@ -18,8 +18,8 @@ import followup
 from followup import _annotations
 from followup._annotations import IdPrefix
 from followup._declarations import Declaration
+from followup._model import Model
 from followup._operations import Resource, declarations_of, group_name
-from followup._results import Model
 from followup.resources import all_groups
 
 FOLDER = Path(__file__).parent / "reference"

@@ -12,6 +12,7 @@ from followup._version import __version__
 if TYPE_CHECKING:
     from followup._client import AsyncFollowUp, FollowUp
     from followup._codec.encode import NOT_GIVEN, NotGiven
+    from followup._display import show_personal_data
     from followup._errors import (
         APIConnectionError,
         APIStatusError,
@@ -103,6 +104,7 @@ __all__ = [
     "WebhookSignatureError",
     "__version__",
     "construct_event",
+    "show_personal_data",
     "verify_signature",
 ]
 
@@ -112,6 +114,7 @@ _MODULES = {
     "FollowUp": "_client",
     "NOT_GIVEN": "_codec.encode",
     "NotGiven": "_codec.encode",
+    "show_personal_data": "_display",
     "APIConnectionError": "_errors",
     "APIStatusError": "_errors",
     "APITimeoutError": "_errors",

@@ -31,6 +31,7 @@ from followup._codec.encode import (
     encode,
 )
 from followup._codec.names import (
+    ABSENT_IF_NONE,
     annotations_of,
     bare,
     camel,
@@ -45,17 +46,16 @@ from followup._declarations import (
     Declaration,
     Parameter,
 )
+from followup._model import (
+    NO_EXTRA,
+    Model,
+)
 from followup._operations import (
     declarations_of,
     group_name,
 )
 from followup._redaction import (
     visible,
-)
-from followup._results import (
-    ABSENT_IF_NONE,
-    NO_EXTRA,
-    Model,
 )
 from followup.resources import (
     all_groups,

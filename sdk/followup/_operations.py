@@ -15,9 +15,10 @@ from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
 from followup._codec.encode import NotGiven as NotGiven
 from followup._declarations import Declaration
 from followup._errors import APIStatusError
+from followup._model import Model
 from followup._options import Options
 from followup._pagination import AsyncListing, Listing, Page
-from followup._results import Model, Result
+from followup._results import Result
 from followup._steps import Call, Steps
 
 P = ParamSpec("P")

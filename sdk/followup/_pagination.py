@@ -10,15 +10,17 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from followup._codec.decode import decode
+from followup._display import html_table, shows_personal_data
 from followup._errors import PaginationError
+from followup._model import Model, displayed_fields
 from followup._redaction import redacted
-from followup._results import Model, ResponseInfo, Result
+from followup._results import ResponseInfo, Result
 from followup._steps import Call
 
 T = TypeVar("T", bound=Model)
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class Envelope(Result, Generic[T]):
     """The list envelope (specification, section 2)."""
 
@@ -157,6 +159,16 @@ class _Page(Generic[T]):
         # The query of the URL may contain phones and documents.
         path = redacted(self.url.split("?")[0].split("#")[0], max_length=200)
         return f"<{type(self).__name__} of {path}: {len(self.data)} items, has_more={self.has_more}>"
+
+    def _repr_html_(self) -> str:
+        columns = list(dict.fromkeys(name for item in self.data for name, _ in displayed_fields(item)))
+        rows = ([fields.get(name) for name in columns] for fields in map(dict, map(displayed_fields, self.data)))
+        caption = f"{len(self.data)} items{', and more' if self.has_more else ''}"
+        return html_table(caption, columns, rows, complete=shows_personal_data())
+
+    def first(self) -> T | None:
+        """Return the first item of this page in the direction of iteration; None if it has none. Fetches nothing."""
+        return next(self._items_in_order(), None)
 
     def _items_in_order(self) -> Iterator[T]:
         return reversed(self.data) if self._listing.backwards else iter(self.data)

@@ -19,7 +19,7 @@ from followup._annotations import WEBHOOK_TOLERANCE, OutboundEventType, WebhookD
 from followup._codec.body import kind_of
 from followup._codec.decode import WireError, decode
 from followup._errors import WebhookSignatureError
-from followup._results import Model, personal
+from followup._model import Model, personal
 
 SIGNATURE_HEADER = "x-service-signature"
 TIMESTAMP_HEADER = "x-service-timestamp"
@@ -40,7 +40,7 @@ class Headers(Protocol):
         ...
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class WebhookEvent(Model):
     """The event that a webhook delivers (specification, section 6.2, Request body). ``repr`` does not show its data.
 

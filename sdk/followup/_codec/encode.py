@@ -10,10 +10,9 @@ import attrs
 
 from followup._annotations import IdPrefix, Limits
 from followup._codec.body import kind_of, text_problem
-from followup._codec.names import NOT_IN_JSON, annotations_of, bare, camel, is_union
+from followup._codec.names import ABSENT_IF_NONE, NOT_IN_JSON, annotations_of, bare, camel, is_union
 from followup._codec.timestamps import format_timestamp, format_with_offset
 from followup._redaction import redacted
-from followup._results import ABSENT_IF_NONE, Model
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -203,10 +202,12 @@ def _converter() -> "Converter":
     converter = Converter()
     converter.register_unstructure_hook(datetime, format_timestamp)
     converter.register_unstructure_hook(date, date.isoformat)
-    converter.register_unstructure_hook_factory(
-        lambda annotation: isinstance(annotation, type) and issubclass(annotation, Model), _model_encoder
-    )
+    converter.register_unstructure_hook_factory(_has_unknown_fields, _model_encoder)
     return converter
+
+
+def _has_unknown_fields(annotation: Any) -> bool:
+    return attrs.has(annotation) and hasattr(attrs.fields(annotation), "extra")
 
 
 def _model_encoder(cls: type[Any]) -> Callable[[Any], dict[str, Any]]:

@@ -9,9 +9,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, get_args
 
+import attrs
+
 from followup._codec.names import bare, is_optional, without_none
 from followup._codec.plan import FieldPlan, class_of, fields_of, is_list, leaf_of
-from followup._results import NO_EXTRA, NO_RESPONSE, Result
 
 Decoder = Callable[[Any], Any]
 
@@ -52,10 +53,11 @@ def _compiled(annotation: Any) -> Decoder:
     lines += ["result = new(cls)"]
     lines += [f"result.{field.plan.name} = {field.decoded}" for field in fields]
     has_all = "known.issuperset(raw)" if any(f.plan.often_absent for f in fields) else f"len(raw) == {len(fields)}"
-    lines += [f"result.extra = NO_EXTRA if {has_all} else others(raw)"]
+    lines += [f"result.extra = no_extra if {has_all} else others(raw)"]
     cls = class_of(annotation)
-    if issubclass(cls, Result):
-        lines += ["result.last_response = NO_RESPONSE"]
+    defaults = {field.name: field.default for field in attrs.fields(cls)}
+    if "last_response" in defaults:
+        lines += ["result.last_response = no_response"]
     source = "def decode(raw):\n" + "".join(f"    {line}\n" for line in lines) + "    return result\n"
     known = frozenset(field.plan.wire_name for field in fields)
     scope: dict[str, Any] = {
@@ -63,8 +65,8 @@ def _compiled(annotation: Any) -> Decoder:
         "new": cls.__new__,
         "known": known,
         "others": lambda raw: {name: value for name, value in raw.items() if name not in known},
-        "NO_EXTRA": NO_EXTRA,
-        "NO_RESPONSE": NO_RESPONSE,
+        "no_extra": defaults["extra"],
+        "no_response": defaults.get("last_response"),
         **{f"decode_{field.value}": field.decode for field in fields},
     }
     exec(compile(source, f"<decoder of {cls.__name__}>", "exec"), scope)  # noqa: S102 # nosec B102 - our own declarations

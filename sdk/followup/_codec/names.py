@@ -9,6 +9,9 @@ import attrs
 NOT_IN_JSON = frozenset({"extra", "last_response"})
 """Fields of the result classes that are not part of the JSON."""
 
+ABSENT_IF_NONE = "absent_if_none"
+"""Key in the metadata of a field that is omitted from the JSON when it is None, instead of sent as null."""
+
 
 @functools.cache
 def camel(name: str) -> str:

@@ -7,9 +7,8 @@ from typing import Any, Literal, get_args, get_origin
 
 import attrs
 
-from followup._codec.names import annotations_of, bare, is_union, wire_fields
+from followup._codec.names import ABSENT_IF_NONE, annotations_of, bare, is_union, wire_fields
 from followup._codec.timestamps import parse_timestamp
-from followup._results import ABSENT_IF_NONE, Model
 
 
 class WireError(ValueError):
@@ -104,9 +103,9 @@ def is_list(annotation: Any) -> bool:
     return get_origin(annotation) is list
 
 
-def class_of(annotation: Any) -> type[Model]:
+def class_of(annotation: Any) -> type[Any]:
     """Return the class of an annotation: for ``Envelope[Patient]``, ``Envelope``."""
-    cls: type[Model] = get_origin(annotation) or annotation
+    cls: type[Any] = get_origin(annotation) or annotation
     return cls
 
 

@@ -21,8 +21,8 @@ from followup import (
     WebhookEndpoint,
 )
 from followup._codec.timestamps import parse_timestamp
+from followup._model import Model
 from followup._redaction import visible
-from followup._results import Model
 
 BETWEEN = 3
 """Characters between two columns: a space on each side of a line."""

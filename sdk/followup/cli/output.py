@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from followup._codec.encode import encode
+from followup._model import Model
 from followup._redaction import visible
-from followup._results import Model
 from followup.cli.columns import Column, cell, filled_columns, fitting_columns
 from followup.cli.lines import json_line, write_line
 

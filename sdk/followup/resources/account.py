@@ -5,13 +5,14 @@ from typing import Literal
 import attrs
 
 from followup._annotations import AccountId
+from followup._model import Model
 from followup._operations import Mode, Resource, get
-from followup._results import Model, Result
+from followup._results import Result
 
 ServiceLine = Literal["follow_up", "network"]
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class ApiKey(Model):
     """The API key of a request, without its value (specification, section 5).
 
@@ -26,7 +27,7 @@ class ApiKey(Model):
     scopes: list[str]
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class Account(Result):
     """The organization of the API key, as the API returns it (specification, section 2).
 

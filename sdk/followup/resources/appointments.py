@@ -6,9 +6,10 @@ from typing import Literal
 import attrs
 
 from followup._annotations import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId
+from followup._model import personal
 from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
 from followup._pagination import Page
-from followup._results import Result, personal
+from followup._results import Result
 from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
 
@@ -16,7 +17,7 @@ AppointmentStatus = Literal["confirmed", "pending", "rescheduled", "cancelled", 
 AppointmentSource = Literal["api", "pms", "agent", "manual"]
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class Appointment(Result):
     """An appointment, as the API returns it (specification, section 2). ``repr`` does not show its ``type``.
 

@@ -9,8 +9,9 @@ import attrs
 from followup._annotations import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Default, EventId, EventType, Limits
 from followup._codec.decode import WireError, decode
 from followup._errors import APIStatusError
+from followup._model import Model, personal
 from followup._redaction import SentValues, redacted
-from followup._results import Model, Result, personal
+from followup._results import Result
 
 EventResultStatus = Literal["processed", "duplicate", "unhandled", "invalid", "failed"]
 
@@ -50,7 +51,7 @@ class EventInput(TypedDict, total=False):
 EventBatchInput = Annotated[Iterable[EventInput], Limits(1, MAX_EVENTS_PER_BATCH)]
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class EventOutcome(Model):
     """The object that an event created or changed.
 
@@ -63,7 +64,7 @@ class EventOutcome(Model):
     id: str
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class EventResult(Model):
     """The result of one event of a batch.
 
@@ -84,7 +85,7 @@ class EventResult(Model):
     error: str | None = personal(None)
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class EventBatch(Result):
     """The results of a batch of events (specification, section 2).
 

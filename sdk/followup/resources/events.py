@@ -7,9 +7,10 @@ from typing import Any, Literal, overload
 import attrs
 
 from followup._annotations import MAX_EVENTS_PER_BATCH, EventId, EventType, PageLimit
+from followup._model import personal
 from followup._operations import NOT_GIVEN, Async, Mode, NotGiven, Resource, Sync, get, list_of, post
 from followup._pagination import Page
-from followup._results import Result, personal
+from followup._results import Result
 from followup.resources.event_batches import (
     EventBatch,
     EventBatchError,
@@ -24,7 +25,7 @@ EventSource = Literal["api", "pms", "email", "tool", "manual", "import"]
 EventStatus = Literal["received", "processed", "failed", "duplicate", "unhandled"]
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class Event(Result):
     """A stored inbound event, as the API returns it (specification, section 2). ``repr`` does not show its data.
 

@@ -7,9 +7,10 @@ from typing import Any, Literal, TypedDict
 import attrs
 
 from followup._annotations import Email, IntakeRequestId, NonEmpty, PageLimit, PatientId
+from followup._model import personal
 from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup._pagination import Page
-from followup._results import Result, personal
+from followup._results import Result
 from followup.resources.patients import PatientInput
 
 IntakeStatus = Literal["new", "validating", "ready", "loaded", "discarded"]
@@ -59,7 +60,7 @@ class SenderInput(TypedDict, total=False):
     email: Email | None
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class IntakeRequest(Result):
     """A request to admit a patient to follow-up, as the API returns it (specification, section 2).
 

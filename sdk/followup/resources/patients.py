@@ -6,9 +6,10 @@ from typing import Literal, TypedDict
 import attrs
 
 from followup._annotations import Email, NonEmpty, PageLimit, PatientId
+from followup._model import personal
 from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
 from followup._pagination import Page
-from followup._results import Result, personal
+from followup._results import Result
 
 PatientStage = Literal["pending_follow_up", "in_conversation", "scheduled", "periodic_follow_up", "discharged", "lost"]
 
@@ -35,7 +36,7 @@ class PatientInput(TypedDict, total=False):
     date_of_birth: date | str | None
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class Patient(Result):
     """A patient, as the API returns it (specification, section 2). ``repr`` shows no personal data.
 

@@ -6,16 +6,17 @@ from typing import Annotated, Literal
 import attrs
 
 from followup._annotations import Default, NonEmpty, PageLimit, PatientId, TreatmentId
+from followup._model import personal
 from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup._pagination import Page
-from followup._results import Result, personal
+from followup._results import Result
 from followup.resources.patients import PatientInput
 
 TreatmentKind = Literal["medication", "therapy", "diet", "study", "lab", "work", "lifestyle"]
 DEFAULT_TREATMENT_KIND: TreatmentKind = "medication"
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class Treatment(Result):
     """A treatment in a patient's record, as the API returns it (specification, section 2).
 

@@ -6,16 +6,17 @@ from typing import Literal
 import attrs
 
 from followup._annotations import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId, VisitId
+from followup._model import personal
 from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
 from followup._pagination import Page
-from followup._results import Result, personal
+from followup._results import Result
 from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
 
 VisitSource = Literal["pms", "manual"]
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class Visit(Result):
     """An attended visit, as the API returns it (specification, section 2). ``repr`` shows no clinical data.
 

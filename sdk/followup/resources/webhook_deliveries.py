@@ -7,14 +7,15 @@ from typing import Any, Literal
 import attrs
 
 from followup._annotations import OutboundEventType, PageLimit, WebhookDeliveryId, WebhookEndpointId
+from followup._model import personal
 from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
 from followup._pagination import Page
-from followup._results import Result, personal
+from followup._results import Result
 
 WebhookDeliveryStatus = Literal["pending", "succeeded", "failed"]
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class WebhookDelivery(Result):
     """The delivery of one event to one endpoint (specification, section 2). ``repr`` does not show its payload.
 

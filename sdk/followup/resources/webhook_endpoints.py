@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 import attrs
 
 from followup._annotations import HttpsUrl, MinItems, OutboundEventType, PageLimit, WebhookEndpointId
+from followup._model import Model, personal
 from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, delete, get, list_of, patch, post
 from followup._pagination import Page
-from followup._results import Model, Result, personal
+from followup._results import Result
 from followup.resources.webhook_deliveries import WebhookDelivery
 
 EnabledEvent = OutboundEventType | Literal["*"]
@@ -17,7 +18,7 @@ EnabledEvents = Annotated[Iterable[EnabledEvent], MinItems(1)]
 WebhookEndpointStatus = Literal["enabled", "disabled"]
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class DeliveryFailure(Model):
     """The last failed attempt of an endpoint.
 
@@ -30,7 +31,7 @@ class DeliveryFailure(Model):
     message: str
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class WebhookEndpoint(Result):
     """An endpoint that receives webhooks (specification, section 2). ``repr`` never shows its secret.
 
@@ -54,7 +55,7 @@ class WebhookEndpoint(Result):
     created_at: datetime
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class DeletedObject(Result):
     """Confirmation that an object was deleted (specification, section 2).
 

@@ -1,0 +1,218 @@
+"""Results as dicts, as JSON, and as they are displayed: with personal data only where somebody asked for it."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from typing import Any
+
+import attrs
+import pytest
+from contract import specification as spec
+from support.responses import page, patient
+from support.server import ScriptedServer, reply
+
+import followup
+from followup import AsyncFollowUp, FollowUp, Patient, show_personal_data
+from followup_mockserver import MockService
+
+SECRETS = ("Ana Pérez", "5491155550000", "30111222", "ana@clinic.example", "1980")
+
+
+@pytest.fixture
+def client() -> Iterator[FollowUp]:
+    with MockService().client() as made:
+        yield made
+
+
+@pytest.fixture
+def ana(client: FollowUp) -> Patient:
+    return client.patients.create(
+        phone="+5491155550000", full_name="Ana Pérez", dni="30111222", email="ana@clinic.example",
+        date_of_birth=date(1980, 2, 29),
+    )  # fmt: skip
+
+
+def results_of_every_kind(client: FollowUp) -> dict[str, Any]:
+    ana = client.patients.create(phone="+5491155550000", full_name="Ana Pérez")
+    now = datetime(2026, 10, 1, tzinfo=UTC)
+    appointment = client.appointments.create(patient=ana.id, start_at=now, doctor={"full_name": "Luis Gómez"})
+    endpoint = client.webhook_endpoints.create(url="https://clinic.example/h", enabled_events=["*"])
+    return {
+        "Account": client.account.retrieve(), "Patient": ana, "Appointment": appointment,
+        "Visit": client.visits.create(patient=ana.id, visited_at=now),
+        "IntakeRequest": client.intake_requests.create(patient={"phone": "+5491155550001"}, sender={"name": "Eva"}),
+        "Treatment": client.treatments.create(patient=ana.id, name="Ibuprofen", start_date=now),
+        "EventBatch": client.events.create({"id": "1", "type": "order.issued", "data": {"a": [{"b": None}]}}),
+        "Event": client.events.list().first(), "WebhookEndpoint": endpoint,
+        "WebhookDelivery": client.webhook_endpoints.ping(endpoint.id),
+        "DeletedObject": client.webhook_endpoints.delete(endpoint.id),
+    }  # fmt: skip
+
+
+def test_a_dict_has_snake_case_keys_and_python_values(ana: Patient) -> None:
+    exported = ana.to_dict()
+    assert list(exported) == [
+        "id", "object", "full_name", "phone", "email", "dni", "external_id", "date_of_birth", "stage", "opted_out",
+        "created_at", "updated_at",
+    ]  # fmt: skip
+    assert exported["full_name"] == "Ana Pérez"
+    assert exported["date_of_birth"] == date(1980, 2, 29)
+    assert exported["created_at"] == ana.created_at
+    assert exported["created_at"].utcoffset() is not None
+    assert exported["external_id"] is None
+
+
+def test_json_is_as_on_the_wire(server: ScriptedServer) -> None:
+    body = {**patient(), "fullName": "Ana Pérez", "dateOfBirth": "1980-02-29", "createdAt": "2026-09-28T12:00:00.120Z"}
+    server.script = [reply(200, body)]
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        assert json.loads(client.patients.retrieve("pat_1").to_json()) == body
+
+
+def test_unknown_fields_are_exported_under_their_names(server: ScriptedServer) -> None:
+    body = {**patient(), "newField": {"innerKey": [1, {"deepKey": None}]}}
+    server.script = [reply(200, body)]
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        found = client.patients.retrieve("pat_1")
+    assert found.to_dict()["newField"] == {"innerKey": [1, {"deepKey": None}]}
+    assert json.loads(found.to_json())["newField"] == {"innerKey": [1, {"deepKey": None}]}
+    found.to_dict()["newField"]["innerKey"].append(2)
+    assert found.extra["newField"] == {"innerKey": [1, {"deepKey": None}]}, "an export is a copy"
+
+
+def test_every_result_is_exported_whole(client: FollowUp) -> None:
+    for name, result in results_of_every_kind(client).items():
+        exported, wire = result.to_dict(), json.loads(result.to_json())
+        assert "last_response" not in exported
+        assert "extra" not in exported
+        names = {field.name for field in spec.RESULTS[name]}
+        assert wire.keys() <= names
+        assert {camel(key) for key in exported} <= names
+        assert is_plain(exported), name
+
+
+def camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(each.title() for each in others)
+
+
+def is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return type(value) is dict and all(is_plain(each) for each in value.values())
+    if isinstance(value, list):
+        return all(is_plain(each) for each in value)
+    return value is None or isinstance(value, (str, int, bool, date))
+
+
+def test_nested_objects_are_dicts(client: FollowUp) -> None:
+    batch = client.events.create(
+        {"id": "1", "type": "patient.upserted", "data": {"patient": {"phone": "+5491155550000"}}}
+    )
+    (result,) = batch.to_dict()["results"]
+    assert (result["id"], result["accepted"], result["result"]["object"]) == ("1", True, "patient")
+
+
+def test_by_default_no_display_shows_personal_data(client: FollowUp, ana: Patient) -> None:
+    for text in (repr(ana), str(ana), f"{ana}", ana._repr_html_(), client.patients.list()._repr_html_()):
+        assert ana.id in text
+        assert not any(secret in text for secret in SECRETS), text
+    assert repr(ana).startswith(f"Patient(id={ana.id!r}, object='patient', stage=")
+
+
+def test_within_a_block_it_does(client: FollowUp, ana: Patient) -> None:
+    with show_personal_data():
+        texts = [repr(ana), ana._repr_html_(), client.patients.list()._repr_html_()]
+        assert "Ana" in repr(attrs.evolve(ana, full_name="Ana"))
+    for text in texts:
+        for secret in SECRETS:
+            assert secret in text
+    assert "Ana" not in repr(ana)
+
+
+def test_a_block_is_of_one_thread_and_of_one_task(ana: Patient) -> None:
+    seen: list[str] = []
+    with show_personal_data():
+        thread = threading.Thread(target=lambda: seen.append(repr(ana)))
+        thread.start()
+        thread.join()
+
+    async def shows(begun: asyncio.Event, ended: asyncio.Event) -> None:
+        with show_personal_data():
+            begun.set()
+            await ended.wait()
+
+    async def looks() -> None:
+        begun, ended = asyncio.Event(), asyncio.Event()
+        other = asyncio.create_task(shows(begun, ended))
+        await begun.wait()
+        seen.append(repr(ana))
+        ended.set()
+        await other
+
+    asyncio.run(looks())
+    assert ["Ana" in each for each in seen] == [False, False]
+
+
+@pytest.mark.parametrize(("value", "shown"), [("1", True), ("0", False), ("", False), ("yes", False)])
+def test_the_environment_decides_for_the_whole_process(
+    ana: Patient, monkeypatch: pytest.MonkeyPatch, value: str, shown: bool
+) -> None:
+    monkeypatch.setenv("FOLLOWUP_SHOW_PERSONAL_DATA", value)
+    assert ("Ana" in repr(ana)) is shown
+
+
+def test_unknown_fields_are_shown_with_the_personal_data_only(server: ScriptedServer) -> None:
+    server.script = [reply(200, {**patient(), "nickname": "Anita"})]
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        found = client.patients.retrieve("pat_1")
+    assert "Anita" not in repr(found)
+    with show_personal_data():
+        assert "extra={'nickname': 'Anita'}" in repr(found)
+
+
+def test_html_is_escaped(server: ScriptedServer) -> None:
+    server.script = [reply(200, {**patient("pat_<b>"), "fullName": "<script>alert(1)</script>"})]
+    with FollowUp(api_key="k", base_url=server.url) as client, show_personal_data():
+        table = client.patients.create(phone="1")._repr_html_()
+    assert "<script>" not in table
+    assert "<b>" not in table
+    assert "&lt;script&gt;" in table
+
+
+def test_the_table_of_a_page_has_a_row_per_item(server: ScriptedServer) -> None:
+    server.script = [reply(200, page(patient("pat_1"), patient("pat_2"), more=True))]
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        table = client.patients.list()._repr_html_()
+    assert table.count("<tr>") == 3
+    assert "2 items, and more, without personal data" in table
+
+
+@pytest.mark.parametrize("name", [name for name in followup.__all__ if name[0].isupper()])
+def test_no_class_of_results_has_a_repr_of_its_own(name: str) -> None:
+    cls = getattr(followup, name)
+    if isinstance(cls, type) and hasattr(cls, "to_dict"):
+        assert "__repr__" not in vars(cls)
+
+
+def test_the_first_item_is_that_in_the_direction_of_iteration(server: ScriptedServer) -> None:
+    server.script = [reply(200, page(patient("pat_3"), patient("pat_2"), more=True))]
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        for options in ({}, {"starting_after": "pat_4"}, {"ending_before": "pat_1"}):
+            found = client.patients.list(**options)  # type: ignore[arg-type]
+            assert found.first() is next(iter(found))
+            assert found.first() is (found.data[-1] if "ending_before" in options else found.data[0])
+        assert len(server.received) == 3, "nothing more is fetched"
+
+
+def test_the_first_item_of_an_empty_page_is_none(server: ScriptedServer) -> None:
+    server.script = [reply(200, page())]
+
+    async def first() -> Patient | None:
+        async with AsyncFollowUp(api_key="k", base_url=server.url) as client:
+            return (await client.patients.list()).first()
+
+    assert asyncio.run(first()) is None
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        assert client.patients.list().first() is None
