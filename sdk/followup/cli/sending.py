@@ -1,14 +1,11 @@
 """``followup events send``, which sends the events of a file of any length in batches."""
 
 import contextlib
-import itertools
-import json
 import os
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from http import HTTPStatus
+from collections import Counter, deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TextIO
 
@@ -16,36 +13,15 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from followup import (
-    APIStatusError,
-    EventBatch,
-    EventBatchError,
-    EventInput,
-    EventResult,
-    FollowUp,
-    RateLimitError,
-)
-from followup._annotations import MAX_EVENTS_PER_BATCH, REQUESTS_PER_MINUTE
-from followup._codec.encode import encoder_for
+from followup import EventInput
+from followup._annotations import REQUESTS_PER_MINUTE
 from followup._codec.names import camel
 from followup._redaction import visible
 from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, read_events
 from followup.cli.exits import INTERRUPTED, fail, reject
 from followup.cli.lines import json_line
 from followup.cli.output import progress, table_of
-from followup.cli.pace import Pace
 from followup.cli.session import connected
-
-ROUNDS = 3
-"""How many times an event is sent under its id, until the service has processed it."""
-
-PATIENCE = 10
-"""Maximum number of calls for a batch over the rate limit. Each call also honours ``Retry-After`` in its retries."""
-
-_JsonEvent = dict[str, Any]
-"""An event with the names of the API."""
-
-_check = encoder_for(EventInput)
 
 
 def send(
@@ -73,13 +49,13 @@ def send(
     report = Report(rejected or file.parent / f"{name}.rejected.jsonl")
     if file != STANDARD_INPUT and report.file.exists() and file.exists() and report.file.samefile(file):
         reject(f"--rejected must be another file than {file}")
-    pace = Pace(REQUESTS_PER_MINUTE)
     interrupted = False
-    with connected() as client:
+    sent: deque[FileEvent] = deque()
+    with connected(requests_per_minute=REQUESTS_PER_MINUTE) as client:
         try:
-            for batch in _batches(_events(file, report)):
-                for read, result in _send_batch(client, batch, pace):
-                    report.add(read, result.status, None if result.accepted else result.error or result.status)
+            for result in client.events.send_all(_inputs(file, sent)):
+                problem = None if result.accepted else _with_wire_names(result.error or result.status)
+                report.add(sent.popleft(), result.status, problem)
         except KeyboardInterrupt:
             interrupted = True
         finally:
@@ -129,7 +105,7 @@ class Report:
         try:
             if self._lines is None:
                 self._lines = _private(self.file)
-            line = {"event": read.event, "error": f"{read.place}: {_PLACE.sub('', error)}"}
+            line = {"event": read.event, "error": f"{read.place}: {error}"}
             self._lines.write(json_line(line) + "\n")
         except OSError as problem:
             fail(f"cannot write {self.file}: {problem.strerror}")
@@ -149,8 +125,8 @@ class Report:
         Console(stderr=True).print(table_of(rows, ["status", "events"]))
 
 
-def _events(file: Path, report: Report) -> Iterator[FileEvent]:
-    """Yield the events of the file that can be sent, with a progress bar; the others are rejected at once."""
+def _inputs(file: Path, sent: deque[FileEvent]) -> Iterator[EventInput]:
+    """Yield the events of the file, with a progress bar, and note the place of each."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[events]} events"))
     with progress(*columns, TimeRemainingColumn()) as bar:
         task = bar.add_task(visible(file.name), total=None, events=0)
@@ -158,10 +134,8 @@ def _events(file: Path, report: Report) -> Iterator[FileEvent]:
             with _opened(file, bar, task) as opened:
                 for number, read in enumerate(read_events(file, opened), start=1):
                     bar.update(task, events=number)
-                    if (problem := _problem(read.event)) is None:
-                        yield read
-                    else:
-                        report.add(read, "invalid", problem)
+                    sent.append(read)
+                    yield _as_input(read.event)
         except OSError as error:
             fail(f"cannot read {file}: {error.strerror}")
         except UnreadableFile as error:
@@ -174,74 +148,17 @@ def _opened(file: Path, bar: Progress, task: TaskID) -> contextlib.AbstractConte
     return bar.open(file, "rb", task_id=task)
 
 
-def _problem(event: Any) -> str | None:
-    """Return why the value cannot be sent as an event, or None. The service checks the rest."""
-    if not isinstance(event, dict):
-        return "an event must be an object"
-    try:
-        _check(_as_input(event), "event")
-    except (TypeError, ValueError) as error:
-        return _WORD.sub(lambda found: _WIRE_NAMES.get(found[0], found[0]), str(error))
-    try:
-        json.dumps(event, ensure_ascii=False, allow_nan=False).encode()
-    except UnicodeEncodeError:
-        return "a string in it is not valid Unicode (it has a lone surrogate)"
-    except (ValueError, RecursionError):
-        return "it cannot be encoded as JSON: a number is not finite, or it is nested too deeply"
-    return None
-
-
-def _send_batch(client: FollowUp, batch: list[FileEvent], pace: Pace) -> Iterator[tuple[FileEvent, EventResult]]:
-    """Yield each event of a batch with its final result; events that fail are sent again."""
-    waiting = batch
-    for attempt in range(1, ROUNDS + 1):
-        last = attempt == ROUNDS
-        results = list(zip(waiting, _results(client, [read.event for read in waiting], pace), strict=True))
-        again = [] if last else [read for read, result in results if result.status == "failed"]
-        yield from ((read, result) for read, result in results if last or result.status != "failed")
-        waiting = again
-        if not waiting:
-            return
-
-
-def _results(client: FollowUp, events: list[_JsonEvent], pace: Pace) -> list[EventResult]:
-    try:
-        return _create(client, events, pace).results
-    except EventBatchError as error:
-        if len(error.results) != len(events):
-            raise
-        return error.results
-    except APIStatusError as error:
-        if error.status_code != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-            raise
-        if len(events) == 1:
-            return [EventResult(id=str(events[0].get("id")), accepted=False, status="invalid", error=error.message)]
-        half = len(events) // 2
-        return _results(client, events[:half], pace) + _results(client, events[half:], pace)
-
-
-def _create(client: FollowUp, events: list[_JsonEvent], pace: Pace) -> EventBatch:
-    inputs = [_as_input(event) for event in events]
-    pace.wait()
-    for _ in range(PATIENCE - 1):
-        with contextlib.suppress(RateLimitError):
-            return client.events.create(inputs)
-    return client.events.create(inputs)
-
-
 _WIRE_NAMES = {name: camel(name) for name in EventInput.__annotations__}
 _KEYS = {wire_name: name for name, wire_name in _WIRE_NAMES.items()}
 _WORD = re.compile(r"\w+")
 
-_PLACE = re.compile(r"^events\[\d+\]\.?")
-"""The place in the batch, which says nothing about the place in the file."""
+
+def _as_input(event: Any) -> Any:
+    """Return an event of a file with the keys of ``EventInput``; anything else unchanged, for the SDK to reject."""
+    return {_KEYS.get(key, key): value for key, value in event.items()} if isinstance(event, dict) else event
 
 
-def _as_input(event: _JsonEvent) -> Any:
-    return {_KEYS.get(key, key): value for key, value in event.items()}
-
-
-def _batches(events: Iterable[FileEvent]) -> Iterator[list[FileEvent]]:
-    remaining = iter(events)
-    while batch := list(itertools.islice(remaining, MAX_EVENTS_PER_BATCH)):
-        yield batch
+def _with_wire_names(problem: str) -> str:
+    """Return an error of the SDK in the terms of the file."""
+    problem = problem.replace(f"a dict with the keys of {EventInput.__name__}", "an object")
+    return _WORD.sub(lambda found: _WIRE_NAMES.get(found[0], found[0]), problem)

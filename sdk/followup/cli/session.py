@@ -18,15 +18,18 @@ from followup.cli.output import say
 
 
 @contextmanager
-def connected() -> Iterator[FollowUp]:
+def connected(*, requests_per_minute: int | None = None) -> Iterator[FollowUp]:
     """Make a client from the environment, and close it afterwards.
+
+    Args:
+        requests_per_minute: the option of the client.
 
     Raises:
         CommandFailed: there is no key or base URL, or a call failed.
         UsageError: an argument is invalid; nothing was sent.
     """
     try:
-        with FollowUp() as client:
+        with FollowUp(requests_per_minute=requests_per_minute) as client:
             yield client
     except ConfigurationError as error:
         fail(str(error).replace("pass api_key=..., or set", "set").replace("pass base_url=..., or set", "set"))
