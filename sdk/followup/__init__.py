@@ -15,24 +15,27 @@ if TYPE_CHECKING:
     from followup._display import show_personal_data
     from followup._errors import (
         APIConnectionError,
-        APIStatusError,
         APITimeoutError,
-        AuthenticationError,
         ConfigurationError,
-        ConflictError,
         FollowUpError,
-        IdempotencyError,
-        InternalServerError,
-        InvalidRequestError,
-        NotFoundError,
         PaginationError,
-        PermissionDeniedError,
-        RateLimitError,
         ResponseDecodeError,
         WebhookSignatureError,
     )
     from followup._pagination import AsyncPage, Page
     from followup._results import ResponseInfo
+    from followup._status_errors import (
+        APIStatusError,
+        AuthenticationError,
+        ConflictError,
+        IdempotencyError,
+        InternalServerError,
+        InvalidRequestError,
+        NotFoundError,
+        PermissionDeniedError,
+        RateLimitError,
+    )
+    from followup._webhook_event import WebhookEvent
     from followup.resources.account import Account, ApiKey
     from followup.resources.appointments import Appointment
     from followup.resources.doctors import Doctor, DoctorInput
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
     from followup.resources.visits import Visit
     from followup.resources.webhook_deliveries import WebhookDelivery
     from followup.resources.webhook_endpoints import DeletedObject, DeliveryFailure, WebhookEndpoint
-    from followup.webhooks import WebhookEvent, construct_event, verify_signature
+    from followup.webhooks import construct_event, verify_signature
 
 __all__ = [
     "NOT_GIVEN",
@@ -116,19 +119,19 @@ _MODULES = {
     "NotGiven": "_codec.encode",
     "show_personal_data": "_display",
     "APIConnectionError": "_errors",
-    "APIStatusError": "_errors",
+    "APIStatusError": "_status_errors",
     "APITimeoutError": "_errors",
-    "AuthenticationError": "_errors",
+    "AuthenticationError": "_status_errors",
     "ConfigurationError": "_errors",
-    "ConflictError": "_errors",
+    "ConflictError": "_status_errors",
     "FollowUpError": "_errors",
-    "IdempotencyError": "_errors",
-    "InternalServerError": "_errors",
-    "InvalidRequestError": "_errors",
-    "NotFoundError": "_errors",
+    "IdempotencyError": "_status_errors",
+    "InternalServerError": "_status_errors",
+    "InvalidRequestError": "_status_errors",
+    "NotFoundError": "_status_errors",
     "PaginationError": "_errors",
-    "PermissionDeniedError": "_errors",
-    "RateLimitError": "_errors",
+    "PermissionDeniedError": "_status_errors",
+    "RateLimitError": "_status_errors",
     "ResponseDecodeError": "_errors",
     "WebhookSignatureError": "_errors",
     "AsyncPage": "_pagination",
@@ -158,7 +161,7 @@ _MODULES = {
     "DeletedObject": "resources.webhook_endpoints",
     "DeliveryFailure": "resources.webhook_endpoints",
     "WebhookEndpoint": "resources.webhook_endpoints",
-    "WebhookEvent": "webhooks",
+    "WebhookEvent": "_webhook_event",
     "construct_event": "webhooks",
     "verify_signature": "webhooks",
 }

@@ -11,7 +11,7 @@ import httpx
 from followup._annotations import SERVICE_VERSION
 from followup._batches import batches, batches_async
 from followup._call import run_call
-from followup._codec.body import kind_of
+from followup._codec.names import kind_of
 from followup._connections import AsyncConnections, Connections
 from followup._drivers import drive, drive_async
 from followup._errors import ConfigurationError
@@ -57,7 +57,7 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
     """
 
     _http_client_class: ClassVar[type[Any]]
-    _used_by_calls: ClassVar[tuple[str, ...]] = ("followup._codec.slow_path", "followup._network")
+    _used_by_calls: ClassVar[tuple[str, ...]] = ("email.utils", "followup._codec.slow_path", "followup._network")
 
     def __init__(
         self,

@@ -17,11 +17,11 @@ from followup._codec.body import json_bytes
 from followup._codec.decode import decode
 from followup._codec.encode import NOT_GIVEN, Encoder, encoder_for
 from followup._codec.names import annotations_of, camel, without_none
-from followup._errors import APIStatusError
 from followup._lazy import lazy
 from followup._model import Model
 from followup._pagination import Envelope, Listing, Page, decode_envelope
 from followup._request_parts import checked_key, checked_path_id, query_string
+from followup._status_errors import APIStatusError
 from followup._steps import Call
 
 _CURSORS = ("starting_after", "ending_before")

@@ -6,19 +6,12 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from followup._codec.decode import WireError
-from followup._errors import (
-    APIConnectionError,
-    APIStatusError,
-    APITimeoutError,
-    FollowUpError,
-    ResponseDecodeError,
-    WasSent,
-    status_error_class,
-)
+from followup._errors import APIConnectionError, APITimeoutError, FollowUpError, ResponseDecodeError, WasSent
 from followup._options import Options
 from followup._outcomes import NoResponse, NotSendable, Outcome, Response
 from followup._redaction import redacted
 from followup._results import ResponseInfo, Result
+from followup._status_errors import APIStatusError, status_error_class
 from followup._steps import Call
 
 R = TypeVar("R", bound=Result)

@@ -14,11 +14,11 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, over
 from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
 from followup._codec.encode import NotGiven as NotGiven
 from followup._declarations import Declaration
-from followup._errors import APIStatusError
 from followup._model import Model
 from followup._options import Options
 from followup._pagination import AsyncListing, Listing, Page
 from followup._results import Result
+from followup._status_errors import APIStatusError
 from followup._steps import Call, Steps
 
 P = ParamSpec("P")

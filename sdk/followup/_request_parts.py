@@ -7,8 +7,9 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from followup._annotations import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, IdPrefix
-from followup._codec.body import kind_of, text_problem
+from followup._codec.body import text_problem
 from followup._codec.encode import LONGEST_ID
+from followup._codec.names import kind_of
 
 LONGEST_QUERY = 32_768
 """Characters, once encoded. httpx rejects URLs of more than 65,536."""

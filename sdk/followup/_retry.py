@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from followup._errors import parse_retry_after
 from followup._outcomes import Broken, NotSendable, NotSent, Outcome, Response
+from followup._status_errors import parse_retry_after
 
 FIRST_BACKOFF = 0.5
 LONGEST_BACKOFF = 8.0

@@ -5,9 +5,9 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from followup._errors import APIStatusError
 from followup._outcomes import Outcome
 from followup._results import Result
+from followup._status_errors import APIStatusError
 
 R = TypeVar("R", bound=Result)
 T = TypeVar("T")

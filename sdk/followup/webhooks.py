@@ -11,15 +11,13 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-import attrs
-
-from followup._annotations import WEBHOOK_TOLERANCE, OutboundEventType, WebhookDeliveryId
-from followup._codec.body import kind_of
+from followup._annotations import WEBHOOK_TOLERANCE
 from followup._codec.decode import WireError, decode
+from followup._codec.names import kind_of
 from followup._errors import WebhookSignatureError
-from followup._model import Model, personal
+from followup._webhook_event import WebhookEvent
 
 SIGNATURE_HEADER = "x-service-signature"
 TIMESTAMP_HEADER = "x-service-timestamp"
@@ -38,34 +36,6 @@ class Headers(Protocol):
     def items(self) -> Iterable[tuple[Any, Any]]:
         """Return pairs of header name and value."""
         ...
-
-
-@attrs.define(kw_only=True, repr=False)
-class WebhookEvent(Model):
-    """The event that a webhook delivers (specification, section 6.2, Request body). ``repr`` does not show its data.
-
-    The same event may be delivered twice, and events may be delivered out of order: deduplicate by ``id``, and order by
-    ``occurred_at``.
-
-    Attributes:
-        id: id of the delivery, the same in every attempt.
-        object: ``event``.
-        type: one of the outbound event types, such as ``appointment.created``.
-        api_version: dated version of the body.
-        livemode: true in production, false in the test environment.
-        occurred_at: time at which the event happened.
-        ref: id of the object that triggered the event.
-        data: data of the event with camelCase keys, as it was received.
-    """
-
-    id: WebhookDeliveryId
-    object: Literal["event"] = "event"
-    type: OutboundEventType
-    api_version: str
-    livemode: bool
-    occurred_at: datetime
-    ref: str
-    data: Mapping[str, Any] = personal()
 
 
 def sign(payload: bytes, secret: str, timestamp: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Literal, assert_type
 
 from followup import (
     APIStatusError,
+    Appointment,
     AsyncFollowUp,
     AsyncPage,
     DeletedObject,
@@ -23,6 +24,7 @@ from followup import (
     WebhookEvent,
     construct_event,
     inbound,
+    show_personal_data,
     verify_signature,
 )
 
@@ -52,6 +54,7 @@ def use(client: FollowUp) -> None:
     for each in page:
         assert_type(each, Patient)
     assert_type(client.with_options(deadline=3), FollowUp)
+    assert_type(FollowUp(requests_per_minute=600), FollowUp)
 
 
 def builds_events() -> None:
@@ -102,7 +105,26 @@ def receive(body: bytes, headers: dict[str, str]) -> str:
     verify_signature(body, headers, ["whsec_new", "whsec_old"])
     event = construct_event(body, headers, "whsec_new", tolerance=None)
     assert_type(event, WebhookEvent)
+    if event.type == "appointment.created" and event.appointment is not None:
+        assert_type(event.appointment, Appointment)
+        assert_type(event.appointment.start_at, datetime)
+    assert_type(event.patient, Patient | None)
     return event.type
+
+
+def explore(client: FollowUp) -> list[dict[str, Any]]:
+    first = client.patients.list(limit=5).first()
+    assert_type(first, Patient | None)
+    with show_personal_data():
+        print(first)
+    assert_type(client.account.retrieve().to_json(), str)
+    return [patient.to_dict() for patient in client.patients.list()]
+
+
+async def follow(client: AsyncFollowUp, event: WebhookEvent) -> None:
+    current = await event.retrieve(client)
+    if isinstance(current, Appointment):
+        assert_type(current.status, Literal["confirmed", "pending", "rescheduled", "cancelled", "completed"])
 
 
 def send_nullable_columns(client: FollowUp, name: str | None, born: date | None, patient: Patient) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from followup import AsyncFollowUp, EventInput, FollowUp, FolowUp, inbound  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+from followup import AsyncFollowUp, EventInput, FollowUp, FolowUp, WebhookEvent, inbound  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 from followup_mockserver import MockServce, MockService  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -22,6 +22,7 @@ def use(client: FollowUp) -> None:
     client.events.create(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.webhook_endpoints.create(url="https://x", enabled_events=["nothing"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
     client.webhook_endpoints.ping("we_1", reason="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    FollowUp(requests_per_minute="600")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.events.send_all({"id": "1"})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
     client.events.send_all(an_async_iterable())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     inbound.patient_upserted(patient={"fullName": "Ana"})  # type: ignore[typeddict-unknown-key]  # pyright: ignore[reportArgumentType]
@@ -30,8 +31,12 @@ def use(client: FollowUp) -> None:
     inbound.visit_complete  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     client.patiens.list()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     client.patients.creat(phone="1")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-    assert client.patients.retrieve("pat_1").stage != "finished"  # type: ignore[comparison-overlap]
     client.patients.retrieve("pat_1").fullName  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def handle(event: WebhookEvent) -> None:
+    event.appointment.start_at  # type: ignore[union-attr]  # pyright: ignore[reportOptionalMemberAccess]
+    event.appointments  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 async def an_async_iterable() -> AsyncIterator[EventInput]:

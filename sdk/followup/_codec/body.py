@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from followup._codec.names import kind_of
 from followup._redaction import redacted
 
 _LONGEST_PATH = 20
@@ -31,14 +32,6 @@ def json_bytes(value: Any, path: str) -> bytes:
     # Raised outside the handler, because the original error holds the body.
     place, problem = next(_problems(value), (_Place(""), "is nested too deeply, or contains itself"))
     raise ValueError(f"{place.shown(path)} {problem}; JSON cannot represent it")
-
-
-def kind_of(value: object) -> str:
-    """Return the type of a value for an error message: ``a list``, ``an int``, ``None``."""
-    if value is None:
-        return "None"
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
 
 
 @attrs.frozen

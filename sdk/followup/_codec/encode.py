@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, Required, ge
 import attrs
 
 from followup._annotations import IdPrefix, Limits
-from followup._codec.body import kind_of, text_problem
-from followup._codec.names import ABSENT_IF_NONE, NOT_IN_JSON, annotations_of, bare, camel, is_union
+from followup._codec.body import text_problem
+from followup._codec.names import ABSENT_IF_NONE, NOT_IN_JSON, annotations_of, bare, camel, is_union, kind_of
 from followup._codec.timestamps import format_timestamp, format_with_offset
 from followup._redaction import redacted
 

@@ -1,4 +1,4 @@
-"""Names and annotations: snake_case in Python, camelCase in JSON (specification, section 1)."""
+"""Names in JSON, annotations, and what a value is called in an error message (specification, section 1)."""
 
 import functools
 import types
@@ -52,3 +52,11 @@ def without_none(annotation: Any) -> Any:
     return functools.reduce(
         lambda left, right: left | right, (arm for arm in get_args(annotation) if arm is not type(None))
     )
+
+
+def kind_of(value: object) -> str:
+    """Return the type of a value for an error message: ``a list``, ``an int``, ``None``."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"

@@ -14,9 +14,10 @@ from typing import Any
 import attrs
 
 from followup._call import run_call
-from followup._errors import APIStatusError, RateLimitError, ResponseDecodeError
+from followup._errors import ResponseDecodeError
 from followup._options import Options
 from followup._retry import backoff
+from followup._status_errors import APIStatusError, RateLimitError
 from followup._steps import Call, Steps, Wait
 from followup.resources.event_batches import EventBatch, EventBatchError, EventInput, EventResult
 
