@@ -36,13 +36,16 @@ WEBHOOK_TOLERANCE = 300
 """Seconds by which a webhook's timestamp may differ from the receiver's clock, in either direction."""
 
 IDEMPOTENCY_KEY = r"^[!-~]([ -~]{0,253}[!-~])?$"
-"""Pattern of an idempotency key: 1 to 255 printable ASCII characters, no leading or trailing space (section 4)."""
+"""Pattern of an idempotency key: 1 to 255 printable ASCII characters, no leading or trailing space.
+
+The specification (section 4) asks for a unique string, and leaves its length and characters open.
+"""
 IDEMPOTENCY_KEY_RULE = "must be 1 to 255 printable ASCII characters, without leading or trailing spaces"
 
 
 @attrs.frozen
 class IdPrefix:
-    """The string is an id with this prefix, of an object with this ``object`` value (specification, section 2)."""
+    """The string is an id with this prefix; the object it identifies has this ``object`` value (section 2)."""
 
     prefix: str
     object: str

@@ -34,12 +34,12 @@ class Body:
 
     Attributes:
         problem: reason why the body cannot be used; None as long as there is none.
-        is_finished: whether further chunks are ignored: after a problem, or after the end of the compressed data.
+        is_finished: whether further chunks are ignored: after a problem, or once bytes follow the compressed data.
     """
 
     def __init__(self, headers: httpx.Headers, *, is_success: bool) -> None:
         self.problem: str | None = None
-        self._is_followed = False
+        self._has_trailing_bytes = False
         self._limit = MAX_BODY_BYTES if is_success else MAX_ERROR_BYTES
         self._parts: list[bytes] = []
         self._size = 0
@@ -55,7 +55,7 @@ class Body:
 
     @property
     def is_finished(self) -> bool:
-        return self.problem is not None or self._is_followed
+        return self.problem is not None or self._has_trailing_bytes
 
     def _choose_coding(self, codings: list[str]) -> None:
         codings = [each for each in codings if each not in ("", "identity")]
@@ -68,7 +68,7 @@ class Body:
         self._may_be_raw = codings == ["deflate"]
 
     def feed(self, chunk: bytes) -> Iterator[None]:
-        """Add a raw chunk. Yields after each small step, so that an event loop can do other work in between."""
+        """Add a raw chunk, and yield after each small step, so that an event loop can do other work in between."""
         self._raw_size += len(chunk)
         if self._raw_size > self._limit:
             self._reject(_too_large(self._limit))
@@ -113,7 +113,7 @@ class Body:
         while not self.is_finished:
             if inflater.eof:
                 # Like httpx and browsers, ignore any bytes that follow, and stop reading: they may be endless.
-                self._is_followed = bool(data)
+                self._has_trailing_bytes = bool(data)
                 return
             try:
                 part = inflater.decompress(data, _STEP)

@@ -54,14 +54,14 @@ def run_call(
     """Run a call: send its request, and retry it until it succeeds or fails for good.
 
     Args:
-        call: the call.
+        call: the call to run.
         options: the options of the client.
-        now: returns the seconds of a monotonic clock, for the deadline.
+        now: returns the seconds of a monotonic clock, for the deadline and the request rate.
         wall_clock: returns seconds since the epoch, for a ``Retry-After`` that is a date; ``time.time`` when omitted.
         jitter: returns a random number from 0 to 1 for each backoff.
 
     Returns:
-        The result of the call, once the driver has taken every step.
+        A generator, whose return value is the result of the call.
 
     Raises:
         APIConnectionError, APITimeoutError, APIStatusError, ResponseDecodeError: the call failed. The error has the
@@ -113,7 +113,7 @@ def _slot(governor: Governor, deadline: "_Deadline", now: Callable[[], float]) -
         return slot
     finally:
         if not slot.is_sent:
-            governor.take_back(slot)
+            governor.release(slot)
 
 
 class _Deadline:

@@ -15,7 +15,7 @@ from followup._codec.names import kind_of
 from followup._connections import AsyncConnections, Connections
 from followup._drivers import drive, drive_async
 from followup._errors import ConfigurationError
-from followup._httpx_private import settle_for_asyncio
+from followup._httpx_private import mark_missing_sniffio
 from followup._lazy import lazy
 from followup._operations import NOT_GIVEN, Async, Mode, NotGiven, StepsOfBatch, Sync
 from followup._options import (
@@ -126,7 +126,7 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
         raise NotImplementedError
 
     def _perform_batches(self, items: Any, size: int, steps_of: StepsOfBatch) -> Any:
-        """Return an iterator that carries out batches of items and yields their results, for the groups."""
+        """Return an iterator that processes items in batches and yields their results, for the groups."""
         raise NotImplementedError
 
     @lazy
@@ -206,7 +206,9 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
         max_retries: int | NotGiven = NOT_GIVEN,
         deadline: float | None | NotGiven = NOT_GIVEN,
     ) -> Self:
-        """Return a client with other options that shares the connections of this one, without owning them.
+        """Return a client with other options that shares the connections of this one.
+
+        Omitted options stay unchanged. The ``requests_per_minute`` limit is shared as well.
 
         Args:
             timeout: seconds for each attempt as a whole, body included, or an ``httpx.Timeout`` for its parts.
@@ -226,8 +228,8 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
             changes["max_retries"] = checked_retries(max_retries)
         if not isinstance(deadline, NotGiven):
             changes["deadline"] = checked_deadline(deadline)
-        # Without the constructor, which reads the environment and opens connections. To let it serve derived clients
-        # as well, it would need a parameter for them, which every user would see in its signature.
+        # The constructor is not called, because it reads the environment and opens connections. A parameter that
+        # turned this off would be visible to every user in its signature.
         derived = self.__new__(type(self))
         derived._set_up(attrs.evolve(self._options, **changes), self._connections, owns_connections=False)
         return derived
@@ -309,7 +311,7 @@ class AsyncFollowUp(_Client[Async, httpx.AsyncClient, AsyncConnections]):
     )
 
     def _connect(self, own: httpx.AsyncClient | None, options: Options) -> AsyncConnections:
-        settle_for_asyncio()
+        mark_missing_sniffio()
         return AsyncConnections(own, tls=options.base_url.startswith("https:"))
 
     async def _perform(self, call: Call[R]) -> R:
@@ -326,7 +328,10 @@ class AsyncFollowUp(_Client[Async, httpx.AsyncClient, AsyncConnections]):
                 yield result
 
     async def close(self) -> None:
-        """Close the connections of the running event loop, unless they belong to another client or to your own."""
+        """Close the connections of the running event loop.
+
+        Those that belong to another client or to your own ``http_client`` stay open.
+        """
         if self._owns_connections:
             await self._connections.close()
 

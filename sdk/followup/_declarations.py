@@ -188,10 +188,10 @@ class Declaration:
         )
 
     def listing(self, kwargs: Mapping[str, Any]) -> Listing[Any]:
-        """Return the first page of a list with these arguments, not fetched yet.
+        """Return the first page of a list with these arguments, without fetching it.
 
         Raises:
-            TypeError, ValueError: as ``call``; or both cursors were passed.
+            TypeError, ValueError: as in ``call``, or because both cursors were passed.
         """
         filters = {name: value for name, value in kwargs.items() if name not in _CURSORS}
         cursors = {

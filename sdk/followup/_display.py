@@ -20,9 +20,9 @@ def shows_personal_data() -> bool:
 def show_personal_data() -> Iterator[None]:
     """Let ``repr`` and notebooks show the personal data of results within a with block.
 
-    By default they show none, because what is displayed ends up in logs, tracebacks and screenshots. The block holds
-    for this thread or task. The environment variable ``FOLLOWUP_SHOW_PERSONAL_DATA=1`` does the same for the whole
-    process. Neither changes what errors and logs show.
+    By default they show none, because displayed values are copied to logs, tracebacks and screenshots. The block
+    applies to this thread or task. The environment variable ``FOLLOWUP_SHOW_PERSONAL_DATA=1`` does the same for the
+    whole process. Neither changes what errors and logs show.
 
     Example::
 

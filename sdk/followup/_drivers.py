@@ -84,7 +84,7 @@ def send(client: httpx.Client, step: Send, abandoned: threading.Event | None = N
             if isinstance(request, NotSendable):
                 return request
             if abandoned is not None:
-                request.extensions["trace"] = _sends_nothing_once(abandoned)
+                request.extensions["trace"] = _trace_that_stops_if(abandoned)
             response = client.send(request, stream=True, auth=None, follow_redirects=False)
             try:
                 return _read(response)
@@ -156,8 +156,11 @@ def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
     return outcome
 
 
-def _sends_nothing_once(abandoned: threading.Event) -> Callable[[str, Any], None]:
-    """Return a trace function that httpcore calls before it sends; after that, ``shut_down`` finds the connection."""
+def _trace_that_stops_if(abandoned: threading.Event) -> Callable[[str, Any], None]:
+    """Return a trace function for httpcore that stops an abandoned attempt just before it sends its request.
+
+    Once an attempt is sending, it has a connection, and ``shut_down`` can end it.
+    """
 
     def trace(event: str, _: Any) -> None:
         if event.endswith("send_request_headers.started") and abandoned.is_set():

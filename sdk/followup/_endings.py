@@ -21,6 +21,11 @@ LONGEST_ERROR_TEXT = 10_000
 
 
 def result_of(call: Call[R], response: Response, attempt: int) -> R:
+    """Decode a successful response.
+
+    Raises:
+        ResponseDecodeError: the response does not match the specification.
+    """
     try:
         result = call.decode(_json(response))
     except WireError as error:
@@ -52,6 +57,7 @@ def _json(response: Response) -> Any:
 
 
 def with_response(result: R, response: Response) -> R:
+    """Set the ``last_response`` of a result, and return the result."""
     result.last_response = ResponseInfo(
         status_code=response.status_code,
         headers=response.headers,
@@ -69,6 +75,7 @@ def error_of(
     *,
     late: bool,
 ) -> FollowUpError:
+    """Return the error for the last attempt of a call; ``late`` is whether the deadline of the call was reached."""
     if isinstance(outcome, Response):
         return _status_error(call, options, outcome, attempts)
     kind = APITimeoutError if outcome.timed_out else APIConnectionError

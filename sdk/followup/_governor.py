@@ -14,14 +14,14 @@ WINDOW = 60.0
 """Seconds to which the limit applies."""
 
 _BURST_SHARE = 10
-"""The requests of a minute, divided by this, may be sent at once."""
+"""``requests_per_minute`` divided by this is the number of requests that may be sent in a burst."""
 
 
 class Slot:
     """The permission to send one request, a minute after the one ``requests_per_minute`` places before.
 
-    Of any larger number of requests, two have places that differ by a multiple of ``requests_per_minute``, so it is
-    enough to keep these a minute apart.
+    This keeps the limit: among any ``requests_per_minute + 1`` requests, two are a multiple of ``requests_per_minute``
+    places apart, and so at least a minute apart in time.
 
     Attributes:
         time: time at which the request is expected to be sent; after ``sent``, the time at which it was sent, and after
@@ -102,7 +102,7 @@ class Governor:
             self._latest.append(slot)
             return slot
 
-    def take_back(self, slot: Slot) -> None:
+    def release(self, slot: Slot) -> None:
         """Release the slot of a request that will not be sent."""
         slot.is_dropped = True
         with unforked():

@@ -41,7 +41,7 @@ class _Cookies(httpx.Cookies):
 
 
 def keep_no_cookies(client: httpx.Client | httpx.AsyncClient) -> None:
-    """Exclude cookies from our requests. Called before each request, because the user may have replaced the jar."""
+    """Exclude cookies from our requests. This is called before each one, because the user may replace the jar."""
     if not isinstance(client._cookies, _Cookies):
         client._cookies = _Cookies(client._cookies)
 
@@ -72,7 +72,7 @@ def _has_tls_proxy(pool: Any) -> bool:
 
 def pool_of(transport: Any) -> Any:
     """Return the httpcore pool of a transport of httpx; None for any other transport."""
-    from httpcore import AsyncConnectionPool, ConnectionPool  # as above
+    from httpcore import AsyncConnectionPool, ConnectionPool  # late, as in use_our_network
 
     for _ in range(_MOST_WRAPPERS):
         pool = getattr(transport, "_pool", None)
@@ -84,7 +84,7 @@ def pool_of(transport: Any) -> Any:
 
 
 _MOST_WRAPPERS = 10
-"""Needed because a mock object has every attribute, so that the search would never end."""
+"""The search has a limit, because a mock object has every attribute, and the search in it would never end."""
 
 
 def _pools(client: httpx.Client | httpx.AsyncClient) -> list[Any]:
@@ -106,7 +106,7 @@ def forget_unopened(client: httpx.Client) -> None:
 
 
 async def forget_unopened_async(client: httpx.AsyncClient) -> None:
-    """Do the same for an asynchronous client, whose requests can be cancelled at any moment."""
+    """Do the same as ``forget_unopened`` for an asynchronous client, whose requests can be cancelled at any moment."""
     for pool in filter(None, _pools(client)):
         closing = _without_unopened(pool)
         if closing:
@@ -137,7 +137,7 @@ def _innermost(connection: Any) -> Any:
     return connection
 
 
-def settle_for_asyncio() -> None:
+def mark_missing_sniffio() -> None:
     """Mark sniffio as missing if it is not installed, so that httpcore does not try to import it again and again.
 
     httpcore tries that for each lock that it creates. Each failing import holds an import lock briefly, and a child

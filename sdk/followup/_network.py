@@ -27,7 +27,7 @@ _Found = list[str] | Exception
 _LOOKUP_TOO_LATE = "the DNS lookup of the host took too long"
 
 _SHORTEST = 0.001
-"""Seconds that remain at least of a timeout, because a socket treats 0 differently."""
+"""Minimum timeout in seconds, because a timeout of 0 would make the socket non-blocking."""
 
 
 class Backend(httpcore.NetworkBackend):
@@ -86,9 +86,9 @@ class _Stream(httpcore.NetworkStream):
 
 
 class AsyncBackend(httpcore.AsyncNetworkBackend):
-    """Opens connections that are closed when a TLS handshake is cancelled, which httpcore forgets.
+    """Opens connections that are closed when their TLS handshake is cancelled.
 
-    An event loop ends an attempt by cancelling it; everywhere else httpcore closes its connections then.
+    An event loop ends an attempt by cancelling it. httpcore then closes the connection, except during a TLS handshake.
     """
 
     def __init__(self, backend: httpcore.AsyncNetworkBackend) -> None:

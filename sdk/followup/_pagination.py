@@ -66,7 +66,7 @@ class Progress:
 
 @attrs.frozen(kw_only=True)
 class Listing(Generic[T]):
-    """A page of a list that is not fetched yet.
+    """A page of a list that has not been fetched yet.
 
     Attributes:
         call_from: returns the list call from a cursor.
@@ -167,7 +167,10 @@ class _Page(Generic[T]):
         return html_table(caption, columns, rows, complete=shows_personal_data())
 
     def first(self) -> T | None:
-        """Return the first item of this page in the direction of iteration; None if it has none. Fetches nothing."""
+        """Return the first item of this page in the direction of iteration; None if the page is empty.
+
+        Nothing is fetched, so this is not awaited.
+        """
         return next(self._items_in_order(), None)
 
     def _items_in_order(self) -> Iterator[T]:
@@ -191,13 +194,17 @@ class Page(_Page[T]):
 
         Raises:
             PaginationError: the cursor does not move, or there is none.
-            APIStatusError, APIConnectionError, ResponseDecodeError: as any operation.
+            APIStatusError, APIConnectionError, ResponseDecodeError: as in any operation.
         """
         following = self._listing.after(self._envelope)
         return None if following is None else Page(following, self._fetch(following.call), self._fetch)
 
     def pages(self) -> "Iterator[Page[T]]":
-        """Yield this page and all following ones, each fetched on demand."""
+        """Yield this page and all following ones, each fetched on demand.
+
+        Raises:
+            PaginationError, APIStatusError, APIConnectionError, ResponseDecodeError: as in ``next_page``.
+        """
         page: Page[T] | None = self
         while page is not None:
             yield page
@@ -226,7 +233,7 @@ class AsyncPage(_Page[T]):
 
         Raises:
             PaginationError: the cursor does not move, or there is none.
-            APIStatusError, APIConnectionError, ResponseDecodeError: as any operation.
+            APIStatusError, APIConnectionError, ResponseDecodeError: as in any operation.
         """
         following = self._listing.after(self._envelope)
         if following is None:
@@ -234,7 +241,11 @@ class AsyncPage(_Page[T]):
         return AsyncPage(following, await self._fetch(following.call), self._fetch)
 
     async def pages(self) -> "AsyncIterator[AsyncPage[T]]":
-        """Yield this page and all following ones, each fetched on demand."""
+        """Yield this page and all following ones, each fetched on demand.
+
+        Raises:
+            PaginationError, APIStatusError, APIConnectionError, ResponseDecodeError: as in ``next_page``.
+        """
         page: AsyncPage[T] | None = self
         while page is not None:
             yield page
@@ -260,7 +271,11 @@ class AsyncListing(Generic[T]):
         return self._first_page().__await__()
 
     async def pages(self) -> AsyncIterator[AsyncPage[T]]:
-        """Yield all pages, each fetched on demand."""
+        """Yield all pages, each fetched on demand.
+
+        Raises:
+            PaginationError, APIStatusError, APIConnectionError, ResponseDecodeError: as in ``AsyncPage.next_page``.
+        """
         async for page in (await self).pages():
             yield page
 

@@ -1,4 +1,4 @@
-"""The base class of what operations return: an object that knows the response that it came from."""
+"""The base class of operation results, each with information about the HTTP response that it came from."""
 
 from collections.abc import Mapping
 

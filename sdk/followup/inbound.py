@@ -11,9 +11,9 @@ passed. All functions also take:
 
 - ``id``: your id of the event, which is its idempotency key. Pass your own if you may build the same event again, as
   after a crash; a random UUID when omitted.
-- ``occurred_at``: time at which it happened, an aware ``datetime`` or an ISO 8601 string; the service takes the time of
-  arrival when omitted.
-- ``source``: the system that it comes from, for information only.
+- ``occurred_at``: time at which the event happened, an aware ``datetime`` or an ISO 8601 string; the
+  time of arrival when omitted.
+- ``source``: the system that the event comes from, for information only.
 """
 
 import functools
@@ -110,7 +110,9 @@ def intake_requested(
     occurred_at: datetime | str | None = None,
     source: EventSourceInput | None = None,
 ) -> EventInput:
-    """Return an ``intake.requested``: it opens an intake request, whose data the service completes by messaging app.
+    """Return an ``intake.requested`` event, which opens an intake request.
+
+    The service completes the data of the request by messaging app.
 
     At least a name, document or phone of the patient or of a contact is required.
 
@@ -124,8 +126,8 @@ def intake_requested(
         summary: administrative summary, without clinical content.
         hospitalized: whether the patient is in hospital.
         sender: the person or organization that submits the request.
-        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
-        source: the system that it comes from, for information only.
+        occurred_at: time at which the event happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that the event comes from, for information only.
 
     Returns:
         The event.
@@ -144,13 +146,13 @@ def patient_upserted(
     occurred_at: datetime | str | None = None,
     source: EventSourceInput | None = None,
 ) -> EventInput:
-    """Return a ``patient.upserted``: it creates or updates a patient, found by phone, DNI or external id.
+    """Return a ``patient.upserted`` event, which creates or updates a patient, found by phone, DNI or external id.
 
     Args:
         id: your id of the event; a random UUID when omitted.
         patient: data of the patient.
-        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
-        source: the system that it comes from, for information only.
+        occurred_at: time at which the event happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that the event comes from, for information only.
 
     Returns:
         The event.
@@ -173,7 +175,7 @@ def appointment_created(
     occurred_at: datetime | str | None = None,
     source: EventSourceInput | None = None,
 ) -> EventInput:
-    """Return an ``appointment.created``: it creates an appointment, and its reminders are scheduled.
+    """Return an ``appointment.created`` event, which creates an appointment and schedules its reminders.
 
     Args:
         id: your id of the event; a random UUID when omitted.
@@ -182,8 +184,8 @@ def appointment_created(
         external_id: the appointment's id in your system. Without it, no later event can reschedule or cancel it.
         type: type of appointment or procedure.
         doctor: id of the doctor, or data by which to find them.
-        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
-        source: the system that it comes from, for information only.
+        occurred_at: time at which the event happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that the event comes from, for information only.
 
     Returns:
         The event.
@@ -203,14 +205,14 @@ def appointment_rescheduled(
     occurred_at: datetime | str | None = None,
     source: EventSourceInput | None = None,
 ) -> EventInput:
-    """Return an ``appointment.rescheduled``: it changes the time of an appointment, and of its reminders.
+    """Return an ``appointment.rescheduled`` event, which changes the time of an appointment and of its reminders.
 
     Args:
         id: your id of the event; a random UUID when omitted.
         external_id: the appointment's id in your system.
-        start_at: its new start; an aware ``datetime`` or an ISO 8601 string.
-        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
-        source: the system that it comes from, for information only.
+        start_at: new start of the appointment; an aware ``datetime`` or an ISO 8601 string.
+        occurred_at: time at which the event happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that the event comes from, for information only.
 
     Returns:
         The event.
@@ -230,14 +232,14 @@ def appointment_cancelled(
     occurred_at: datetime | str | None = None,
     source: EventSourceInput | None = None,
 ) -> EventInput:
-    """Return an ``appointment.cancelled``: it cancels an appointment, and its pending reminders are removed.
+    """Return an ``appointment.cancelled`` event, which cancels an appointment and removes its pending reminders.
 
     Args:
         id: your id of the event; a random UUID when omitted.
         external_id: the appointment's id in your system.
         reason: reason for the cancellation.
-        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
-        source: the system that it comes from, for information only.
+        occurred_at: time at which the event happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that the event comes from, for information only.
 
     Returns:
         The event.
@@ -263,7 +265,7 @@ def visit_completed(
     occurred_at: datetime | str | None = None,
     source: EventSourceInput | None = None,
 ) -> EventInput:
-    """Return a ``visit.completed``: it records an attended visit, and starts the post-visit follow-up.
+    """Return a ``visit.completed`` event, which records an attended visit and starts the post-visit follow-up.
 
     Args:
         id: your id of the event; a random UUID when omitted.
@@ -275,8 +277,8 @@ def visit_completed(
         diagnosis: the doctor's diagnosis.
         notes: the doctor's notes.
         appointment: id or ``external_id`` of the appointment that this visit completes.
-        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
-        source: the system that it comes from, for information only.
+        occurred_at: time at which the event happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that the event comes from, for information only.
 
     Returns:
         The event.
@@ -302,7 +304,7 @@ def treatment_prescribed(
     occurred_at: datetime | str | None = None,
     source: EventSourceInput | None = None,
 ) -> EventInput:
-    """Return a ``treatment.prescribed``: it records a treatment in the patient's record.
+    """Return a ``treatment.prescribed`` event, which records a treatment of a patient.
 
     Args:
         id: your id of the event; a random UUID when omitted.
@@ -314,8 +316,8 @@ def treatment_prescribed(
         instructions: the doctor's instructions.
         start_date: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
         end_date: time at which it ends; an aware ``datetime`` or an ISO 8601 string.
-        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
-        source: the system that it comes from, for information only.
+        occurred_at: time at which the event happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that the event comes from, for information only.
 
     Returns:
         The event.
@@ -335,14 +337,16 @@ def order_issued(
     occurred_at: datetime | str | None = None,
     source: EventSourceInput | None = None,
 ) -> EventInput:
-    """Return an ``order.issued``: an order for a laboratory, imaging, a referral or other; stored, without effect yet.
+    """Return an ``order.issued`` event: an order for a laboratory, imaging, a referral or another service.
+
+    The service stores it; it has no effect yet.
 
     Args:
         id: your id of the event; a random UUID when omitted.
         patient: id of the patient, or their data.
         order: the order, with the keys that the service expects (camelCase); sent unchanged.
-        occurred_at: time at which it happened; an aware ``datetime`` or an ISO 8601 string.
-        source: the system that it comes from, for information only.
+        occurred_at: time at which the event happened; an aware ``datetime`` or an ISO 8601 string.
+        source: the system that the event comes from, for information only.
 
     Returns:
         The event.

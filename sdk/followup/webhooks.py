@@ -31,7 +31,7 @@ _MAX_TIMESTAMP = 10**_TIMESTAMP_DIGITS  # seconds since the epoch; datetime ends
 
 
 class Headers(Protocol):
-    """The headers of a request in any framework: a dict, or an object with an ``items()`` method like a dict's."""
+    """The headers of a request in any framework: a dict, or an object with the ``items()`` method of a dict."""
 
     def items(self) -> Iterable[tuple[Any, Any]]:
         """Return pairs of header name and value."""

@@ -154,7 +154,11 @@ class TestSend:
             ("events.jsonl", "[]\n\n{", "is not JSON Lines: line 3, column 2"),
             ("events.csv", "1;2\n", "missing the column id and the column type"),
             ("events.csv", "id,type,id\n", "two columns are named id"),
-            ("events.csv", "id,type,data.a.b,data.a\n", "data.a is a column, and has columns below it"),
+            (
+                "events.csv",
+                "id,type,data.a.b,data.a\n",
+                "data.a is a column, and there are columns that begin with data.a.",
+            ),
             ("events.csv", "id,type\n1,order.issued\n2,order.issued,3\n", "line 3: there are more values"),
             ("events.jsonl", "\udcff", "is not UTF-8"),
             ("events.txt", "", "must end in .json, .jsonl or .csv"),
@@ -270,7 +274,9 @@ class TestSend:
     def test_rejected_events_never_overwrite_the_file(self, shell: Shell) -> None:
         file = shell.directory / "events.json"
         file.write_text(json.dumps([event(1, type="visit.done")]))
-        assert "must be another file" in shell.error("events", "send", "events.json", "--rejected", "./events.json")
+        assert "must not be the file that is sent" in shell.error(
+            "events", "send", "events.json", "--rejected", "./events.json"
+        )
         assert json.loads(file.read_text())
 
     @pytest.mark.parametrize("wrapped", [{"events": [event(1), event(2)]}, event(1)])

@@ -304,9 +304,9 @@ class TestClear:
         [
             (
                 ("--clear", "phone"),
-                "can be emptied: full-name, email, dni, external-id, date-of-birth",
+                "can be cleared: full-name, email, dni, external-id, date-of-birth",
             ),
-            (("--clear", "email", "--email", "a@example.com"), "exclude each other"),
+            (("--clear", "email", "--email", "a@example.com"), "cannot be combined"),
         ],
     )
     def test_a_field_that_cannot_be_cleared_is_rejected_before_anything_is_sent(

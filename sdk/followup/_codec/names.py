@@ -1,4 +1,4 @@
-"""Names in JSON, annotations, and what a value is called in an error message (specification, section 1)."""
+"""Names and annotations: names in JSON (specification, section 1), and names of types in error messages."""
 
 import functools
 import types

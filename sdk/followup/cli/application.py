@@ -73,7 +73,7 @@ class Application(typer.Typer):
         except typer.Abort:  # Ctrl-C, with older versions of Typer
             status = INTERRUPTED
         except UsageError as error:
-            message, status = error.format_message(), USAGE  # no message: it has printed the help
+            message, status = error.format_message(), USAGE  # the message is empty if the error has printed the help
         except CommandFailed as error:
             message, status = str(error), error.status
         except Exception as error:  # noqa: BLE001 - a user gets no traceback, whatever the error is

@@ -1,4 +1,4 @@
-"""``--clear FIELD``, with which an update empties a field. No value of the field's own option does."""
+"""The option ``--clear FIELD`` of updates, which sets a field to null. No value of the field's own option can do so."""
 
 from collections.abc import Collection, Iterable, Mapping
 from types import NoneType
@@ -12,16 +12,16 @@ from followup.cli.options import kebab
 
 
 def clear_option(declaration: Declaration) -> Any:
-    """Return the annotation of ``--clear``; None for an operation without a field that can be emptied."""
+    """Return the annotation of ``--clear``; None for an operation without a field that can be cleared."""
     names = _clearable(declaration)
     if not names:
         return None
-    text = f"Empty this field, one of {', '.join(map(kebab, names))}. Repeat for several."
+    text = f"Clear this field, one of {', '.join(map(kebab, names))}. Repeat for several."
     return Annotated[list[str] | None, typer.Option(metavar="FIELD", help=text)]
 
 
 def cleared(declaration: Declaration, fields: Iterable[str], changed: Collection[str]) -> Mapping[str, None]:
-    """Return the arguments that empty these fields.
+    """Return the arguments that clear these fields.
 
     Args:
         declaration: the operation.
@@ -29,7 +29,7 @@ def cleared(declaration: Declaration, fields: Iterable[str], changed: Collection
         changed: names of the arguments that the command sets.
 
     Raises:
-        UsageError: a field cannot be emptied, or is also set.
+        UsageError: a field cannot be cleared, or is also set.
     """
     clearable = _clearable(declaration)
     spellings = {
@@ -39,9 +39,9 @@ def cleared(declaration: Declaration, fields: Iterable[str], changed: Collection
     for field in fields:
         name = spellings.get(field)
         if name is None:
-            reject(f"--clear {field}: only these fields can be emptied: {', '.join(map(kebab, clearable))}")
+            reject(f"--clear {field}: only these fields can be cleared: {', '.join(map(kebab, clearable))}")
         if name in changed:
-            reject(f"--clear {field} and --{kebab(name)} exclude each other")
+            reject(f"--clear {field} and --{kebab(name)} cannot be combined")
         found[name] = None
     return found
 

@@ -44,9 +44,11 @@ _TEXTS = (
     "enabledEvents",
     "result",
 )
+"""The fields whose columns may be cut."""
+
 _WIDEST = 32
 _NARROWEST = 12
-"""Columns of text are cut to between these widths while other columns need room; the others are never cut."""
+"""A column of text is cut to a width between these two while other columns need room; other columns are never cut."""
 
 _PRIORITIES: Mapping[type[Model], Sequence[str]] = {
     Patient: ("fullName", "phone", "id", "stage", "externalId", "dni", "email", "optedOut", "dateOfBirth"),
@@ -73,7 +75,7 @@ def cell(value: object) -> str:
 
 
 def _brief(value: object) -> str:
-    """Return a value in a short form: an id without its middle, a time without its seconds."""
+    """Return a value in a short form: an id without its middle, a time in the local time zone, without seconds."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return visible(", ".join(value))
     if isinstance(value, Mapping) and isinstance(value.get("message"), str):
@@ -98,7 +100,7 @@ class Column:
 
     @classmethod
     def of(cls, name: str, rows: Sequence[Mapping[str, Any]]) -> "Column":
-        """Make the column of a field; its width is set when the table is laid out."""
+        """Create the column of a field; its width is set when the table is laid out."""
         values = [row.get(name) for row in rows]
         return cls(name, [_brief(value) for value in values], [cell(value) for value in values])
 

@@ -16,7 +16,7 @@ DATA = "data."
 """Prefix of the columns of a CSV file that make up the data of an event; a dot separates levels."""
 
 REJECTED = {"event", "error"}
-"""The keys of each line in the file of rejected events, which can be sent again once the events are fixed."""
+"""The keys of each line in a file of rejected events. Such a file can be sent again once its events are fixed."""
 
 
 @attrs.frozen
@@ -140,7 +140,7 @@ def _check_header(names: list[str]) -> None:
     if twice := next((name for name in names if name and names.count(name) > 1), None):
         raise _BadLine(f"line 1: two columns are named {twice}")
     if mixed := next((name for name in names if any(other.startswith(f"{name}.") for other in names)), None):
-        raise _BadLine(f"line 1: {mixed} is a column, and has columns below it")
+        raise _BadLine(f"line 1: {mixed} is a column, and there are columns that begin with {mixed}.")
 
 
 def _text(opened: BinaryIO) -> io.TextIOWrapper:

@@ -4,13 +4,12 @@ import re
 
 _WORDS = (
     (r"\s*\(specification, [^)]*\)", ""),
-    (r"; None clears a field", "; --clear empties one"),
+    (r"; None clears a field", "; --clear clears one"),
     (r"; None (?:clears it|for (?:no )?\w+)", ""),
     (r"an aware ``datetime`` or an ISO 8601 string", "ISO 8601 with the offset, such as 2030-01-01T10:00:00-03:00"),
     (r"a ``date``, or ``YYYY-MM-DD``", "YYYY-MM-DD"),
     (r'``\["\*"\]``', "*"),
     (r"an iterable of 1 to 100", "an array of 1 to 100"),
-    (r"when left out", "when omitted"),
     (r"``(\w+_\w+)``", lambda found: found[1].replace("_", "-")),
     (r"``", ""),
 )

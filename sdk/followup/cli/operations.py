@@ -27,7 +27,7 @@ _OWN_OPTIONS = ("idempotency_key", "as_json", "all_pages", "clear")
 
 
 def add_operations(app: Application) -> None:
-    """Add a group of commands for each resource: one for each operation, and those that are written for it."""
+    """Add a group of commands for each resource: a generated one per operation, and a few written ones."""
     for group in all_groups():
         text = inspect.getdoc(check_set_up if group is AccountGroup else group)
         commands = Application(help=text, no_args_is_help=group is not AccountGroup)
@@ -119,7 +119,7 @@ def _parameter(parameter: Parameter, text: str) -> inspect.Parameter:
 
 
 def _value(parameter: Parameter, typed: Any) -> Any:
-    """Convert what was typed to the value that the operation takes."""
+    """Convert the value of an option to the argument of the operation."""
     kind = _kind(parameter)
     if parameter.place == "whole_body":
         return parse_json(sys.stdin.buffer.read() if typed == "-" else typed, parameter.name)

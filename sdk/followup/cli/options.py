@@ -49,7 +49,7 @@ def with_values(text: str, annotation: Any) -> str:
 
 
 def parse_json(text: str | bytes, where: str) -> Any:
-    """Parse JSON that stands on the command line or on standard input.
+    """Parse JSON from the command line or from standard input.
 
     Args:
         text: the JSON.

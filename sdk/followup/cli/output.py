@@ -40,7 +40,7 @@ def show_one(result: Model, *, as_json: bool) -> None:
 
 
 def show_many(results: Iterable[Model], *, as_json: bool) -> None:
-    """Print objects: JSON Lines one by one, a table once all are there."""
+    """Print objects: as JSON Lines one by one, or as a table once all have arrived."""
     if as_json or not sys.stdout.isatty():
         for result in results:
             write_line(json_line(encode(result)))
@@ -60,7 +60,8 @@ def show_many(results: Iterable[Model], *, as_json: bool) -> None:
 def progress(*columns: ProgressColumn | str) -> Progress:
     """Return a progress display on standard error that disappears when it is done.
 
-    By default, rich redirects everything that is printed meanwhile to its own console, away from the pipe.
+    It does not redirect standard output: by default, rich would write the output of the command to its own console,
+    and not to the pipe.
     """
     shown = Console(stderr=True).is_interactive
     return Progress(

@@ -42,13 +42,13 @@ def send(
     Each event needs an id, a type and data, with the names of the API (occurredAt). In a CSV file each row is an
     event, with columns such as id, type, occurredAt and data.patient.phone.
 
-    An event that fails is sent again, up to three times. The command keeps to the rate limit of the service, and can
-    be repeated after an interruption: the service ignores the ids that it has already accepted.
+    An event that fails is sent again, up to three times in all. The command keeps to the rate limit of the service.
+    It can be repeated after an interruption: the service ignores the ids that it has already accepted.
     """
     name = "events" if file == STANDARD_INPUT else file.name
     report = Report(rejected or file.parent / f"{name}.rejected.jsonl")
     if file != STANDARD_INPUT and report.file.exists() and file.exists() and report.file.samefile(file):
-        reject(f"--rejected must be another file than {file}")
+        reject(f"--rejected must not be the file that is sent, {file}")
     interrupted = False
     sent: deque[FileEvent] = deque()
     with connected(requests_per_minute=REQUESTS_PER_MINUTE) as client:
@@ -61,7 +61,10 @@ def send(
         finally:
             report.show()
     if interrupted:
-        fail("interrupted; repeat the command to send the rest, accepted events are not processed twice", INTERRUPTED)
+        fail(
+            "interrupted; repeat the command to send the rest (accepted events have no effect a second time)",
+            INTERRUPTED,
+        )
     if report.rejected:
         count = "1 event was" if report.rejected == 1 else f"{report.rejected} events were"
         fail(f"{count} rejected; fix and send {report.file}, which has the reasons")
@@ -126,7 +129,7 @@ class Report:
 
 
 def _inputs(file: Path, sent: deque[FileEvent]) -> Iterator[EventInput]:
-    """Yield the events of the file, with a progress bar, and note the place of each."""
+    """Yield the events of the file, show a progress bar, and append each event with its place to ``sent``."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[events]} events"))
     with progress(*columns, TimeRemainingColumn()) as bar:
         task = bar.add_task(visible(file.name), total=None, events=0)
@@ -159,6 +162,6 @@ def _as_input(event: Any) -> Any:
 
 
 def _with_wire_names(problem: str) -> str:
-    """Return an error of the SDK in the terms of the file."""
+    """Return an error of the SDK with the field names of the file."""
     problem = problem.replace(f"a dict with the keys of {EventInput.__name__}", "an object")
     return _WORD.sub(lambda found: _WIRE_NAMES.get(found[0], found[0]), problem)

@@ -1,4 +1,4 @@
-"""The client of a command, whose errors become one line that says what to do."""
+"""The client of a command. Its errors become one line, which suggests what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,10 +19,10 @@ from followup.cli.output import say
 
 @contextmanager
 def connected(*, requests_per_minute: int | None = None) -> Iterator[FollowUp]:
-    """Make a client from the environment, and close it afterwards.
+    """Create a client from the environment, and close it afterwards.
 
     Args:
-        requests_per_minute: the option of the client.
+        requests_per_minute: maximum number of requests in any 60 s; None for no limit.
 
     Raises:
         CommandFailed: there is no key or base URL, or a call failed.

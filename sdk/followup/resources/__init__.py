@@ -8,7 +8,8 @@ from followup._operations import Resource
 def all_groups() -> tuple[type[Resource[Any]], ...]:
     """Import and return the class of every group, in the order of the specification.
 
-    The imports are in the function because they take time: the constructor of a client calls it.
+    The imports take time, so they are made by the constructor of a client, which calls this, and not by
+    ``import followup``.
     """
     from followup.resources.account import AccountGroup
     from followup.resources.appointments import Appointments

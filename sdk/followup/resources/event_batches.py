@@ -36,8 +36,9 @@ class EventInput(TypedDict, total=False):
         type: one of the eight inbound event types; required.
         data: data of the event with camelCase keys, sent unchanged, None as null; required.
         schema_version: always 1, the default.
-        occurred_at: time at which it happened; now when omitted. An aware ``datetime`` or an ISO 8601 string.
-        source: the system that it comes from.
+        occurred_at: time at which the event happened; the time of arrival when omitted. An aware ``datetime`` or
+            an ISO 8601 string.
+        source: the system that the event comes from.
     """
 
     id: Required[str]
@@ -73,8 +74,8 @@ class EventResult(Model):
         accepted: whether the service accepted it; sending an accepted id again has no effect.
         status: ``processed``, ``duplicate``, ``unhandled``, ``invalid`` or ``failed``.
         event: id of the stored event.
-        result: the object that it created or changed.
-        error: reason for which it was not accepted.
+        result: the object that the event created or changed.
+        error: reason why the event was not accepted.
     """
 
     id: str
@@ -103,8 +104,8 @@ _REASONS_SHOWN = 3
 class EventBatchError(APIStatusError):
     """400 or 500 of ``events.create``: no event of the batch was accepted (specification, section 4, Events).
 
-    The message names the first three reasons with the positions of their events. Fix the events as ``results`` says,
-    and send them again with the same ids.
+    The message names the first three reasons with the positions of their events. Fix the events according to
+    ``results``, and send them again with the same ids.
 
     Attributes:
         results: one result per event, in the order of sending.

@@ -70,7 +70,7 @@ class EventSender:
             The results, in the order of the events.
 
         Raises:
-            FollowUpError: a call failed, and not because of events that have a result.
+            FollowUpError: a call failed as a whole, so that its events have no result.
         """
         results: dict[int, EventResult] = {}
         unsettled = list(range(len(events)))

@@ -35,10 +35,10 @@ class Event(Result):
         source_ref: id of the event in its source; for ``api``, the id that you sent.
         status: ``received`` (in progress), ``processed``, ``failed`` (send it again with the same id), ``duplicate`` or
             ``unhandled`` (stored, without effect yet).
-        error: reason of the failure.
-        result: the object that it created or changed.
+        error: reason for the failure.
+        result: the object that the event created or changed.
         data: data of the event, as it was sent.
-        occurred_at: time at which it happened.
+        occurred_at: time at which the event happened.
     """
 
     id: EventId

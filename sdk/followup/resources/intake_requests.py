@@ -73,7 +73,7 @@ class IntakeRequest(Result):
         summary: administrative summary, without clinical content.
         missing: data still missing for the request to become ready.
         data: data of the request, as the service stores it.
-        discard_reason: reason for which it was discarded.
+        discard_reason: reason why it was discarded.
         ready_at: time at which it became complete.
         loaded_at: time at which it was loaded into the organization's system.
         closed_at: time at which it was closed.
