@@ -5,7 +5,7 @@ from typing import Any
 
 from followup import Event, EventBatch, EventInput, EventOutcome, EventResult
 from followup._for_mockserver import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, EventResultStatus, encode
-from followup_mockserver.rules.event_kinds import KINDS, Kind
+from followup_mockserver.rules.event_effects import EFFECTS, Effect
 from followup_mockserver.rules.paging import page
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import shape_of
@@ -80,11 +80,11 @@ def _process(tenant: Tenant, raw: Any) -> EventResult:
     try:
         _envelope_validators[reject_unknown].check(raw)
         event = ENVELOPE.convert(raw)
-        kind = KINDS.get(event["type"])
-        data = kind.data.parse(event["data"], reject_misspelled=reject_unknown) if kind else None
+        effect = EFFECTS.get(event["type"])
+        data = effect.data.parse(event["data"], reject_misspelled=reject_unknown) if effect else None
     except ServiceError as error:
         return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_reason(error))
-    return _apply(tenant, event, kind, data, known)
+    return _apply(tenant, event, effect, data, known)
 
 
 def _known(tenant: Tenant, raw: Any) -> Event | None:
@@ -97,12 +97,12 @@ def _id_of(raw: Any) -> str | None:
     return source_ref if isinstance(source_ref, str) else None
 
 
-def _apply(tenant: Tenant, event: Any, kind: Kind | None, data: Any, stored: Event | None) -> EventResult:
+def _apply(tenant: Tenant, event: Any, effect: Effect | None, data: Any, stored: Event | None) -> EventResult:
     status: EventResultStatus = "unhandled"
     outcome, problem = None, None
-    if kind is not None:
+    if effect is not None:
         try:
-            produced = kind.apply(tenant, data)
+            produced = effect.apply(tenant, data)
             status, outcome = "processed", EventOutcome(object=produced.object, id=produced.id)
         except ServiceError as error:
             # An event with an invalid value is not stored. Any other problem may be gone when the event is sent again.

@@ -44,7 +44,7 @@ def normalized_dni(dni: str, param: str) -> str:
     """Return a document without dots and spaces.
 
     Raises:
-        ServiceError: 400: nothing else is in it.
+        ServiceError: 400: the document has no other characters.
     """
     bare = "".join(character for character in dni if character not in ". \u00a0\t")
     if not bare:

@@ -42,7 +42,7 @@ class PatientReference:
         creatable = "phone" in reference or "dni" in reference
         self.patient = patients.find(tenant, self._details, found_by if creatable else patients.BY_EXTERNAL_ID)
         if self.patient is None and not creatable:
-            raise missing("patient; a phone or a DNI would create one", status=400, param="patient.externalId")
+            raise missing("patient; pass a phone or a DNI to create one", status=400, param="patient.externalId")
 
     def resolve(self) -> Patient:
         """Return the patient: created, or with missing fields filled in."""

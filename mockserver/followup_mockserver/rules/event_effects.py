@@ -17,12 +17,12 @@ from followup_mockserver.state.tenant import Tenant
 
 
 @attrs.frozen
-class Kind:
-    """The schema and the effect of one event type.
+class Effect:
+    """The effect of one event type, and the schema of its data.
 
     Attributes:
         data: the schema of the ``data``.
-        apply: carries out the event with the validated data, and returns the object that it created or changed.
+        apply: processes the event with the validated data, and returns the object that was created or changed.
     """
 
     data: EventData
@@ -98,8 +98,8 @@ def _object_of(parts: Mapping[str, Shape]) -> Shape:
     return Shape(schema, lambda data: {name: part.convert(data[name]) for name, part in parts.items()})
 
 
-def _kind(apply: Callable[[Tenant, Any], Any], **parts: Shape) -> Kind:
-    return Kind(EventData(_object_of(parts)), apply)
+def _effect(apply: Callable[[Tenant, Any], Any], **parts: Shape) -> Effect:
+    return Effect(EventData(_object_of(parts)), apply)
 
 
 def _appointment(fields: Mapping[str, Any], required: Iterable[str]) -> Shape:
@@ -110,15 +110,17 @@ def _appointment(fields: Mapping[str, Any], required: Iterable[str]) -> Shape:
 
 _REFERENCE = shape_of(PatientId | PatientInput)
 
-KINDS: Mapping[str, Kind] = {
-    "intake.requested": Kind(EventData(_body_of(IntakeRequests.create)), _request_intake),
-    "patient.upserted": _kind(_upsert_patient, patient=shape_of(PatientInput)),
-    "appointment.created": _kind(_create_appointment, patient=_REFERENCE, appointment=_fields_of(Appointments.create)),
-    "appointment.rescheduled": _kind(
+EFFECTS: Mapping[str, Effect] = {
+    "intake.requested": Effect(EventData(_body_of(IntakeRequests.create)), _request_intake),
+    "patient.upserted": _effect(_upsert_patient, patient=shape_of(PatientInput)),
+    "appointment.created": _effect(
+        _create_appointment, patient=_REFERENCE, appointment=_fields_of(Appointments.create)
+    ),
+    "appointment.rescheduled": _effect(
         _reschedule, appointment=_appointment({"start_at": datetime | str}, required=["start_at"])
     ),
-    "appointment.cancelled": _kind(_cancel, appointment=_appointment({"reason": str}, required=[])),
-    "visit.completed": _kind(_complete_visit, patient=_REFERENCE, visit=_fields_of(Visits.create)),
-    "treatment.prescribed": _kind(_prescribe, patient=_REFERENCE, treatment=_fields_of(Treatments.create)),
+    "appointment.cancelled": _effect(_cancel, appointment=_appointment({"reason": str}, required=[])),
+    "visit.completed": _effect(_complete_visit, patient=_REFERENCE, visit=_fields_of(Visits.create)),
+    "treatment.prescribed": _effect(_prescribe, patient=_REFERENCE, treatment=_fields_of(Treatments.create)),
 }
-"""The kinds of events that have an effect. ``order.issued`` is accepted and has none yet."""
+"""The event types that have an effect. ``order.issued`` is accepted, and has none yet."""
