@@ -43,7 +43,7 @@ _MAX_SLEEP = 3600.0
 """Seconds after which the scheduler thread checks what is due, even if nothing has woken it."""
 
 
-class _Outgoing(NamedTuple):
+class _ScheduledAttempt(NamedTuple):
     """A delivery attempt to send, and the timer that scheduled it."""
 
     timer: Timer[Job]
@@ -132,14 +132,14 @@ class Engine:
         """
         with self._run(tenant) as run:
             run.wait_until_idle()
-            outgoing = None
+            scheduled = None
             with tenant.lock:
                 timer = tenant.scheduler.next()
                 if timer is not None and not self.stopped:
                     tenant.clock.advance_to(timer.at)
                     tenant.scheduler.pop_due(timer.at)
-                    outgoing = self._begin(tenant, run, timer)
-            self._send_all(tenant, run, [] if outgoing is None else [outgoing])
+                    scheduled = self._begin(tenant, run, timer)
+            self._send_all(tenant, run, [] if scheduled is None else [scheduled])
             with tenant.lock:
                 return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
 
@@ -176,7 +176,7 @@ class Engine:
     def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime) -> bool:
         """Run every job that is due at the next instant; return False if none is due by ``to``."""
         run.wait_until_idle()
-        outgoing: list[_Outgoing] = []
+        scheduled: list[_ScheduledAttempt] = []
         with tenant.lock:
             first = tenant.scheduler.next()
             if first is None or first.at > to or tenant.ended or self.stopped:
@@ -185,15 +185,15 @@ class Engine:
             now = tenant.clock.now()
             while (timer := tenant.scheduler.pop_due(now)) is not None:
                 if (due := self._begin(tenant, run, timer)) is not None:
-                    outgoing.append(due)
+                    scheduled.append(due)
                 if self._workers is None:
                     break  # in process, a job sees the effects of the attempts before it
-        self._send_all(tenant, run, outgoing)
+        self._send_all(tenant, run, scheduled)
         return True
 
-    def _send_all(self, tenant: Tenant, run: Run, outgoing: list[_Outgoing]) -> None:
+    def _send_all(self, tenant: Tenant, run: Run, scheduled: list[_ScheduledAttempt]) -> None:
         """Make these attempts, and wait until they have ended."""
-        for each in outgoing:
+        for each in scheduled:
             if self._workers is None:
                 run.record(each.timer, self._attempt(tenant, each))
             else:
@@ -217,33 +217,33 @@ class Engine:
         if not run.lock.acquire(blocking=False):
             return _MAX_SLEEP  # ``advance`` or ``step`` is running the jobs, and wakes this thread when it ends
         try:
-            outgoing: list[_Outgoing] = []
+            scheduled: list[_ScheduledAttempt] = []
             with tenant.lock:
                 while (timer := tenant.scheduler.pop_due(tenant.clock.now())) is not None:
                     if (due := self._begin(tenant, run, timer)) is not None:
-                        outgoing.append(due)
+                        scheduled.append(due)
                 following = tenant.scheduler.next()
                 sleep = _MAX_SLEEP if following is None else tenant.clock.seconds_until(following.at)
-            for each in outgoing:
+            for each in scheduled:
                 self._submit(self._workers, tenant, run, each)
             return sleep
         finally:
             run.lock.release()
 
-    def _submit(self, workers: Workers, tenant: Tenant, run: Run, outgoing: _Outgoing) -> None:
+    def _submit(self, workers: Workers, tenant: Tenant, run: Run, scheduled: _ScheduledAttempt) -> None:
         run.attempt_started()
 
         def attempt() -> None:
             with run.entered():
-                outcome = self._attempt(tenant, outgoing)
-            run.attempt_ended(outgoing.timer, outcome)
+                outcome = self._attempt(tenant, scheduled)
+            run.attempt_ended(scheduled.timer, outcome)
 
-        url = deliveries.url_of(tenant, outgoing.attempt.endpoint)
+        url = deliveries.url_of(tenant, scheduled.attempt.endpoint)
         workers.submit(parse_webhook_url(url).origin, attempt)
 
     # --- jobs ----------------------------------------------------------------------------------------------------
 
-    def _begin(self, tenant: Tenant, run: Run, timer: Timer[Job]) -> _Outgoing | None:
+    def _begin(self, tenant: Tenant, run: Run, timer: Timer[Job]) -> _ScheduledAttempt | None:
         """Run a local job, or return the attempt that the caller has to send after releasing the tenant's lock."""
         match timer.job:
             case AttemptDelivery(about=delivery):
@@ -256,11 +256,11 @@ class Engine:
         if attempt is None:
             run.record(timer, NOTHING_TO_SEND)
             return None
-        return _Outgoing(timer, attempt)
+        return _ScheduledAttempt(timer, attempt)
 
-    def _attempt(self, tenant: Tenant, outgoing: _Outgoing) -> str:
+    def _attempt(self, tenant: Tenant, scheduled: _ScheduledAttempt) -> str:
         try:
-            return self._dispatcher.attempt(tenant, outgoing.attempt)
+            return self._dispatcher.attempt(tenant, scheduled.attempt)
         except Exception as error:
             logger.exception("a delivery attempt failed inside the mock")
             return f"failed inside the mock: {type(error).__name__}"

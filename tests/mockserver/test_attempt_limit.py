@@ -20,7 +20,7 @@ from support.waiting import succeeded
 from followup import FollowUp, WebhookDelivery
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.webhooks import deliveries
-from followup_mockserver.webhooks.deliveries import Outcome, Outgoing
+from followup_mockserver.webhooks.deliveries import Outcome, PreparedAttempt
 from followup_mockserver.webhooks.sender import Sender
 
 LIMIT = 0.3
@@ -131,7 +131,7 @@ class TestSockets:
             assert_too_late(delivered(service, "https://clinic.example/"))
             assert [each.name for each in threading.enumerate()].count("followup-mock-lookup") == 1
             service.resend(service.deliveries[0].id)
-            # A name whose look-up hangs has one thread, however many attempts wait for it.
+            # A name whose lookup hangs has one thread, however many attempts wait for it.
             assert [each.name for each in threading.enumerate()].count("followup-mock-lookup") == 1
         finally:
             answered.set()
@@ -219,13 +219,13 @@ def sent(url: str, *, body: bytes, timeout: float = LIMIT) -> Outcome:
         sender.close()
 
 
-def large(mock: MockService, body: bytes) -> Outgoing:
+def large(mock: MockService, body: bytes) -> PreparedAttempt:
     with mock._tenant.lock:
         due = deliveries.due_attempt(mock._tenant, mock.deliveries[0].id, "schedule")
         assert due is not None
-        outgoing = deliveries.begin(mock._tenant, due)
-    assert outgoing is not None
-    return attrs.evolve(outgoing, body=body)
+        prepared = deliveries.begin(mock._tenant, due)
+    assert prepared is not None
+    return attrs.evolve(prepared, body=body)
 
 
 async def asleep(scope: Any, receive: Any, send: Any) -> None:

@@ -1,4 +1,4 @@
-"""Calls with a timeout: foreign code runs in another thread, which is abandoned when it takes too long."""
+"""Calls with a timeout: a receiver's code runs in another thread, which is abandoned when it takes too long."""
 
 import contextvars
 import queue

@@ -52,15 +52,15 @@ class DueAttempt:
 
 
 @attrs.frozen(kw_only=True)
-class Outgoing:
-    """An attempt with everything that is sent.
+class PreparedAttempt:
+    """An attempt that is ready to be sent.
 
     Attributes:
         delivery: the delivery.
         endpoint: the endpoint of the delivery.
         number: number of the attempt, 1 for the first.
         trigger: as in ``DueAttempt``.
-        url: where it is sent.
+        url: URL that it is sent to.
         timestamp: real time of sending, in seconds since the epoch.
         signature: signature of timestamp and body.
         body: the raw body.
@@ -197,11 +197,11 @@ def due_attempt(tenant: Tenant, delivery_id: str, trigger: Trigger) -> DueAttemp
 
 
 def url_of(tenant: Tenant, endpoint: WebhookEndpoint) -> str:
-    """Return the URL that the endpoint's webhooks are sent to now. It may change until an attempt begins."""
+    """Return the URL that the endpoint's webhooks are currently sent to. It may change until an attempt begins."""
     return tenant.options.forward_to or endpoint.url
 
 
-def begin(tenant: Tenant, due: DueAttempt) -> Outgoing | None:
+def begin(tenant: Tenant, due: DueAttempt) -> PreparedAttempt | None:
     """Prepare an attempt, and count it.
 
     Returns:
@@ -232,7 +232,7 @@ def begin(tenant: Tenant, due: DueAttempt) -> Outgoing | None:
             timestamp -= int(fault.seconds)
         elif fault.kind == "wrong_signature":
             secret = f"not {secret}"
-    return Outgoing(
+    return PreparedAttempt(
         delivery=delivery,
         endpoint=endpoint,
         number=number,
@@ -261,9 +261,9 @@ def body_of(delivery: WebhookDelivery) -> bytes:
     return json.dumps(delivery.payload, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def finish(tenant: Tenant, outgoing: Outgoing, outcome: Outcome) -> str:
+def finish(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome) -> str:
     """Record the outcome of an attempt, schedule the next one if needed, and return a summary."""
-    delivery, endpoint = outgoing.delivery, outgoing.endpoint
+    delivery, endpoint = prepared.delivery, prepared.endpoint
     if delivery.id not in tenant.webhook_deliveries:
         return "deleted meanwhile"
     now = tenant.now()
@@ -273,17 +273,17 @@ def finish(tenant: Tenant, outgoing: Outgoing, outcome: Outcome) -> str:
             delivery=delivery.id,
             webhook_endpoint=endpoint.id,
             event_type=delivery.event_type,
-            number=outgoing.number,
+            number=prepared.number,
             at=now,
-            trigger=outgoing.trigger,
+            trigger=prepared.trigger,
             status_code=outcome.status_code,
             seconds=outcome.seconds,
             error=outcome.error,
-            timestamp=outgoing.timestamp,
-            signature=outgoing.signature,
+            timestamp=prepared.timestamp,
+            signature=prepared.signature,
         )
     )
-    if outgoing.trigger == "disturbance" or (delivery.status != "pending" and not outcome.succeeded):
+    if prepared.trigger == "disturbance" or (delivery.status != "pending" and not outcome.succeeded):
         # A repetition does not change the delivery, and neither does a failed manual retry after its end.
         return outcome.error or str(outcome.status_code)
     changes: dict[str, Any] = {

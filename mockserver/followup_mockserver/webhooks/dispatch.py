@@ -28,17 +28,17 @@ class Dispatcher:
         """Make an attempt, and return a summary of its outcome.
 
         Raises:
-            ServiceError: 400: a manual attempt for a disabled endpoint.
+            ServiceError: 400: a manual retry for a disabled endpoint.
         """
         # Prepared only now, because the endpoint may have been disabled while the attempt waited for a worker.
         with tenant.lock:
-            outgoing = None if tenant.ended else deliveries.begin(tenant, due)
-        if outgoing is None:
+            prepared = None if tenant.ended else deliveries.begin(tenant, due)
+        if prepared is None:
             return NOTHING_TO_SEND
-        receiver = self._mounts.receiver_for(outgoing.url)
-        outcome = self._sender.send(outgoing) if receiver is None else self._mounted_sender.send(receiver, outgoing)
+        receiver = self._mounts.receiver_for(prepared.url)
+        outcome = self._sender.send(prepared) if receiver is None else self._mounted_sender.send(receiver, prepared)
         with tenant.lock:
-            summary = deliveries.finish(tenant, outgoing, outcome)
+            summary = deliveries.finish(tenant, prepared, outcome)
             tenant.notify()
         return summary
 

@@ -1,4 +1,4 @@
-"""Name look-ups with a time limit: those of the operating system can take minutes and cannot be interrupted."""
+"""DNS lookups with a time limit: those of the operating system can take minutes and cannot be interrupted."""
 
 import ipaddress
 import socket
@@ -9,7 +9,7 @@ from followup_mockserver.schema.webhook_urls import is_loopback_address
 from followup_mockserver.state.clock import RealTime
 
 MAX_LOOKUPS = 32
-"""Look-ups in progress at the same time, each in a thread that ends when the operating system responds."""
+"""Lookups in progress at the same time, each in a thread that ends when the operating system responds."""
 
 Address = tuple[socket.AddressFamily, str]
 
@@ -19,7 +19,7 @@ class NotALoopbackAddressError(OSError):
 
 
 class TooManyLookupsError(OSError):
-    """Raised when ``MAX_LOOKUPS`` look-ups are in progress, so that another one would not end in time."""
+    """Raised when ``MAX_LOOKUPS`` lookups are in progress, so that another one would not end in time."""
 
 
 class Lookups:
@@ -35,11 +35,11 @@ class Lookups:
         Args:
             host: name or IP address.
             loopback_only: whether to accept only addresses of this machine.
-            ends: the instant of ``RealTime.monotonic`` at which the look-up has timed out.
+            ends: the instant of ``RealTime.monotonic`` at which the lookup has timed out.
 
         Raises:
             OSError: the host does not exist, or it is not this machine although it must be.
-            TimeoutError: the look-up took too long.
+            TimeoutError: the lookup took too long.
         """
         try:
             found = [(_family(host), host)]

@@ -15,7 +15,7 @@ from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.transport import call_wsgi
 from followup_mockserver.webhooks.call_threads import CallAbandonedError, CallThreads
-from followup_mockserver.webhooks.deliveries import Outcome, Outgoing, timeout_error
+from followup_mockserver.webhooks.deliveries import Outcome, PreparedAttempt, timeout_error
 from followup_mockserver.webhooks.mounts import Receiver, accepts
 
 _CANCELLATION_TIMEOUT = 0.5
@@ -37,10 +37,10 @@ class MountedSender:
         self._timeout = timeout
         self._threads = CallThreads(0 if in_callers_thread else _MAX_IDLE_THREADS)
 
-    def send(self, receiver: Receiver, outgoing: Outgoing) -> Outcome:
+    def send(self, receiver: Receiver, attempt: PreparedAttempt) -> Outcome:
         """Make an attempt, and return its outcome. An exception of the receiver is a failed attempt."""
         began = RealTime.monotonic()
-        request = httpx.Request("POST", outgoing.url, headers=outgoing.headers, content=outgoing.body)
+        request = httpx.Request("POST", attempt.url, headers=attempt.headers, content=attempt.body)
         status: int | None = None
         try:
             status, responded = self._call(receiver, request)

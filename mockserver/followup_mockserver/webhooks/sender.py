@@ -10,26 +10,26 @@ from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.schema.webhook_urls import parse_webhook_url
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.webhooks.connections import Connection, Connections
-from followup_mockserver.webhooks.deliveries import Outcome, Outgoing, timeout_error
+from followup_mockserver.webhooks.deliveries import Outcome, PreparedAttempt, timeout_error
 
 
 class Sender:
     """Sends delivery attempts over sockets. Safe to use from several threads.
 
     Args:
-        timeout: seconds after which an attempt has failed, from look-up to response.
+        timeout: seconds after which an attempt has failed, from lookup to response.
     """
 
     def __init__(self, timeout: float = WEBHOOK_ATTEMPT_TIMEOUT) -> None:
         self._timeout = timeout
         self._connections = Connections()
 
-    def send(self, outgoing: Outgoing) -> Outcome:
+    def send(self, attempt: PreparedAttempt) -> Outcome:
         """Send an attempt, and return its outcome. Errors are part of the outcome, and not raised."""
         began = RealTime.monotonic()
         status: int | None = None
         try:
-            status = self._post(outgoing, began + self._timeout)
+            status = self._post(attempt, began + self._timeout)
             error = None if 200 <= status < 300 else f"HTTP status {status}."
         except TimeoutError:
             error = timeout_error(self._timeout)
@@ -41,11 +41,11 @@ class Sender:
         """Close all connections; attempts in progress fail."""
         self._connections.close()
 
-    def _post(self, outgoing: Outgoing, ends: float) -> int:
-        url = parse_webhook_url(outgoing.url)
+    def _post(self, attempt: PreparedAttempt, ends: float) -> int:
+        url = parse_webhook_url(attempt.url)
         connection = self._connections.take(url, ends)
         try:
-            response = connection.post(url, outgoing.headers, outgoing.body, ends)
+            response = connection.post(url, attempt.headers, attempt.body, ends)
         except BaseException:
             self._connections.drop(connection)
             raise

@@ -29,7 +29,7 @@ class Workers:
 
         Args:
             receiver: key of the receiver; tasks with the same key share its limit.
-            task: must not raise.
+            task: the function to run; it must not raise.
         """
         with self._lock:
             if self._running.get(receiver, 0) >= MAX_PER_RECEIVER:
