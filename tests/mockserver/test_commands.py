@@ -119,7 +119,7 @@ def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("advance", "soon"), "use a distance such as"),
+        (("advance", "soon"), "use a duration such as"),
         (("clock",), "no mock responds"),
         (("trigger", "x", "--data", "{"), "--data is not JSON"),
         (("wait", "--timeout", "0.1"), "no mock responded"),

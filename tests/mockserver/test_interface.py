@@ -314,7 +314,7 @@ def test_webhook_faults_that_wait_are_listed_and_removed(api: Api, mock: MockSer
     ("call", "text"),
     [
         (lambda mock: mock.mount("clinic.example/hooks", print), "url must be an https URL"),
-        (lambda mock: mock.advance(seconds=1, to=NOON), "to must be omitted when a distance is passed"),
+        (lambda mock: mock.advance(seconds=1, to=NOON), "to must be omitted when a duration is passed"),
         (lambda mock: mock.advance(seconds="1"), "seconds must be a number"),
         (lambda mock: mock.advance(days=1e300), "days must be a number that keeps the clock before the year 9000"),
         (lambda mock: mock.trigger(type="patient.eaten"), "type must be one of intake.requested, "),

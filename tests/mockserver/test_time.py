@@ -140,7 +140,7 @@ class TestClock:
             {"to": "9999-12-31T23:59:59Z"},
         ],
     )
-    def test_an_invalid_distance_or_time_is_rejected(self, service: MockService, options: Any) -> None:
+    def test_an_invalid_duration_or_time_is_rejected(self, service: MockService, options: Any) -> None:
         with pytest.raises(ServiceError):
             service.advance(**options)
 

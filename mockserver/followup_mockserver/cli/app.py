@@ -30,12 +30,12 @@ def options(
         raise typer.Exit
 
 
-def serve(*, host: str, port: int, env_file: Path | None, **typed: Any) -> None:
+def serve(*, host: str, port: int, env_file: Path | None, **values: Any) -> None:
     """Start the mock server.
 
     It keeps all data in memory, prints its URL and an API key, and runs until it is stopped with Ctrl-C or SIGTERM.
     """
-    serve_until_stopped(host, port, env_file, **mock_options(typed))
+    serve_until_stopped(host, port, env_file, **mock_options(values))
 
 
 _HOST = Annotated[str, typer.Option(help="Address to listen on.")]

@@ -51,25 +51,26 @@ def _control(
     defaults: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function that takes a ``Remote``.
+    """Add the decorated function, which takes a ``Remote``, as a command.
 
-    The command has the options that choose the mock, and those that ``options_of`` generates.
+    The command has the options that select the mock, and those that ``options_of`` generates.
 
     Args:
-        function: the function of the control API whose arguments the command takes, as its second argument.
-        argument: the argument of that function that is an argument of the command, and no option.
-        defaults: other defaults than those of that function.
+        function: a function of the control API. Its parameters become options of the command, whose values the
+            decorated function takes as a mapping, its second argument.
+        argument: name of the parameter that becomes an argument of the command instead of an option.
+        defaults: defaults that replace those of ``function``.
         settings: the options of ``typer.Typer.command``.
     """
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
-        def run(*, url: str, api_key: str | None, token: str | None, **typed: Any) -> None:
+        def run(*, url: str, api_key: str | None, token: str | None, **values: Any) -> None:
             remote = Remote(url, api_key, token)
-            own = {each.name: typed[each.name] for each in written}
+            own = {each.name: values[each.name] for each in written}
             if function is None:
                 command(remote, **own)
             else:
-                command(remote, arguments_of(function, typed), **own)
+                command(remote, arguments_of(function, values), **own)
 
         generated = [] if function is None else options_of(function, argument=argument, defaults=defaults)
         first = 1 if function is None else 2
@@ -84,14 +85,16 @@ def _control(
     return add
 
 
-@_control(context_settings={"ignore_unknown_options": True})  # so that -1h is rejected as a distance
+@_control(context_settings={"ignore_unknown_options": True})  # so that -1h is rejected as a duration
 def advance(
     remote: Remote,
-    distance: Annotated[str, typer.Argument(help="90s, 5m, 3h, 1d or 1d12h; or a time, as 2030-01-01T09:00:00Z.")],
+    duration: Annotated[
+        str, typer.Argument(help="Duration, such as 90s, 5m, 3h or 1d12h; or a time, such as 2030-01-01T09:00:00Z.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Advance the clock, and run everything that becomes due."""
-    result = remote.call(Control.advance, **parsed_distance(distance))
+    result = remote.call(Control.advance, **parsed_duration(duration))
     ran = "1 job ran" if result["ran"] == 1 else f"{result['ran']} jobs ran"
     show(result["jobs"], as_json, whole=result, title=f"It is {result['now']}; {ran}.")
 
@@ -107,7 +110,7 @@ def clock(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False)
 
 @_control()
 def reset(remote: Remote) -> None:
-    """Return to the state at start: one organization, or without a key the whole mock."""
+    """Reset the organization of the API key to its initial state; without a key, the whole mock."""
     remote.call(Control.reset)
 
 
@@ -186,7 +189,7 @@ _PARTS = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
-def parsed_distance(text: str) -> dict[str, Any]:
+def parsed_duration(text: str) -> dict[str, Any]:
     """Convert ``1d12h`` or a timestamp to the arguments of ``Control.advance``.
 
     Raises:
@@ -198,9 +201,9 @@ def parsed_distance(text: str) -> dict[str, Any]:
     if parts and "".join(number + unit for number, unit in parts) == text:
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
         if seconds == math.inf:
-            reject("the distance is too long")
+            reject("the duration is too long")
         return {"seconds": seconds}
     try:
         return {"to": instant("to", text).isoformat()}
     except InvalidArgument:
-        reject(f"cannot advance by {text!r}: use a distance such as 90s, 5m, 3h or 1d12h, or a time with an offset")
+        reject(f"cannot advance by {text!r}: use a duration such as 90s, 5m, 3h or 1d12h, or a time with an offset")

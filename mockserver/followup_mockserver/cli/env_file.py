@@ -13,7 +13,7 @@ def write_env_file(path: Path, values: Mapping[str, str]) -> None:
     A process that waits for the file sees all of it or none. A symbolic link is followed.
 
     Args:
-        path: of the file.
+        path: path of the file.
         values: the values, by name.
 
     Raises:

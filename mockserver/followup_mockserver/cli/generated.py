@@ -19,10 +19,10 @@ from followup.cli.options import arms, kebab, keyword, parse_json, with_values
 from followup_mockserver.options import MockOptions, Options, meanings
 
 LONG_POLLING = ("wait", "seen")
-"""Parameters of the control API that make no sense as options."""
+"""Parameters of the control API that have no use on the command line."""
 
 _ACCEPT = {"refuse_unknown_fields": "--accept-unknown-fields"}
-"""Flags that switch an option off, where ``--no-...`` would say it less clearly."""
+"""Flags that turn an option off, where ``--no-...`` would be less clear."""
 
 
 def options_of_mock() -> list[inspect.Parameter]:
@@ -35,14 +35,14 @@ def options_of_mock() -> list[inspect.Parameter]:
     ]
 
 
-def mock_options(typed: Mapping[str, Any]) -> Any:
-    """Convert what was typed to the keyword arguments of a mock.
+def mock_options(values: Mapping[str, Any]) -> Any:
+    """Convert the values of options to the keyword arguments of a mock.
 
     Raises:
-        UsageError: a list of numbers has something else.
+        UsageError: an option that takes numbers contains something else.
     """
     annotations = annotations_of(MockOptions)
-    return {name: _value(name, annotation, typed[name]) for name, annotation in annotations.items()}
+    return {name: _value(name, annotation, values[name]) for name, annotation in annotations.items()}
 
 
 def options_of(
@@ -53,7 +53,7 @@ def options_of(
     Args:
         function: the function.
         argument: name of the parameter that becomes an optional argument of the command.
-        defaults: other defaults than those of the function.
+        defaults: defaults that replace those of the function.
     """
     texts = _descriptions(function)
     found = []
@@ -67,14 +67,14 @@ def options_of(
     return found
 
 
-def arguments_of(function: Callable[..., Any], typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert what was typed to keyword arguments of the function; options that were omitted are not among them.
+def arguments_of(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert the values of options to keyword arguments of the function, without those of omitted options.
 
     Raises:
-        UsageError: an option that takes JSON has something else.
+        UsageError: the value of an option that takes JSON is not JSON.
     """
     arguments = {
-        parameter.name: _value(parameter.name, annotation, typed[parameter.name])
+        parameter.name: _value(parameter.name, annotation, values[parameter.name])
         for parameter, annotation in _parameters(function)
     }
     return {name: value for name, value in arguments.items() if value is not None}
@@ -126,14 +126,14 @@ def _kind(annotation: Any) -> Any:
     return next((kind for kind in (bool, int, float) if kind in allowed), str)
 
 
-def _value(name: str, annotation: Any, typed: Any) -> Any:
+def _value(name: str, annotation: Any, value: Any) -> Any:
     kind = _kind(annotation)
-    if kind is dict and typed is not None:
-        return parse_json(typed, f"--{kebab(name)}")
-    if kind is list and typed is not None:
-        parts = parts_of(typed)
+    if kind is dict and value is not None:
+        return parse_json(value, f"--{kebab(name)}")
+    if kind is list and value is not None:
+        parts = parts_of(value)
         return [_number(part, name) for part in parts] if _has_numbers(annotation) else parts
-    return typed
+    return value
 
 
 def _has_numbers(annotation: Any) -> bool:

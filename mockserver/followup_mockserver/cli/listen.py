@@ -17,7 +17,7 @@ def listen_until_stopped(remote: Remote, url: str, events: Sequence[str], write:
 
     Args:
         remote: the mock.
-        url: where the webhooks are delivered.
+        url: URL that the webhooks are delivered to.
         events: the event types; ``*`` for all.
         write: prints a line.
     """

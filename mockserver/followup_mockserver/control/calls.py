@@ -29,7 +29,7 @@ class CallControls:
 
     @property
     def faults(self) -> list[Fault]:
-        """The faults that still apply to calls to come, oldest first."""
+        """The faults that still apply to future calls, oldest first."""
         tenant = self._access.tenant
         with tenant.lock:
             return copied(tenant.faults.all())

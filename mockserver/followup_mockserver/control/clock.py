@@ -98,25 +98,25 @@ class ClockControls:
         call returns when all of them are done. Without arguments, it runs the jobs that are due now.
 
         Args:
-            seconds: distance to advance by; the four distances are added up.
-            minutes: distance to advance by.
-            hours: distance to advance by.
-            days: distance to advance by.
-            to: time to advance to, instead of a distance; an aware datetime or an RFC 3339 timestamp.
+            seconds: seconds to advance by. The four arguments are added up.
+            minutes: minutes to advance by.
+            hours: hours to advance by.
+            days: days to advance by.
+            to: time to advance to, instead of a duration; an aware datetime or an RFC 3339 timestamp.
 
         Returns:
             The time afterwards, and the jobs that ran.
 
         Raises:
             RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for.
-            ValueError: a negative distance, a time in the past, an invalid time, or both a distance and a time.
+            ValueError: a negative duration, a time in the past, an invalid time, or both a duration and a time.
         """
         tenant = self._access.tenant
-        distance = _distance(seconds=seconds, minutes=minutes, hours=hours, days=days)
-        if distance and to is not None:
-            raise InvalidArgument("to", "omitted when a distance is passed")
+        duration = _duration(seconds=seconds, minutes=minutes, hours=hours, days=days)
+        if duration and to is not None:
+            raise InvalidArgument("to", "omitted when a duration is passed")
         with tenant.lock:
-            target = _later(tenant.clock.now(), distance) if to is None else _ahead(tenant.now(), to)
+            target = _later(tenant.clock.now(), duration) if to is None else _ahead(tenant.now(), to)
         return self._engine.advance(tenant, target)
 
     def step(self) -> Advanced:
@@ -143,29 +143,29 @@ def pending_reminders(tenant: Tenant, appointment: str | None = None) -> list[Pe
     with tenant.lock:
         pending = []
         for timer in tenant.scheduler.pending(about=appointment, kind=SendReminder.kind):
-            of = tenant.appointments.get(timer.job.about)
-            assert of is not None  # appointments are never removed
-            pending.append(PendingReminder(appointment=of.id, patient=of.patient, send_at=timer.at))
+            booked = tenant.appointments.get(timer.job.about)
+            assert booked is not None  # appointments are never removed
+            pending.append(PendingReminder(appointment=booked.id, patient=booked.patient, send_at=timer.at))
         return pending
 
 
-def _distance(**parts: float) -> timedelta:
-    distance = timedelta()
+def _duration(**parts: float) -> timedelta:
+    duration = timedelta()
     for argument, value in parts.items():
         try:
             part = timedelta(**{argument: value})
-            distance += part
+            duration += part
         except (OverflowError, ValueError, TypeError):
             raise InvalidArgument(argument, _REACHABLE) from None
         if part < timedelta(0):
             raise InvalidArgument(argument, "0 or more: time never goes back")
-    return distance
+    return duration
 
 
-def _later(now: datetime, distance: timedelta) -> datetime:
-    if distance > END_OF_TIME - now:
+def _later(now: datetime, duration: timedelta) -> datetime:
+    if duration > END_OF_TIME - now:
         raise InvalidArgument("seconds", _REACHABLE)
-    return now + distance
+    return now + duration
 
 
 def _ahead(now: datetime, to: datetime | str) -> datetime:

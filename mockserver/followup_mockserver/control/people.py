@@ -167,9 +167,9 @@ class PeopleControls:
     ) -> IntakeRequest:
         """Supply data of an intake request, as the patient does by replying to the service's message.
 
-        The arguments have the meaning and the shape that they have in ``intake_requests.create``. The fields of
-        ``patient``, ``coverage`` and ``sender`` are merged into those that the request has; other arguments replace
-        what it has. A request that lacks nothing becomes ``ready`` (specification, section 3, Intake request).
+        The arguments are those of ``intake_requests.create``. ``patient``, ``coverage`` and ``sender`` are merged into
+        the data of the request, field by field; other arguments replace its data. A request that lacks nothing becomes
+        ``ready`` (specification, section 3, Intake request).
 
         Args:
             id: id of the intake request.

@@ -1,4 +1,4 @@
-"""Webhooks in the hands of a test: receivers, deliveries and their attempts, triggered events, webhook faults."""
+"""The test controls of webhooks: receivers, deliveries and their attempts, triggered events, and webhook faults."""
 
 import itertools
 import json
@@ -57,6 +57,9 @@ class WebhookControls:
 
         Args:
             id: id of the delivery.
+
+        Returns:
+            The attempts, repetitions by webhook faults included.
 
         Raises:
             ServiceError: 404: there is no such delivery.
@@ -121,7 +124,7 @@ class WebhookControls:
         Args:
             kind: ``duplicate`` sends the first attempt twice; ``reorder`` holds a delivery until the next one to the
                 same endpoint has been sent; ``late`` sends the first attempt ``seconds`` later; ``wrong_signature`` and
-                ``old_signature`` sign the first attempt invalidly or with an expired timestamp.
+                ``old_signature`` give the first attempt an invalid signature, or an expired timestamp.
             type: outbound type that the fault is limited to; None for any.
             times: number of deliveries that it applies to.
             seconds: on the mock's clock, the delay for ``late`` and the longest hold for ``reorder``; the age of the
@@ -143,13 +146,13 @@ class WebhookControls:
 
     @property
     def webhook_faults(self) -> list[WebhookFault]:
-        """The webhook faults that still apply to deliveries to come, oldest first."""
+        """The webhook faults that still apply to future deliveries, oldest first."""
         tenant = self._access.tenant
         with tenant.lock:
             return copied(tenant.webhook_faults.all())
 
     def clear_webhook_faults(self) -> None:
-        """Remove all webhook faults that apply to deliveries to come. Faults of API calls stay."""
+        """Remove all webhook faults that apply to future deliveries. Faults of API calls stay."""
         self._access.change(lambda tenant: tenant.webhook_faults.clear())
 
 

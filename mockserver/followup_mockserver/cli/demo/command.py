@@ -1,4 +1,4 @@
-"""The command: it books appointments, receives the signed webhooks, and lets time pass until the reminders are sent."""
+"""The command: it books appointments, receives the signed webhooks, and advances the clock until reminders are sent."""
 
 import sys
 from pathlib import Path

@@ -31,18 +31,18 @@ class Receiver:
         """The URL to register as an endpoint."""
         return f"http://127.0.0.1:{self._server.server_port}/webhooks"
 
-    def wait_for(self, enough: Callable[[list[WebhookEvent]], bool], seconds: float) -> bool:
-        """Wait until the events that were received are enough.
+    def wait_for(self, condition: Callable[[list[WebhookEvent]], bool], seconds: float) -> bool:
+        """Wait until the received events satisfy a condition.
 
         Args:
-            enough: decides whether they are.
+            condition: returns whether the events that it takes satisfy it.
             seconds: the maximum time to wait.
 
         Returns:
-            Whether they were enough in time.
+            Whether the condition held in time.
         """
         with self._changed:
-            return self._changed.wait_for(lambda: enough([*self.events.values()]), seconds)
+            return self._changed.wait_for(lambda: condition([*self.events.values()]), seconds)
 
     def __enter__(self) -> Self:
         self._thread.start()
