@@ -312,7 +312,7 @@ class TestControls:
         assert len([*client.patients.list()]) == 1
         tab.get_by_role("button", name="Reset").click()
         tab.get_by_role("dialog").get_by_role("button", name="Yes").click()
-        expect_report(tab, "The state is as at the start.")
+        expect_report(tab, "Reset to the initial state.")
         assert [*client.patients.list()] == []
 
 

@@ -1,1 +1,1 @@
-"""The HTTP surface of the mock: operations, control API and dashboard. The only package that imports Flask."""
+"""The HTTP interface of the mock: operations, control API and dashboard. The only package that imports Flask."""

@@ -1,4 +1,4 @@
-"""Access control: protects the mock from web pages that a browser shows, and demands the token where there is one."""
+"""Access control: rejects requests from web pages of other hosts and, if a token is required, those without it."""
 
 import functools
 import hmac
@@ -15,7 +15,7 @@ TOKEN_HEADER = "Mock-Token"  # noqa: S105 - the name of a header
 
 @attrs.frozen
 class Guard:
-    """Rejects requests that a web page could have sent and, where a token is demanded, requests without it.
+    """Rejects requests that a web page could have sent and, if a token is required, requests without it.
 
     Attributes:
         name: the host name of the mock. IP addresses and names without a dot are accepted as well.
@@ -32,7 +32,7 @@ class Guard:
         """Check that a request may use the control API.
 
         Raises:
-            ServiceError: 403 if a web page could have sent the request, or the token is missing or wrong.
+            ServiceError: 403 if a web page could have sent the request, or the token is missing or invalid.
         """
         self.check_origin(headers)
         if self.token is not None and not hmac.compare_digest(

@@ -47,9 +47,9 @@ _MAX_CHUNK_FRAMING_BYTES = 16 * 1024
 _NEVER_IN_A_FILE = 1024 * 1024 * 1024
 """More bytes than any buffer holds. waitress must not write bodies, which hold health data, to temporary files."""
 _SHUTDOWN_TIMEOUT = 0.5
-"""Seconds that a server that stops gives to the requests that are being processed."""
+"""Seconds that requests in progress have to finish when the server stops."""
 _CHECK_INTERVAL = 1.0
-"""The maximum of seconds between two checks for connections that have timed out."""
+"""Maximum number of seconds between two checks for connections that have timed out."""
 
 # The warnings of waitress, about requests that wait for a thread or are cut off by a shutdown, do not help a user.
 _log = logging.getLogger("followup_mockserver.http.web_server")
@@ -137,7 +137,7 @@ class WebServer:
 
 
 def _do_nothing() -> None:
-    """Replace a method that must have no effect any more."""
+    """Replace a method that must not have an effect any more."""
 
 
 class _Parser(HTTPRequestParser):
