@@ -52,7 +52,7 @@ if not TYPE_CHECKING:  # with it, a type checker would accept every misspelt nam
 
     def __getattr__(name: str) -> Any:
         # Imported on first use: the command has to start without Flask, to report which extra is missing, and a test
-        # run with the pytest plugin should not pay for a mock that it does not use.
+        # run with the pytest plugin should not load a mock that it does not use.
         for module, names in _MODULES.items():
             if name in names:
                 try:

@@ -93,9 +93,9 @@ class Options:
     intake_required: Sequence[str] = _setting("intake_required")
 
     def organization(self, id: str, **settings: Any) -> Organization:
-        """Return a new organization with the settings from these options, and others that the caller passes."""
-        begins_with = {name: getattr(self, name) for name in _SETTINGS}
-        return Organization(id=id, **begins_with | settings)
+        """Return a new organization. ``settings`` take precedence over those of these options."""
+        defaults = {name: getattr(self, name) for name in _SETTINGS}
+        return Organization(id=id, **defaults | settings)
 
 
 _SETTINGS = ("country", "reminder_hours", "post_visit_hours", "intake_required")

@@ -1,6 +1,6 @@
 """The pytest plugin: fixtures with a mock of the service and its clients.
 
-It imports only pytest until a fixture is used, so that test runs without the mock do not pay for it.
+It imports only pytest until a fixture is used, so that test runs without the mock do not load it.
 """
 
 from collections.abc import Generator, Iterator
@@ -19,7 +19,7 @@ _mocks = pytest.StashKey[list["Mock"]]()
 """The mocks that a test has used, for its report if it fails."""
 
 _LINES = 20
-"""Calls, and deliveries, that a report shows at most: the newest."""
+"""Maximum number of calls, and of deliveries, in a report: the newest."""
 
 
 @pytest.fixture

@@ -107,6 +107,9 @@ class MockServer(Mock):
 
         Args:
             options: options of ``FollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
+
+        Returns:
+            A new client, which the caller closes.
         """
         return FollowUp(**{"api_key": self.api_key, "base_url": self.url, **options})
 
@@ -115,6 +118,9 @@ class MockServer(Mock):
 
         Args:
             options: options of ``AsyncFollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
+
+        Returns:
+            A new client, which the caller closes.
         """
         return AsyncFollowUp(**{"api_key": self.api_key, "base_url": self.url, **options})
 

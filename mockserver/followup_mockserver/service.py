@@ -64,7 +64,7 @@ class Mock(Control):
         return DEFAULT_KEY
 
     def close(self) -> None:
-        """Release everything: threads end, and connections to receivers are closed. Closing twice does no harm."""
+        """Stop the threads, and close the connections to receivers. Closing twice does no harm."""
         self._engine.stop()
 
     def __enter__(self) -> Self:

@@ -44,7 +44,7 @@ KEY_PREFIX_LENGTH = 8
 
 
 MAX_MESSAGE_HOURS = 180 * 24
-"""The most hours that a setting allows between an appointment or a visit and a message about it."""
+"""Maximum number of hours between an appointment or a visit and a message about it."""
 
 Language = Literal["es", "en", "pt"]
 
@@ -60,7 +60,7 @@ def _is_time_zone(name: str) -> bool:
 
 
 def _is_intake_field(name: str) -> bool:
-    """Whether this is a field of the patient, or the path of a field of the request body."""
+    """Return whether this is a field of the patient, or the path of a field of the request body."""
     return name in _PATIENT_FIELDS or _has_field(_intake_schema(), name)
 
 
@@ -135,7 +135,7 @@ class KeyRecord:
         name: name of the key.
         value: the key itself, for ``Authorization: Bearer`` and the ``api_key`` of a client.
         prefix: the first characters of the value.
-        scopes: what the key may do, such as ``patients:read`` (specification, section 5).
+        scopes: its permissions, such as ``patients:read`` (specification, section 5).
         revoked: whether requests with the key are rejected.
         expires_at: when the key expires, on the mock's clock; None: never.
     """
@@ -150,5 +150,5 @@ class KeyRecord:
     expires_at: datetime | None = None
 
     def works_at(self, instant: datetime) -> bool:
-        """Whether the key is neither revoked nor expired."""
+        """Return whether the key is valid at an instant: neither revoked nor expired."""
         return not self.revoked and (self.expires_at is None or instant < self.expires_at)

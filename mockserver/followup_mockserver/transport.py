@@ -14,7 +14,7 @@ WSGIApp = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
 class ConnectionDropped(Exception):
-    """Raised inside the application to drop the connection without a response, as a fault asks."""
+    """Raised inside the application to drop the connection without a response, as a fault requires."""
 
 
 DROPPED = "followup_mockserver.connection_dropped"

@@ -80,7 +80,7 @@ def error_response(error: ServiceError) -> Response:
 
 
 def find_tenant(exchange: Exchange) -> None:
-    """Find the tenant by the API key; the default tenant stands in for a missing or unknown key."""
+    """Find the tenant by the API key. A request with a missing or unknown key belongs to the default tenant."""
     value = exchange.key_value = auth.bearer_token(exchange.request.headers)
     exchange.known_tenant = exchange.registry.by_key(value) if value else None
     exchange.tenant = exchange.known_tenant or exchange.registry.default

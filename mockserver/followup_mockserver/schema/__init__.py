@@ -1,1 +1,1 @@
-"""The validity of values, as JSON Schemas and as checks of arguments, and the errors about invalid ones."""
+"""Validation: JSON Schemas for requests, checks for arguments, and the errors for invalid values."""

@@ -20,12 +20,12 @@ _TIMESTAMP = "a time with an offset, such as 2026-09-28T12:00:00Z"
 
 
 def integer(least: int | None = None, most: int | None = None, expected: str | None = None) -> Check:
-    """Check for a whole number, with optional bounds.
+    """Return a check for a whole number, with optional bounds.
 
     Args:
-        least: the lower bound, which is valid.
-        most: the upper bound, which is valid.
-        expected: the description for the error; omitted: made from ``least``.
+        least: the lower bound, inclusive.
+        most: the upper bound, inclusive.
+        expected: description of a valid value for the error; by default, it is derived from ``least``.
     """
     description = expected or ("a whole number" if least is None else f"a whole number, {least} or more")
 
@@ -38,11 +38,11 @@ def integer(least: int | None = None, most: int | None = None, expected: str | N
 
 
 def number(least: float, most: float, *, unit: str = "", above: bool = False) -> Check:
-    """Check for a finite number in a range.
+    """Return a check for a finite number in a range.
 
     Args:
-        least: the lower bound, which is valid unless ``above`` is true.
-        most: the upper bound, which is valid.
+        least: the lower bound, inclusive unless ``above`` is true.
+        most: the upper bound, inclusive.
         unit: the unit of the number, such as ``hours``.
         above: whether the number must be greater than ``least``.
     """
@@ -57,7 +57,7 @@ def number(least: float, most: float, *, unit: str = "", above: bool = False) ->
 
 
 def one_of(values: Collection[str]) -> Check:
-    """Check for one of some strings."""
+    """Return a check for one of these strings."""
 
     def check(argument: str, value: Any) -> None:
         if not isinstance(value, str) or value not in values:
@@ -67,19 +67,19 @@ def one_of(values: Collection[str]) -> Check:
 
 
 def boolean(argument: str, value: Any) -> None:
-    """Check for true or false."""
+    """Check that a value is true or false."""
     if not isinstance(value, bool):
         raise InvalidArgument(argument, "true or false")
 
 
 def text(argument: str, value: Any) -> None:
-    """Check for a non-empty string."""
+    """Check that a value is a non-empty string."""
     if not isinstance(value, str) or not value:
         raise InvalidArgument(argument, "a non-empty string")
 
 
 def matching(predicate: Callable[[str], bool], expected: str) -> Check:
-    """Check for a string that satisfies a predicate; ``expected`` describes it in the error."""
+    """Return a check for a string that satisfies a predicate; ``expected`` describes it in the error."""
 
     def check(argument: str, value: Any) -> None:
         if not isinstance(value, str) or not predicate(value):
@@ -89,7 +89,7 @@ def matching(predicate: Callable[[str], bool], expected: str) -> Check:
 
 
 def list_of(check_item: Check) -> Check:
-    """Check for a list whose items pass a check; the error names the position of an invalid item."""
+    """Return a check for a list whose items pass a check; the error names the position of an invalid item."""
 
     def check(argument: str, value: Any) -> None:
         if not isinstance(value, list):
@@ -101,7 +101,7 @@ def list_of(check_item: Check) -> Check:
 
 
 def optional(check_value: Check) -> Check:
-    """Check for None, or a value that passes a check."""
+    """Return a check for None, or for a value that passes a check."""
 
     def check(argument: str, value: Any) -> None:
         if value is not None:

@@ -128,7 +128,8 @@ def _union_shape(annotation: Any) -> Shape:
     nullable = NoneType in members
     members = [member for member in members if member is not NoneType]
     kinds = [bare(member) for member in members]
-    # Python callers may pass a datetime or a date as a string; for an enum, a string stands for values yet unknown.
+    # Python callers may pass a datetime or a date as a string. For an enum, a string stands for values that are not
+    # known yet.
     for kind in (datetime, date):
         if kind in kinds:
             members = [kind]

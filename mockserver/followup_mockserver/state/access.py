@@ -45,14 +45,14 @@ class TenantAccess:
             return copied(result)
 
     def wait_until(
-        self, look: Callable[[Tenant], tuple[bool, T]], seconds: float, hand_out: Callable[[T], T] = copied
+        self, look: Callable[[Tenant], tuple[bool, T]], seconds: float, copy: Callable[[T], T] = copied
     ) -> T:
-        """Look at the state after each change until a condition holds or the time is up.
+        """Wait until a condition of the state holds or the timeout is reached.
 
         Args:
-            look: returns whether the condition holds, and a value; runs under the lock.
-            seconds: longest wait, in real time; stopping the mock ends it too.
-            hand_out: copies the value under the lock; records that never change need no deep copy.
+            look: returns whether the condition holds, and a value. It is called after each change, under the lock.
+            seconds: timeout in real time. Stopping the mock ends the wait as well.
+            copy: copies the value under the lock. Records that never change need no deep copy.
 
         Returns:
             A copy of the last value.
@@ -64,7 +64,7 @@ class TenantAccess:
                 satisfied, found = look(tenant)
                 left = ends - RealTime.monotonic()
                 if satisfied or left <= 0 or self.registry.stopped:
-                    return hand_out(found)
+                    return copy(found)
                 if tenant is self.tenant:
                     tenant.changed.wait(left)
 

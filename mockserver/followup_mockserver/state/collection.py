@@ -112,7 +112,7 @@ class _Range(Generic[S]):
 
 
 Bounds = tuple[Any, Any]
-"""The lower bound, which is inside, and the upper bound, which is outside; None for no bound."""
+"""The lower bound (inclusive) and the upper bound (exclusive); None for no bound."""
 
 
 def attributes(*names: str) -> dict[str, Callable[[Any], Any]]:

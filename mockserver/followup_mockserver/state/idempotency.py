@@ -65,7 +65,8 @@ class IdempotencyRecords:
             del self._records[record.key]
 
     def _drop_oldest(self) -> None:
-        # The record of a request in progress stays, however many keys follow: its repetition would run a second time.
+        # The record of a request in progress stays, however many keys follow: without it, a repetition of the request
+        # would take effect a second time.
         oldest = next((key for key, record in self._records.items() if record.response is not None), None)
         if oldest is not None:
             del self._records[oldest]

@@ -14,7 +14,7 @@ class RateLimiter:
     The window is measured in real time, plus the time by which the mock's clock was advanced.
 
     Args:
-        limit: requests per minute; 0 for no limit, and ``take`` must not be called.
+        limit: requests per minute; 0 for no limit, and then ``take`` must not be called.
     """
 
     def __init__(self, limit: int) -> None:

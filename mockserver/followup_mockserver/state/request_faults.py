@@ -37,7 +37,7 @@ class Fault:
         seconds: length of the delay, for kind ``delay``.
         times: number of calls that the fault applies to; None for all.
         when: whether the call fails ``before`` the operation is carried out, or ``after``.
-        skip: number of calls that are let through first.
+        skip: number of calls that succeed first.
         probability: probability of applying to a call, 0 to 1.
         retry_after: seconds in the ``Retry-After`` header, for kind ``status``.
 
@@ -79,7 +79,7 @@ class Faults:
         self._faults.clear()
 
     def all(self) -> list[Fault]:
-        """Return the faults that still apply to later calls, oldest first."""
+        """Return the faults that still apply to future calls, oldest first."""
         return list(self._faults)
 
     def match(self, operation: str) -> Fault | None:

@@ -1,4 +1,4 @@
-"""The running of a tenant's jobs: the lock, the jobs that have run, and the attempts in progress."""
+"""The progress of a tenant's jobs: who may run them, which have run, and which attempts are in progress."""
 
 import contextvars
 import threading
@@ -50,7 +50,7 @@ class Advanced:
 
 
 class Run:
-    """The running of one tenant's jobs. Thread-safe.
+    """The progress of one tenant's jobs. Thread-safe.
 
     Attributes:
         lock: held by the thread that runs the tenant's jobs; the workers that make delivery attempts do not need it.
@@ -58,7 +58,7 @@ class Run:
         records: the most recent of them, in the order in which they ran.
 
     Args:
-        stopped: returns whether the mock has stopped, so that no attempt is waited for any more.
+        stopped: returns whether the mock has stopped; ``wait_until_idle`` then returns at once.
     """
 
     def __init__(self, stopped: Callable[[], bool]) -> None:
@@ -80,7 +80,7 @@ class Run:
         self.records.append(JobRun(at=timer.at, kind=timer.job.kind, about=timer.job.about, outcome=outcome))
 
     def attempt_started(self) -> None:
-        """Count an attempt that was handed to a worker."""
+        """Count an attempt that a worker is going to make."""
         with self._changed:
             self._in_progress += 1
 

@@ -1,7 +1,7 @@
 """A tenant: all the mutable state of one organization, behind one lock.
 
 Code that reads or changes a tenant holds its lock. A reset replaces the whole tenant by a new one, so that no state can
-survive it. Nothing in this package sends, waits or knows HTTP.
+remain. The modules of this package store and look up data; they neither send requests nor handle them.
 """
 
 import itertools

@@ -47,20 +47,20 @@ class WebhookFaults:
         self._pending: list[WebhookFault] = []
         self._by_delivery: dict[str, WebhookFault] = {}
         self._held_by_endpoint: dict[str, str] = {}
-        """By webhook endpoint: id of the delivery that is held until a later one to the endpoint has been sent."""
+        """Id of the delivery that is held until a later one to the endpoint has been sent, by endpoint id."""
         self._held_by_overtaker: dict[str, str] = {}
-        """The same, by the id of the later delivery, once that one is queued."""
+        """Id of the delivery that is held, by the id of the later delivery, once the later one is queued."""
 
     def add(self, fault: WebhookFault) -> None:
         """Add a webhook fault."""
         self._pending.append(fault)
 
     def clear(self) -> None:
-        """Remove the webhook faults that apply to later deliveries."""
+        """Remove the webhook faults that apply to future deliveries."""
         self._pending.clear()
 
     def all(self) -> list[WebhookFault]:
-        """Return the webhook faults that apply to later deliveries, oldest first."""
+        """Return the webhook faults that apply to future deliveries, oldest first."""
         return list(self._pending)
 
     def match(self, delivery: str, event_type: str) -> WebhookFault | None:
@@ -83,7 +83,7 @@ class WebhookFaults:
         self._held_by_endpoint[endpoint] = delivery
 
     def overtake(self, endpoint: str, delivery: str) -> None:
-        """Note that a new delivery will be sent before the one that is held for its endpoint, if any."""
+        """Record that a new delivery will be sent before the one that is held for its endpoint, if any."""
         held = self._held_by_endpoint.pop(endpoint, None)
         if held is not None:
             self._held_by_overtaker[delivery] = held
