@@ -187,7 +187,7 @@ class TestClock:
         assert field.evaluate("field => field.validity.rangeUnderflow")
         field.evaluate("field => field.removeAttribute('min')")
         tab.get_by_role("button", name="Advance", exact=True).click()
-        expect(tab.get_by_role("status")).to_contain_text("time never goes back")
+        expect(tab.get_by_role("status")).to_contain_text("the clock never goes back")
         assert mock.clock.now.isoformat() == "2026-09-28T12:00:00+00:00"
         tab.close()
 

@@ -123,7 +123,7 @@ def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[
         (("clock",), "no mock responds"),
         (("trigger", "x", "--data", "{"), "--data is not JSON"),
         (("wait", "--timeout", "0.1"), "no mock responded"),
-        (("advance", "-1h"), "time never goes back"),
+        (("advance", "-1h"), "the clock never goes back"),
         (("advance", "--frozen"), "No such option: --frozen"),
         (("serve", "--start-time", "yesterday"), "--start-time must be a time with an offset"),
         (("serve", "--forward-to", "http://clinic.example"), "--forward-to must be an https URL"),

@@ -98,12 +98,12 @@ class TestClock:
 
     def test_it_never_goes_back(self, service: MockService) -> None:
         now = service.clock.now
-        with pytest.raises(ValueError, match="seconds must be 0 or more: time never goes back"):
+        with pytest.raises(ValueError, match="seconds must be 0 or more: the clock never goes back"):
             service.advance(seconds=-1)
-        with pytest.raises(ValueError, match="hours must be 0 or more: time never goes back"):
+        with pytest.raises(ValueError, match="hours must be 0 or more: the clock never goes back"):
             service.advance(days=1, hours=-1)
         with pytest.raises(
-            ValueError, match=r"to must be the current time, 2026-09-28T12:00:00\.000Z, or later: time never goes back"
+            ValueError, match=r"to must be the current time, 2026-09-28T12:00:00\.000Z, or later: the clock never goes back"
         ):
             service.advance(to=now - timedelta(milliseconds=1))
         assert service.advance(to=now).now == now

@@ -196,7 +196,7 @@ def parsed_duration(text: str) -> dict[str, Any]:
         UsageError: it is neither.
     """
     if text.startswith("-"):
-        reject("time never goes back" if re.match(r"-\d", text) else f"No such option: {text}")
+        reject("the clock never goes back" if re.match(r"-\d", text) else f"No such option: {text}")
     parts = _PARTS.findall(text)
     if parts and "".join(number + unit for number, unit in parts) == text:
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)

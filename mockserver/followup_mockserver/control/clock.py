@@ -158,7 +158,7 @@ def _duration(**parts: float) -> timedelta:
         except (OverflowError, ValueError, TypeError):
             raise InvalidArgument(argument, _REACHABLE) from None
         if part < timedelta(0):
-            raise InvalidArgument(argument, "0 or more: time never goes back")
+            raise InvalidArgument(argument, "0 or more: the clock never goes back")
     return duration
 
 
@@ -171,5 +171,5 @@ def _later(now: datetime, duration: timedelta) -> datetime:
 def _ahead(now: datetime, to: datetime | str) -> datetime:
     target = instant("to", to)
     if target < now:
-        raise InvalidArgument("to", f"the current time, {format_timestamp(now)}, or later: time never goes back")
+        raise InvalidArgument("to", f"the current time, {format_timestamp(now)}, or later: the clock never goes back")
     return target
