@@ -74,7 +74,7 @@ def pool_of(transport: Any) -> Any:
     """Return the httpcore pool of a transport of httpx; None for any other transport."""
     from httpcore import AsyncConnectionPool, ConnectionPool  # late, as in use_our_network
 
-    for _ in range(_MOST_WRAPPERS):
+    for _ in range(_MAX_WRAPPERS):
         pool = getattr(transport, "_pool", None)
         if isinstance(pool, ConnectionPool | AsyncConnectionPool):
             return pool
@@ -83,7 +83,7 @@ def pool_of(transport: Any) -> Any:
     return None
 
 
-_MOST_WRAPPERS = 10
+_MAX_WRAPPERS = 10
 """The search has a limit, because a mock object has every attribute, and the search in it would never end."""
 
 

@@ -103,7 +103,8 @@ class TestClock:
         with pytest.raises(ValueError, match="hours must be 0 or more: the clock never goes back"):
             service.advance(days=1, hours=-1)
         with pytest.raises(
-            ValueError, match=r"to must be the current time, 2026-09-28T12:00:00\.000Z, or later: the clock never goes back"
+            ValueError,
+            match=r"to must be the current time, 2026-09-28T12:00:00\.000Z, or later: the clock never goes back",
         ):
             service.advance(to=now - timedelta(milliseconds=1))
         assert service.advance(to=now).now == now

@@ -6,14 +6,14 @@ import attrs
 
 from followup._for_mockserver import format_timestamp
 from followup_mockserver.engine import Engine
-from followup_mockserver.schema.checks import END_OF_TIME, instant
+from followup_mockserver.schema.checks import LATEST_TIME, instant
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.state.access import TenantAccess
 from followup_mockserver.state.jobs import SendReminder
 from followup_mockserver.state.runs import Advanced
 from followup_mockserver.state.tenant import Tenant
 
-_REACHABLE = f"a number that keeps the clock before the year {END_OF_TIME.year}"
+_REACHABLE = f"a number that keeps the clock before the year {LATEST_TIME.year}"
 
 
 @attrs.frozen(kw_only=True)
@@ -163,7 +163,7 @@ def _duration(**parts: float) -> timedelta:
 
 
 def _later(now: datetime, duration: timedelta) -> datetime:
-    if duration > END_OF_TIME - now:
+    if duration > LATEST_TIME - now:
         raise InvalidArgument("seconds", _REACHABLE)
     return now + duration
 

@@ -13,8 +13,8 @@ from followup_mockserver.schema.timestamps import parse_timestamp
 Check = Callable[[str, Any], None]
 """A function of the name and the value of an argument, which raises ``InvalidArgument`` for an invalid value."""
 
-END_OF_TIME = datetime(9000, 1, 1, tzinfo=UTC)
-"""The limit to which the clock can be advanced. It leaves room for the clock to run on."""
+LATEST_TIME = datetime(9000, 1, 1, tzinfo=UTC)
+"""The latest time that the clock can be advanced to. Years remain in which the clock can run on with real time."""
 
 _TIMESTAMP = "a time with an offset, such as 2026-09-28T12:00:00Z"
 
@@ -137,8 +137,8 @@ def instant(argument: str, value: Any) -> datetime:
         found = None
     if not isinstance(found, datetime) or found.utcoffset() is None:
         raise InvalidArgument(argument, _TIMESTAMP)
-    if found > END_OF_TIME:
-        raise InvalidArgument(argument, f"a time before the year {END_OF_TIME.year}")
+    if found > LATEST_TIME:
+        raise InvalidArgument(argument, f"a time before the year {LATEST_TIME.year}")
     try:
         return found.astimezone(UTC)
     except OverflowError:  # the first hours of the calendar, which no other time zone can express

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class TenantAccess:
-    """The state of one organization. Safe to use from several threads.
+    """The state of one organization. Thread-safe.
 
     Args:
         registry: the tenants of the mock.

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import attrs
 
-MOST_RECORDS = 100_000
+MAX_RECORDS = 100_000
 """Beyond this number, the oldest record with a response is dropped, so that the memory of a long run is bounded."""
 
 
@@ -51,7 +51,7 @@ class IdempotencyRecords:
         """Create the record of a key; the caller must ``finish`` or ``release`` it."""
         record = self._records[key] = IdempotencyRecord(key, fingerprint, now)
         self._records.move_to_end(key)
-        if len(self._records) > MOST_RECORDS:
+        if len(self._records) > MAX_RECORDS:
             self._drop_oldest()
         return record
 

@@ -40,7 +40,7 @@ class _CallThread:
 
 
 class CallThreads:
-    """Makes calls in other threads, in the context of the caller. Safe to use from several threads.
+    """Makes calls in other threads, in the context of the caller. Thread-safe.
 
     Args:
         max_idle: idle threads that are kept for further calls.

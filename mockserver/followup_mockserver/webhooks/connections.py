@@ -67,7 +67,7 @@ class Connection(http.client.HTTPConnection):
 
 
 class Connections:
-    """The open connections of a sender. Safe to use from several threads."""
+    """The open connections of a sender. Thread-safe."""
 
     def __init__(self) -> None:
         self._lookups = Lookups()

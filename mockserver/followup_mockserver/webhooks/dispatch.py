@@ -11,7 +11,7 @@ NOTHING_TO_SEND = "nothing to send"
 
 
 class Dispatcher:
-    """Makes delivery attempts, to mounted applications or over sockets. Safe to use from several threads.
+    """Makes delivery attempts, to mounted applications or over sockets. Thread-safe.
 
     Args:
         mounts: the mounted applications.

@@ -23,7 +23,7 @@ class TooManyLookupsError(OSError):
 
 
 class Lookups:
-    """Looks up the addresses of hosts. Safe to use from several threads."""
+    """Looks up the addresses of hosts. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -25,7 +25,7 @@ _MAX_IDLE_THREADS = 32
 
 
 class MountedSender:
-    """Passes delivery attempts to mounted receivers. Safe to use from several threads.
+    """Passes delivery attempts to mounted receivers. Thread-safe.
 
     Args:
         in_callers_thread: whether synchronous receivers run in the thread that calls ``send``.

@@ -10,7 +10,7 @@ Receiver = Callable[..., Any]
 
 
 class Mounts:
-    """The mounted applications, by URL. Safe to use from several threads."""
+    """The mounted applications, by URL. Thread-safe."""
 
     def __init__(self) -> None:
         self._receivers: dict[str, Receiver] = {}

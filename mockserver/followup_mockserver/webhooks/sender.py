@@ -14,7 +14,7 @@ from followup_mockserver.webhooks.deliveries import Outcome, PreparedAttempt, ti
 
 
 class Sender:
-    """Sends delivery attempts over sockets. Safe to use from several threads.
+    """Sends delivery attempts over sockets. Thread-safe.
 
     Args:
         timeout: seconds after which an attempt has failed, from lookup to response.
