@@ -29,6 +29,7 @@ DESCRIPTIONS = {
     "_call": "the life of a call, as a generator",
     "_endings": "the result or the error of a call",
     "_options": "options, retries, parts of requests, steps of a call",
+    "_event_builder": "inbound events from typed functions",
     "webhooks": "verifies webhooks (public)",
     "_webhook_event": "the event of a webhook",
     "_model": "base of results: export and display",

@@ -16,16 +16,12 @@ passed. All functions also take:
 - ``source``: the system that the event comes from, for information only.
 """
 
-import functools
-import inspect
-import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, ParamSpec
+from typing import Any
 
-from followup._annotations import DoctorId, EventType, NonEmpty, PatientId
-from followup._codec.encode import Encoder, encoder_for
-from followup._codec.names import annotations_of, camel, without_none
+from followup._annotations import DoctorId, NonEmpty, PatientId
+from followup._event_builder import event
 from followup.resources.doctors import DoctorInput
 from followup.resources.event_batches import EventInput, EventSourceInput
 from followup.resources.intake_requests import ContactInput, CoverageInput, SenderInput
@@ -43,59 +39,8 @@ __all__ = [
     "visit_completed",
 ]
 
-P = ParamSpec("P")
-Builder = Callable[P, EventInput]
 
-_ENVELOPE = ("id", "occurred_at", "source")
-"""The parameters that are keys of the event; the others are part of its data."""
-
-
-def _event(type: EventType, *, fields_of: str | None = None) -> Callable[[Builder[P]], Builder[P]]:
-    """Make a builder of a function without a body.
-
-    Args:
-        type: the event type.
-        fields_of: key in the data of the object that the arguments are fields of, except for ``patient``, which has a
-            key of its own; None if each argument has a key of its own.
-    """
-
-    def make(declared: Builder[P]) -> Builder[P]:
-        @functools.cache
-        def encoders() -> dict[str, Encoder]:
-            return {name: encoder_for(without_none(each)) for name, each in annotations_of(declared).items()}
-
-        @functools.wraps(declared)
-        def build(*args: P.args, **kwargs: P.kwargs) -> EventInput:
-            # The function has no body: it is called so that Python raises its usual TypeError for bad arguments.
-            declared(*args, **kwargs)
-            encoded = {
-                name: encoders()[name](value, name)
-                for name, value in kwargs.items()
-                if value is not None or name in required
-            }
-            return _assembled(type, fields_of, encoded)
-
-        parameters = inspect.signature(declared).parameters.values()
-        required = {each.name for each in parameters if each.default is inspect.Parameter.empty}
-        return build
-
-    return make
-
-
-def _assembled(type: EventType, fields_of: str | None, encoded: Mapping[str, Any]) -> EventInput:
-    data = {camel(name): value for name, value in encoded.items() if name not in _ENVELOPE}
-    if fields_of is not None:
-        patient = {"patient": data.pop("patient")} if "patient" in data else {}
-        data = {**patient, fields_of: data}
-    event: EventInput = {"id": encoded["id"] if "id" in encoded else str(uuid.uuid4()), "type": type, "data": data}
-    if "occurred_at" in encoded:
-        event["occurred_at"] = encoded["occurred_at"]
-    if "source" in encoded:
-        event["source"] = encoded["source"]
-    return event
-
-
-@_event("intake.requested")
+@event("intake.requested")
 def intake_requested(
     *,
     id: NonEmpty | None = None,
@@ -138,7 +83,7 @@ def intake_requested(
     ...
 
 
-@_event("patient.upserted")
+@event("patient.upserted")
 def patient_upserted(
     *,
     id: NonEmpty | None = None,
@@ -163,7 +108,7 @@ def patient_upserted(
     ...
 
 
-@_event("appointment.created", fields_of="appointment")
+@event("appointment.created", fields_of="appointment")
 def appointment_created(
     *,
     id: NonEmpty | None = None,
@@ -196,7 +141,7 @@ def appointment_created(
     ...
 
 
-@_event("appointment.rescheduled", fields_of="appointment")
+@event("appointment.rescheduled", fields_of="appointment")
 def appointment_rescheduled(
     *,
     id: NonEmpty | None = None,
@@ -223,7 +168,7 @@ def appointment_rescheduled(
     ...
 
 
-@_event("appointment.cancelled", fields_of="appointment")
+@event("appointment.cancelled", fields_of="appointment")
 def appointment_cancelled(
     *,
     id: NonEmpty | None = None,
@@ -250,7 +195,7 @@ def appointment_cancelled(
     ...
 
 
-@_event("visit.completed", fields_of="visit")
+@event("visit.completed", fields_of="visit")
 def visit_completed(
     *,
     id: NonEmpty | None = None,
@@ -289,7 +234,7 @@ def visit_completed(
     ...
 
 
-@_event("treatment.prescribed", fields_of="treatment")
+@event("treatment.prescribed", fields_of="treatment")
 def treatment_prescribed(
     *,
     id: NonEmpty | None = None,
@@ -328,7 +273,7 @@ def treatment_prescribed(
     ...
 
 
-@_event("order.issued")
+@event("order.issued")
 def order_issued(
     *,
     id: NonEmpty | None = None,

@@ -1,0 +1,63 @@
+"""How ``inbound`` turns typed functions without a body into builders of events."""
+
+import functools
+import inspect
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec
+
+from followup._annotations import EventType
+from followup._codec.encode import Encoder, encoder_for
+from followup._codec.names import annotations_of, camel, without_none
+from followup.resources.event_batches import EventInput
+
+P = ParamSpec("P")
+Builder = Callable[P, EventInput]
+
+_ENVELOPE = ("id", "occurred_at", "source")
+"""The parameters that are keys of the event; the others are part of its data."""
+
+
+def event(type: EventType, *, fields_of: str | None = None) -> Callable[[Builder[P]], Builder[P]]:
+    """Make a builder of a function without a body.
+
+    Args:
+        type: the event type.
+        fields_of: key in the data of the object that the arguments are fields of, except for ``patient``, which has a
+            key of its own; None if each argument has a key of its own.
+    """
+
+    def make(declared: Builder[P]) -> Builder[P]:
+        @functools.cache
+        def encoders() -> dict[str, Encoder]:
+            return {name: encoder_for(without_none(each)) for name, each in annotations_of(declared).items()}
+
+        @functools.wraps(declared)
+        def build(*args: P.args, **kwargs: P.kwargs) -> EventInput:
+            # The function has no body: it is called so that Python raises its usual TypeError for bad arguments.
+            declared(*args, **kwargs)
+            encoded = {
+                name: encoders()[name](value, name)
+                for name, value in kwargs.items()
+                if value is not None or name in required
+            }
+            return _assembled(type, fields_of, encoded)
+
+        parameters = inspect.signature(declared).parameters.values()
+        required = {each.name for each in parameters if each.default is inspect.Parameter.empty}
+        return build
+
+    return make
+
+
+def _assembled(type: EventType, fields_of: str | None, encoded: Mapping[str, Any]) -> EventInput:
+    data = {camel(name): value for name, value in encoded.items() if name not in _ENVELOPE}
+    if fields_of is not None:
+        patient = {"patient": data.pop("patient")} if "patient" in data else {}
+        data = {**patient, fields_of: data}
+    event: EventInput = {"id": encoded["id"] if "id" in encoded else str(uuid.uuid4()), "type": type, "data": data}
+    if "occurred_at" in encoded:
+        event["occurred_at"] = encoded["occurred_at"]
+    if "source" in encoded:
+        event["source"] = encoded["source"]
+    return event
