@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, is_typeddict
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import followup
-from followup import _annotations
+from followup import _annotations, inbound
 from followup._annotations import IdPrefix
 from followup._declarations import Declaration
 from followup._model import Model
@@ -37,6 +37,15 @@ omitted argument is not sent.
 Every operation can raise the [errors of a call](sdk.md#errors): an `APIStatusError` for an error response, an
 `APIConnectionError` if there was no response, and a `ResponseDecodeError` for a response that does not match the
 contract. An invalid argument raises a `ValueError` or `TypeError` that names it. Additional errors are listed below.
+"""
+
+INBOUND = """\
+# Inbound events
+
+The functions of `followup.inbound` build inbound events, one function for each type (specification, section 6.1). The
+arguments are those of the operation, where there is one, in snake_case, and are checked alike. An optional argument
+that is None is omitted. Send the events with `client.events.create` or `client.events.send_all`.
+
 """
 
 OBJECTS = """\
@@ -71,9 +80,11 @@ Every type of id has its own prefix. An enumeration value that this version does
 
 
 def write() -> None:
-    """Write operations.md and objects.md."""
+    """Write operations.md, inbound.md and objects.md."""
     sections = [_group(each) for each in all_groups()]
     (FOLDER / "operations.md").write_text("\n".join([OPERATIONS, *sections]), encoding="utf-8")
+    builders = [_builder(each) for each in inbound.__all__]
+    (FOLDER / "inbound.md").write_text("\n".join([INBOUND, *builders]), encoding="utf-8")
     results = [_data_class(each) for each in _public(lambda value: issubclass(value, Model))]
     inputs = [_data_class(each) for each in _public(is_typeddict)]
     pages = [OBJECTS, RESULTS, *results, INPUTS, *inputs, ENUMERATIONS + "\n".join(_enumerations())]
@@ -87,20 +98,30 @@ def _group(group: type[Resource[Any]]) -> str:
 
 
 def _operation(group: str, declaration: Declaration) -> str:
-    function = _source(declaration.declared).body[0]
+    name = f"FollowUp.{group}.{declaration.method_name}"
+    return _function("method", name, declaration.declared, _complete_docstring(declaration))
+
+
+def _builder(name: str) -> str:
+    declared = inspect.unwrap(getattr(inbound, name))
+    return _function("function", f"inbound.{name}", declared, inspect.getdoc(declared) or "")
+
+
+def _function(directive: str, name: str, declared: Callable[..., Any], docstring: str) -> str:
+    """Return the entry of a function, with its signature as a user would write it."""
+    function = _source(declared).body[0]
     assert isinstance(function, ast.FunctionDef)
     arguments = function.args
     arguments.posonlyargs = [each for each in arguments.posonlyargs if each.arg != "self"]
     arguments.args = [each for each in arguments.args if each.arg != "self"]
     for each in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
         if each.annotation is not None:
-            each.annotation = _type(declaration.declared, each.annotation)
+            each.annotation = _type(declared, each.annotation)
     returns = ast.unparse(function.returns) if function.returns else "None"
-    signature = f"FollowUp.{group}.{declaration.method_name}({ast.unparse(arguments)}) -> {returns}"
-    text = str(GoogleDocstring(_complete_docstring(declaration), _ARGUMENTS))
+    text = str(GoogleDocstring(docstring, _ARGUMENTS))
     if ":returns:" not in text:
         text = f"{text.rstrip()}\n\n:returns: :py:class:`{returns.partition('[')[0]}`\n"
-    return _rst(f".. py:method:: {signature}", text)
+    return _rst(f".. py:{directive}:: {name}({ast.unparse(arguments)}) -> {returns}", text)
 
 
 def _complete_docstring(declaration: Declaration) -> str:

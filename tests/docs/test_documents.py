@@ -22,7 +22,7 @@ from followup_mockserver import MockServer, MockService
 
 ROOT = Path(__file__).parents[2]
 PAGES = [each for each in (ROOT / "docs").rglob("*.md") if "_build" not in each.parts]
-GENERATED = {ROOT / "docs/reference" / name for name in ("commands.md", "objects.md", "operations.md")}
+GENERATED = {ROOT / "docs/reference" / name for name in ("commands.md", "inbound.md", "objects.md", "operations.md")}
 DOCUMENTS = sorted({ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES} - GENERATED)
 TUTORIAL = ROOT / "docs/tutorial.md"
 """Its commands run in test_tutorial.py, each in its own terminal."""
