@@ -1,4 +1,4 @@
-"""How ``inbound`` turns typed functions without a body into builders of events."""
+"""The decorator of ``inbound``, which turns typed functions without a body into builders of events."""
 
 import functools
 import inspect
@@ -19,12 +19,12 @@ _ENVELOPE = ("id", "occurred_at", "source")
 
 
 def event(type: EventType, *, fields_of: str | None = None) -> Callable[[Builder[P]], Builder[P]]:
-    """Make a builder of a function without a body.
+    """Return a decorator that turns a function without a body into a builder of events.
 
     Args:
         type: the event type.
-        fields_of: key in the data of the object that the arguments are fields of, except for ``patient``, which has a
-            key of its own; None if each argument has a key of its own.
+        fields_of: name of an object in the data, such as ``appointment``. The arguments become its fields, except for
+            ``patient``, which is a key of the data itself. None if all arguments are keys of the data.
     """
 
     def make(declared: Builder[P]) -> Builder[P]:

@@ -1,6 +1,6 @@
 """The event that a webhook delivers: its fields, the objects in its data, and the current object at the service.
 
-This module is imported to verify a webhook, so it imports the classes of the objects only when they are asked for.
+This module is imported to verify a webhook, so it imports the classes of these objects on first use.
 """
 
 from collections.abc import Coroutine, Mapping

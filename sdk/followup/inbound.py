@@ -11,8 +11,8 @@ passed. All functions also take:
 
 - ``id``: your id of the event, which is its idempotency key. Pass your own if you may build the same event again, as
   after a crash; a random UUID when omitted.
-- ``occurred_at``: time at which the event happened, an aware ``datetime`` or an ISO 8601 string; the
-  time of arrival when omitted.
+- ``occurred_at``: time at which the event happened, an aware ``datetime`` or an ISO 8601 string; the time of
+  arrival when omitted.
 - ``source``: the system that the event comes from, for information only.
 """
 
@@ -57,9 +57,8 @@ def intake_requested(
 ) -> EventInput:
     """Return an ``intake.requested`` event, which opens an intake request.
 
-    The service completes the data of the request by messaging app.
-
-    At least a name, document or phone of the patient or of a contact is required.
+    At least a name, document or phone of the patient or of a contact is required. The service completes the other data
+    by messaging app.
 
     Args:
         id: your id of the event; a random UUID when omitted.
