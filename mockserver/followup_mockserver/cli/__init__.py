@@ -13,6 +13,9 @@ def main() -> None:
     if missing:
         extras = ",".join(sorted(missing))
         sys.exit(f"followup-mock needs packages that are not installed: python -m pip install 'followup[{extras}]'")
-    from followup_mockserver.cli.app import app
+    try:
+        from followup_mockserver.cli.app import app
+    except KeyboardInterrupt:  # Ctrl-C while the modules are imported
+        sys.exit(130)
 
     app.run()

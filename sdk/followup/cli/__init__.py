@@ -8,6 +8,9 @@ def main() -> None:
     """Run the program, or exit with the extra to install."""
     if any(importlib.util.find_spec(module) is None for module in ("typer", "rich", "ijson")):
         sys.exit("followup needs packages that are not installed: python -m pip install 'followup[cli]'")
-    from followup.cli.app import app
+    try:
+        from followup.cli.app import app
+    except KeyboardInterrupt:  # Ctrl-C while the modules are imported
+        sys.exit(130)
 
     app.run()
