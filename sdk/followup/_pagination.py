@@ -163,7 +163,8 @@ class _Page(Generic[T]):
     def _repr_html_(self) -> str:
         columns = list(dict.fromkeys(name for item in self.data for name, _ in displayed_fields(item)))
         rows = ([fields.get(name) for name in columns] for fields in map(dict, map(displayed_fields, self.data)))
-        caption = f"{len(self.data)} items{', and more' if self.has_more else ''}"
+        count = "1 item" if len(self.data) == 1 else f"{len(self.data)} items"
+        caption = f"{count}{', and more' if self.has_more else ''}"
         return html_table(caption, columns, rows, complete=shows_personal_data())
 
     def first(self) -> T | None:

@@ -33,7 +33,8 @@ def options(
 def serve(*, host: str, port: int, env_file: Path | None, **values: Any) -> None:
     """Start the mock server.
 
-    It keeps all data in memory, prints its URL and an API key, and runs until it is stopped with Ctrl-C or SIGTERM.
+    It keeps all data in memory, prints its URL and an API key, and runs until it is stopped with Ctrl-C or SIGTERM;
+    its exit status is then 0.
     """
     serve_until_stopped(host, port, env_file, **mock_options(values))
 

@@ -1,7 +1,6 @@
 """The commands that control a running mock. Their options are generated from the functions of the control API."""
 
 import inspect
-import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -96,7 +95,7 @@ def advance(
     """Advance the clock, and run everything that becomes due."""
     result = remote.call(Control.advance, **parsed_duration(duration))
     ran = "1 job ran" if result["ran"] == 1 else f"{result['ran']} jobs ran"
-    show(result["jobs"], as_json, whole=result, title=f"It is {result['now']}; {ran}.")
+    show(result["jobs"], as_json, whole=result, title=f"It is {result['now']}; {ran}.", nothing="")
 
 
 @_control(routes.jobs, defaults={"limit": 25})
@@ -105,7 +104,8 @@ def clock(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False)
     now = remote.call(routes.clock)
     jobs = remote.call(routes.jobs, **arguments)["data"]
     state = "frozen" if now["frozen"] else "running"
-    show(jobs, as_json, whole={**now, "jobs": jobs}, title=f"It is {now['now']} ({state}). Due next:")
+    title = f"It is {now['now']} ({state})."
+    show(jobs, as_json, whole={**now, "jobs": jobs}, title=title, nothing="No jobs are pending.")
 
 
 @_control()
@@ -146,14 +146,13 @@ def trigger(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = Fals
     """Send an outbound webhook of any type; without a type, list the types."""
     if "type" not in arguments:
         examples = remote.call(routes.trigger_types)
-        rows = [{"type": name, "example": json.dumps(each, ensure_ascii=False)} for name, each in examples.items()]
-        show(rows, as_json, whole=examples)
+        rows = [{"type": name, "data": ", ".join(each)} for name, each in examples.items()]
+        show(rows, as_json, whole=examples, title="Types and the keys of their data; --json shows examples.")
         return
     sent = remote.call(Control.trigger, **arguments)["data"]
     columns = ("id", "eventType", "status", "webhookEndpoint")
-    show(
-        sent, as_json, columns=columns, title=f"Sent to {len(sent)} subscribed endpoint{'' if len(sent) == 1 else 's'}."
-    )
+    title = f"Sent to {len(sent)} subscribed endpoint{'' if len(sent) == 1 else 's'}."
+    show(sent, as_json, columns=columns, title=title, nothing="")
 
 
 @_control(Control.add_fault, argument="operation", defaults={"kind": "status"})
@@ -168,7 +167,7 @@ def fault(
         remote.call(Control.clear_faults)
     elif "operation" in arguments:
         remote.call(Control.add_fault, **arguments)
-    show(remote.call(routes.faults)["data"], as_json)
+    show(remote.call(routes.faults)["data"], as_json, nothing="No faults are pending.")
 
 
 @_control()

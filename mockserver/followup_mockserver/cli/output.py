@@ -18,15 +18,17 @@ def show(
     columns: Sequence[str] | None = None,
     whole: object = None,
     title: str | None = None,
+    nothing: str = "No results.",
 ) -> None:
     """Print rows as a table or as JSON.
 
     Args:
         rows: the rows.
         as_json: whether to print JSON on a terminal, too.
-        columns: the columns of the table; by default all.
+        columns: the columns of the table; by default all. Those without a value in any row are omitted.
         whole: the value to print as JSON instead of the rows.
         title: a line above the table.
+        nothing: the line that is printed if there are no rows; may be empty.
     """
     if as_json or not sys.stdout.isatty():
         write_line(json_line(rows if whole is None else whole))
@@ -35,6 +37,8 @@ def show(
     if title is not None:
         console.print(visible(title), highlight=False, markup=False)
     if not rows:
-        console.print("No results.")
+        if nothing:
+            console.print(nothing, highlight=False, markup=False)
         return
-    console.print(table_of(rows, columns or list(rows[0])))
+    filled = [name for name in columns or list(rows[0]) if any(row.get(name) for row in rows)]
+    console.print(table_of(rows, filled))

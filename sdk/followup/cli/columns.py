@@ -67,6 +67,11 @@ _PRIORITIES: Mapping[type[Model], Sequence[str]] = {
 _NEVER = ("object", "updatedAt")
 
 
+def heading_of(name: str) -> str:
+    """Return the name of a field in words, as the heading of a column; it may wrap."""
+    return visible(re.sub(r"([A-Z])", lambda found: f" {found[1].lower()}", name))
+
+
 def cell(value: object) -> str:
     """Return a value as the text of a cell, in full and on one line."""
     if value is None:
@@ -107,7 +112,7 @@ class Column:
     @property
     def heading(self) -> str:
         """The name in words; it may wrap."""
-        return visible(re.sub(r"([A-Z])", lambda found: f" {found[1].lower()}", self.name))
+        return heading_of(self.name)
 
     @property
     def natural_width(self) -> int:

@@ -13,7 +13,7 @@ from followup._operations import declarations_of, group_name
 from followup.cli.application import Application
 from followup.cli.clearing import clear_option, cleared
 from followup.cli.help_texts import for_the_command_line, sentence
-from followup.cli.options import AsJson, arms, kebab, keyword, literals, parse_json, with_values
+from followup.cli.options import AsJson, arms, kebab, keyword, parse_json, with_values
 from followup.cli.output import progress, remark, show_many, show_one
 from followup.cli.sending import send
 from followup.cli.session import check_set_up, connected
@@ -109,7 +109,7 @@ def _parameter(parameter: Parameter, text: str) -> inspect.Parameter:
     if kind is dict:
         text = f"{text} As JSON with snake_case keys{', or an id' if _may_be_text(parameter) else ''}."
     if kind is list:
-        item = "" if literals(parameter.annotation) else " Each as a JSON object with snake_case keys."
+        item = " Each as a JSON object with snake_case keys." if _has_input_dicts(parameter) else ""
         text = f"{text}{item} Repeat for several."
     if parameter.required:
         option: Any = list[str] if kind is list else str
@@ -139,6 +139,12 @@ def _kind(parameter: Parameter) -> type:
     if any(hasattr(arm, "__required_keys__") for arm in allowed):
         return dict
     return next((kind for kind in (bool, int) if kind in allowed), str)
+
+
+def _has_input_dicts(parameter: Parameter) -> bool:
+    """Return whether the items of a list are nested inputs."""
+    items = (item for arm in arms(parameter.annotation) for item in get_args(arm))
+    return any(hasattr(arm, "__required_keys__") for item in items for arm in arms(item))
 
 
 def _may_be_text(parameter: Parameter) -> bool:

@@ -12,7 +12,7 @@ from rich.text import Text
 from followup._codec.encode import encode
 from followup._model import Model
 from followup._redaction import visible
-from followup.cli.columns import Column, cell, filled_columns, fitting_columns
+from followup.cli.columns import Column, cell, filled_columns, fitting_columns, heading_of
 from followup.cli.lines import json_line, write_line
 
 
@@ -79,7 +79,7 @@ def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table
     """Return the rows as a table, whose cells are wrapped and never cut."""
     table = Table(show_edge=False)
     for column in columns:
-        table.add_column(Text(visible(column)), overflow="fold")
+        table.add_column(Text(heading_of(column)), overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell(row.get(column))) for column in columns))
     return table

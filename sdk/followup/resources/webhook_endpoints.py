@@ -130,7 +130,7 @@ class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
             url: https URL that webhooks are posted to.
             enabled_events: event types to receive; ``["*"]`` for all.
             description: description for your team; None clears it.
-            disabled: true pauses sending and stops pending retries.
+            disabled: whether to pause sending, which also stops pending retries.
 
         Returns:
             The endpoint after the update, without its secret.
