@@ -10,7 +10,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, is_typeddict
+from typing import Annotated, Any, Literal, get_args, get_origin, get_overloads, is_typeddict
 
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
@@ -31,8 +31,8 @@ OPERATIONS = """\
 # Operations
 
 These are the methods of `FollowUp`. `AsyncFollowUp` has the same methods; they are awaited, and lists can also be
-iterated over with `async for`. The id in the path is a positional argument; all other arguments are keyword-only. An
-omitted argument is not sent.
+iterated over with `async for`. `events.send_all` is not awaited, but iterated over with `async for`. The id in the path
+is a positional argument; all other arguments are keyword-only. An omitted argument is not sent.
 
 Every operation can raise the [errors of a call](sdk.md#errors): an `APIStatusError` for an error response, an
 `APIConnectionError` if there was no response, and a `ResponseDecodeError` for a response that does not match the
@@ -60,7 +60,9 @@ RESULTS = """\
 ## Results
 
 Besides its fields, every result has `last_response` (status, headers and request id of the response) and `extra`
-(fields that this version does not know, by the names that the API uses).
+(fields that this version does not know, by the names that the API uses). Two methods export it, with its personal data:
+`to_dict()` returns a dict with snake_case keys and Python values, and `to_json()` JSON text with the names of the API.
+`repr` shows no personal data, except within [`show_personal_data()`](sdk.md#display).
 """
 
 INPUTS = """\
@@ -94,12 +96,19 @@ def write() -> None:
 def _group(group: type[Resource[Any]]) -> str:
     name = group_name(group)
     operations = [_operation(name, each) for each in declarations_of(group).values()]
-    return "\n".join([f"## {name}", "", inspect.getdoc(group) or "", "", *operations])
+    others = [_method(name, each) for each in vars(group).values() if inspect.isfunction(each)]
+    return "\n".join([f"## {name}", "", inspect.getdoc(group) or "", "", *operations, *others])
 
 
 def _operation(group: str, declaration: Declaration) -> str:
     name = f"FollowUp.{group}.{declaration.method_name}"
     return _function("method", name, declaration.declared, _complete_docstring(declaration))
+
+
+def _method(group: str, method: Callable[..., Any]) -> str:
+    """Return the entry of a method that is no operation; its first overload is that of ``FollowUp``."""
+    declared = [*get_overloads(method), method][0]
+    return _function("method", f"FollowUp.{group}.{method.__name__}", declared, inspect.getdoc(method) or "")
 
 
 def _builder(name: str) -> str:
@@ -147,7 +156,7 @@ class _PublicNames(ast.NodeTransformer):
         if get_origin(value) is not Annotated or any(isinstance(each, IdPrefix) for each in value.__metadata__):
             return node
         inner = get_args(value)[0]
-        text = inner.__name__ if isinstance(inner, type) else re.sub(r"[\w.]+\.(\w+)", r"\1", str(inner))
+        text = inner.__name__ if isinstance(inner, type) else _without_modules(str(inner))
         return ast.parse(text, mode="eval").body
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
@@ -159,6 +168,11 @@ class _PublicNames(ast.NodeTransformer):
         if ast.unparse(node.right) == "NotGiven":
             return self.visit(node.left)
         return self.generic_visit(node)
+
+
+def _without_modules(text: str) -> str:
+    """Remove the modules of names: ``collections.abc.Iterable`` becomes ``Iterable``. Strings stay as they are."""
+    return re.sub(r"('[^']*')|[\w.]+\.(\w+)", lambda found: found[1] or found[2], text)
 
 
 def _type(declared: Any, annotation: ast.expr) -> ast.expr:

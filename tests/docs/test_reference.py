@@ -66,6 +66,9 @@ OTHERS = [
     "AsyncPage",
     "Page.next_page",
     "ResponseInfo",
+    "FollowUp.events.send_all",
+    "inbound.visit_completed",
+    "show_personal_data",
     "verify_signature",
     "construct_event",
 ]
