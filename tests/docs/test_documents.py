@@ -5,6 +5,7 @@ commands of a page form one script in which all other lines are empty.
 """
 
 import contextlib
+import importlib.util
 import os
 import re
 import signal
@@ -29,6 +30,8 @@ TUTORIAL = ROOT / "docs/tutorial.md"
 
 BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<content>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
 NOT_RUN = {"", "{toctree}", "{eval-rst}", "text", "yaml"}
+OPTIONAL = {"python pandas": "pandas"}
+"""Kinds of Python blocks that run only if a module is installed."""
 PATIENCE = 60
 """Seconds after which a command counts as hanging."""
 
@@ -38,10 +41,10 @@ def name_of(document: Path) -> str:
     return str(document.relative_to(ROOT))
 
 
-def blocks(document: Path, kind: str) -> list[str]:
-    """Return the blocks of a kind; each begins with as many empty lines as precede it in the document."""
+def blocks(document: Path, *kinds: str) -> list[str]:
+    """Return the blocks of these kinds; each begins with as many empty lines as precede it in the document."""
     text = document.read_text()
-    found = [each for each in BLOCK.finditer(text) if each["kind"] == kind]
+    found = [each for each in BLOCK.finditer(text) if each["kind"] in kinds]
     return ["\n" * text.count("\n", 0, each.start("content")) + each["content"] for each in found]
 
 
@@ -61,7 +64,7 @@ each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_no_block_is_of_an_unknown_kind(document: Path) -> None:
     """Blocks of a misspelt kind would not run."""
     text = document.read_text()
-    assert {each["kind"] for each in BLOCK.finditer(text)} <= {"python", "shell", *NOT_RUN}
+    assert {each["kind"] for each in BLOCK.finditer(text)} <= {"python", "shell", *OPTIONAL, *NOT_RUN}
     assert len(re.findall("^ *```", text, re.MULTILINE)) == 2 * len(BLOCK.findall(text))
 
 
@@ -73,10 +76,11 @@ def test_the_code_of_a_document_runs(
     followup_client: FollowUp,
 ) -> None:
     names: dict[str, Any] = {"__name__": "document"}
+    installed = [kind for kind, module in OPTIONAL.items() if importlib.util.find_spec(module) is not None]
     with MockServer(allow_http_webhooks=True) as server:
         monkeypatch.setenv("FOLLOWUP_BASE_URL", server.url)
         monkeypatch.setenv("FOLLOWUP_API_KEY", server.api_key)
-        for block in blocks(document, "python"):
+        for block in blocks(document, "python", *installed):
             code = block.replace("http://127.0.0.1:4210", server.url)
             exec(compile(code, document, "exec"), names)
     available = {"followup_service": followup_service, "followup_client": followup_client}
