@@ -65,3 +65,27 @@ def test_a_file_that_python_cannot_parse_is_one_line(shell: Shell, tmp_path: Pat
 
 def test_an_argument_that_is_nested_too_deeply_is_one_line(shell: Shell) -> None:
     assert "events is nested too deeply" in shell.error("events", "create", "[" * 100_000)
+
+
+INTERRUPTED_IMPORT = """
+import sys
+
+
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{package}.cli.app":
+            raise KeyboardInterrupt
+
+
+sys.meta_path.insert(0, Interrupted())
+from {package}.cli import main
+
+main()
+"""
+
+
+@pytest.mark.parametrize("package", ["followup", "followup_mockserver"])
+def test_an_interrupted_import_prints_no_traceback(package: str) -> None:
+    code = INTERRUPTED_IMPORT.replace("{package}", package)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert (result.returncode, result.stderr) == (130, "")
