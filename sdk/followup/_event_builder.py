@@ -55,9 +55,9 @@ def _assembled(type: EventType, fields_of: str | None, encoded: Mapping[str, Any
     if fields_of is not None:
         patient = {"patient": data.pop("patient")} if "patient" in data else {}
         data = {**patient, fields_of: data}
-    event: EventInput = {"id": encoded["id"] if "id" in encoded else str(uuid.uuid4()), "type": type, "data": data}
+    built: EventInput = {"id": encoded["id"] if "id" in encoded else str(uuid.uuid4()), "type": type, "data": data}
     if "occurred_at" in encoded:
-        event["occurred_at"] = encoded["occurred_at"]
+        built["occurred_at"] = encoded["occurred_at"]
     if "source" in encoded:
-        event["source"] = encoded["source"]
-    return event
+        built["source"] = encoded["source"]
+    return built
