@@ -1,20 +1,56 @@
-"""``followup-mock``: the commands ``serve`` and ``wait``, and those of ``controls``."""
+"""``followup-mock``: the commands of the program. Each is imported when it is used: a help page loads no service."""
 
-import inspect
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from followup import __version__
-from followup.cli.application import Application
+from followup.cli.application import Application, Deferred
 from followup.cli.exits import EXIT_STATUS
-from followup.cli.options import keyword
-from followup_mockserver.cli.controls import DEFAULT_PORT, DEFAULT_URL, Url, add_controls
-from followup_mockserver.cli.generated import mock_options, options_of_mock
-from followup_mockserver.cli.serve import serve_until_stopped, wait_for_health
 
-app = Application(name="followup-mock", no_args_is_help=True, epilog=EXIT_STATUS)
+_CONTROLS = {
+    "advance": "Advance the clock, and run everything that becomes due.",
+    "clock": "Show the time, and the jobs that are due next.",
+    "reset": "Reset the organization of the API key to its initial state; without a key, the whole mock.",
+    "reminders": "List the pending reminders.",
+    "messages": "List the messages to patients, oldest first.",
+    "requests": "List the API calls, newest first.",
+    "deliveries": "List the webhook deliveries, newest first.",
+    "trigger": "Send an outbound webhook of any type; without a type, list the types.",
+    "fault": "Make the next calls of an operation fail; without an operation, list the faults.",
+    "listen": "Deliver webhooks to a receiver, and print a line for each attempt.",
+}
+"""The commands that control a running mock, with the first paragraph of each one's help."""
+
+
+def _serve() -> Application:
+    from followup_mockserver.cli.serve import commands
+
+    return commands
+
+
+def _wait() -> Application:
+    from followup_mockserver.cli.wait import commands
+
+    return commands
+
+
+def _controls() -> Application:
+    from followup_mockserver.cli.controls import commands
+
+    return commands
+
+
+app = Application(
+    name="followup-mock",
+    no_args_is_help=True,
+    epilog=EXIT_STATUS,
+    deferred={
+        "serve": Deferred("Start the mock server.", _serve),
+        "wait": Deferred("Wait until the mock server is ready; for CI jobs.", _wait),
+        **{name: Deferred(summary, _controls) for name, summary in _CONTROLS.items()},
+    },
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -28,40 +64,3 @@ def options(
     if version:
         typer.echo(f"followup-mock {__version__}")
         raise typer.Exit
-
-
-def serve(*, host: str, port: int, env_file: Path | None, **values: Any) -> None:
-    """Start the mock server.
-
-    It keeps all data in memory, prints its URL and an API key, and runs until it is stopped with Ctrl-C or SIGTERM;
-    its exit status is then 0.
-    """
-    serve_until_stopped(host, port, env_file, **mock_options(values))
-
-
-_HOST = Annotated[str, typer.Option(help="Address to listen on.")]
-_PORT = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)]
-_ENV_FILE = Annotated[
-    Path | None, typer.Option(help="Write FOLLOWUP_BASE_URL and FOLLOWUP_API_KEY to this file once ready.")
-]
-serve.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-    [
-        keyword("host", _HOST, "127.0.0.1"),
-        keyword("port", _PORT, DEFAULT_PORT),
-        keyword("env_file", _ENV_FILE, None),
-        *options_of_mock(),
-    ]
-)
-app.command()(serve)
-
-
-@app.command()
-def wait(
-    url: Url = DEFAULT_URL,
-    timeout: Annotated[float, typer.Option(help="Maximum number of seconds to wait.", min=0)] = 30,
-) -> None:
-    """Wait until the mock server is ready; for CI jobs."""
-    wait_for_health(url, timeout)
-
-
-add_controls(app)

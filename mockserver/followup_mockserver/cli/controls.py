@@ -15,15 +15,12 @@ from followup_mockserver.cli.generated import arguments_of, options_of, parts_of
 from followup_mockserver.cli.listen import listen_until_stopped
 from followup_mockserver.cli.output import show
 from followup_mockserver.cli.remote import Remote
+from followup_mockserver.cli.urls import DEFAULT_URL, Url
 from followup_mockserver.control import Control
 from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.checks import instant
 from followup_mockserver.schema.errors import InvalidArgument
 
-DEFAULT_PORT = 4210
-DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
-
-Url = Annotated[str, typer.Option("--url", envvar="FOLLOWUP_BASE_URL", help="Base URL of the mock.")]
 _Key = Annotated[
     str | None,
     typer.Option("--api-key", envvar="FOLLOWUP_API_KEY", help="API key of the organization to act on."),
@@ -34,13 +31,7 @@ _Token = Annotated[
 ]
 _WHICH_MOCK = [keyword("url", Url, DEFAULT_URL), keyword("api_key", _Key, None), keyword("token", _Token, None)]
 
-_COMMANDS: list[tuple[Callable[..., None], dict[str, Any]]] = []
-
-
-def add_controls(app: Application) -> None:
-    """Add the commands to the program."""
-    for command, settings in _COMMANDS:
-        app.command(**settings)(command)
+commands = Application()
 
 
 def _control(
@@ -78,7 +69,7 @@ def _control(
             for each in [*inspect.signature(command).parameters.values()][first:]
         ]
         run.__signature__ = inspect.Signature(generated + written + _WHICH_MOCK)  # type: ignore[attr-defined]
-        _COMMANDS.append((run, {"name": command.__name__, "help": inspect.getdoc(command), **settings}))
+        commands.command(command.__name__, help=inspect.getdoc(command), **settings)(run)
         return command
 
     return add

@@ -1,25 +1,54 @@
-"""``followup-mock serve``, which runs a mock until it is stopped, and ``wait``, which waits for one to be ready."""
+"""``followup-mock serve``, which runs a mock until it is stopped."""
 
 import errno
+import inspect
 import logging
 import signal
 import socket
 import sys
-import threading
 from pathlib import Path
-from typing import Unpack
+from typing import Annotated, Any, Unpack
 
-import httpx
+import typer
 
+from followup.cli.application import Application
 from followup.cli.exits import fail, reject
-from followup.cli.options import kebab
+from followup.cli.options import kebab, keyword
 from followup_mockserver.cli.env_file import write_env_file
+from followup_mockserver.cli.generated import mock_options, options_of_mock
+from followup_mockserver.cli.urls import DEFAULT_PORT
 from followup_mockserver.http.app import CONTRACT_PATH
 from followup_mockserver.http.control import PREFIX
 from followup_mockserver.options import MockOptions
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.server import MockServer
-from followup_mockserver.state.clock import RealTime
+
+commands = Application()
+
+
+def serve(*, host: str, port: int, env_file: Path | None, **values: Any) -> None:
+    """Start the mock server.
+
+    It keeps all data in memory, prints its URL and an API key, and runs until it is stopped with Ctrl-C or SIGTERM;
+    its exit status is then 0.
+    """
+    serve_until_stopped(host, port, env_file, **mock_options(values))
+
+
+_HOST = Annotated[str, typer.Option(help="Address to listen on.")]
+_PORT = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)]
+_ENV_FILE = Annotated[
+    Path | None, typer.Option(help="Write FOLLOWUP_BASE_URL and FOLLOWUP_API_KEY to this file once ready.")
+]
+serve.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [
+        keyword("host", _HOST, "127.0.0.1"),
+        keyword("port", _PORT, DEFAULT_PORT),
+        keyword("env_file", _ENV_FILE, None),
+        *options_of_mock(),
+    ]
+)
+commands.command()(serve)
 
 
 def serve_until_stopped(host: str, port: int, env_file: Path | None, **options: Unpack[MockOptions]) -> None:
@@ -81,36 +110,3 @@ def _announce(server: MockServer, env_file: Path | None) -> None:
             fail(f"cannot write --env-file {env_file}: {error.strerror}")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
-
-
-_BETWEEN_TRIES = 0.05
-_SHORTEST_TRY = 0.5
-"""Seconds."""
-
-
-def wait_for_health(url: str, timeout: float) -> None:
-    """Wait until the mock at this URL is ready.
-
-    Args:
-        url: the base URL of the mock.
-        timeout: seconds.
-
-    Raises:
-        CommandFailed: it is not ready in time.
-    """
-    ends = RealTime.monotonic() + timeout
-    pause = threading.Event()
-    with httpx.Client(trust_env=False) as client:
-        while not _is_healthy(client, url, max(ends - RealTime.monotonic(), _SHORTEST_TRY)):
-            if RealTime.monotonic() >= ends:
-                fail(f"no mock responded at {url} within {timeout:g} s")
-            pause.wait(_BETWEEN_TRIES)
-
-
-def _is_healthy(client: httpx.Client, url: str, timeout: float) -> bool:
-    try:
-        return client.get(f"{url.rstrip('/')}{PREFIX}/health", timeout=timeout).status_code == httpx.codes.OK
-    except httpx.HTTPError:
-        return False
-    except httpx.InvalidURL:
-        reject("--url must be the base URL of a mock, such as http://127.0.0.1:4210")

@@ -1,14 +1,12 @@
-"""``followup``: the commands of the program."""
+"""``followup``: the commands of the program. Each group is imported when it is used: a help page loads no client."""
 
-from importlib.metadata import EntryPoint, entry_points
+import functools
 
 import typer
 
 from followup import __version__
-from followup.cli.application import Application
+from followup.cli.application import Application, Deferred
 from followup.cli.exits import EXIT_STATUS, fail
-from followup.cli.operations import add_operations
-from followup.cli.webhooks import webhooks
 
 COMMANDS = "followup.commands"
 """Entry point group of commands that other packages of the distribution add."""
@@ -16,9 +14,45 @@ COMMANDS = "followup.commands"
 _PASS_THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Settings of a command whose arguments another application parses."""
 
-_HELP = {"demo": "Run a complete example against a local mock; no account needed."}
+_RESOURCES = {
+    "account": "Check the API key, the base URL and the network, and show the organization of the key.",
+    "patients": "The patients of the organization.",
+    "doctors": "The organization's roster of doctors.",
+    "appointments": "Appointments and their reminders.",
+    "visits": "Attended visits; each starts a post-visit follow-up.",
+    "intake-requests": ("Requests to admit patients to follow-up; the service completes their data by messaging app."),
+    "treatments": "Treatments in the patients' records. The service sends no medication reminders.",
+    "events": "Inbound events: what happened in the organization's systems.",
+    "webhook-endpoints": "Endpoints of yours that the service sends webhooks to.",
+    "webhook-deliveries": "Deliveries of webhooks to the endpoints, with their attempts.",
+}
+"""The groups of operations, with the first paragraph of each one's help, which is otherwise in the declarations."""
 
-app = Application(name="followup", no_args_is_help=True, epilog=EXIT_STATUS)
+
+def _operations(name: str) -> Application:
+    from followup.cli.operations import commands_of
+
+    return commands_of(name)
+
+
+def _webhooks() -> Application:
+    from followup.cli.webhooks import webhooks
+
+    return webhooks
+
+
+app = Application(
+    name="followup",
+    no_args_is_help=True,
+    epilog=EXIT_STATUS,
+    deferred={
+        **{
+            name: Deferred(summary, functools.partial(_operations, name), is_group=True)
+            for name, summary in _RESOURCES.items()
+        },
+        "webhooks": Deferred("Verify webhooks that you received.", _webhooks, is_group=True),
+    },
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -35,20 +69,14 @@ def options(
         raise typer.Exit
 
 
-def _add(entry_point: EntryPoint) -> None:
-    """Add a command that is imported when it is used."""
+@app.command(context_settings=_PASS_THROUGH)
+def demo(context: typer.Context) -> None:
+    """Run a complete example against a local mock; no account needed."""
+    from importlib.metadata import entry_points  # takes as long to import as all else that a help page needs
 
-    def run(context: typer.Context) -> None:
-        try:
-            command = entry_point.load()
-        except ModuleNotFoundError:
-            fail(f"{entry_point.name} needs packages that are not installed: python -m pip install 'followup[all]'")
-        command(context.args)
-
-    app.command(entry_point.name, help=_HELP.get(entry_point.name), context_settings=_PASS_THROUGH)(run)
-
-
-add_operations(app)
-app.add_typer(webhooks, name="webhooks")
-for each in entry_points(group=COMMANDS):
-    _add(each)
+    (entry_point,) = entry_points(group=COMMANDS, name="demo")
+    try:
+        command = entry_point.load()
+    except ModuleNotFoundError:
+        fail("demo needs packages that are not installed: python -m pip install 'followup[all]'")
+    command(context.args)

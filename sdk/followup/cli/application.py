@@ -2,15 +2,13 @@
 
 import io
 import sys
-import traceback
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import typer
+import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from followup._redaction import visible
 from followup.cli.exits import FAILURE, INTERRUPTED, USAGE, CommandFailed, UsageError
 from followup.cli.lines import flush
 
@@ -28,30 +26,87 @@ class _Command(TyperCommand):
         return _without_types_of_flags(super().get_params(ctx))
 
 
+class Deferred(NamedTuple):
+    """A command, or a group of commands, that is imported when it is used.
+
+    Attributes:
+        summary: the first paragraph of its help, for the list of commands.
+        load: imports and returns the application that is the group, or that has the command.
+        is_group: whether the application is the group.
+    """
+
+    summary: str
+    load: "Callable[[], Application]"
+    is_group: bool = False
+
+
+class _Commands(MutableMapping[str, Any]):
+    """The commands of a group by name. A deferred command is loaded when it is looked up."""
+
+    def __init__(self, commands: Mapping[str, Any]) -> None:
+        self._commands = dict(commands)
+
+    def __getitem__(self, name: str) -> Any:
+        command = self._commands[name]
+        if isinstance(command, Deferred):
+            group = typer.main.get_group(command.load())
+            command = self._commands[name] = group if command.is_group else group.commands[name]
+            command.name = name
+        return command
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._commands[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._commands)
+
+    def __len__(self) -> int:
+        return len(self._commands)
+
+    def summary(self, name: str) -> str:
+        """Return the first paragraph of the help of a command, on one line, without loading the command."""
+        command = self._commands[name]
+        text = command.summary if isinstance(command, Deferred) else command.help
+        return " ".join((text or "").partition("\n\n")[0].split())
+
+
 class _Group(TyperGroup):
+    deferred: ClassVar[Mapping[str, Deferred]] = {}
+    commands: _Commands
+
+    def __init__(self, *, commands: Mapping[str, Any], **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = _Commands({**commands, **self.deferred})
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - in the order in which they were added
+        return [*self.commands]
+
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types_of_flags(super().get_params(ctx))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands, each with the whole first sentence of its help; Typer would cut it at the line's end."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _summary(command.help)) for name, command in commands if command])
-
-
-def _summary(text: str | None) -> str:
-    return " ".join((text or "").partition("\n\n")[0].split())
+            formatter.write_dl([(name, self.commands.summary(name)) for name in self.list_commands(ctx)])
 
 
 class Application(typer.Typer):
-    """A program, or a group of commands. Takes the options of ``typer.Typer``.
+    """A program, or a group of commands.
 
     Help is plain text: the boxes that Typer draws with rich cut option names and defaults on a narrow terminal.
+
+    Args:
+        deferred: commands that are imported when they are used, by name. They follow the others in the list.
+        options: the options of ``typer.Typer``.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, deferred: Mapping[str, Deferred] | None = None, **options: Any) -> None:
+        group = type("_Group", (_Group,), {"deferred": deferred or {}})  # Typer makes the group, and takes a class only
         super().__init__(
-            cls=_Group, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, **options
+            cls=group, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, **options
         )
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # type: ignore[override]
@@ -79,11 +134,16 @@ class Application(typer.Typer):
         except Exception as error:  # noqa: BLE001 - a user gets no traceback, whatever the error is
             message, status = _internal(error), FAILURE
         if message:
+            from followup._redaction import visible  # imported late, as most commands need no message
+
             sys.stderr.write(f"{self.info.name}: {visible(message)}\n")
         sys.exit(status)
 
 
 def _internal(error: Exception) -> str:
     """Describe a bug by its type and place; the text of the error may contain a patient's data."""
+    import traceback
+    from pathlib import Path
+
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"internal error, please report it: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"

@@ -1,11 +1,8 @@
 """Lines on standard output: control characters are escaped, and a closed pipe is not an error."""
 
-import json
 import os
 import sys
 from typing import Any, NoReturn
-
-from followup._redaction import visible
 
 
 def write_line(text: str) -> None:
@@ -35,6 +32,11 @@ def end_quietly() -> NoReturn:
 
 def json_line(value: Any) -> str:
     """Encode the value as one line of JSON without control characters; decoding it returns the same value."""
+    # Imported late, because help pages need neither.
+    import json
+
+    from followup._redaction import visible
+
     text = json.dumps(value, ensure_ascii=False)
     if visible(text) != text:
         text = "".join(each if visible(each) == each else json.dumps(each)[1:-1] for each in text)

@@ -26,19 +26,23 @@ _OWN_OPTIONS = ("idempotency_key", "as_json", "all_pages", "clear")
 """Parameters of a command that are not parameters of its operation."""
 
 
-def add_operations(app: Application) -> None:
-    """Add a group of commands for each resource: a generated one per operation, and a few written ones."""
-    for group in all_groups():
-        text = inspect.getdoc(check_set_up if group is AccountGroup else group)
-        commands = Application(help=text, no_args_is_help=group is not AccountGroup)
-        for declaration in declarations_of(group).values():
-            text = for_the_command_line(declaration.description)
-            commands.command(kebab(declaration.method_name), help=text)(_command(declaration))
-        if group is Events:
-            commands.command("send")(send)
-        if group is AccountGroup:
-            commands.callback(invoke_without_command=True)(check_set_up)
-        app.add_typer(commands, name=kebab(group_name(group)))
+def commands_of(name: str) -> Application:
+    """Return the commands of a resource: a generated one per operation, and a few written ones.
+
+    Args:
+        name: name of the group, such as ``webhook-endpoints``.
+    """
+    (group,) = (each for each in all_groups() if kebab(group_name(each)) == name)
+    text = inspect.getdoc(check_set_up if group is AccountGroup else group)
+    commands = Application(help=text, no_args_is_help=group is not AccountGroup)
+    for declaration in declarations_of(group).values():
+        text = for_the_command_line(declaration.description)
+        commands.command(kebab(declaration.method_name), help=text)(_command(declaration))
+    if group is Events:
+        commands.command("send")(send)
+    if group is AccountGroup:
+        commands.callback(invoke_without_command=True)(check_set_up)
+    return commands
 
 
 def _command(declaration: Declaration) -> Callable[..., None]:

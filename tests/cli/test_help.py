@@ -1,0 +1,53 @@
+"""The lists of commands, which both programs show without importing the commands."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+SUMMARIES = """
+import json, sys, typer.main
+from {package}.cli.app import app
+
+group = typer.main.get_command(app)
+listed = {{name: group.commands.summary(name) for name in group.commands}}
+commands = {{name: " ".join(command.help.partition("\\n\\n")[0].split()) for name, command in group.commands.items()}}
+print(json.dumps([listed, commands]))
+"""
+"""Prints the summary of each command in the list, and the first paragraph of its own help."""
+
+IMPORTED = """
+import contextlib, sys
+from {package}.cli import main
+
+sys.argv = ["{package}", "--help"]
+with contextlib.suppress(SystemExit):
+    main()
+print([name for name in ("httpx", "attrs", "cattrs", "asyncio", "rich", "flask", "waitress") if name in sys.modules])
+"""
+
+
+def output(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+@pytest.mark.parametrize("package", ["followup", "followup_mockserver"])
+def test_the_list_shows_the_first_paragraph_of_each_help(package: str) -> None:
+    listed, commands = json.loads(output(SUMMARIES.format(package=package)))
+    assert listed == commands
+    assert len(listed) == 12
+
+
+def test_every_resource_has_commands() -> None:
+    groups = (
+        "from followup._operations import group_name; from followup.resources import all_groups; "
+        "print(*(group_name(group) for group in all_groups()))"
+    )
+    listed, _ = json.loads(output(SUMMARIES.format(package="followup")))
+    assert {name.replace("_", "-") for name in output(groups).split()} <= set(listed)
+
+
+@pytest.mark.parametrize("package", ["followup", "followup_mockserver"])
+def test_a_help_page_imports_neither_client_nor_service(package: str) -> None:
+    assert output(IMPORTED.format(package=package)).splitlines()[-1] == "[]"
