@@ -22,7 +22,7 @@ def show_personal_data() -> Iterator[None]:
 
     By default they show none, because displayed values are copied to logs, tracebacks and screenshots. The block
     applies to this thread or task. The environment variable ``FOLLOWUP_SHOW_PERSONAL_DATA=1`` does the same for the
-    whole process. Both also show the signing secret of a new endpoint. Neither changes what errors and logs show.
+    whole process. Neither shows secrets, and neither changes what errors and logs show.
 
     Example::
 

@@ -33,6 +33,10 @@ class _NoExtra(Mapping[str, Any]):
 NO_EXTRA = _NoExtra()
 
 
+_NEVER_DISPLAYED = "never_displayed"
+"""Key in the metadata of a field that is never displayed."""
+
+
 @attrs.define(kw_only=True, repr=False)
 class Model:
     """Base of the objects that the service returns. ``repr`` shows no personal data and no secrets.
@@ -92,19 +96,23 @@ def displayed_fields(model: Model) -> list[tuple[str, Any]]:
     shown = [
         (field.name, getattr(model, field.name))
         for field in attrs.fields(type(model))
-        if field.repr or (everything and field.name not in NOT_IN_JSON)
+        if field.repr or (everything and field.name not in NOT_IN_JSON and _NEVER_DISPLAYED not in field.metadata)
     ]
     return [*shown, ("extra", model.extra)] if everything and model.extra else shown
 
 
-def personal(default: Any = attrs.NOTHING, *, absent_if_none: bool = False) -> Any:
-    """Declare a field that ``repr`` does not show, because it is personal data or a secret.
+def personal(default: Any = attrs.NOTHING) -> Any:
+    """Declare a field that ``repr`` shows only where ``show_personal_data`` permits it.
 
     Args:
         default: value of the field when the response lacks it.
-        absent_if_none: omit the field from JSON when it is None, instead of sending null.
 
     Returns:
         The field, for use in the body of a result class.
     """
-    return attrs.field(default=default, repr=False, metadata={ABSENT_IF_NONE: absent_if_none})
+    return attrs.field(default=default, repr=False)
+
+
+def secret() -> Any:
+    """Declare an optional field that ``repr`` never shows, and that is omitted from JSON when it is None."""
+    return attrs.field(default=None, repr=False, metadata={ABSENT_IF_NONE: True, _NEVER_DISPLAYED: True})

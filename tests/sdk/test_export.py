@@ -189,6 +189,18 @@ def test_the_table_of_a_page_has_a_row_per_item(server: ScriptedServer) -> None:
     assert "2 items, and more, without personal data" in table
 
 
+def test_a_secret_is_never_shown_and_is_part_of_an_export(client: FollowUp) -> None:
+    endpoint = client.webhook_endpoints.create(url="https://clinic.example/h", enabled_events=["*"])
+    assert endpoint.secret is not None
+    with show_personal_data():
+        assert endpoint.secret not in repr(endpoint)
+        assert endpoint.secret not in endpoint._repr_html_()
+    assert endpoint.to_dict()["secret"] == json.loads(endpoint.to_json())["secret"] == endpoint.secret
+    again = client.webhook_endpoints.retrieve(endpoint.id)
+    assert again.to_dict()["secret"] is None
+    assert "secret" not in json.loads(again.to_json())
+
+
 @pytest.mark.parametrize("name", [name for name in followup.__all__ if name[0].isupper()])
 def test_no_class_of_results_has_a_repr_of_its_own(name: str) -> None:
     cls = getattr(followup, name)

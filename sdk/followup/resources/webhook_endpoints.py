@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import attrs
 
 from followup._annotations import HttpsUrl, MinItems, OutboundEventType, PageLimit, WebhookEndpointId
-from followup._model import Model, personal
+from followup._model import Model, secret
 from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, delete, get, list_of, patch, post
 from followup._pagination import Page
 from followup._results import Result
@@ -49,7 +49,7 @@ class WebhookEndpoint(Result):
     description: str | None = None
     enabled_events: list[EnabledEvent]
     status: WebhookEndpointStatus
-    secret: str | None = personal(None, absent_if_none=True)
+    secret: str | None = secret()
     last_delivered_at: datetime | None = None
     last_error: DeliveryFailure | None = None
     created_at: datetime
