@@ -76,6 +76,7 @@ def typing(session: nox.Session) -> None:
     session.install("-e", ".[all]")
     session.run("mypy", "-p", "followup", "-p", "followup_mockserver")
     session.run("mypy", "tests/typing")
+    session.run("mypy", "examples")
     session.run("pyright")
 
 

@@ -1,7 +1,7 @@
 """A webhook receiver in FastAPI.
 
 Set the environment variables CLINIC_INBOX and FOLLOWUP_WEBHOOK_SECRET, and run it with
-``fastapi run fastapi_receiver.py``.
+``uvicorn --factory fastapi_receiver:create_app``.
 """
 
 import logging

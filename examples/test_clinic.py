@@ -1,4 +1,4 @@
-"""The tests of an imaginary clinic, with the pytest plugin of followup. Run them with ``pytest test_clinic.py``."""
+"""The tests of the CSV import and of the receivers. Run them with ``pytest test_clinic.py``."""
 
 import importlib
 from datetime import timedelta

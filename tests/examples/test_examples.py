@@ -1,14 +1,18 @@
 """The examples work as their descriptions say."""
 
 import asyncio
+import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from followup import inbound
 from followup_mockserver import MockServer
 
 pytest_plugins = ["pytester"]
@@ -26,7 +30,7 @@ def run(command: list[str | Path], server: MockServer) -> subprocess.CompletedPr
 def test_the_clinics_own_tests_pass(pytester: pytest.Pytester) -> None:
     for name in EXAMPLES.glob("*.py"):
         shutil.copy(name, pytester.path)
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=10)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=23)
 
 
 def test_the_csv_sync(followup_server: MockServer, tmp_path: Path) -> None:
@@ -55,6 +59,25 @@ def test_the_asynchronous_import(followup_server: MockServer, tmp_path: Path) ->
             return len([visit async for visit in client.visits.list(limit=100)])
 
     assert asyncio.run(count()) == 50
+
+
+def test_the_integration_of_a_clinic_sends_its_outbox(
+    followup_server: MockServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "clinic.db"
+    monkeypatch.setenv("CLINIC_DATABASE", str(path))
+    command = [sys.executable, EXAMPLES / "clinic_integration.py"]
+    result = run(command, followup_server)  # creates the tables
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    event = inbound.patient_upserted(id="E-1", patient={"phone": "+54 9 11 5555-0000", "external_id": "P-1"})
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("INSERT INTO outbox (id, event) VALUES (?, ?)", [event["id"], json.dumps(event)])
+        database.commit()
+        result = run(command, followup_server)
+        assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+        assert database.execute("SELECT status FROM outbox").fetchall() == [("processed",)]
+    with followup_server.client() as client:
+        assert len([*client.patients.list(external_id="P-1")]) == 1
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
