@@ -121,6 +121,8 @@ class WebhookControls:
     ) -> WebhookFault:
         """Add a webhook fault, which applies to the next deliveries.
 
+        A delivery is queued by the call that causes its event, so add the fault before that call.
+
         Args:
             kind: ``duplicate`` sends the first attempt twice; ``reorder`` holds a delivery until the next one to the
                 same endpoint has been sent; ``late`` sends the first attempt ``seconds`` later; ``wrong_signature`` and
