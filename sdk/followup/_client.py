@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import attrs
 import httpx
@@ -15,9 +15,9 @@ from followup._codec.names import kind_of
 from followup._connections import AsyncConnections, Connections
 from followup._drivers import drive, drive_async
 from followup._errors import ConfigurationError
+from followup._groups import AsyncGroups, SyncGroups
 from followup._httpx_private import mark_missing_sniffio
-from followup._lazy import lazy
-from followup._operations import NOT_GIVEN, Async, Mode, NotGiven, StepsOfBatch, Sync
+from followup._operations import NOT_GIVEN, NotGiven, StepsOfBatch
 from followup._options import (
     DEFAULT_MAX_RETRIES,
     Options,
@@ -31,29 +31,18 @@ from followup._results import Result
 from followup._steps import Call
 from followup.resources import all_groups
 
-if TYPE_CHECKING:
-    from followup.resources.account import AccountGroup
-    from followup.resources.appointments import Appointments
-    from followup.resources.doctors import Doctors
-    from followup.resources.events import Events
-    from followup.resources.intake_requests import IntakeRequests
-    from followup.resources.patients import Patients
-    from followup.resources.treatments import Treatments
-    from followup.resources.visits import Visits
-    from followup.resources.webhook_deliveries import WebhookDeliveries
-    from followup.resources.webhook_endpoints import WebhookEndpoints
-
 HttpClient = TypeVar("HttpClient", bound=httpx.Client | httpx.AsyncClient)
 AnyConnections = TypeVar("AnyConnections", bound=Connections | AsyncConnections)
+AnyClient = TypeVar("AnyClient", bound="_Client[Any, Any]")
 R = TypeVar("R", bound=Result)
 
 
-class _Client(Generic[Mode, HttpClient, AnyConnections]):
-    """The base of both clients: options, connections, and the ten groups of operations.
+class _Client(Generic[HttpClient, AnyConnections]):
+    """The base of both clients: options and connections.
 
-    A group is created on first access, but the constructor has imported its module already, because a call must not
-    import anything. An import lock that another thread holds during a fork is never released in the child, so a client
-    created before a fork could hang in its first call after it.
+    The constructor imports all that a call needs, because a call must not import anything. An import lock that another
+    thread holds during a fork is never released in the child, so a client created before a fork could hang in its first
+    call after it.
     """
 
     _http_client_class: ClassVar[type[Any]]
@@ -129,83 +118,13 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
         """Return an iterator that processes items in batches and yields their results, for the groups."""
         raise NotImplementedError
 
-    @lazy
-    def account(self) -> "AccountGroup[Mode]":
-        """The organization of the API key."""
-        from followup.resources.account import AccountGroup
-
-        return AccountGroup(self)
-
-    @lazy
-    def patients(self) -> "Patients[Mode]":
-        """The patients of the organization."""
-        from followup.resources.patients import Patients
-
-        return Patients(self)
-
-    @lazy
-    def doctors(self) -> "Doctors[Mode]":
-        """The organization's roster of doctors."""
-        from followup.resources.doctors import Doctors
-
-        return Doctors(self)
-
-    @lazy
-    def appointments(self) -> "Appointments[Mode]":
-        """Appointments and their reminders."""
-        from followup.resources.appointments import Appointments
-
-        return Appointments(self)
-
-    @lazy
-    def visits(self) -> "Visits[Mode]":
-        """Attended visits; each starts a post-visit follow-up."""
-        from followup.resources.visits import Visits
-
-        return Visits(self)
-
-    @lazy
-    def intake_requests(self) -> "IntakeRequests[Mode]":
-        """Requests to admit patients to follow-up; the service completes their data by messaging app."""
-        from followup.resources.intake_requests import IntakeRequests
-
-        return IntakeRequests(self)
-
-    @lazy
-    def treatments(self) -> "Treatments[Mode]":
-        """Treatments in the patients' records."""
-        from followup.resources.treatments import Treatments
-
-        return Treatments(self)
-
-    @lazy
-    def events(self) -> "Events[Mode]":
-        """Inbound events: what happened in the organization's systems."""
-        from followup.resources.events import Events
-
-        return Events(self)
-
-    @lazy
-    def webhook_endpoints(self) -> "WebhookEndpoints[Mode]":
-        """Endpoints of yours that the service sends webhooks to."""
-        from followup.resources.webhook_endpoints import WebhookEndpoints
-
-        return WebhookEndpoints(self)
-
-    @lazy
-    def webhook_deliveries(self) -> "WebhookDeliveries[Mode]":
-        """Deliveries of webhooks to the endpoints, with their attempts."""
-        from followup.resources.webhook_deliveries import WebhookDeliveries
-
-        return WebhookDeliveries(self)
-
     def with_options(
-        self,
+        self: AnyClient,
         *,
         timeout: float | httpx.Timeout | NotGiven = NOT_GIVEN,
         max_retries: int | NotGiven = NOT_GIVEN,
         deadline: float | None | NotGiven = NOT_GIVEN,
-    ) -> Self:
+    ) -> AnyClient:  # not Self, which jedi does not follow
         """Return a client with other options that shares the connections of this one.
 
         Omitted options stay unchanged. The ``requests_per_minute`` limit is shared as well.
@@ -242,7 +161,7 @@ class _Client(Generic[Mode, HttpClient, AnyConnections]):
         raise TypeError(f"{type(self).__name__} clients cannot be pickled or copied: they hold a key and connections")
 
 
-class FollowUp(_Client[Sync, httpx.Client, Connections]):
+class FollowUp(SyncGroups, _Client[httpx.Client, Connections]):
     """The synchronous client of the service: thread-safe, and a context manager.
 
     It may be created before a fork and used after it. It neither stores nor sends cookies, and rejects responses of
@@ -287,7 +206,7 @@ class FollowUp(_Client[Sync, httpx.Client, Connections]):
         self.close()
 
 
-class AsyncFollowUp(_Client[Async, httpx.AsyncClient, AsyncConnections]):
+class AsyncFollowUp(AsyncGroups, _Client[httpx.AsyncClient, AsyncConnections]):
     """The asynchronous client of the service, for asyncio: an asynchronous context manager.
 
     One client can be used by many tasks, and in one event loop after another. It may be created before a fork and used

@@ -143,10 +143,13 @@ class _Page(Generic[T]):
         last_response: the HTTP response that this page came from: its status, headers and request id.
     """
 
+    # Annotated here, where jedi finds the type of the items.
+    data: list[T]
+
     def __init__(self, listing: Listing[T], envelope: Envelope[T]) -> None:
         self._listing = listing
         self._envelope = envelope
-        self.data: list[T] = envelope.data
+        self.data = envelope.data
         self.has_more: bool = envelope.has_more
         self.url: str = envelope.url
         self.extra = envelope.extra
@@ -252,7 +255,10 @@ class AsyncPage(_Page[T]):
             yield page
             page = await page.next_page()
 
-    async def __aiter__(self) -> AsyncIterator[T]:
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self._items()
+
+    async def _items(self) -> AsyncIterator[T]:
         async for page in self.pages():
             for item in page._items_in_order():
                 yield item
@@ -280,6 +286,9 @@ class AsyncListing(Generic[T]):
         async for page in (await self).pages():
             yield page
 
-    async def __aiter__(self) -> AsyncIterator[T]:
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self._items()
+
+    async def _items(self) -> AsyncIterator[T]:
         async for item in await self:
             yield item

@@ -1,0 +1,76 @@
+"""``_groups.pyi``: current, complete, and enough for editors that use jedi (IPython, Jupyter, vim)."""
+
+import importlib.util
+import inspect
+from pathlib import Path
+
+import jedi
+import pytest
+from contract import specification as spec
+
+import followup
+from followup import Appointment, EventResult, Patient
+
+ROOT = Path(__file__).parents[2]
+STUB = Path(followup.__file__).parent / "_groups.pyi"
+
+
+def test_it_is_what_the_declarations_generate() -> None:
+    script = importlib.util.spec_from_file_location("group_stubs", ROOT / "sdk" / "group_stubs.py")
+    assert script is not None
+    assert script.loader is not None
+    module = importlib.util.module_from_spec(script)
+    script.loader.exec_module(module)
+    assert STUB.read_text() == module.generated(), "run: python sdk/group_stubs.py"
+
+
+def completions(code: str) -> set[str]:
+    lines = code.splitlines()
+    found = jedi.Script(code).complete(len(lines), len(lines[-1]))
+    return {each.name for each in found if not each.name.startswith("_")}
+
+
+def fields(cls: type) -> set[str]:
+    return {name for name in dir(cls) if not name.startswith("_")}
+
+
+SYNC = "from followup import FollowUp\nclient = FollowUp()\n"
+ASYNC = "from followup import AsyncFollowUp\nasync def use():\n    client = AsyncFollowUp()\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "cls"),
+    [
+        (SYNC + "client.patients.create(phone='1').", Patient),
+        (SYNC + "client.patients.list().first().", Patient),
+        (SYNC + "client.patients.list().data[0].", Patient),
+        (SYNC + "for each in client.appointments.list():\n    each.", Appointment),
+        (SYNC + "for each in client.events.send_all([]):\n    each.", EventResult),
+        (SYNC + "client.events.create([]).results[0].", EventResult),
+        (SYNC + "client.with_options(deadline=5).patients.retrieve('pat_1').", Patient),
+        (ASYNC + "    (await client.patients.create(phone='1')).", Patient),
+        (ASYNC + "    each = await client.patients.retrieve('pat_1')\n    each.", Patient),
+        (ASYNC + "    async for each in client.patients.list():\n        each.", Patient),
+        (ASYNC + "    async for each in client.events.send_all([]):\n        each.", EventResult),
+    ],
+)
+def test_jedi_completes_the_fields_of_results_and_items(code: str, cls: type) -> None:
+    assert completions(code) == fields(cls)
+
+
+@pytest.mark.parametrize("start", [SYNC, ASYNC + "    "])
+def test_jedi_completes_groups_and_operations(start: str) -> None:
+    groups = {each.name.partition(".")[0] for each in spec.OPERATIONS}
+    assert completions(start + "client.") == groups | {"close", "with_options"}
+    for group in groups:
+        operations = {each.name.partition(".")[2] for each in spec.OPERATIONS if each.name.startswith(f"{group}.")}
+        expected = operations | ({"send_all"} if group == "events" else set())
+        assert completions(f"{start}client.{group}.") == expected
+
+
+def test_jedi_shows_the_arguments_of_an_operation() -> None:
+    code = SYNC + "client.appointments.create("
+    (signature,) = jedi.Script(code).get_signatures(3, len(code.splitlines()[-1]))
+    declared = inspect.signature(followup.FollowUp(api_key="k", base_url="https://x.example").appointments.create)
+    assert [each.name for each in signature.params if each.name != "*"] == list(declared.parameters)
+    assert "external_id: the appointment's id in your system" in signature.docstring()
