@@ -1,6 +1,7 @@
 """Draws the figures of the layers from the contracts in pyproject.toml: ``python docs/layer_figures.py``."""
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -18,6 +19,7 @@ LEFT, RIGHT, DESCRIPTION = 56, 478, 196
 DESCRIPTIONS = {
     "cli | _for_mockserver": "the command; the names for the mock",
     "_client | inbound": "FollowUp and AsyncFollowUp; inbound events",
+    "_groups": "the ten groups of a client",
     "_drivers": "the only I/O of a call: send and sleep",
     "_connections": "pools per process and per event loop",
     "_httpx_private": "everything private in httpx",
@@ -124,7 +126,10 @@ def _description(package: str, layer: str) -> str:
     first = layer.partition(" | ")[0]
     if package == "followup_mockserver" and first in DESCRIPTIONS_OF_THE_MOCK:
         return DESCRIPTIONS_OF_THE_MOCK[first]
-    return DESCRIPTIONS.get(layer) or DESCRIPTIONS[first]
+    description = DESCRIPTIONS.get(layer) or DESCRIPTIONS.get(first)
+    if description is None:
+        sys.exit(f"The layer {layer!r} has no description: add one to DESCRIPTIONS in {__file__}.")
+    return description
 
 
 def _text(kind: str, x: float, y: int, text: str) -> str:
