@@ -4,13 +4,15 @@ import ipaddress
 import secrets
 import socket
 import threading
-from typing import Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
-from followup import AsyncFollowUp, FollowUp
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.service import Mock
+
+if TYPE_CHECKING:
+    from followup import AsyncFollowUp, FollowUp
 
 
 class MockServer(Mock):
@@ -102,7 +104,7 @@ class MockServer(Mock):
                 self._engine.stop()
                 self._web_server.stop()
 
-    def client(self, **options: Any) -> FollowUp:
+    def client(self, **options: Any) -> "FollowUp":
         """Return a client of this server, for the default organization.
 
         Args:
@@ -111,9 +113,11 @@ class MockServer(Mock):
         Returns:
             A new client, which the caller closes.
         """
+        from followup import FollowUp  # imported late: the server itself needs no HTTP client
+
         return FollowUp(**{"api_key": self.api_key, "base_url": self.url, **options})
 
-    def async_client(self, **options: Any) -> AsyncFollowUp:
+    def async_client(self, **options: Any) -> "AsyncFollowUp":
         """Return an asynchronous client of this server, for the default organization.
 
         Args:
@@ -122,6 +126,8 @@ class MockServer(Mock):
         Returns:
             A new client, which the caller closes.
         """
+        from followup import AsyncFollowUp
+
         return AsyncFollowUp(**{"api_key": self.api_key, "base_url": self.url, **options})
 
     def __enter__(self) -> Self:

@@ -1,11 +1,8 @@
 """``MockService``, the mock in this process, and ``Mock``, which assembles the parts of either kind of mock."""
 
 from types import TracebackType
-from typing import Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
-import httpx
-
-from followup import AsyncFollowUp, FollowUp
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.control import Control
 from followup_mockserver.engine import Engine
@@ -16,9 +13,11 @@ from followup_mockserver.http.waiting import WaitingCalls
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.rules import doctors, intake_requests, messages, reminders, stages
 from followup_mockserver.state.registry import DEFAULT_KEY, Registry
-from followup_mockserver.transport import InProcessTransport
 from followup_mockserver.webhooks import deliveries
 from followup_mockserver.webhooks.mounts import Mounts
+
+if TYPE_CHECKING:
+    from followup import AsyncFollowUp, FollowUp
 
 SUBSCRIBERS = (
     reminders.on_domain_event,
@@ -129,23 +128,34 @@ class MockService(Mock):
         super().__init__(Options(**options), threaded=False, guard=Guard(IN_PROCESS_HOST))
         self.url = IN_PROCESS_URL
 
-    def client(self, **options: Any) -> FollowUp:
+    def client(self, **options: Any) -> "FollowUp":
         """Return a client of this service, for the default organization.
 
         Args:
             options: options of ``FollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
         """
+        # Imported late, because a mock of another process needs no HTTP client.
+        import httpx
+
+        from followup import FollowUp
+        from followup_mockserver.transport import InProcessTransport
+
         transport = InProcessTransport(self.app)
         return FollowUp(**self._options(options, httpx.Client(transport=transport)))
 
-    def async_client(self, **options: Any) -> AsyncFollowUp:
+    def async_client(self, **options: Any) -> "AsyncFollowUp":
         """Return an asynchronous client of this service, for the default organization.
 
         Args:
             options: options of ``AsyncFollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
         """
+        import httpx
+
+        from followup import AsyncFollowUp
+        from followup_mockserver.transport import InProcessTransport
+
         transport = InProcessTransport(self.app)
         return AsyncFollowUp(**self._options(options, httpx.AsyncClient(transport=transport)))
 
-    def _options(self, options: dict[str, Any], http_client: httpx.Client | httpx.AsyncClient) -> dict[str, Any]:
+    def _options(self, options: dict[str, Any], http_client: object) -> dict[str, Any]:
         return {"api_key": self.api_key, "base_url": self.url, "http_client": http_client, **options}

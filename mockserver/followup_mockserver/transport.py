@@ -10,15 +10,7 @@ from urllib.parse import unquote
 
 import httpx
 
-WSGIApp = Callable[[dict[str, Any], Any], Iterable[bytes]]
-
-
-class ConnectionDropped(Exception):
-    """Raised inside the application to drop the connection without a response, as a fault requires."""
-
-
-DROPPED = "followup_mockserver.connection_dropped"
-"""Key of the WSGI environment: the exception class that makes the server drop the connection."""
+from followup_mockserver.schema.wsgi import ConnectionDropped, WSGIApp
 
 
 class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):

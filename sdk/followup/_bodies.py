@@ -6,8 +6,10 @@ httpx decompresses a body to any size, in any number of content codings: 300 byt
 
 import zlib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import httpx
+if TYPE_CHECKING:
+    import httpx
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 """Maximum size of a successful response, both compressed and decompressed."""
@@ -37,7 +39,7 @@ class Body:
         is_finished: whether further chunks are ignored: after a problem, or once bytes follow the compressed data.
     """
 
-    def __init__(self, headers: httpx.Headers, *, is_success: bool) -> None:
+    def __init__(self, headers: "httpx.Headers", *, is_success: bool) -> None:
         self.problem: str | None = None
         self._has_trailing_bytes = False
         self._limit = MAX_BODY_BYTES if is_success else MAX_ERROR_BYTES

@@ -4,15 +4,18 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import attrs
-import httpx
 
 from followup._annotations import SERVICE_VERSION
 from followup._codec.encode import NotGiven
 from followup._errors import ConfigurationError
 from followup._governor import Governor
+
+if TYPE_CHECKING:
+    import httpx  # imported late below: the mock and the commands read the declarations, and need no HTTP client
 
 DEFAULT_TIMEOUT = 30.0
 """Seconds for each attempt as a whole."""
@@ -53,7 +56,7 @@ def options_from(
     api_key: str | None,
     base_url: str | None,
     service_version: str,
-    timeout: float | httpx.Timeout | NotGiven,
+    timeout: "float | httpx.Timeout | NotGiven",
     max_retries: int,
     deadline: float | None,
     requests_per_minute: int | None,
@@ -67,6 +70,8 @@ def options_from(
     Raises:
         ConfigurationError: an option is missing or invalid; the message names it and a valid value.
     """
+    import httpx
+
     if not isinstance(timeout, NotGiven):
         timeouts, attempt_seconds = checked_timeout(timeout)
     elif own_client:
@@ -108,6 +113,8 @@ def _checked_version(version: object) -> str:
 
 
 def _checked_base_url(url: str) -> str:
+    import httpx
+
     # The message does not show the URL, which may contain a password.
     problem = 'base_url must be an http or https URL such as "https://api.example.com"'
     try:
@@ -130,6 +137,8 @@ def _checked_base_url(url: str) -> str:
 
 def checked_timeout(timeout: object) -> Timeouts:
     """Validate a ``timeout``, and return its time limits. An ``httpx.Timeout`` sets none for the attempt as a whole."""
+    import httpx
+
     if isinstance(timeout, httpx.Timeout):
         return timeout.as_dict(), None
     seconds = _seconds("timeout", timeout, "a positive number of seconds or an httpx.Timeout")

@@ -1,14 +1,21 @@
 """The base class of operation results, each with information about the HTTP response that it came from."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import attrs
-import httpx
 
 from followup._model import Model
 
+if TYPE_CHECKING:
+    import httpx  # imported late below: the mock and the commands read the declarations, and need no HTTP client
 
-def _case_insensitive(headers: Mapping[str, str]) -> httpx.Headers:
+
+def _case_insensitive(headers: Mapping[str, str]) -> Mapping[str, str]:
+    if not headers:
+        return {}
+    import httpx
+
     return headers if isinstance(headers, httpx.Headers) else httpx.Headers(headers)
 
 
@@ -23,11 +30,18 @@ class ResponseInfo:
     """
 
     status_code: int
-    headers: httpx.Headers = attrs.field(repr=False, converter=_case_insensitive)
+    _headers: Mapping[str, str] = attrs.field(repr=False, converter=_case_insensitive)
     request_id: str | None
 
+    @property
+    def headers(self) -> "httpx.Headers":
+        """The headers of the response; their case does not matter."""
+        import httpx
 
-NO_RESPONSE = ResponseInfo(status_code=0, headers=httpx.Headers(), request_id=None)
+        return self._headers if isinstance(self._headers, httpx.Headers) else httpx.Headers()
+
+
+NO_RESPONSE = ResponseInfo(status_code=0, headers={}, request_id=None)
 """Placeholder for results that did not come from a request."""
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import httpx
-
 from followup._errors import FollowUpError, WasSent
 from followup._redaction import SentValues, redacted
 
@@ -45,6 +43,8 @@ class APIStatusError(FollowUpError):
         was_sent: WasSent = "yes",
         sent_values: Iterable[str] = (),
     ) -> None:
+        import httpx  # imported late: the mock and the commands read the declarations, and need no HTTP client
+
         self.status_code = status_code
         self.headers = httpx.Headers(headers)
         self.body = body

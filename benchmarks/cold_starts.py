@@ -1,0 +1,86 @@
+"""The time that a new process takes: to import what a webhook receiver needs, to print a help page, to serve."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+from measure import Figure, compare
+from servers import BARE, MOCK, seconds_to_first_response
+
+ROUNDS = 15
+
+BARE_TYPER = """
+import typer
+app = typer.Typer()
+@app.command()
+def hello(name: str = "world") -> None:
+    print(f"Hello, {name}")
+app()
+"""
+
+
+def python(*arguments: str) -> None:
+    """Run Python, and discard the output."""
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+def imports() -> Iterator[Figure]:
+    """Compare imports with importing httpx, without the time that Python itself takes to start."""
+    for code, target in (
+        ("from followup import verify_signature, construct_event", 0.4),
+        ("from followup import FollowUp", 1.45),
+    ):
+        yield _without_interpreter(f"{code}, without the start of Python", code, target)
+
+
+def _without_interpreter(name: str, code: str, target: float) -> Figure:
+    interpreter = compare(
+        name, lambda: python("-c", "pass"), "", lambda: python("-c", "pass"), calls=1, target=target, rounds=ROUNDS
+    ).ours
+    figure = compare(
+        name,
+        lambda: python("-c", code),
+        "import httpx",
+        lambda: python("-c", "import httpx"),
+        calls=1,
+        target=target,
+        rounds=ROUNDS,
+    )
+    return Figure(
+        figure.name, figure.alternative, figure.ours - interpreter, figure.theirs - interpreter, figure.target
+    )
+
+
+def help_pages() -> Iterator[Figure]:
+    """Compare the help pages of both programs with that of a Typer app with one command."""
+    for program, package in (("followup", "followup.cli"), ("followup-mock", "followup_mockserver.cli")):
+        code = f"from {package} import main; main()"
+        yield compare(
+            f"{program} --help",
+            lambda code=code: python("-c", code, "--help"),  # type: ignore[misc]
+            "a bare Typer app, --help",
+            lambda: python("-c", BARE_TYPER, "--help"),
+            calls=1,
+            target=1.5,
+            rounds=ROUNDS,
+        )
+
+
+def serving() -> Iterator[Figure]:
+    """Compare the start of the mock, until its first response, with that of a bare Flask view."""
+    yield compare(
+        "followup-mock serve, to its first response",
+        lambda: seconds_to_first_response(MOCK),
+        "a bare Flask view on the same server",
+        lambda: seconds_to_first_response(BARE),
+        calls=1,
+        target=1.8,
+        rounds=ROUNDS,
+    )
+
+
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
+    "import": imports,
+    "help-pages": help_pages,
+    "serve": serving,
+}
