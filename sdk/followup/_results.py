@@ -30,7 +30,7 @@ class ResponseInfo:
     """
 
     status_code: int
-    _headers: Mapping[str, str] = attrs.field(repr=False, converter=_case_insensitive)
+    _headers: Mapping[str, str] = attrs.field(alias="headers", repr=False, converter=_case_insensitive)
     request_id: str | None
 
     @property

@@ -11,7 +11,7 @@ from support.http import Api, problem
 from followup import FollowUp
 from followup_mockserver import MockService, ServiceError
 from followup_mockserver.transport import InProcessTransport
-from followup_mockserver.webhooks.examples import EXAMPLES
+from followup_mockserver.webhooks.examples import examples
 
 
 def test_health(api: Api) -> None:
@@ -267,7 +267,7 @@ def test_every_type_can_be_triggered(client: FollowUp, service: MockService, typ
     client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
     (delivery,) = service.trigger(type=type)
     assert (delivery.event_type, delivery.payload["type"]) == (type, type)
-    assert EXAMPLES[type]
+    assert examples()[type]
 
 
 def test_triggered_data_is_sent_unchanged(client: FollowUp, service: MockService) -> None:

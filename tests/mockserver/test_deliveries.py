@@ -20,7 +20,7 @@ from followup import (
     construct_event,
 )
 from followup_mockserver import MockService
-from followup_mockserver.webhooks.examples import EXAMPLES
+from followup_mockserver.webhooks.examples import examples
 
 URL = "https://clinic.example/hooks"
 SINCE_FIRST = [timedelta(minutes=m) for m in (0, 1, 6, 36, 156, 456, 1056, 2496, 3936)]
@@ -382,12 +382,12 @@ class TestSubscriptions:
 
     def test_all_13_types_can_be_triggered(self, client: FollowUp, service: MockService, inbox: Inbox) -> None:
         client.webhook_endpoints.create(url=URL, enabled_events=["*"])
-        assert len(EXAMPLES) == 13
-        for name in EXAMPLES:
+        assert len(examples()) == 13
+        for name in examples():
             (delivery,) = service.trigger(type=name)  # type: ignore[arg-type]
-            assert set(EXAMPLES[name]) <= set(delivery.payload["data"])
+            assert set(examples()[name]) <= set(delivery.payload["data"])
         service.advance()
-        assert [each.headers["x-service-event-type"] for each in inbox.requests] == list(EXAMPLES)
+        assert [each.headers["x-service-event-type"] for each in inbox.requests] == list(examples())
         (mine,) = service.trigger(type="order.issued", data={"x": 1})
         assert mine.payload["data"] == {"x": 1}
 

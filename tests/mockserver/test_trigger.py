@@ -6,7 +6,7 @@ import pytest
 
 from followup import FollowUp
 from followup_mockserver import MockService
-from followup_mockserver.webhooks.examples import EXAMPLES
+from followup_mockserver.webhooks.examples import examples
 
 FIELDS = {
     "patient": "id object fullName phone email dni externalId dateOfBirth stage optedOut createdAt updatedAt",
@@ -51,13 +51,13 @@ def triggered(service: MockService, type: Any) -> Any:
 
 @pytest.mark.parametrize("type", PARTS)
 def test_section_2_an_example_has_all_fields_of_its_resources(service: MockService, type: str) -> None:
-    for data in (EXAMPLES[type], triggered(service, type)["data"]):
+    for data in (examples()[type], triggered(service, type)["data"]):
         for part in PARTS[type]:
             assert sorted(data[part]) == sorted(FIELDS[part].split())
-    about = EXAMPLES[type].get("patient")
+    about = examples()[type].get("patient")
     if about is not None:
         for part in PARTS[type][:-1]:
-            assert EXAMPLES[type][part]["patient"] == about["id"]  # type: ignore[index]
+            assert examples()[type][part]["patient"] == about["id"]  # type: ignore[index]
 
 
 def test_section_6_2_ready_is_never_about_a_request_that_is_not(client: FollowUp, service: MockService) -> None:

@@ -83,7 +83,7 @@ class WebhookControls:
         Raises:
             ValueError: an invalid argument; the message names it.
         """
-        one_of(examples.EXAMPLES)("type", type)
+        one_of(examples.examples())("type", type)
         own = None if data is None else _json_copy(data)
 
         def send(tenant: Tenant) -> list[WebhookDelivery]:

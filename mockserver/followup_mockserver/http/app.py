@@ -1,9 +1,13 @@
 """The Flask app of a mock: a copy of one template, so that routes are registered only once."""
 
 import copy
+import functools
+from collections.abc import Callable
+from typing import Any
 
 from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Rule
 
 from followup_mockserver.contract.openapi import document
 from followup_mockserver.http.api import api, flask_response
@@ -70,8 +74,27 @@ _HTTP_ERRORS = {
 }
 
 
+class _Rule(Rule):
+    """A route whose URL builder is compiled when a URL is built; most are only matched.
+
+    Compiling the builders of all routes takes as long as the rest of a mock's set-up.
+    """
+
+    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        compiled = functools.cache(functools.partial(super()._compile_builder, append_unknown))
+
+        def build(rule: Rule, /, **values: Any) -> tuple[str, str]:
+            return compiled()(rule, **values)
+
+        return build
+
+
+class _App(Flask):
+    url_rule_class = _Rule
+
+
 def _template() -> Flask:
-    app = Flask("followup_mockserver", static_folder=None)
+    app = _App("followup_mockserver", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.before_request(reject_web_pages)
     app.register_blueprint(api)

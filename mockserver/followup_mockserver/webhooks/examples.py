@@ -1,6 +1,7 @@
 """The ``data`` of triggered webhooks: of the newest object that fits the type, or an example."""
 
 import copy
+import functools
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
@@ -87,29 +88,32 @@ def _example(name: str, object: Any, **changes: Any) -> dict[str, Any]:
     return {name: encode(attrs.evolve(object, **changes)), "patient": encode(_PATIENT)}
 
 
-EXAMPLES: dict[str, Mapping[str, Any]] = {
-    "intake.requested": _example("intakeRequest", _INTAKE),
-    "patient.upserted": {"patient": encode(_PATIENT)},
-    "appointment.created": _example("appointment", _APPOINTMENT),
-    "appointment.rescheduled": _example("appointment", _APPOINTMENT, status="rescheduled"),
-    "appointment.cancelled": _example("appointment", _APPOINTMENT, status="cancelled", cancelled_at=_CREATED),
-    "visit.completed": _example("visit", _VISIT),
-    "treatment.prescribed": _example("treatment", _TREATMENT),
-    "order.issued": {"order": {"kind": "lab", "description": "blood count"}, "patient": encode(_PATIENT)},
-    "intake.created": _example("intakeRequest", _INTAKE),
-    "intake.ready": {
-        "patient": {"fullName": _PATIENT.full_name, "dni": _PATIENT.dni},
-        "requestedService": "home nursing",
-        "intake": {"id": _INTAKE.id, "missing": []},
-    },
-    "conversation.handoff": {
-        "conversation": {"reason": "The patient asks for a person."},
-        "patient": encode(_PATIENT),
-    },
-    "patient.silent": {"patient": encode(_PATIENT)},
-    "webhook.ping": {"webhookEndpoint": encode(_ENDPOINT)},
-}
-"""An example of the ``data`` of every outbound type (specification, section 6.2)."""
+@functools.cache
+def examples() -> Mapping[str, Mapping[str, Any]]:
+    """Return an example of the ``data`` of every outbound type (specification, section 6.2)."""
+    return {
+        "intake.requested": _example("intakeRequest", _INTAKE),
+        "patient.upserted": {"patient": encode(_PATIENT)},
+        "appointment.created": _example("appointment", _APPOINTMENT),
+        "appointment.rescheduled": _example("appointment", _APPOINTMENT, status="rescheduled"),
+        "appointment.cancelled": _example("appointment", _APPOINTMENT, status="cancelled", cancelled_at=_CREATED),
+        "visit.completed": _example("visit", _VISIT),
+        "treatment.prescribed": _example("treatment", _TREATMENT),
+        "order.issued": {"order": {"kind": "lab", "description": "blood count"}, "patient": encode(_PATIENT)},
+        "intake.created": _example("intakeRequest", _INTAKE),
+        "intake.ready": {
+            "patient": {"fullName": _PATIENT.full_name, "dni": _PATIENT.dni},
+            "requestedService": "home nursing",
+            "intake": {"id": _INTAKE.id, "missing": []},
+        },
+        "conversation.handoff": {
+            "conversation": {"reason": "The patient asks for a person."},
+            "patient": encode(_PATIENT),
+        },
+        "patient.silent": {"patient": encode(_PATIENT)},
+        "webhook.ping": {"webhookEndpoint": encode(_ENDPOINT)},
+    }
+
 
 _COLLECTIONS = {
     "intake": ("intake_requests", "intakeRequest"),
@@ -134,7 +138,7 @@ def newest_or_example(tenant: Tenant, event_type: str) -> tuple[Mapping[str, Any
     collection, name = _COLLECTIONS.get(event_type.split(".")[0], ("", ""))
     newest = _newest(tenant, collection, _REQUIRED_STATUS.get(event_type)) if collection else None
     if newest is None:
-        return copy.deepcopy(EXAMPLES[event_type]), "trigger"
+        return copy.deepcopy(examples()[event_type]), "trigger"
     patient = newest if collection == "patients" else tenant.patients.get(getattr(newest, "patient", None) or "")
     return data_of(DomainEvent(type=event_type, name=name, subject=newest, patient=patient)), newest.id
 

@@ -21,7 +21,7 @@ from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import WebhookFaultKind
-from followup_mockserver.webhooks.examples import EXAMPLES
+from followup_mockserver.webhooks.examples import examples
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -154,7 +154,7 @@ def _controls(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, A
         "fault_kinds": get_args(FaultKind),
         "fault_moments": get_args(FaultMoment),
         "faults": control.faults,
-        "event_types": [*EXAMPLES],
+        "event_types": [*examples()],
         "webhook_fault_kinds": get_args(WebhookFaultKind),
         "webhook_faults": control.webhook_faults,
     }
