@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import cold_starts
 import mockserver
 import scale
 import sdk
@@ -23,7 +24,9 @@ def other_sdks() -> Iterator[Figure]:
     return other_sdks.calls()
 
 
-BENCHMARKS = sdk.BENCHMARKS | {"other-sdks": other_sdks} | mockserver.BENCHMARKS | scale.BENCHMARKS
+BENCHMARKS = (
+    sdk.BENCHMARKS | {"other-sdks": other_sdks} | cold_starts.BENCHMARKS | mockserver.BENCHMARKS | scale.BENCHMARKS
+)
 
 
 def main(selected: list[str]) -> None:

@@ -4,8 +4,6 @@ import asyncio
 import hashlib
 import hmac
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -83,28 +81,6 @@ def signature() -> Iterator[Figure]:
         calls=5000,
         target=1.5,
     )
-
-
-def importing() -> Iterator[Figure]:
-    """Compare importing the client with importing httpx."""
-
-    def start(code: str) -> None:
-        subprocess.run([sys.executable, "-c", code], check=True)
-
-    started = time.perf_counter()
-    for _ in range(7):
-        start("pass")
-    interpreter = (time.perf_counter() - started) / 7 * 1e6
-    figure = compare(
-        "from followup import FollowUp, without the start of Python",
-        lambda: start("from followup import FollowUp"),
-        "import httpx",
-        lambda: start("import httpx"),
-        calls=1,
-        rounds=15,
-        target=1.45,
-    )
-    yield Figure(figure.name, figure.alternative, figure.ours - interpreter, figure.theirs - interpreter, figure.target)
 
 
 def calls() -> Iterator[Figure]:
@@ -207,7 +183,6 @@ def concurrent() -> Iterator[Figure]:
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "decoding": decoding,
     "signature": signature,
-    "import": importing,
     "calls": calls,
     "in-memory": in_memory,
     "concurrent": concurrent,
