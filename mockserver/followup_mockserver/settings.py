@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import attrs
-import phonenumbers
 
 from followup._for_mockserver import IntakeRequests, ServiceLine
 from followup_mockserver.schema.checks import (
@@ -57,6 +56,18 @@ def _is_time_zone(name: str) -> bool:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return False
     return True
+
+
+def _is_country(code: str) -> bool:
+    if code == _DEFAULT_COUNTRY:
+        return True  # without the import, which every start would wait for
+
+    import phonenumbers
+
+    return code in phonenumbers.SUPPORTED_REGIONS
+
+
+_DEFAULT_COUNTRY = "AR"
 
 
 def _is_intake_field(name: str) -> bool:
@@ -112,9 +123,7 @@ class Organization:
     time_zone: str = _setting(
         "America/Argentina/Buenos_Aires", matching(_is_time_zone, "the IANA name of a time zone, such as Europe/Madrid")
     )
-    country: str = _setting(
-        "AR", matching(phonenumbers.SUPPORTED_REGIONS.__contains__, "the ISO 3166 code of a country, such as AR")
-    )
+    country: str = _setting(_DEFAULT_COUNTRY, matching(_is_country, "the ISO 3166 code of a country, such as AR"))
     language: str = _setting("es", one_of(get_args(Language)))
     service_lines: list[ServiceLine] = _setting(ALL_SERVICE_LINES, one_of(ALL_SERVICE_LINES))
     livemode: bool = _setting(False, boolean)
