@@ -8,12 +8,12 @@ import pytest
 from support.shell import Shell
 
 BUG = """
-import followup.cli.session
+import followup
 
 def fail(*_, **__):
     raise KeyError("+54 9 11 5555-0000")
 
-followup.cli.session.FollowUp = fail
+followup.FollowUp = fail
 from followup.cli import main
 main()
 """

@@ -4,11 +4,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-
 from followup._for_mockserver import visible
 from followup.cli.lines import json_line, write_line
-from followup.cli.output import table_of
 
 
 def show(
@@ -33,6 +30,11 @@ def show(
     if as_json or not sys.stdout.isatty():
         write_line(json_line(rows if whole is None else whole))
         return
+    # Imported late, because a pipe and a help page need no tables.
+    from rich.console import Console
+
+    from followup.cli.tables import table_of
+
     console = Console()
     if title is not None:
         console.print(visible(title), highlight=False, markup=False)

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import httpx
-
 from followup._for_mockserver import camel
 from followup.cli.exits import fail, reject
 from followup_mockserver.http.control import PREFIX
@@ -55,6 +53,8 @@ class Remote:
         return self._send(method, path.replace("<path_id>", path_id), request)
 
     def _send(self, method: str, path: str, request: dict[str, Any]) -> Any:
+        import httpx  # imported late, because a help page needs no client
+
         try:
             response = httpx.request(
                 method, self._url + PREFIX + path, headers=self._headers, timeout=TIMEOUT, trust_env=False, **request

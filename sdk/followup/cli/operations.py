@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
-from rich.progress import SpinnerColumn, TextColumn
 
 from followup._declarations import Declaration, Parameter
 from followup._operations import declarations_of, group_name
@@ -14,8 +13,7 @@ from followup.cli.application import Application
 from followup.cli.clearing import clear_option, cleared
 from followup.cli.help_texts import for_the_command_line, sentence
 from followup.cli.options import AsJson, arms, kebab, keyword, parse_json, with_values
-from followup.cli.output import progress, remark, show_many, show_one
-from followup.cli.sending import send
+from followup.cli.output import remark, show_many, show_one
 from followup.cli.session import check_set_up, connected
 from followup.resources import all_groups
 from followup.resources.account import AccountGroup
@@ -39,6 +37,8 @@ def commands_of(name: str) -> Application:
         text = for_the_command_line(declaration.description)
         commands.command(kebab(declaration.method_name), help=text)(_command(declaration))
     if group is Events:
+        from followup.cli.sending import send
+
         commands.command("send")(send)
     if group is AccountGroup:
         commands.callback(invoke_without_command=True)(check_set_up)
@@ -81,6 +81,10 @@ def _show(result: Any, declaration: Declaration, *, as_json: bool, all_pages: bo
 
 def _counted(items: Iterable[Any]) -> Iterable[Any]:
     """Yield the items, and show their count on standard error meanwhile."""
+    from rich.progress import SpinnerColumn, TextColumn
+
+    from followup.cli.tables import progress
+
     with progress(SpinnerColumn(), TextColumn("{task.completed} objects")) as counting:
         task = counting.add_task("", total=None)
         for item in items:

@@ -1,18 +1,11 @@
 """The output of commands: tables on a terminal, JSON Lines with ``--json`` or in a pipe."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-
-from rich.console import Console
-from rich.progress import Progress, ProgressColumn
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Iterable
 
 from followup._codec.encode import encode
 from followup._model import Model
 from followup._redaction import visible
-from followup.cli.columns import Column, cell, filled_columns, fitting_columns, heading_of
 from followup.cli.lines import json_line, write_line
 
 
@@ -29,14 +22,12 @@ def remark(text: str) -> None:
 
 def show_one(result: Model, *, as_json: bool) -> None:
     """Print an object."""
-    fields = encode(result)
     if as_json or not sys.stdout.isatty():
-        write_line(json_line(fields))
+        write_line(json_line(encode(result)))
         return
-    table = Table(show_header=False, show_edge=False)
-    for name, value in fields.items():
-        table.add_row(Text(visible(name)), Text(cell(value)))
-    Console().print(table)
+    from followup.cli.tables import print_one  # imported late, because a pipe and a help page need no tables
+
+    print_one(result)
 
 
 def show_many(results: Iterable[Model], *, as_json: bool) -> None:
@@ -45,61 +36,6 @@ def show_many(results: Iterable[Model], *, as_json: bool) -> None:
         for result in results:
             write_line(json_line(encode(result)))
         return
-    shown = [*results]
-    if not shown:
-        Console().print("No results.")
-        return
-    rows = [encode(result) for result in shown]
-    names = filled_columns(type(shown[0]), rows)
-    columns = fitting_columns(rows, names, Console().width)
-    Console().print(_table(columns))
-    if note := _note(columns, names):
-        Console().print(Text(note, style="dim"))
+    from followup.cli.tables import print_many
 
-
-def progress(*columns: ProgressColumn | str) -> Progress:
-    """Return a progress display on standard error that disappears when it is done.
-
-    It does not redirect standard output: by default, rich would write the output of the command to its own console,
-    and not to the pipe.
-    """
-    shown = Console(stderr=True).is_interactive
-    return Progress(
-        *columns,
-        # Quiet, because some versions of rich end a disabled display with an empty line.
-        console=Console(stderr=True, quiet=not shown),
-        disable=not shown,
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
-
-
-def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
-    """Return the rows as a table, whose cells are wrapped and never cut."""
-    table = Table(show_edge=False)
-    for column in columns:
-        table.add_column(Text(heading_of(column)), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell(row.get(column))) for column in columns))
-    return table
-
-
-def _table(columns: Sequence[Column]) -> Table:
-    table = Table(show_edge=False)
-    for column in columns:
-        table.add_column(Text(column.heading), width=column.width, no_wrap=False)
-    for row in zip(*(column.shown for column in columns), strict=True):
-        table.add_row(*map(Text, row))
-    return table
-
-
-def _note(columns: Sequence[Column], names: Sequence[str]) -> str:
-    """Return the line below a table about omitted columns, shortened cells and local times."""
-    shown = [column.name for column in columns]
-    parts = ["Times are local."] if any(column.has_times for column in columns) else []
-    if omitted := [name for name in names if name not in shown]:
-        parts.append(f"No room for {visible(', '.join(omitted))}.")
-    if omitted or any(column.shown != column.full for column in columns):
-        parts.append("--json shows everything.")
-    return " ".join(parts)
+    print_many([*results])

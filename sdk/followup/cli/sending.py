@@ -20,8 +20,8 @@ from followup._redaction import visible
 from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, read_events
 from followup.cli.exits import INTERRUPTED, fail, reject
 from followup.cli.lines import json_line
-from followup.cli.output import progress, table_of
 from followup.cli.session import connected
+from followup.cli.tables import progress, table_of
 
 
 def send(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -9,16 +10,18 @@ from followup import (
     APIConnectionError,
     AuthenticationError,
     ConfigurationError,
-    FollowUp,
     FollowUpError,
     PermissionDeniedError,
 )
 from followup.cli.exits import fail, reject
 from followup.cli.output import say
 
+if TYPE_CHECKING:
+    from followup import FollowUp
+
 
 @contextmanager
-def connected(*, requests_per_minute: int | None = None) -> Iterator[FollowUp]:
+def connected(*, requests_per_minute: int | None = None) -> "Iterator[FollowUp]":
     """Create a client from the environment, and close it afterwards.
 
     Args:
@@ -28,6 +31,8 @@ def connected(*, requests_per_minute: int | None = None) -> Iterator[FollowUp]:
         CommandFailed: there is no key or base URL, or a call failed.
         UsageError: an argument is invalid; nothing was sent.
     """
+    from followup import FollowUp  # imported late, because a help page needs no client
+
     try:
         with FollowUp(requests_per_minute=requests_per_minute) as client:
             yield client
