@@ -64,15 +64,12 @@ def help_pages() -> Iterator[Figure]:
 
 def serving() -> Iterator[Figure]:
     """Compare the start of the mock, until its first response, with that of a bare Flask view."""
-    yield compare(
-        "followup-mock serve, to its first response",
-        lambda: seconds_to_first_response(MOCK),
-        "a bare Flask view on the same server",
-        lambda: seconds_to_first_response(BARE),
-        calls=1,
-        target=1.8,
-        rounds=ROUNDS,
-    )
+    ours, theirs = [], []
+    for _ in range(ROUNDS):
+        theirs.append(seconds_to_first_response(BARE) * 1e6)
+        ours.append(seconds_to_first_response(MOCK) * 1e6)
+    name, alternative = "followup-mock serve, to its first response", "a bare Flask view on the same server"
+    yield Figure(name, alternative, median(ours), median(theirs), 1.8)
 
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
