@@ -89,12 +89,9 @@ class _Rule(Rule):
         return build
 
 
-class _App(Flask):
-    url_rule_class = _Rule
-
-
 def _template() -> Flask:
-    app = _App("followup_mockserver", static_folder=None)
+    app = Flask("followup_mockserver", static_folder=None)
+    app.url_rule_class = _Rule
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.before_request(reject_web_pages)
     app.register_blueprint(api)
