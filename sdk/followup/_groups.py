@@ -1,7 +1,7 @@
 """The groups of operations of a client, each created on first access.
 
-Type checkers and editors read ``_groups.pyi`` instead, which ``sdk/group_stubs.py`` generates from the declarations: it
-has the methods of each group for either client, in a form that every editor understands.
+Type checkers and editors read ``_groups.pyi`` instead, which ``tools/group_stubs.py`` generates from the declarations.
+It has the methods of each group for either client, in a form that every editor understands.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -16,12 +16,12 @@ STUB = Path(followup.__file__).parent / "_groups.pyi"
 
 
 def test_it_is_what_the_declarations_generate() -> None:
-    script = importlib.util.spec_from_file_location("group_stubs", ROOT / "sdk" / "group_stubs.py")
+    script = importlib.util.spec_from_file_location("group_stubs", ROOT / "tools" / "group_stubs.py")
     assert script is not None
     assert script.loader is not None
     module = importlib.util.module_from_spec(script)
     script.loader.exec_module(module)
-    assert STUB.read_text() == module.generated(), "run: python sdk/group_stubs.py"
+    assert STUB.read_text() == module.generated(), "run: python tools/group_stubs.py"
 
 
 def completions(code: str) -> set[str]:
