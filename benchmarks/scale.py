@@ -130,14 +130,14 @@ def timers() -> Iterator[Figure]:
     def ours() -> None:
         scheduler: Scheduler[SendReminder] = Scheduler()
         for number, at in enumerate(times):
-            scheduler.schedule(at, SendReminder(f"apt_{number}", 24))
+            scheduler.schedule(at, SendReminder(f"apt_{number}"))
         while scheduler.pop_due(times[-1] + timedelta(days=400)) is not None:
             pass
 
     def theirs() -> None:
         heap: list[tuple[datetime, int, SendReminder]] = []
         for number, at in enumerate(times):
-            heapq.heappush(heap, (at, number, SendReminder(f"apt_{number}", 24)))
+            heapq.heappush(heap, (at, number, SendReminder(f"apt_{number}")))
         while heap:
             heapq.heappop(heap)
 
