@@ -54,14 +54,16 @@ class Slot:
 
     def wait(self, now: float) -> float:
         """Return the seconds until the request may be sent. Call it again after waiting, since it may have changed."""
-        self._update()
-        return max(0.0, self.time - now)
+        with unforked():  # it reads and updates the slots of other threads
+            self._update()
+            return max(0.0, self.time - now)
 
     def sent(self, now: float) -> None:
         """Record that the request is being sent."""
-        self.time = now
-        self.is_sent = True
-        self._before = None  # frees a chain of earlier slots
+        with unforked():
+            self.time = now
+            self.is_sent = True
+            self._before = None  # frees a chain of earlier slots
 
     def done(self, now: float) -> None:
         """Record that the attempt has ended: by now the service has received the request, if at all."""
@@ -104,6 +106,6 @@ class Governor:
 
     def release(self, slot: Slot) -> None:
         """Release the slot of a request that will not be sent."""
-        slot.is_dropped = True
         with unforked():
+            slot.is_dropped = True
             self._full_burst_at -= self._between
