@@ -61,7 +61,8 @@ def ping(tenant: Tenant, endpoint: WebhookEndpoint) -> WebhookDelivery:
     if endpoint.status == "disabled":
         raise invalid("webhook_endpoint_disabled", "A disabled endpoint cannot be pinged; enable it first.")
     data = {"webhookEndpoint": encode(endpoint)}
-    return deliveries.queue(tenant, endpoint, "webhook.ping", data, endpoint.id)
+    (delivery,) = deliveries.queue(tenant, [endpoint], "webhook.ping", data, endpoint.id)
+    return delivery
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[WebhookEndpoint]:

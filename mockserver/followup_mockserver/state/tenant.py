@@ -7,7 +7,7 @@ remain. The modules of this package store and look up data; they neither send re
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import ClassVar
 
@@ -39,6 +39,9 @@ from followup_mockserver.state.webhook_faults import WebhookFaults
 
 Subscriber = Callable[["Tenant", DomainEvent], None]
 
+_RESOLUTION = timedelta(milliseconds=1)
+"""The resolution of timestamps on the wire."""
+
 
 class Tenant:
     """The state of one organization.
@@ -51,6 +54,7 @@ class Tenant:
         secrets: signing secrets by webhook endpoint id; the endpoint objects do not contain them.
         attempts: every attempt of every delivery, by delivery id.
         messages: messages to patients, oldest first.
+        last_event_at: ``occurredAt`` of the newest webhook event; None before the first.
 
     Args:
         organization: the settings.
@@ -101,6 +105,7 @@ class Tenant:
         self.secrets: dict[str, str] = {}
         self.attempts: dict[str, list[Attempt]] = {}
         self.messages: list[Message] = []
+        self.last_event_at: datetime | None = None
 
         self.journal = Journal()
         self.faults = Faults(options.seed)
@@ -112,6 +117,17 @@ class Tenant:
         """Return the current time, cut to milliseconds as in responses."""
         now = self.clock.now()
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
+
+    def next_event_time(self) -> datetime:
+        """Return the ``occurredAt`` of a new webhook event: the current time, but later than that of the last event.
+
+        A receiver sorts events by this time, so no two events may share it, even while the clock is frozen.
+        """
+        now = self.now()
+        if self.last_event_at is not None and self.last_event_at >= now:
+            now = self.last_event_at + _RESOLUTION
+        self.last_event_at = now
+        return now
 
     def publish(self, event: DomainEvent) -> None:
         """Pass a domain event to every subscriber."""

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, cast, get_args
 
@@ -121,17 +121,40 @@ def send_to_subscribers(
     tenant: Tenant, type: OutboundEventType, data: Mapping[str, Any], ref: str
 ) -> list[WebhookDelivery]:
     """Queue an event for every enabled endpoint that is subscribed to its type."""
+    return queue(tenant, subscribers(tenant, type), type, data, ref)
+
+
+def subscribers(tenant: Tenant, type: OutboundEventType) -> list[WebhookEndpoint]:
+    """Return the enabled endpoints that are subscribed to a type, oldest first."""
     return [
-        queue(tenant, endpoint, type, data, ref)
+        endpoint
         for endpoint in tenant.webhook_endpoints
         if endpoint.status == "enabled" and not {type, EVERY_TYPE}.isdisjoint(endpoint.enabled_events)
     ]
 
 
 def queue(
-    tenant: Tenant, endpoint: WebhookEndpoint, type: OutboundEventType, data: Mapping[str, Any], ref: str
+    tenant: Tenant,
+    endpoints: Sequence[WebhookEndpoint],
+    type: OutboundEventType,
+    data: Mapping[str, Any],
+    ref: str,
+) -> list[WebhookDelivery]:
+    """Queue one event for these endpoints; the first attempt of each delivery is due at once."""
+    if not endpoints:
+        return []  # an event that nobody receives uses up no ``occurredAt``
+    occurred_at = tenant.next_event_time()
+    return [_queue_one(tenant, endpoint, type, data, ref, occurred_at) for endpoint in endpoints]
+
+
+def _queue_one(
+    tenant: Tenant,
+    endpoint: WebhookEndpoint,
+    type: OutboundEventType,
+    data: Mapping[str, Any],
+    ref: str,
+    occurred_at: datetime,
 ) -> WebhookDelivery:
-    """Queue an event for one endpoint; its first attempt is due at once."""
     now = tenant.now()
     delivery_id = tenant.ids.new("whd_")
     delivery = WebhookDelivery(
@@ -148,7 +171,7 @@ def queue(
             "type": type,
             "apiVersion": SERVICE_VERSION,
             "livemode": tenant.organization.livemode,
-            "occurredAt": format_timestamp(now),
+            "occurredAt": format_timestamp(occurred_at),
             "ref": ref,
             "data": data,
         },

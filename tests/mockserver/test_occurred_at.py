@@ -1,0 +1,150 @@
+"""``occurredAt`` of webhooks: it strictly increases, so that a receiver can sort by it (specification, section 6.2)."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from support.http import Api
+from support.receivers import Inbox
+from support.waiting import wait_for
+
+from followup import FollowUp, construct_event
+from followup_mockserver import MockServer, MockService
+
+URL = "https://clinic.example/hooks"
+OTHER_URL = "https://clinic.example/others"
+NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
+
+
+@pytest.fixture(autouse=True)
+def endpoint(client: FollowUp) -> str:
+    return client.webhook_endpoints.create(url=URL, enabled_events=["*"]).secret or ""
+
+
+def times(service: MockService | MockServer) -> list[datetime]:
+    """Return the ``occurredAt`` of all deliveries, oldest first."""
+    return [datetime.fromisoformat(each.payload["occurredAt"]) for each in reversed(service.deliveries)]
+
+
+def types(service: MockService | MockServer) -> list[str]:
+    return [each.event_type for each in reversed(service.deliveries)]
+
+
+def test_section_6_2_events_while_the_clock_is_frozen_have_an_order(client: FollowUp, service: MockService) -> None:
+    appointment = client.appointments.create(patient={"phone": "+5491155550000"}, start_at=NOON + timedelta(days=9))
+    client.appointments.update(appointment.id, start_at=NOON + timedelta(days=10))
+    client.appointments.cancel(appointment.id)
+    assert types(service) == [
+        "patient.upserted", "appointment.created", "appointment.rescheduled", "appointment.cancelled",
+    ]  # fmt: skip
+    assert times(service) == [NOON, NOON + MILLISECOND, NOON + 2 * MILLISECOND, NOON + 3 * MILLISECOND]
+    assert service.clock.now == NOON
+
+
+def test_a_receiver_that_sorts_by_it_survives_a_reordering(
+    client: FollowUp, service: MockService, endpoint: str
+) -> None:
+    inbox = Inbox()
+    service.mount(URL, inbox.receive)
+    service.disturb(kind="reorder", type="appointment.created")
+    appointment = client.appointments.create(patient={"phone": "+5491155550000"}, start_at=NOON + timedelta(days=9))
+    client.appointments.cancel(appointment.id)
+    service.advance()
+    received = [construct_event(each.content, each.headers, endpoint) for each in inbox.requests]
+    assert [each.type for each in received] == ["patient.upserted", "appointment.cancelled", "appointment.created"]
+    in_order = sorted(received, key=lambda event: event.occurred_at)
+    assert [each.type for each in in_order] == ["patient.upserted", "appointment.created", "appointment.cancelled"]
+
+
+def test_the_deliveries_of_one_event_share_it(client: FollowUp, service: MockService) -> None:
+    client.webhook_endpoints.create(url=OTHER_URL, enabled_events=["patient.upserted"])
+    client.patients.create(phone="+5491155550000")
+    client.patients.create(phone="+5491155550001")
+    assert times(service) == [NOON, NOON, NOON + MILLISECOND, NOON + MILLISECOND]
+    assert {each.created_at for each in service.deliveries} == {NOON}
+
+
+def test_pings_and_triggered_events_have_their_place(client: FollowUp, service: MockService) -> None:
+    (endpoint,) = client.webhook_endpoints.list()
+    client.webhook_endpoints.ping(endpoint.id)
+    service.trigger("order.issued", data={"x": 1})
+    client.webhook_endpoints.ping(endpoint.id)
+    assert times(service) == [NOON, NOON + MILLISECOND, NOON + 2 * MILLISECOND]
+
+
+def test_repetitions_retries_and_resends_keep_it(client: FollowUp, service: MockService, endpoint: str) -> None:
+    inbox = Inbox(status_for=lambda number: 500 if number < 3 else 204)
+    service.mount(URL, inbox.receive)
+    service.disturb(kind="duplicate")
+    client.patients.create(phone="+5491155550000")
+    service.advance(hours=1)
+    (delivery,) = service.deliveries
+    service.resend(delivery.id)
+    assert len(inbox.requests) == 4
+    received = [construct_event(each.content, each.headers, endpoint) for each in inbox.requests]
+    assert {each.occurred_at for each in received} == {NOON}
+
+
+def test_events_of_jobs_that_are_due_together_have_an_order(client: FollowUp, service: MockService) -> None:
+    """While a job runs, the clock is held at the time at which the job is due."""
+    booked: list[int] = []
+
+    def book(request: httpx.Request) -> httpx.Response:
+        if len(booked) < 3:
+            booked.append(1)
+            client.patients.create(phone=f"+549115555000{len(booked)}")
+        return httpx.Response(500)
+
+    service.mount(URL, book)
+    client.patients.create(phone="+5491155550000")
+    service.advance(minutes=1)
+    found = times(service)
+    assert len(found) == 4
+    assert found == sorted(set(found))
+
+
+def test_it_follows_the_clock_again_once_the_clock_is_ahead(client: FollowUp, service: MockService) -> None:
+    for number in range(3):
+        client.patients.create(phone=f"+549115555000{number}")
+    service.advance(seconds=1)
+    client.patients.create(phone="+5491155550009")
+    assert times(service)[-1] == NOON + timedelta(seconds=1)
+
+
+def test_an_event_that_nobody_receives_does_not_count(client: FollowUp, service: MockService) -> None:
+    (endpoint,) = client.webhook_endpoints.list()
+    client.webhook_endpoints.update(endpoint.id, enabled_events=["appointment.created"])
+    client.appointments.create(patient={"phone": "+5491155550000"}, start_at=NOON + timedelta(days=9))
+    assert times(service) == [NOON]
+
+
+def test_organizations_and_resets_begin_anew(service: MockService, client: FollowUp, api: Api) -> None:
+    client.patients.create(phone="+5491155550000")
+    other = service.create_organization().keys[0].value
+    for _ in range(2):
+        with service.client(api_key=other) as theirs:
+            theirs.webhook_endpoints.create(url=URL, enabled_events=["*"])
+            theirs.patients.create(phone="+5491155550000")
+        (delivery,) = service.organization(other).deliveries
+        assert delivery.payload["occurredAt"] == "2026-09-28T12:00:00.000Z"
+        service.organization(other).reset()
+    client.patients.create(phone="+5491155550001")
+    assert times(service)[-1] == NOON + MILLISECOND
+
+
+@pytest.mark.parametrize("start_time", [None, "2026-09-28T12:00:00Z"])
+def test_in_a_server_with_many_clients_no_two_events_share_it(start_time: Any) -> None:
+    inbox = Inbox()
+    with MockServer(rate_limit=0, start_time=start_time) as server:
+        server.mount(URL, inbox.receive)
+        with server.client() as client, ThreadPoolExecutor(8) as pool:
+            client.webhook_endpoints.create(url=URL, enabled_events=["patient.upserted"])
+            phones = [f"+54911555500{number:02}" for number in range(60)]
+            list(pool.map(lambda phone: client.patients.create(phone=phone), phones))
+            wait_for(lambda: len(inbox.requests) == 60)
+        found = times(server)
+    assert len(found) == 60
+    assert found == sorted(set(found))
