@@ -1,8 +1,11 @@
-"""Profiles of Hypothesis (``--hypothesis-profile fuzz`` runs far more examples), and the handling of Ctrl-C."""
+"""Profiles of Hypothesis (``--hypothesis-profile fuzz`` runs far more examples), databases, and Ctrl-C."""
 
 import signal
 
 from hypothesis import HealthCheck, settings
+from support.databases import database_url, postgresql_url, sqlite_url
+
+__all__ = ["database_url", "postgresql_url", "sqlite_url"]
 
 settings.register_profile("quick", deadline=None, max_examples=100)
 settings.register_profile("fuzz", deadline=None, max_examples=33_400, suppress_health_check=list(HealthCheck))

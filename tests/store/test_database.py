@@ -1,0 +1,155 @@
+"""The database of a store: what may be passed, transactions, forks, and the clock."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, make_url
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool, StaticPool
+from support.databases import engine_of
+from support.forks import in_a_child
+
+from followup import ConfigurationError
+from followup._store.clock import DATABASE_TIME, current_time
+from followup._store.database import Database
+from followup._store.locks import LOCKS, take_lock
+from followup._store.schema import Schema
+
+NOTHING = Schema("outbox", 1, [])
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg"])
+def test_postgresql_means_psycopg_3(scheme: str) -> None:
+    database = Database(f"{scheme}://me@db.example/clinic")
+    assert (database.dialect, database.engine.dialect.driver) == ("postgresql", "psycopg")
+
+
+def test_a_url_object_and_an_engine_are_taken(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'clinic.db'}"
+    engine = create_engine(url)
+    assert Database(make_url(url)).dialect == "sqlite"
+    assert Database(engine).engine is engine
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("mysql://db.example/clinic", "must be SQLite or PostgreSQL, not mysql"),
+        ("oracle://db.example/clinic", "must be SQLite or PostgreSQL, not oracle"),
+        ("clinic.db", "must be a SQLAlchemy URL"),
+        ("sqlite://", "is in memory"),
+        ("sqlite:///:memory:", "is in memory"),
+        ("sqlite:///file:clinic?mode=memory&uri=true", "is in memory"),
+        ("sqlite+aiosqlite:///clinic.db", "asynchronous driver"),
+        ("postgresql+nosuch://db.example/clinic", "does not know"),
+        (None, "must be a SQLAlchemy URL"),
+        (3, "not int"),
+    ],
+)
+def test_another_database_is_a_configuration_error(url: str, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^database .*{reason}"):
+        Database(url)
+
+
+def test_an_async_engine_is_a_configuration_error(sqlite_url: str) -> None:
+    engine = create_async_engine(sqlite_url.replace("sqlite:", "sqlite+aiosqlite:"))
+    with pytest.raises(ConfigurationError, match=r"^database .*not AsyncEngine"):
+        Database(engine)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match=r"^database must be a synchronous Engine"):
+        Database(engine.sync_engine)
+
+
+def test_a_password_is_never_shown() -> None:
+    assert "secret" not in repr(Database("postgresql://me:secret@db.example/clinic"))
+    with pytest.raises(ConfigurationError) as caught:
+        Database("postgresql+nosuch://me:secret@db.example/clinic")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ConfigurationError, match=r"python -m pip install 'followup\[postgres\]'"):
+        Database("postgresql://db.example/clinic")
+
+
+def test_a_transaction_rolls_back_as_a_whole(database_url: str) -> None:
+    database = Database(database_url)
+    NOTHING.create(database)
+
+    def fail() -> None:
+        with database.transaction() as connection:
+            take_lock(connection, "a")
+            take_lock(connection, "b")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    with database.transaction() as connection:
+        assert connection.execute(LOCKS.select()).all() == []
+    database.close()
+
+
+def test_an_engine_of_postgresql_in_autocommit_mode_still_has_transactions(postgresql_url: str) -> None:
+    engine = create_engine(
+        engine_of(postgresql_url).url,
+        poolclass=NullPool,
+        isolation_level="AUTOCOMMIT",
+    )
+    test_a_transaction_rolls_back_as_a_whole(engine)  # type: ignore[arg-type]
+
+
+def test_an_engine_of_sqlite_in_autocommit_mode_is_a_configuration_error(sqlite_url: str) -> None:
+    engine = create_engine(sqlite_url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    NOTHING.create(Database(sqlite_url))
+    with pytest.raises(ConfigurationError, match="autocommit"), Database(engine).transaction() as connection:
+        take_lock(connection, "a")
+
+
+def test_an_engine_in_memory_is_taken() -> None:
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    database = Database(engine)
+    NOTHING.create(database)
+    with database.transaction() as connection:
+        take_lock(connection, "a")
+    engine.dispose()
+
+
+def test_a_connection_is_not_shared_with_a_forked_process(postgresql_url: str) -> None:
+    database = Database(postgresql_url)
+
+    def backend() -> int:
+        with database.transaction() as connection:
+            pid: int = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+            return pid
+
+    ours = backend()
+    assert in_a_child(backend) != ours
+    assert backend() == ours
+    database.close()
+
+
+def test_the_clock_is_that_of_the_database_in_milliseconds(database_url: str) -> None:
+    database = Database(database_url)
+    with database.transaction() as connection:
+        before = time.time() * 1000
+        found = [current_time(connection, DATABASE_TIME) for _ in range(100)]
+        after = time.time() * 1000
+    assert before - 2 <= found[0] <= found[-1] <= after + 2
+    database.close()
+
+
+def test_the_clock_runs_on_within_a_transaction(postgresql_url: str) -> None:
+    database = Database(postgresql_url)
+    with database.transaction() as connection:
+        first = current_time(connection, DATABASE_TIME)
+        connection.exec_driver_sql("SELECT pg_sleep(0.05)")
+        assert current_time(connection, DATABASE_TIME) >= first + 50
+    database.close()
+
+
+def test_importing_the_package_imports_no_database_layer() -> None:
+    code = "import followup, followup._for_mockserver, sys; followup.FollowUp; sys.exit('sqlalchemy' in sys.modules)"
+    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
