@@ -11,11 +11,13 @@ import typer
 from followup.cli.application import Application
 from followup.cli.exits import reject
 from followup.cli.options import AsJson, keyword
-from followup_mockserver.cli.generated import arguments_of, options_of, parts_of
+from followup_mockserver.cli.defaults import DEFAULT_URL
+from followup_mockserver.cli.generated import arguments_of, options_of
 from followup_mockserver.cli.listen import listen_until_stopped
 from followup_mockserver.cli.output import show
 from followup_mockserver.cli.remote import Remote
-from followup_mockserver.cli.urls import DEFAULT_URL, Url
+from followup_mockserver.cli.urls import Url
+from followup_mockserver.cli.values import parts_of
 from followup_mockserver.control import Control
 from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.checks import instant

@@ -6,23 +6,20 @@ its command, with the description in its docstring as the help.
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, get_origin
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any
 
 import typer
 
 from followup import NOT_GIVEN
 from followup._for_mockserver import annotations_of
-from followup.cli.exits import reject
 from followup.cli.help_texts import sentence
-from followup.cli.options import arms, kebab, keyword, parse_json, with_values
+from followup.cli.options import keyword, with_values
+from followup_mockserver.cli.values import flags_of, kind_of_option, value_of_option
 from followup_mockserver.options import MockOptions, Options, meanings
 
 LONG_POLLING = ("wait", "seen")
 """Parameters of the control API that have no use on the command line."""
-
-_ACCEPT = {"refuse_unknown_fields": "--accept-unknown-fields"}
-"""Flags that turn an option off, where ``--no-...`` would be less clear."""
 
 
 def options_of_mock() -> list[inspect.Parameter]:
@@ -33,16 +30,6 @@ def options_of_mock() -> list[inspect.Parameter]:
         _option(name, annotation, sentence(texts[name]), getattr(defaults, name))
         for name, annotation in annotations_of(MockOptions).items()
     ]
-
-
-def mock_options(values: Mapping[str, Any]) -> Any:
-    """Convert the values of options to the keyword arguments of a mock.
-
-    Raises:
-        UsageError: an option that takes numbers contains something else.
-    """
-    annotations = annotations_of(MockOptions)
-    return {name: _value(name, annotation, values[name]) for name, annotation in annotations.items()}
 
 
 def options_of(
@@ -74,7 +61,7 @@ def arguments_of(function: Callable[..., Any], values: Mapping[str, Any]) -> dic
         UsageError: the value of an option that takes JSON is not JSON.
     """
     arguments = {
-        parameter.name: _value(parameter.name, annotation, values[parameter.name])
+        parameter.name: value_of_option(parameter.name, annotation, values[parameter.name])
         for parameter, annotation in _parameters(function)
     }
     return {name: value for name, value in arguments.items() if value is not None}
@@ -100,7 +87,7 @@ def _argument(annotation: Any, text: str) -> Any:
 
 
 def _option(name: str, annotation: Any, text: str, default: Any) -> inspect.Parameter:
-    kind = _kind(annotation)
+    kind = kind_of_option(annotation)
     text = with_values(text, annotation)
     if kind is list:
         option = typer.Option(help=f"{text} Separated by commas.", metavar="LIST")
@@ -108,48 +95,10 @@ def _option(name: str, annotation: Any, text: str, default: Any) -> inspect.Para
         return keyword(name, Annotated[str, option], shown)
     if kind is dict:
         return keyword(name, Annotated[str | None, typer.Option(help=text, metavar="JSON")], default)
-    flag = f"--{kebab(name)}"
-    flags = [] if kind is not bool else [f"{flag}/{_ACCEPT.get(name, f'--no-{kebab(name)}')}"] if default else [flag]
+    flags = ["/".join(flags_of(name, default))] if kind is bool else []
     if default is None:
         kind = kind | None
     return keyword(name, Annotated[kind, typer.Option(*flags, help=text)], default)
-
-
-def _kind(annotation: Any) -> Any:
-    """Return the type of an option: a scalar type, ``list``, or ``dict`` for JSON."""
-    allowed = arms(annotation)
-    origins = [origin for arm in allowed if isinstance(origin := get_origin(arm), type)]
-    if any(issubclass(origin, Mapping) for origin in origins):
-        return dict
-    if any(issubclass(origin, Sequence) for origin in origins):
-        return list
-    return next((kind for kind in (bool, int, float) if kind in allowed), str)
-
-
-def _value(name: str, annotation: Any, value: Any) -> Any:
-    kind = _kind(annotation)
-    if kind is dict and value is not None:
-        return parse_json(value, f"--{kebab(name)}")
-    if kind is list and value is not None:
-        parts = parts_of(value)
-        return [_number(part, name) for part in parts] if _has_numbers(annotation) else parts
-    return value
-
-
-def _has_numbers(annotation: Any) -> bool:
-    return any(float in getattr(arm, "__args__", ()) for arm in arms(annotation))
-
-
-def _number(text: str, name: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        reject(f"--{kebab(name)} must be numbers separated by commas, such as 24,3")
-
-
-def parts_of(text: str) -> list[str]:
-    """Return the items of a list whose items are separated by commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _text(value: object) -> str:

@@ -1,27 +1,17 @@
 """``followup-mock serve``, which runs a mock until it is stopped."""
 
-import errno
 import inspect
-import logging
-import signal
-import socket
-import sys
 from pathlib import Path
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any
 
 import typer
 
 from followup.cli.application import Application
-from followup.cli.exits import fail, reject
-from followup.cli.options import kebab, keyword
-from followup_mockserver.cli.env_file import write_env_file
-from followup_mockserver.cli.generated import mock_options, options_of_mock
-from followup_mockserver.cli.urls import DEFAULT_PORT
-from followup_mockserver.http.app import CONTRACT_PATH
-from followup_mockserver.http.control import PREFIX
-from followup_mockserver.options import MockOptions
-from followup_mockserver.schema.errors import InvalidArgument
-from followup_mockserver.server import MockServer
+from followup.cli.options import keyword
+from followup_mockserver.cli.defaults import DEFAULT_HOST, DEFAULT_PORT, MAX_PORT
+from followup_mockserver.cli.generated import options_of_mock
+from followup_mockserver.cli.serving import serve_until_stopped
+from followup_mockserver.cli.values import mock_options
 
 commands = Application()
 
@@ -36,77 +26,16 @@ def serve(*, host: str, port: int, env_file: Path | None, **values: Any) -> None
 
 
 _HOST = Annotated[str, typer.Option(help="Address to listen on.")]
-_PORT = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)]
+_PORT = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=MAX_PORT)]
 _ENV_FILE = Annotated[
     Path | None, typer.Option(help="Write FOLLOWUP_BASE_URL and FOLLOWUP_API_KEY to this file once ready.")
 ]
 serve.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [
-        keyword("host", _HOST, "127.0.0.1"),
+        keyword("host", _HOST, DEFAULT_HOST),
         keyword("port", _PORT, DEFAULT_PORT),
         keyword("env_file", _ENV_FILE, None),
         *options_of_mock(),
     ]
 )
 commands.command()(serve)
-
-
-def serve_until_stopped(host: str, port: int, env_file: Path | None, **options: Unpack[MockOptions]) -> None:
-    """Serve until SIGTERM or Ctrl-C; requests in progress are completed.
-
-    Args:
-        host: the address to listen on.
-        port: the port to listen on; 0 picks a free one.
-        env_file: a file to write the base URL and the API key to.
-        options: the options of the mock.
-
-    Raises:
-        CommandFailed: the port cannot be bound, or the file cannot be written.
-        UsageError: an option is invalid.
-    """
-    # waitress warns about queued requests, and about those that a stop cuts off; neither helps a user.
-    logging.getLogger("waitress").setLevel(logging.ERROR)
-    signalled = _listen_for_signals()
-    try:
-        server = MockServer(host=host, port=port, **options)
-    except InvalidArgument as error:
-        reject(f"--{kebab(error.argument)} must be {error.expected}")
-    except OSError as error:
-        problem = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
-        fail(f"cannot listen on {host}:{port}: {problem}")
-    with server:
-        _announce(server, env_file)
-        signalled.recv(1)
-
-
-def _listen_for_signals() -> socket.socket:
-    """Return a socket that becomes readable when the process is asked to stop.
-
-    An event that a signal handler sets would not do: the operating system may deliver the signal to another thread,
-    and Python runs handlers in the main thread only, which would still be waiting for the event.
-    """
-    reader, writer = socket.socketpair()
-    writer.setblocking(False)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
-    signal.set_wakeup_fd(writer.detach())
-    return reader
-
-
-def _announce(server: MockServer, env_file: Path | None) -> None:
-    token = server.token
-    lines = [
-        f"base URL   {server.url}",
-        f"API key    {server.api_key}",
-        f"dashboard  {server.url}{PREFIX}/{'' if token is None else f'#token={token}'}",
-        f"contract   {server.url}{CONTRACT_PATH}",
-    ]
-    if token is not None:
-        lines.append(f"token      {token}")
-    if env_file is not None:
-        try:
-            write_env_file(env_file, {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key})
-        except OSError as error:
-            fail(f"cannot write --env-file {env_file}: {error.strerror}")
-    sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.flush()

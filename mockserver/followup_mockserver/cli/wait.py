@@ -8,7 +8,8 @@ import typer
 
 from followup.cli.application import Application
 from followup.cli.exits import fail, reject
-from followup_mockserver.cli.urls import DEFAULT_URL, Url
+from followup_mockserver.cli.defaults import DEFAULT_URL
+from followup_mockserver.cli.urls import Url
 from followup_mockserver.http.control import PREFIX
 from followup_mockserver.state.clock import RealTime
 

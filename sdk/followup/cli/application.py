@@ -1,9 +1,5 @@
-"""The base class of both programs: how help is formatted, how errors are reported, and with which status they exit."""
+"""The base class of both programs: how help is formatted, and when a command is imported."""
 
-import contextlib
-import gc
-import io
-import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
@@ -11,8 +7,12 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from followup.cli.exits import FAILURE, INTERRUPTED, USAGE, CommandFailed, UsageError
-from followup.cli.lines import flush
+from followup.cli.exits import INTERRUPTED, USAGE, CommandFailed, run_program
+from followup.cli.imports import without_garbage_collection
+
+_ParserError: Any = typer.BadParameter.__base__
+"""The base class of every error that Typer finds in the arguments. Newer versions of Typer bring their own copy of
+click, which it comes from."""
 
 
 def _without_types_of_flags(parameters: list[Any]) -> list[Any]:
@@ -42,16 +42,6 @@ class Deferred(NamedTuple):
     is_group: bool = False
 
 
-@contextlib.contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Collect no garbage meanwhile: what an import allocates stays, and the search takes a sixth of its time."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
 class _Commands(MutableMapping[str, Any]):
     """The commands of a group by name. A deferred command is loaded when it is looked up."""
 
@@ -61,7 +51,7 @@ class _Commands(MutableMapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         command = self._commands[name]
         if isinstance(command, Deferred):
-            with _without_garbage_collection():
+            with without_garbage_collection():
                 group = typer.main.get_group(command.load())
             command = self._commands[name] = group if command.is_group else group.commands[name]
             command.name = name
@@ -132,31 +122,13 @@ class Application(typer.Typer):
         Args:
             arguments: the command line; by default that of the process.
         """
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that cannot write all characters
-        message = ""
-        try:
-            status = self(arguments, prog_name=self.info.name, standalone_mode=False)
-            flush()
-        except typer.Abort:  # Ctrl-C, with older versions of Typer
-            status = INTERRUPTED
-        except UsageError as error:
-            message, status = error.format_message(), USAGE  # the message is empty if the error has printed the help
-        except CommandFailed as error:
-            message, status = str(error), error.status
-        except Exception as error:  # noqa: BLE001 - a user gets no traceback, whatever the error is
-            message, status = _internal(error), FAILURE
-        if message:
-            from followup._redaction import visible  # imported late, as most commands need no message
 
-            sys.stderr.write(f"{self.info.name}: {visible(message)}\n")
-        sys.exit(status)
+        def command() -> Any:
+            try:
+                return self(arguments, prog_name=self.info.name, standalone_mode=False)
+            except typer.Abort:  # Ctrl-C, with older versions of Typer
+                return INTERRUPTED
+            except _ParserError as error:
+                raise CommandFailed(error.format_message(), USAGE) from None  # empty if the error has printed the help
 
-
-def _internal(error: Exception) -> str:
-    """Describe a bug by its type and place; the text of the error may contain a patient's data."""
-    import traceback
-    from pathlib import Path
-
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"internal error, please report it: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+        run_program(str(self.info.name), command)

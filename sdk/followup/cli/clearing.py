@@ -8,7 +8,7 @@ import typer
 
 from followup._declarations import Declaration, Parameter
 from followup.cli.exits import reject
-from followup.cli.options import kebab
+from followup.cli.values import kebab
 
 
 def clear_option(declaration: Declaration) -> Any:

@@ -12,9 +12,10 @@ from followup._operations import declarations_of, group_name
 from followup.cli.application import Application
 from followup.cli.clearing import clear_option, cleared
 from followup.cli.help_texts import for_the_command_line, sentence
-from followup.cli.options import AsJson, arms, kebab, keyword, parse_json, with_values
+from followup.cli.options import AsJson, keyword, with_values
 from followup.cli.output import remark, show_many, show_one
 from followup.cli.session import check_set_up, connected
+from followup.cli.values import arms, kebab, parse_json
 from followup.resources import all_groups
 from followup.resources.account import AccountGroup
 from followup.resources.event_batches import EventBatch
