@@ -75,14 +75,11 @@ def followup_respx(followup_service: "MockService", monkeypatch: pytest.MonkeyPa
         import respx
     except ModuleNotFoundError:
         pytest.fail("followup_respx needs respx: python -m pip install 'followup[testing]'", pytrace=False)
-    from followup_mockserver.transport import call_wsgi
+    from followup_mockserver.service import routed
 
     monkeypatch.setenv("FOLLOWUP_BASE_URL", followup_service.url)
     monkeypatch.setenv("FOLLOWUP_API_KEY", followup_service.api_key)
-    with respx.mock(assert_all_called=False) as router:
-        router.route(url__startswith=f"{followup_service.url}/").mock(
-            side_effect=lambda request: call_wsgi(followup_service.app, request)
-        )
+    with respx.mock(assert_all_called=False) as router, routed(followup_service, router):
         router.route().pass_through()
         yield router
 

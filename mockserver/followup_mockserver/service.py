@@ -1,9 +1,11 @@
 """``MockService``, the mock in this process, and ``Mock``, which assembles the parts of either kind of mock."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack
 
-from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
+from followup._for_mockserver import DEFAULT_TIMEOUT, WEBHOOK_ATTEMPT_TIMEOUT, Time, use_virtual_time, virtual_time
 from followup_mockserver.control import Control
 from followup_mockserver.engine import Engine
 from followup_mockserver.gateway.pipeline import Gateway
@@ -13,11 +15,17 @@ from followup_mockserver.http.waiting import WaitingCalls
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.rules import doctors, intake_requests, messages, reminders, stages
 from followup_mockserver.state.registry import DEFAULT_KEY, Registry
+from followup_mockserver.state.virtual_time import VirtualTime
 from followup_mockserver.webhooks import deliveries
 from followup_mockserver.webhooks.mounts import Mounts
 
 if TYPE_CHECKING:
+    import httpx
+    import respx
+
     from followup import AsyncFollowUp, FollowUp
+
+AnyClient = TypeVar("AnyClient", "FollowUp", "AsyncFollowUp")
 
 SUBSCRIBERS = (
     reminders.on_domain_event,
@@ -49,7 +57,8 @@ class Mock(Control):
     """Seconds that a receiver has to respond (specification, section 8). Only tests of the mock itself change it."""
 
     def __init__(self, options: Options, *, threaded: bool, guard: Guard) -> None:
-        registry, mounts = Registry(options, SUBSCRIBERS, doctors.add_roster), Mounts()
+        registry = Registry(options, SUBSCRIBERS, doctors.add_roster, virtual_time=not threaded)
+        mounts = Mounts()
         engine = Engine(registry, mounts, threaded=threaded, attempt_timeout=self._attempt_timeout)
         super().__init__(registry, engine, mounts)
         self._gateway = Gateway(registry)
@@ -127,9 +136,10 @@ class MockService(Mock):
     def __init__(self, **options: Unpack[MockOptions]) -> None:
         super().__init__(Options(**options), threaded=False, guard=Guard(IN_PROCESS_HOST))
         self.url = IN_PROCESS_URL
+        self._times: dict[str, Time] = {}
 
     def client(self, **options: Any) -> "FollowUp":
-        """Return a client of this service, for the default organization.
+        """Return a client of this service, for the default organization. It never sleeps; see ``waits``.
 
         Args:
             options: options of ``FollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
@@ -140,11 +150,11 @@ class MockService(Mock):
         from followup import FollowUp
         from followup_mockserver.transport import InProcessTransport
 
-        transport = InProcessTransport(self.app)
-        return FollowUp(**self._options(options, httpx.Client(transport=transport)))
+        http_client = httpx.Client(transport=InProcessTransport(self.app), timeout=DEFAULT_TIMEOUT)
+        return self._in_virtual_time(FollowUp(**self._options(options, http_client)), options)
 
     def async_client(self, **options: Any) -> "AsyncFollowUp":
-        """Return an asynchronous client of this service, for the default organization.
+        """Return an asynchronous client of this service, for the default organization. It never sleeps; see ``waits``.
 
         Args:
             options: options of ``AsyncFollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
@@ -154,8 +164,36 @@ class MockService(Mock):
         from followup import AsyncFollowUp
         from followup_mockserver.transport import InProcessTransport
 
-        transport = InProcessTransport(self.app)
-        return AsyncFollowUp(**self._options(options, httpx.AsyncClient(transport=transport)))
+        http_client = httpx.AsyncClient(transport=InProcessTransport(self.app), timeout=DEFAULT_TIMEOUT)
+        return self._in_virtual_time(AsyncFollowUp(**self._options(options, http_client)), options)
 
     def _options(self, options: dict[str, Any], http_client: object) -> dict[str, Any]:
         return {"api_key": self.api_key, "base_url": self.url, "http_client": http_client, **options}
+
+    def _in_virtual_time(self, client: AnyClient, options: dict[str, Any]) -> AnyClient:
+        # The driver has to limit the attempts through a client of the user's own, whose transport may be another.
+        use_virtual_time(client, self._time_of, transport_enforces_limits=options.get("http_client") is None)
+        return client
+
+    def _time_of(self, api_key: str) -> Time:
+        return self._times.setdefault(api_key, VirtualTime(self._access.registry, api_key))
+
+
+@contextmanager
+def routed(service: MockService, router: "respx.Router") -> Iterator[None]:
+    """Route the requests of clients that the code under test creates to a service, until the with block ends.
+
+    These clients do not sleep, as those of ``service.client()``; clients that exist already are included.
+
+    Args:
+        service: the service; the base URL of the clients is ``service.url``, or begins with it.
+        router: the router of respx, which takes one more route. What it does with other URLs stays as it is.
+    """
+    from followup_mockserver.transport import call_wsgi
+
+    def respond(request: "httpx.Request") -> "httpx.Response":
+        return call_wsgi(service.app, request)
+
+    router.route(url__startswith=f"{service.url}/").mock(side_effect=respond)
+    with virtual_time(service.url, service._time_of):
+        yield

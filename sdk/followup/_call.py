@@ -20,7 +20,6 @@ them, and before the first where the client has a request rate, there may be any
 import itertools
 import logging
 import random
-import time
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
@@ -47,7 +46,7 @@ def run_call(
     call: Call[R],
     options: Options,
     *,
-    now: Callable[[], float] = time.monotonic,
+    now: Callable[[], float] | None = None,
     wall_clock: Callable[[], float] | None = None,
     jitter: Callable[[], float] = random.random,
 ) -> Steps[R]:
@@ -56,7 +55,8 @@ def run_call(
     Args:
         call: the call to run.
         options: the options of the client.
-        now: returns the seconds of a monotonic clock, for the deadline and the request rate.
+        now: returns the seconds of a monotonic clock, for the deadline and the request rate; that of the options when
+            omitted.
         wall_clock: returns seconds since the epoch, for a ``Retry-After`` that is a date; ``time.time`` when omitted.
         jitter: returns a random number from 0 to 1 for each backoff.
 
@@ -67,6 +67,7 @@ def run_call(
         APIConnectionError, APITimeoutError, APIStatusError, ResponseDecodeError: the call failed. The error has the
             idempotency key, the number of attempts, and whether the request was sent.
     """
+    now = now or options.time.monotonic
     send = _first_step(call, options)
     deadline = _Deadline(options.deadline, now)
     history = _History()

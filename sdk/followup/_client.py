@@ -29,6 +29,7 @@ from followup._options import (
 from followup._pagination import AsyncListing, Listing, Page
 from followup._results import Result
 from followup._steps import Call
+from followup._virtual_time import with_current_time
 from followup.resources import all_groups
 
 HttpClient = TypeVar("HttpClient", bound=httpx.Client | httpx.AsyncClient)
@@ -180,17 +181,18 @@ class FollowUp(SyncGroups, _Client[httpx.Client, Connections]):
         return Connections(own, tls=options.base_url.startswith("https:"))
 
     def _perform(self, call: Call[R]) -> R:
-        return drive(run_call(call, self._options), self._connections)
+        options = with_current_time(self._options)
+        return drive(run_call(call, options), self._connections, options.time)
 
     def _start_listing(self, listing: Listing[Any]) -> Page[Any]:
         return Page(listing, self._perform(listing.call), self._perform)
 
     def _perform_batches(self, items: Iterable[Any], size: int, steps_of: StepsOfBatch) -> Iterator[Any]:
-        return (
-            result
-            for batch in batches(items, size)
-            for result in drive(steps_of(batch, self._options), self._connections)
-        )
+        return (result for batch in batches(items, size) for result in self._results_of(batch, steps_of))
+
+    def _results_of(self, batch: list[Any], steps_of: StepsOfBatch) -> list[Any]:
+        options = with_current_time(self._options)
+        return drive(steps_of(batch, options), self._connections, options.time)
 
     def close(self) -> None:
         """Close the connections, unless they belong to another client or to your own ``http_client``."""
@@ -234,7 +236,8 @@ class AsyncFollowUp(AsyncGroups, _Client[httpx.AsyncClient, AsyncConnections]):
         return AsyncConnections(own, tls=options.base_url.startswith("https:"))
 
     async def _perform(self, call: Call[R]) -> R:
-        return await drive_async(run_call(call, self._options), self._connections)
+        options = with_current_time(self._options)
+        return await drive_async(run_call(call, options), self._connections, options.time)
 
     def _start_listing(self, listing: Listing[Any]) -> AsyncListing[Any]:
         return AsyncListing(listing, self._perform)
@@ -243,7 +246,8 @@ class AsyncFollowUp(AsyncGroups, _Client[httpx.AsyncClient, AsyncConnections]):
         self, items: Iterable[Any] | AsyncIterable[Any], size: int, steps_of: StepsOfBatch
     ) -> AsyncIterator[Any]:
         async for batch in batches_async(items, size):
-            for result in await drive_async(steps_of(batch, self._options), self._connections):
+            options = with_current_time(self._options)
+            for result in await drive_async(steps_of(batch, options), self._connections, options.time):
                 yield result
 
     async def close(self) -> None:

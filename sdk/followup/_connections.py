@@ -33,8 +33,8 @@ class _Connections(Generic[C]):
     """The base of both classes: the user's own httpx client, or pools of ours that have to be closed.
 
     Attributes:
-        enforce_time_limits: whether our network backend ends each attempt in time. It is set by the first call of
-            ``client``.
+        enforce_time_limits: whether our network backend, or the mock's transport, ends each attempt in time. It is set
+            by the first call of ``client``, or by the mock.
     """
 
     def __init__(self, own: C | None, *, tls: bool) -> None:

@@ -1,6 +1,7 @@
 """The only input and output of a call: sending and sleeping, synchronous and asynchronous side by side.
 
-``drive`` and ``drive_async`` carry out the steps of ``run_call``; the contract is in ``_call``. Each attempt as a whole
+``drive`` and ``drive_async`` carry out the steps of ``run_call``; the contract is in ``_call``. They sleep in the time
+of the client, which is virtual in a test with the mock. Each attempt as a whole
 ends within ``Send.seconds``, in one of three ways:
 
 - ``send`` relies on the network backend of our own pools, which ends the attempt without a thread.
@@ -10,7 +11,6 @@ ends within ``Send.seconds``, in one of three ways:
 
 import queue
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Resp
 from followup._quiet import our_request
 from followup._steps import Send, Steps, Wait
 from followup._threads import NoThreadError, run_in_thread
+from followup._time import Time
 from followup._time_limit import seconds_left, time_limit
 
 R = TypeVar("R")
@@ -35,7 +36,7 @@ _SHORTEST_TIMEOUT = 0.001
 """Seconds. A timeout of 0 would make a socket non-blocking, which fails in another way."""
 
 
-def drive(steps: Steps[R], connections: Connections) -> R:
+def drive(steps: Steps[R], connections: Connections, time: Time) -> R:
     """Carry out the steps in this thread, and return their result."""
     outcome: Outcome | None = None
     while True:
@@ -51,10 +52,8 @@ def drive(steps: Steps[R], connections: Connections) -> R:
             outcome = _send_in_time(connections, step)
 
 
-async def drive_async(steps: Steps[R], connections: AsyncConnections) -> R:
+async def drive_async(steps: Steps[R], connections: AsyncConnections, time: Time) -> R:
     """Carry out the steps in this task, and return their result."""
-    import asyncio  # takes as long to import as the rest of the package; synchronous code does not need it
-
     outcome: Outcome | None = None
     while True:
         try:
@@ -64,7 +63,7 @@ async def drive_async(steps: Steps[R], connections: AsyncConnections) -> R:
             return result
         outcome = None
         if isinstance(step, Wait):
-            await asyncio.sleep(step.seconds)
+            await time.sleep_async(step.seconds)
         else:
             outcome = await send_async(connections.client(), step)
 

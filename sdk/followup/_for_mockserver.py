@@ -54,8 +54,18 @@ from followup._operations import (
     declarations_of,
     group_name,
 )
+from followup._options import (
+    DEFAULT_TIMEOUT,
+)
 from followup._redaction import (
     visible,
+)
+from followup._time import (
+    Time,
+)
+from followup._virtual_time import (
+    use_virtual_time,
+    virtual_time,
 )
 from followup.resources import (
     all_groups,
@@ -106,6 +116,7 @@ __all__ = [
     "ABSENT_IF_NONE",
     "ATTEMPT_HEADER",
     "DEFAULT_PAGE_SIZE",
+    "DEFAULT_TIMEOUT",
     "DEFAULT_TREATMENT_KIND",
     "EVENT_TYPE_HEADER",
     "IDEMPOTENCY_KEY",
@@ -142,6 +153,7 @@ __all__ = [
     "PatientStage",
     "ServiceEventType",
     "ServiceLine",
+    "Time",
     "TreatmentKind",
     "Treatments",
     "Visits",
@@ -156,6 +168,8 @@ __all__ = [
     "group_name",
     "is_union",
     "sign",
+    "use_virtual_time",
+    "virtual_time",
     "visible",
     "wire_fields",
     "without_none",

@@ -13,6 +13,7 @@ from followup._annotations import SERVICE_VERSION
 from followup._codec.encode import NotGiven
 from followup._errors import ConfigurationError
 from followup._governor import Governor
+from followup._time import REAL_TIME, Time
 
 if TYPE_CHECKING:
     import httpx  # imported late below: the mock and the commands read the declarations, and need no HTTP client
@@ -36,6 +37,7 @@ class Options:
         attempt_seconds: time limit of an attempt as a whole; None for no limit.
         deadline: seconds for a whole call; None for no deadline.
         governor: holds the calls to a request rate, with those of all clients that share it; None for no such limit.
+        time: the clock of deadline and request rate, and the sleep between attempts.
     """
 
     api_key: str = attrs.field(repr=False)
@@ -46,6 +48,7 @@ class Options:
     max_retries: int
     deadline: float | None
     governor: Governor | None = None
+    time: Time = attrs.field(default=REAL_TIME, repr=False)
 
 
 Timeouts = tuple[Mapping[str, float | None] | None, float | None]

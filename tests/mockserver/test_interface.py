@@ -382,6 +382,7 @@ def test_completion_offers_the_names_of_the_interface() -> None:
         "load_intake_request", "discard_intake_request", "create_organization", "update_organization", "add_api_key",
         "update_api_key", "organization", "close",
     }  # fmt: skip
+    named |= {"waits"}
     webhook_faults = {"webhook_faults", "clear_webhook_faults"}
     assert {name for name in dir(MockService()) if not name.startswith("_")} == named | webhook_faults
 

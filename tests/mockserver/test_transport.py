@@ -1,6 +1,7 @@
 """The transport without a socket: what an application sees of a request, and what both clients see of its response."""
 
 import asyncio
+import contextvars
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -112,11 +113,11 @@ def test_an_error_of_the_application_is_raised_and_its_response_is_closed(send: 
     assert closed == [True]
 
 
-def test_a_slow_response_does_not_block_the_event_loop() -> None:
+def test_a_long_poll_of_the_control_api_does_not_block_the_event_loop() -> None:
     other_call = threading.Event()
 
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        if environ["PATH_INFO"] == "/slow":
+        if environ["PATH_INFO"] == "/_mock/messages":
             assert other_call.wait(5)
         else:
             other_call.set()
@@ -124,6 +125,67 @@ def test_a_slow_response_does_not_block_the_event_loop() -> None:
 
     async def run() -> list[int]:
         async with httpx.AsyncClient(transport=InProcessTransport(app), base_url=BASE) as client:
-            return [each.status_code for each in await asyncio.gather(client.get("/slow"), client.get("/quick"))]
+            calls = asyncio.gather(client.get("/_mock/messages"), client.get("/v1/account"))
+            return [each.status_code for each in await calls]
 
     assert asyncio.run(run()) == [200, 200]
+
+
+def test_an_operation_runs_in_the_thread_and_the_context_of_the_task() -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable")
+    seen: list[Any] = []
+
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        seen.append((threading.get_ident(), variable.get()))
+        return echo(environ, start_response)
+
+    async def run() -> None:
+        variable.set("of the task")
+        async with httpx.AsyncClient(transport=InProcessTransport(app), base_url=BASE) as client:
+            await client.get("/v1/account")
+
+    asyncio.run(run())
+    assert seen == [(threading.get_ident(), "of the task")]
+
+
+# --- timeouts ----------------------------------------------------------------------------------------------------
+
+
+def delayed(seconds: float, **options: Any) -> MockService:
+    service = MockService(rate_limit=0, start_time="2026-09-28T12:00:00Z")
+    service.add_fault(operation="account.retrieve", kind="delay", seconds=seconds, **options)
+    return service
+
+
+HEADERS = {"Authorization": "Bearer fu_test_mock"}
+
+
+def test_a_delay_longer_than_the_read_timeout_is_a_read_timeout(send: Send) -> None:
+    service = delayed(4)
+    with pytest.raises(httpx.ReadTimeout) as caught:
+        send(service.app, "GET", "/v1/account", headers=HEADERS, timeout=httpx.Timeout(9, read=2.5))
+    assert caught.value.request.url.path == "/v1/account"
+    assert service.waits == [2.5]
+    assert [each.operation for each in service.requests] == ["account.retrieve"]
+
+
+@pytest.mark.parametrize("timeout", [4, 5, None, httpx.Timeout(1, read=4)])
+def test_a_delay_within_the_read_timeout_is_a_late_response(send: Send, timeout: Any) -> None:
+    service = delayed(4)
+    assert send(service.app, "GET", "/v1/account", headers=HEADERS, timeout=timeout).status_code == 200
+    assert service.waits == [4.0]
+
+
+def test_a_delay_after_the_operation_is_a_read_timeout_too(send: Send) -> None:
+    service = delayed(4, when="after")
+    with pytest.raises(httpx.ReadTimeout):
+        send(service.app, "GET", "/v1/account", headers=HEADERS, timeout=3)
+    assert service.waits == [3.0]
+
+
+def test_a_call_that_is_rejected_late_is_a_read_timeout_too(send: Send) -> None:
+    service = MockService(rate_limit=0)
+    service.add_fault(operation="patients.create", kind="delay", seconds=4)
+    with pytest.raises(httpx.ReadTimeout):
+        send(service.app, "POST", "/v1/patients", headers=HEADERS, timeout=3, json={"phone": ""})
+    assert [each.status for each in service.requests] == [400]

@@ -4,6 +4,7 @@ from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
+from followup_mockserver.control.waits import WaitControls
 from followup_mockserver.control.webhooks import WebhookControls
 from followup_mockserver.engine import Engine
 from followup_mockserver.state.access import TenantAccess
@@ -14,7 +15,7 @@ from followup_mockserver.webhooks.mounts import Mounts
 __all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingReminder", "access_to"]
 
 
-class Control(ClockControls, CallControls, WebhookControls, PeopleControls, OrganizationControls):
+class Control(ClockControls, WaitControls, CallControls, WebhookControls, PeopleControls, OrganizationControls):
     """The test controls of one organization: what happens to the service outside its API.
 
     ``MockService`` and ``MockServer`` have these methods too; there they act on the default organization. Every list

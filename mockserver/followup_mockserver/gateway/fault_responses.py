@@ -5,6 +5,7 @@ from followup_mockserver.gateway.request import Exchange, Request
 from followup_mockserver.rules import events
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.state.request_faults import Fault
+from followup_mockserver.state.virtual_time import wait
 
 _TYPES = {
     401: "authentication_error",
@@ -27,11 +28,22 @@ def apply(fault: Fault, exchange: Exchange) -> None:
         ServiceError: the error response.
     """
     if fault.kind == "delay":
-        exchange.registry.pause(fault.seconds)
+        _delay(fault.seconds, exchange)
     elif fault.kind == "status":
         raise _error(fault, exchange.request)
     elif fault.when == "before":
         raise ServiceError(500, "api_error", "fault", "The connection is dropped.")
+
+
+def _delay(seconds: float, exchange: Exchange) -> None:
+    """Let time pass. In virtual time, no more than the client waits: the request itself is handled in any case."""
+    if not exchange.registry.has_virtual_time:
+        exchange.registry.pause(seconds)
+        return
+    timeout = exchange.request.read_timeout
+    if timeout is not None and timeout < seconds:
+        exchange.late, seconds = True, timeout
+    wait(exchange.tenant, seconds)
 
 
 def _error(fault: Fault, request: Request) -> ServiceError:

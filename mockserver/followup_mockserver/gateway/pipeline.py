@@ -221,9 +221,11 @@ def release_idempotency_key(exchange: Exchange) -> None:
 
 
 def break_response(exchange: Exchange) -> None:
-    """Mark a response whose connection a fault drops."""
+    """Mark a response whose connection a fault drops, or that comes too late for the client."""
     fault = exchange.fault
-    if fault is not None and fault.kind in ("disconnect", "truncate"):
+    if exchange.late:
+        exchange.response.broken = "late"
+    elif fault is not None and fault.kind in ("disconnect", "truncate"):
         exchange.response.broken = fault.kind
 
 

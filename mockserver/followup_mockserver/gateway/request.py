@@ -25,6 +25,7 @@ class Request:
         headers: names in lower case.
         query: pairs of name and value, in their order.
         body: None if it is larger than the service accepts and was not read.
+        read_timeout: seconds after which the client stops waiting, where virtual time passes; None: it does not.
     """
 
     operation: Operation
@@ -33,6 +34,7 @@ class Request:
     headers: Mapping[str, str] = attrs.field(repr=False)
     query: Sequence[tuple[str, str]] = attrs.field(repr=False)
     body: bytes | None = attrs.field(repr=False)
+    read_timeout: float | None = None
 
 
 @attrs.define(kw_only=True)
@@ -43,13 +45,14 @@ class Response:
         status: HTTP status.
         headers: headers, without those that the server adds.
         body: the encoded body.
-        broken: where a fault drops the connection: ``disconnect`` before the response, ``truncate`` in the middle.
+        broken: where a fault drops the connection: ``disconnect`` before the response, ``truncate`` in the middle; or
+            ``late``, if the client has stopped waiting.
     """
 
     status: int
     headers: dict[str, str] = attrs.field(factory=dict)
     body: bytes = attrs.field(repr=False)
-    broken: Literal["disconnect", "truncate"] | None = None
+    broken: Literal["disconnect", "truncate", "late"] | None = None
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -66,6 +69,7 @@ class Exchange:
         tenant: ``known_tenant``, or else the default tenant, whose faults and journal apply to such requests.
         key: the valid API key.
         fault: the fault that applies to this request, if any.
+        late: whether the client has stopped waiting, in virtual time.
         claimed: the record of the idempotency key, while this request holds it.
         replayed: body of the response to an earlier request with the same idempotency key.
         response: the response.
@@ -80,6 +84,7 @@ class Exchange:
     tenant: Tenant = attrs.field(init=False)
     key: KeyRecord = attrs.field(init=False)
     fault: Fault | None = None
+    late: bool = False
     claimed: IdempotencyRecord | None = None
     replayed: bytes | None = attrs.field(default=None, repr=False)
     response: Response = attrs.field(init=False)

@@ -11,7 +11,7 @@ from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
 from followup_mockserver.http.current import current_gateway
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
-from followup_mockserver.schema.wsgi import DROPPED, ConnectionDropped
+from followup_mockserver.schema.wsgi import DROPPED, READ_TIMEOUT, ConnectionDropped, ResponseTooLate
 
 PREFIXES = ("", "/api")
 """Each operation is served under its path with each of these prefixes."""
@@ -20,14 +20,16 @@ api = Blueprint("api", __name__)
 
 
 class BrokenResponse(flask.Response):
-    """A response that a fault cuts off: none of it is sent, or half of its body."""
+    """A response that a fault cuts off: none of it is sent, or half of its body; or that comes too late."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(b"", status=response.status, headers=response.headers, mimetype="application/json")
         self._complete = response
 
     def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
-        """Send half of the body, or nothing, and raise the exception that drops the connection."""
+        """Send half of the body, or nothing, and raise the exception that ends the connection."""
+        if self._complete.broken == "late":
+            raise ResponseTooLate
         dropped: type[Exception] = environ.get(DROPPED, ConnectionDropped)
         if self._complete.broken == "disconnect":
             raise dropped
@@ -53,6 +55,7 @@ def call_operation(operation: Operation, path_id: str | None = None) -> flask.Re
             headers=_headers(environ),
             query=list(current.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
             body=_body(current) if operation.takes_body else b"",
+            read_timeout=environ.get(READ_TIMEOUT),
         )
     )
     return flask_response(response)

@@ -1,4 +1,4 @@
-"""How the application asks the server that runs it to drop a connection."""
+"""What the application and the server, or the transport, that runs it tell each other about faults."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,6 +9,13 @@ WSGIApp = Callable[[dict[str, Any], Any], Iterable[bytes]]
 class ConnectionDropped(Exception):
     """Raised inside the application to drop the connection without a response, as a fault requires."""
 
+
+class ResponseTooLate(Exception):
+    """Raised inside the application when, in virtual time, the client has stopped waiting for the response."""
+
+
+READ_TIMEOUT = "followup_mockserver.read_timeout"
+"""Key of the WSGI environment: after how many seconds the client stops waiting for a response; absent: never."""
 
 DROPPED = "followup_mockserver.connection_dropped"
 """Key of the WSGI environment: the exception class that makes the server drop the connection."""

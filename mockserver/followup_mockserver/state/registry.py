@@ -30,16 +30,24 @@ class Registry:
 
     Attributes:
         on_change: called after a tenant was created or reset, and after a job was scheduled in one.
+        has_virtual_time: whether a delay advances the mock's clock; otherwise it takes real time.
 
     Args:
         options: the options of the mock.
         subscribers: functions that react to the domain events of every tenant.
         populate: adds the records that every new organization has.
+        virtual_time: the value of ``has_virtual_time``.
     """
 
     def __init__(
-        self, options: Options, subscribers: Sequence[Subscriber], populate: Callable[[Tenant], object]
+        self,
+        options: Options,
+        subscribers: Sequence[Subscriber],
+        populate: Callable[[Tenant], object],
+        *,
+        virtual_time: bool = False,
     ) -> None:
+        self.has_virtual_time = virtual_time
         self._options = options
         self._subscribers = subscribers
         self._populate = populate

@@ -6,6 +6,7 @@ remain. The modules of this package store and look up data; they neither send re
 
 import itertools
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -42,6 +43,9 @@ Subscriber = Callable[["Tenant", DomainEvent], None]
 _RESOLUTION = timedelta(milliseconds=1)
 """The resolution of timestamps on the wire."""
 
+MAX_WAITS = 10_000
+"""A tenant remembers at most this many waits, the most recent."""
+
 
 class Tenant:
     """The state of one organization.
@@ -55,6 +59,8 @@ class Tenant:
         attempts: every attempt of every delivery, by delivery id.
         messages: messages to patients, oldest first.
         last_event_at: ``occurredAt`` of the newest webhook event; None before the first.
+
+        waits: the seconds of each wait of clients in this process, oldest first.
 
     Args:
         organization: the settings.
@@ -106,6 +112,8 @@ class Tenant:
         self.attempts: dict[str, list[Attempt]] = {}
         self.messages: list[Message] = []
         self.last_event_at: datetime | None = None
+
+        self.waits: deque[float] = deque(maxlen=MAX_WAITS)
 
         self.journal = Journal()
         self.faults = Faults(options.seed)

@@ -1,0 +1,85 @@
+"""Virtual time for clients, which only the mock sets: for one client, or for every client of a base URL.
+
+In production nothing is set, and a call checks this with one look at an empty tuple.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from followup._governor import Governor
+from followup._options import Options
+from followup._time import REAL_TIME, Time
+
+if TYPE_CHECKING:
+    from followup._client import AsyncFollowUp, FollowUp
+
+TimeOf = Callable[[str], Time]
+"""Returns the time of the clients that have an API key; the same object for the same key."""
+
+
+@attrs.frozen(eq=False)
+class _Replacement:
+    """The time of all clients of a base URL, while a test replaces it.
+
+    Attributes:
+        governors: a governor for each client that has a request rate, since the slots of its own are on another clock.
+    """
+
+    base_url: str
+    time_of: TimeOf
+    governors: WeakKeyDictionary[Governor, Governor] = attrs.field(factory=WeakKeyDictionary)
+
+    def applies_to(self, options: Options) -> bool:
+        return f"{options.base_url}/".startswith(f"{self.base_url}/")
+
+    def apply(self, options: Options) -> Options:
+        own = options.governor
+        governor = own and self.governors.setdefault(own, Governor(own.requests_per_minute))
+        return attrs.evolve(options, time=self.time_of(options.api_key), governor=governor)
+
+
+_replacements: tuple[_Replacement, ...] = ()
+
+
+@contextmanager
+def virtual_time(base_url: str, time_of: TimeOf) -> Iterator[None]:
+    """Replace the time of every client of a base URL, also of those that exist already, until the with block ends.
+
+    It applies to the calls that begin within the with block, in all threads of the process.
+
+    Args:
+        base_url: the base URL; those that begin with it, at a ``/``, are included.
+        time_of: returns the time of a client by its API key.
+    """
+    global _replacements  # replaced as a whole, because other threads read it
+    mine = _Replacement(base_url.rstrip("/"), time_of)
+    _replacements = (*_replacements, mine)
+    try:
+        yield
+    finally:
+        _replacements = tuple(each for each in _replacements if each is not mine)
+
+
+def with_current_time(options: Options) -> Options:
+    """Return the options for a call that begins now."""
+    for each in reversed(_replacements):
+        if each.applies_to(options) and options.time is REAL_TIME:
+            return each.apply(options)
+    return options
+
+
+def use_virtual_time(client: "FollowUp | AsyncFollowUp", time_of: TimeOf, *, transport_enforces_limits: bool) -> None:
+    """Let one client, and those derived from it, live in virtual time.
+
+    Args:
+        client: the client. It has not made a call yet.
+        time_of: returns the time of a client by its API key.
+        transport_enforces_limits: whether the transport of its ``http_client`` ends each attempt in time, in the same
+            virtual time; otherwise the driver does, in real time.
+    """
+    client._options = attrs.evolve(client._options, time=time_of(client._options.api_key))
+    client._connections.enforce_time_limits = transport_enforces_limits

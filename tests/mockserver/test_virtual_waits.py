@@ -1,0 +1,457 @@
+"""No client of a service in process sleeps: each of its waits advances the mock's clock instead."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+import respx
+
+from followup import APITimeoutError, AsyncFollowUp, FollowUp, RateLimitError
+from followup_mockserver import MockService
+from followup_mockserver.service import routed
+
+Call = Callable[[Any], Any]
+Perform = Callable[..., Any]
+
+NOON = "2026-09-28T12:00:00Z"
+HOURS = 20 * 3600
+"""Seconds that no test would survive if they were real."""
+
+
+@pytest.fixture(autouse=True)
+def nobody_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    sleep_of_tasks = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        assert seconds == 0
+        await sleep_of_tasks(0)
+
+    def fail(seconds: float) -> None:
+        raise AssertionError(f"slept for {seconds} s")
+
+    monkeypatch.setattr(time, "sleep", fail)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+
+
+@pytest.fixture
+def service() -> Iterator[MockService]:
+    with MockService(start_time=NOON, rate_limit=0) as service:
+        yield service
+
+
+def perform_sync(service: MockService, call: Call, **options: Any) -> Any:
+    with service.client(**options) as client:
+        return call(client)
+
+
+def perform_async(service: MockService, call: Call, **options: Any) -> Any:
+    async def run() -> Any:
+        async with service.async_client(**options) as client:
+            return await call(client)
+
+    return asyncio.run(run())
+
+
+@pytest.fixture(params=[perform_sync, perform_async], ids=["sync", "async"])
+def perform(request: pytest.FixtureRequest) -> Perform:
+    chosen: Perform = request.param
+    return chosen
+
+
+def list_patients(client: Any) -> Any:
+    return client.patients.list()
+
+
+def create(client: Any) -> Any:
+    return client.patients.create(phone="+5491155550000")
+
+
+def passed(service: MockService) -> float:
+    """Return the seconds that the clock has advanced since the start."""
+    noon = MockService(start_time=NOON).clock.now
+    return (service.clock.now - noon).total_seconds()
+
+
+# --- the waits of a call -----------------------------------------------------------------------------------------
+
+
+def test_backoff_advances_the_clock(service: MockService, perform: Perform) -> None:
+    service.add_fault(operation="patients.create", kind="status", status=503, times=2)
+    assert perform(service, create).phone == "+5491155550000"
+    first, second = service.waits
+    assert 0.375 <= first <= 0.5
+    assert 0.75 <= second <= 1.0
+    assert passed(service) == pytest.approx(first + second, abs=0.001)
+
+
+def test_retry_after_advances_the_clock_by_just_so_much(service: MockService, perform: Perform) -> None:
+    service.add_fault(operation="*", kind="status", status=429, retry_after=50, times=2)
+    perform(service, list_patients)
+    assert service.waits == [50.0, 50.0]
+    assert service.clock.now == MockService(start_time=NOON).clock.now + timedelta(seconds=100)
+
+
+def test_the_service_s_own_rate_limit_is_waited_for(perform: Perform) -> None:
+    service = MockService(start_time=NOON, rate_limit=2)
+    with service.client() as client:
+        client.account.retrieve()
+        client.account.retrieve()
+    perform(service, list_patients)
+    (wait,) = service.waits
+    assert 50 < wait <= 60
+    assert [each.status for each in service.requests] == [200, 429, 200, 200]
+
+
+def test_a_delay_advances_the_clock(service: MockService, perform: Perform) -> None:
+    service.add_fault(operation="*", kind="delay", seconds=29)
+    perform(service, list_patients)
+    assert service.waits == [29.0]
+    assert passed(service) == 29
+
+
+def test_a_delay_of_hours_is_no_problem_where_the_client_waits_for_ever(service: MockService, perform: Perform) -> None:
+    service.add_fault(operation="*", kind="delay", seconds=HOURS)
+    perform(service, list_patients, timeout=httpx.Timeout(None))
+    assert service.waits == [HOURS]
+
+
+def test_clients_with_other_options_do_not_sleep_either(service: MockService, perform: Perform) -> None:
+    service.add_fault(operation="*", kind="status", status=429, retry_after=50, times=3)
+    perform(service, lambda client: client.with_options(max_retries=3, timeout=5).patients.list())
+    assert service.waits == [50.0] * 3
+
+
+def test_a_retry_after_beyond_the_deadline_raises_at_once(service: MockService, perform: Perform) -> None:
+    service.add_fault(operation="*", kind="status", status=429, retry_after=50)
+    with pytest.raises(RateLimitError):
+        perform(service, list_patients, deadline=49)
+    assert service.waits == []
+    assert len(service.requests) == 1
+
+
+def test_a_deadline_counts_the_waits(service: MockService, perform: Perform) -> None:
+    service.add_fault(operation="*", kind="status", status=429, retry_after=20, times=None)
+    with pytest.raises(RateLimitError) as caught:
+        perform(service, list_patients, deadline=49, max_retries=9)
+    assert caught.value.attempts == 3
+    assert service.waits == [20.0, 20.0]
+
+
+def test_a_deadline_ends_a_delayed_attempt(service: MockService, perform: Perform) -> None:
+    service.add_fault(operation="*", kind="delay", seconds=HOURS, times=None)
+    with pytest.raises(APITimeoutError):
+        perform(service, list_patients, deadline=12)
+    assert service.waits == [12.0]
+
+
+# --- timeouts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("timeout", [0.5, httpx.Timeout(60, read=0.5)])
+def test_a_delay_longer_than_the_timeout_is_a_timeout(service: MockService, perform: Perform, timeout: Any) -> None:
+    service.add_fault(operation="patients.list", kind="delay", seconds=4)
+    with pytest.raises(APITimeoutError) as caught:
+        perform(service, list_patients, timeout=timeout, max_retries=0)
+    assert (caught.value.was_sent, caught.value.attempts) == ("maybe", 1)
+    assert service.waits == [0.5]
+
+
+def test_the_default_timeout_is_that_of_a_client_in_production(service: MockService, perform: Perform) -> None:
+    service.add_fault(operation="patients.list", kind="delay", seconds=31)
+    with pytest.raises(APITimeoutError):
+        perform(service, list_patients, max_retries=0)
+    assert service.waits == [30.0]
+
+
+def test_the_timeout_of_derived_options_counts(service: MockService, perform: Perform) -> None:
+    service.add_fault(operation="patients.list", kind="delay", seconds=4)
+    with pytest.raises(APITimeoutError):
+        perform(service, lambda client: client.with_options(timeout=2, max_retries=0).patients.list())
+    assert service.waits == [2.0]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_the_service_carries_out_what_the_client_no_longer_waits_for(
+    service: MockService, perform: Perform, when: Any
+) -> None:
+    service.add_fault(operation="patients.create", kind="delay", seconds=4, when=when)
+    patient = perform(service, create, timeout=0.5)
+    assert patient.last_response.headers["idempotent-replayed"] == "true"
+    timeout, backoff = service.waits
+    assert timeout == 0.5
+    assert backoff <= 0.5
+    with service.client() as client:
+        assert [each.id for each in client.patients.list()] == [patient.id]
+
+
+def test_a_timeout_leaves_an_async_client_s_other_tasks_alone(service: MockService) -> None:
+    service.add_fault(operation="patients.list", kind="delay", seconds=HOURS)
+
+    async def run() -> list[Any]:
+        async with service.async_client(timeout=2, max_retries=0) as client:
+            return await asyncio.gather(client.patients.list(), client.account.retrieve(), return_exceptions=True)
+
+    late, account = asyncio.run(run())
+    assert isinstance(late, APITimeoutError)
+    assert account.object == "account"
+
+
+# --- pacing ------------------------------------------------------------------------------------------------------
+
+
+def test_a_request_rate_takes_the_time_of_the_clock(service: MockService) -> None:
+    with service.client(requests_per_minute=60) as client:
+        for _ in range(120):
+            client.account.retrieve()
+    # A burst of 6, and then one each second.
+    assert passed(service) == pytest.approx(120 - 6, abs=0.1)
+    assert sum(service.waits) == pytest.approx(passed(service), abs=0.1)
+    times = [each.at for each in reversed(service.requests)]
+    minute = timedelta(seconds=60)
+    assert max(sum(start <= at < start + minute for at in times) for start in times) <= 60
+
+
+def test_a_request_rate_holds_for_tasks_together(service: MockService) -> None:
+    async def run() -> None:
+        async with service.async_client(requests_per_minute=60) as client:
+            await asyncio.gather(*(client.account.retrieve() for _ in range(120)))
+
+    asyncio.run(run())
+    assert passed(service) == pytest.approx(120 - 6, abs=0.1)
+    times = [each.at for each in reversed(service.requests)]
+    assert max(sum(start <= at < start + timedelta(seconds=60) for at in times) for start in times) <= 60
+
+
+def test_advancing_the_clock_counts_for_the_request_rate(service: MockService) -> None:
+    with service.client(requests_per_minute=1) as client:
+        client.account.retrieve()
+        service.advance(minutes=2)
+        client.account.retrieve()
+        assert service.waits == []
+        client.account.retrieve()
+        assert service.waits == [60.0]
+
+
+def test_a_reset_takes_no_time_back_from_a_client(service: MockService) -> None:
+    with service.client(requests_per_minute=1) as client:
+        client.account.retrieve()
+        service.advance(days=30)
+        client.account.retrieve()
+        service.reset()
+        client.account.retrieve()
+        assert service.waits == [60.0]
+
+
+# --- send_all ----------------------------------------------------------------------------------------------------
+
+
+def test_send_all_waits_on_the_clock(service: MockService) -> None:
+    service.add_fault(operation="events.create", kind="status", status=429, retry_after=55, times=4)
+    event = {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"phone": "+5491155550000"}}}
+    with service.client(max_retries=1) as client:
+        assert [each.status for each in client.events.send_all([event])] == ["processed"]  # type: ignore[list-item]
+    assert service.waits == [55.0] * 4
+
+
+def test_send_all_waits_on_the_clock_async(service: MockService) -> None:
+    service.add_fault(operation="events.create", kind="status", status=429, retry_after=55, times=4)
+    event = {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"phone": "+5491155550000"}}}
+
+    async def run() -> list[str]:
+        async with service.async_client(max_retries=1) as client:
+            return [each.status async for each in client.events.send_all([event])]  # type: ignore[list-item]
+
+    assert asyncio.run(run()) == ["processed"]
+    assert service.waits == [55.0] * 4
+
+
+# --- concurrent waits --------------------------------------------------------------------------------------------
+
+
+def test_waits_of_tasks_overlap(service: MockService) -> None:
+    service.add_fault(operation="*", kind="status", status=429, retry_after=50, times=10)
+
+    async def run() -> None:
+        async with service.async_client() as client:
+            await asyncio.gather(*(client.account.retrieve() for _ in range(10)))
+
+    asyncio.run(run())
+    assert service.waits == [50.0] * 10
+    assert passed(service) == 50
+
+
+# --- the clock ---------------------------------------------------------------------------------------------------
+
+
+def test_what_becomes_due_runs_at_the_next_advance_and_at_the_then_current_time(service: MockService) -> None:
+    with service.client() as client:
+        start = service.clock.now + timedelta(hours=24, seconds=30)
+        client.appointments.create(patient={"phone": "+5491155550000"}, start_at=start)
+        service.add_fault(operation="*", kind="status", status=429, retry_after=50)
+        client.account.retrieve()  # the reminder of 24 hours before is due after 30 of these 50 seconds
+        assert service.messages == []
+        waited = service.clock.now
+        service.advance()
+        assert service.clock.now == waited
+        (message,) = service.messages
+        assert message.sent_at == waited
+        assert service.reminders[0].send_at == start - timedelta(hours=3)
+
+
+def test_a_receiver_that_waits_during_an_advance_moves_the_clock_on(service: MockService) -> None:
+    with service.client() as client:
+        client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["patient.upserted"])
+        received = []
+
+        def receive(_: httpx.Request) -> httpx.Response:
+            service.add_fault(operation="account.retrieve", kind="status", status=429, retry_after=50)
+            client.account.retrieve()
+            received.append(service.clock.now)
+            return httpx.Response(204)
+
+        service.mount("https://clinic.example/hooks", receive)
+        create(client)
+        before = service.clock.now
+        result = service.advance(seconds=10)
+        assert received == [before + timedelta(seconds=50)]
+        assert result.now == service.clock.now == before + timedelta(seconds=50)
+        service.advance(seconds=10)
+        assert service.clock.now == before + timedelta(seconds=60)
+
+
+def test_a_clock_that_runs_is_advanced_too() -> None:
+    with MockService(rate_limit=0) as service, service.client() as client:
+        before = service.clock.now
+        service.add_fault(operation="*", kind="delay", seconds=HOURS)
+        client.with_options(timeout=httpx.Timeout(None)).account.retrieve()
+        assert service.clock.now - before >= timedelta(seconds=HOURS)
+
+
+# --- organizations -----------------------------------------------------------------------------------------------
+
+
+def test_waits_belong_to_the_organization_of_the_key(service: MockService) -> None:
+    key = service.create_organization(name="other").keys[0].value
+    other = service.organization(key)
+    before = other.clock.now
+    other.add_fault(operation="*", kind="status", status=429, retry_after=50)
+    other.add_fault(operation="*", kind="delay", seconds=7)
+    with service.client(api_key=key) as client:
+        client.account.retrieve()
+    assert other.waits == [50.0, 7.0]
+    assert other.clock.now == before + timedelta(seconds=57)
+    assert (service.waits, passed(service)) == ([], 0)
+    other.reset()
+    assert other.waits == []
+
+
+def test_a_client_with_an_unknown_key_waits_as_the_default_organization(service: MockService) -> None:
+    service.add_fault(operation="*", kind="status", status=429, retry_after=50, times=2)
+    with service.client(api_key="fu_test_unknown") as client, pytest.raises(RateLimitError):
+        client.with_options(max_retries=1).account.retrieve()
+    assert service.waits == [50.0]
+
+
+# --- clients that the code under test creates --------------------------------------------------------------------
+
+
+@pytest.fixture
+def router(service: MockService) -> Iterator[respx.Router]:
+    with respx.mock(assert_all_called=False) as router, routed(service, router):
+        yield router
+
+
+def fail_with_429(service: MockService, times: int = 1) -> None:
+    service.add_fault(operation="*", kind="status", status=429, retry_after=50, times=times)
+
+
+@pytest.mark.parametrize("path", ["", "/", "/api"])
+def test_a_client_of_the_code_under_test_does_not_sleep(service: MockService, router: respx.Router, path: str) -> None:
+    fail_with_429(service)
+    service.add_fault(operation="*", kind="delay", seconds=25)
+    with FollowUp(api_key=service.api_key, base_url=f"{service.url}{path}") as client:
+        client.account.retrieve()
+        client.with_options(max_retries=0).account.retrieve()
+    assert service.waits == [50.0, 25.0]
+    assert router.calls.call_count == 3
+
+
+def test_an_async_client_of_the_code_under_test_does_not_sleep(service: MockService, router: respx.Router) -> None:
+    fail_with_429(service)
+    service.add_fault(operation="*", kind="delay", seconds=25)
+
+    async def run() -> None:
+        async with AsyncFollowUp(api_key=service.api_key, base_url=service.url) as client:
+            await client.account.retrieve()
+
+    asyncio.run(run())
+    assert service.waits == [50.0, 25.0]
+    assert router.calls.call_count == 2
+
+
+def test_a_client_with_an_http_client_of_its_own_does_not_sleep(service: MockService, router: respx.Router) -> None:
+    fail_with_429(service)
+    service.add_fault(operation="*", kind="delay", seconds=25)
+    with httpx.Client() as http, FollowUp(api_key=service.api_key, base_url=service.url, http_client=http) as client:
+        client.with_options(timeout=30).account.retrieve()
+    assert service.waits == [50.0, 25.0]
+    assert router.calls.call_count == 2
+
+
+def test_a_delay_longer_than_the_timeout_of_such_a_client_is_a_timeout(
+    service: MockService, router: respx.Router
+) -> None:
+    service.add_fault(operation="*", kind="delay", seconds=HOURS)
+    with (
+        FollowUp(api_key=service.api_key, base_url=service.url, timeout=3, max_retries=0) as client,
+        pytest.raises(APITimeoutError),
+    ):
+        client.account.retrieve()
+    assert service.waits == [3.0]
+    assert router.calls.call_count == 1
+
+
+def test_a_client_that_existed_before_does_not_sleep_and_sleeps_again_afterwards(
+    service: MockService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    with FollowUp(api_key=service.api_key, base_url=service.url, requests_per_minute=1) as client:
+        for _ in range(2):  # as in two tests, whose clocks both start at noon
+            with MockService(start_time=NOON, rate_limit=0) as fresh, respx.mock() as router, routed(fresh, router):
+                client.account.retrieve()
+                assert fresh.waits == []
+                client.account.retrieve()
+                assert fresh.waits == [60.0]
+    assert slept == []
+    with FollowUp(api_key=service.api_key, base_url=service.url, max_retries=1) as client, respx.mock() as router:
+        with routed(service, router):
+            client.account.retrieve()
+        router.clear()
+        router.route().respond(429, headers={"Retry-After": "3"})
+        with pytest.raises(RateLimitError):
+            client.account.retrieve()
+    assert slept == [3.0]
+
+
+def test_a_client_of_another_url_sleeps(service: MockService, router: respx.Router) -> None:
+    router.route(host="api.example").respond(503, headers={"Retry-After": "3"})
+    with (
+        FollowUp(api_key="fu_test_mock", base_url="https://api.example") as client,
+        pytest.raises(AssertionError, match=r"slept for 3\.0 s"),
+    ):
+        client.account.retrieve()
+    assert service.waits == []
+
+
+@pytest.mark.usefixtures("router")
+def test_two_services_at_once_keep_their_times_apart(service: MockService) -> None:
+    with MockService(start_time=NOON) as other, other.client() as client:
+        fail_with_429(other)
+        client.account.retrieve()
+        assert other.waits == [50.0]
+    assert service.waits == []
