@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack
 
 from followup._for_mockserver import DEFAULT_TIMEOUT, WEBHOOK_ATTEMPT_TIMEOUT, Time, use_virtual_time, virtual_time
 from followup_mockserver.control import Control
+from followup_mockserver.control.display import state_of
 from followup_mockserver.engine import Engine
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.http.app import create_app
@@ -67,9 +68,17 @@ class Mock(Control):
         self.app = create_app(self)
 
     @property
+    def url(self) -> str:
+        """The base URL of clients."""
+        raise NotImplementedError
+
+    @property
     def api_key(self) -> str:
         """The API key of the default organization, ``fu_test_mock``."""
         return DEFAULT_KEY
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url}, {state_of(self._tenant)}>"
 
     def close(self) -> None:
         """Stop the threads, and close the connections to receivers. Closing twice does no harm."""
@@ -119,7 +128,6 @@ class MockService(Mock):
     returns to the state at start.
 
     Attributes:
-        url: base URL of the clients, ``http://followup.mock``. It exists in this process only.
         app: the Flask application, for other WSGI tools.
 
     Args:
@@ -135,8 +143,12 @@ class MockService(Mock):
 
     def __init__(self, **options: Unpack[MockOptions]) -> None:
         super().__init__(Options(**options), threaded=False, guard=Guard(IN_PROCESS_HOST))
-        self.url = IN_PROCESS_URL
         self._times: dict[str, Time] = {}
+
+    @property
+    def url(self) -> str:
+        """The base URL of its clients, ``http://followup.mock``. It exists in this process only."""
+        return IN_PROCESS_URL
 
     def client(self, **options: Any) -> "FollowUp":
         """Return a client of this service, for the default organization. It never sleeps; see ``waits``.

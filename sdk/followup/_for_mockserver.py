@@ -58,6 +58,7 @@ from followup._options import (
     DEFAULT_TIMEOUT,
 )
 from followup._redaction import (
+    redacted,
     visible,
 )
 from followup._time import (
@@ -167,6 +168,7 @@ __all__ = [
     "format_timestamp",
     "group_name",
     "is_union",
+    "redacted",
     "sign",
     "use_virtual_time",
     "virtual_time",

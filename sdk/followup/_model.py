@@ -1,6 +1,7 @@
 """The base class of the objects that the service returns: unknown fields, export, and display."""
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, NoReturn
 
 import attrs
@@ -69,13 +70,19 @@ class Model:
         return json.dumps(encode(self), ensure_ascii=False)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in displayed_fields(self))
+        # Without the kind of object, which the class name states.
+        shown = ", ".join(f"{name}={_short(value)}" for name, value in displayed_fields(self) if name != "object")
         return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self) -> str:
         return html_table(
             type(self).__name__, ["field", "value"], displayed_fields(self), complete=shows_personal_data()
         )
+
+
+def _short(value: Any) -> str:
+    # The repr of a datetime is so long that a few of them hide the rest of an object.
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else repr(value)
 
 
 def _field_names(cls: type[Any]) -> list[str]:

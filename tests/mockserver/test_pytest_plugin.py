@@ -56,21 +56,6 @@ def test_the_fixtures(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=6)
 
 
-def test_a_failing_test_shows_what_it_called(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
-        def test_it(followup_client):
-            followup_client.webhook_endpoints.create(url="https://x.example", enabled_events=["*"])
-            followup_client.patients.create(phone="+5491155550000", full_name="Ana")
-            assert False
-        """,
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*API calls of the mock*", "*operation='patients.create'*"])
-    result.stdout.fnmatch_lines(["*webhook deliveries of the mock*", "*event_type='patient.upserted'*"])
-
-
 def test_parallel_runs_do_not_touch_each_other(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,

@@ -118,7 +118,7 @@ def test_by_default_no_display_shows_personal_data(client: FollowUp, ana: Patien
     for text in (repr(ana), str(ana), f"{ana}", ana._repr_html_(), client.patients.list()._repr_html_()):
         assert ana.id in text
         assert not any(secret in text for secret in SECRETS), text
-    assert repr(ana).startswith(f"Patient(id={ana.id!r}, object='patient', stage=")
+    assert repr(ana).startswith(f"Patient(id={ana.id!r}, stage=")
 
 
 def test_within_a_block_it_does(client: FollowUp, ana: Patient) -> None:

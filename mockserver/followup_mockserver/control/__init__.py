@@ -2,11 +2,13 @@
 
 from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
+from followup_mockserver.control.display import state_of
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
 from followup_mockserver.control.waits import WaitControls
 from followup_mockserver.control.webhooks import WebhookControls
 from followup_mockserver.engine import Engine
+from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.state.access import TenantAccess
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.tenant import Tenant
@@ -48,6 +50,13 @@ class Control(ClockControls, WaitControls, CallControls, WebhookControls, People
     @property
     def _tenant(self) -> Tenant:
         return self._access.tenant
+
+    def __repr__(self) -> str:
+        try:
+            tenant = self._tenant
+        except ServiceError:
+            return "<Control of an unknown API key>"
+        return f"<Control of {tenant.organization.id}, {state_of(tenant)}>"
 
 
 def access_to(control: Control) -> TenantAccess:

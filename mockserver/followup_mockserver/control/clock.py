@@ -25,7 +25,7 @@ class ClockState:
         frozen: whether the clock stands still until a test advances it; otherwise it runs with real time.
     """
 
-    now: datetime
+    now: datetime = attrs.field(repr=format_timestamp)
     frozen: bool
 
 
@@ -40,7 +40,7 @@ class PendingJob:
         about: id of the object that it concerns.
     """
 
-    at: datetime
+    at: datetime = attrs.field(repr=format_timestamp)
     kind: str
     about: str
 
@@ -57,7 +57,7 @@ class PendingReminder:
 
     appointment: str
     patient: str
-    send_at: datetime
+    send_at: datetime = attrs.field(repr=format_timestamp)
 
 
 class ClockControls:

@@ -7,6 +7,8 @@ from datetime import datetime
 
 import attrs
 
+from followup._for_mockserver import format_timestamp
+
 REQUEST_ID_PREFIX = "req_"
 
 LENGTH = 10_000
@@ -61,7 +63,7 @@ def _cut_body(body: bytes) -> bytes:
     return body[:LONGEST_BODY]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class JournalEntry:
     """One API call.
 
@@ -80,6 +82,11 @@ class JournalEntry:
     request_id: str
     idempotency_key: str | None = attrs.field(converter=attrs.converters.optional(_beginning))
     at: datetime
+
+    def __repr__(self) -> str:
+        call = f"{self.status} {self.method} {self.path} at {format_timestamp(self.at)}"
+        key = "" if self.idempotency_key is None else f", idempotency key {self.idempotency_key}"
+        return f"<JournalEntry {call}, {self.request_id}{key}>"
 
 
 @attrs.define(kw_only=True)

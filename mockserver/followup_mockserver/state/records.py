@@ -4,6 +4,8 @@ from datetime import datetime
 
 import attrs
 
+from followup._for_mockserver import format_timestamp
+
 
 @attrs.frozen(kw_only=True)
 class Message:
@@ -19,13 +21,13 @@ class Message:
     phone: str = attrs.field(repr=False)
     kind: str
     text: str = attrs.field(repr=False)
-    sent_at: datetime
+    sent_at: datetime = attrs.field(repr=format_timestamp)
     about: str
 
 
 @attrs.frozen(kw_only=True)
 class Attempt:
-    """One attempt to deliver a webhook.
+    """One attempt to deliver a webhook. Its ``repr`` omits the details of the request.
 
     Attributes:
         delivery: id of the delivery.
@@ -42,13 +44,13 @@ class Attempt:
     """
 
     delivery: str
-    webhook_endpoint: str
+    webhook_endpoint: str = attrs.field(repr=False)
     event_type: str
     number: int
-    at: datetime
+    at: datetime = attrs.field(repr=format_timestamp)
     trigger: str
     status_code: int | None
-    seconds: float
+    seconds: float = attrs.field(repr=False)
     error: str | None
-    timestamp: int
-    signature: str
+    timestamp: int = attrs.field(repr=False)
+    signature: str = attrs.field(repr=False)

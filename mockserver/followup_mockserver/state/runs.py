@@ -9,6 +9,7 @@ from datetime import datetime
 
 import attrs
 
+from followup._for_mockserver import format_timestamp
 from followup_mockserver.state.jobs import Job
 from followup_mockserver.state.scheduler import Timer
 
@@ -28,7 +29,7 @@ class JobRun:
         outcome: short description of the result, such as ``sent``.
     """
 
-    at: datetime
+    at: datetime = attrs.field(repr=format_timestamp)
     kind: str
     about: str
     outcome: str
@@ -44,7 +45,7 @@ class Advanced:
         jobs: the last thousand of them, in the order in which they ran.
     """
 
-    now: datetime
+    now: datetime = attrs.field(repr=format_timestamp)
     ran: int
     jobs: list[JobRun]
 

@@ -51,6 +51,9 @@ class WebhookFaults:
         self._held_by_overtaker: dict[str, str] = {}
         """Id of the delivery that is held, by the id of the later delivery, once the later one is queued."""
 
+    def __len__(self) -> int:
+        return len(self._pending)
+
     def add(self, fault: WebhookFault) -> None:
         """Add a webhook fault."""
         self._pending.append(fault)

@@ -15,25 +15,22 @@ if TYPE_CHECKING:
     from followup_mockserver.server import MockServer
     from followup_mockserver.service import Mock, MockService
 
-_mocks = pytest.StashKey[list["Mock"]]()
-"""The mocks that a test has used, for its report if it fails."""
-
-_LINES = 20
-"""Maximum number of calls, and of deliveries, in a report: the newest."""
+_mocks = pytest.StashKey[dict[str, "Mock"]]()
+"""The mocks that a test has used, by the name of their fixture, for its report if it fails."""
 
 
 @pytest.fixture
 def followup_service(request: pytest.FixtureRequest) -> "Iterator[MockService]":
     """A new ``MockService`` for this test, without a rate limit. Its clock is frozen at the current time.
 
-    It is closed after the test. If the test fails, its report shows the API calls and the webhook deliveries.
+    It is closed after the test. If the test fails, its report shows the API calls, webhook deliveries and messages.
     """
     from datetime import UTC, datetime
 
     from followup_mockserver import MockService
 
     with MockService(start_time=datetime.now(UTC), rate_limit=0) as service:
-        request.node.stash.setdefault(_mocks, []).append(service)
+        _mocks_of(request.node)["followup_service"] = service
         yield service
 
 
@@ -55,12 +52,12 @@ def followup_server(request: pytest.FixtureRequest) -> "Iterator[MockServer]":
     """A new, running ``MockServer`` for this test, on a free port of 127.0.0.1.
 
     It has no rate limit, and accepts webhook URLs that are http to a loopback address. It is stopped after the test; if
-    the test fails, its report shows the API calls and the webhook deliveries.
+    the test fails, its report shows the API calls, webhook deliveries and messages.
     """
     from followup_mockserver import MockServer
 
     with MockServer(rate_limit=0, allow_http_webhooks=True) as server:
-        request.node.stash.setdefault(_mocks, []).append(server)
+        _mocks_of(request.node)["followup_server"] = server
         yield server
 
 
@@ -84,16 +81,23 @@ def followup_respx(followup_service: "MockService", monkeypatch: pytest.MonkeyPa
         yield router
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Forget the mocks of an earlier run of the same test, which a plugin for reruns has made."""
+    _mocks_of(item).clear()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Add the API calls and the webhook deliveries to the report of a failing test."""
+    """Add what the mocks did to the report of a test that failed, also in its setup, teardown or a subtest."""
     report = yield
-    if report.when == "call" and report.failed:
-        for mock in item.stash.get(_mocks, []):
-            report.sections.append(("API calls of the mock, newest first", _lines(mock.requests)))
-            report.sections.append(("webhook deliveries of the mock, newest first", _lines(mock.deliveries)))
+    if report.failed:
+        for name, mock in _mocks_of(item).items():
+            from followup_mockserver.pytest_plugin.summary import summary_of
+
+            report.sections.append((name, summary_of(mock)))
     return report
 
 
-def _lines(records: list[Any]) -> str:
-    return "\n".join(map(repr, records[:_LINES])) or "none"
+def _mocks_of(item: pytest.Item) -> "dict[str, Mock]":
+    return item.stash.setdefault(_mocks, {})

@@ -1,0 +1,140 @@
+"""What a mock did during a test, as text for the report: one line per call, delivery and message.
+
+Every list begins with its oldest entry, so that what happened last is closest to the end of the report. The lines
+contain ids, statuses, event types, and times of the mock's clock, but no names, phones, texts or API keys.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import attrs
+
+from followup import WebhookDelivery
+from followup._for_mockserver import redacted
+from followup_mockserver.control import access_to
+from followup_mockserver.service import Mock
+from followup_mockserver.state.journal import Journal, JournalEntry
+from followup_mockserver.state.records import Message
+from followup_mockserver.state.request_faults import Fault
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.webhook_faults import WebhookFault
+
+T = TypeVar("T")
+
+MAX_ENTRIES = 30
+"""Entries of a list that are shown, the newest."""
+
+MAX_LINE_LENGTH = 200
+"""Characters of a line; the rest is cut."""
+
+_SHOWN_OF_KEY = 8
+"""Characters of an idempotency key that are shown: enough to recognize the attempts of one call."""
+
+_SHOWN_OF_PARAM = 60
+
+
+def summary_of(mock: Mock) -> str:
+    """Return what happened in a mock, organization by organization, and what is still pending."""
+    lines = [repr(mock)]
+    access = access_to(mock)
+    for tenant in access.registry.all():
+        with tenant.lock:
+            happened = [*_of_tenant(tenant)]
+        if tenant is not access.tenant and happened:
+            lines.append(f"organization {tenant.organization.id}:")
+        lines += happened
+    return "\n".join(line if len(line) <= MAX_LINE_LENGTH else f"{line[:MAX_LINE_LENGTH]}…" for line in lines)
+
+
+def call_of(fault: Fault | WebhookFault) -> str:
+    """Return the call that adds a fault, as a test writes it."""
+    method = "add_fault" if isinstance(fault, Fault) else "disturb"
+    fields = [field for field in attrs.fields(type(fault)) if field.init]
+    passed = [(field.name, value) for field in fields if (value := getattr(fault, field.name)) != field.default]
+    return f"{method}({', '.join(f'{name}={value!r}' for name, value in passed)})"
+
+
+def _of_tenant(tenant: Tenant) -> Iterator[str]:
+    calls = [*tenant.journal.newest_first()][::-1]
+    yield from _listed("API calls", calls, _CallLines(tenant.journal))
+    deliveries = [*tenant.webhook_deliveries]
+    yield from _listed("webhook deliveries", deliveries, lambda delivery: _delivery_line(tenant, delivery))
+    yield from _listed("messages to patients", tenant.messages, _message_line)
+    yield from _listed("faults that still apply", [*tenant.faults.all(), *tenant.webhook_faults.all()], call_of)
+
+
+def _listed(title: str, entries: Sequence[T], line_of: Callable[[T], str]) -> Iterator[str]:
+    if not entries:
+        return
+    lines = [*map(line_of, entries)]
+    shown = lines[-MAX_ENTRIES:]
+    yield f"{title}, oldest first:"
+    if len(shown) < len(lines):
+        yield f"  … {len(lines) - len(shown)} earlier ones omitted"
+    yield from (f"  {line}" for line in shown)
+
+
+class _CallLines:
+    """Describes API calls one by one, from the oldest on, and counts the attempts by their idempotency keys."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._attempts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+
+    def __call__(self, entry: JournalEntry) -> str:
+        call = f"{entry.status or 'no response'} {entry.method} {redacted(entry.path)}"
+        return f"{_time(entry.at)}  {call}{self._attempt(entry)}{self._error(entry)}"
+
+    def _attempt(self, entry: JournalEntry) -> str:
+        key = entry.idempotency_key
+        if key is None:
+            return ""
+        call = key, entry.method, entry.path
+        self._attempts[call] += 1
+        shown = redacted(key, max_length=_SHOWN_OF_KEY)
+        details = self._journal.details(entry)
+        replayed = details is not None and "Idempotent-Replayed" in details.response_headers
+        return f" (attempt {self._attempts[call]}, key {shown}{', replayed' if replayed else ''})"
+
+    def _error(self, entry: JournalEntry) -> str:
+        """Return code and parameter of an error response; its message may quote what was sent."""
+        details = self._journal.details(entry)
+        if entry.status < 400 or details is None:
+            return ""
+        try:
+            error = json.loads(details.response_body)["error"]
+            code, param = error["code"], error["param"]
+        except (ValueError, LookupError, TypeError):  # cut, or not an error of the API
+            return ""
+        return f": {code}" + (f", {redacted(param, max_length=_SHOWN_OF_PARAM)}" if param else "")
+
+
+def _delivery_line(tenant: Tenant, delivery: WebhookDelivery) -> str:
+    endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint)
+    host = "a deleted endpoint" if endpoint is None else _host(endpoint.url)
+    details = [f"{delivery.attempts} attempt{'' if delivery.attempts == 1 else 's'}"]
+    if delivery.next_attempt_at is not None:
+        details.append(f"next at {_time(delivery.next_attempt_at)}")
+    result = redacted(delivery.last_error) if delivery.last_error else delivery.last_status_code
+    return (
+        f"{_time(delivery.created_at)}  {delivery.status} {delivery.event_type} to {host} "
+        f"({', '.join([*details, delivery.id])}){f': {result}' if result else ''}"
+    )
+
+
+def _message_line(message: Message) -> str:
+    recipient = message.patient or "a contact"
+    return f"{_time(message.sent_at)}  {message.kind} to {recipient} about {message.about}"
+
+
+def _host(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+
+
+def _time(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M:%S}"

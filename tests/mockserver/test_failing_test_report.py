@@ -1,0 +1,298 @@
+"""The section that the pytest plugin adds to the report of a failing test, in the test run of somebody else."""
+
+import re
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+OPTIONS = ("-p", "no:cacheprovider", "-p", "no:asyncio", "-W", "error")
+PHONE, NAME = "+5491155550000", "Ana Pérez"
+
+
+def run(pytester: pytest.Pytester, code: str, *arguments: str) -> list[str]:
+    """Run the code as a test file, and return the lines of the output."""
+    pytester.makepyfile(code)
+    result = pytester.runpytest_inprocess(*OPTIONS, *arguments)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+    return result.outlines
+
+
+def section(lines: list[str], name: str = "followup_service") -> list[str]:
+    """Return the lines of the only section with this name."""
+    (start,) = [number for number, line in enumerate(lines) if re.fullmatch(f"-+ {name} -+", line)]
+    end = next(number for number, line in enumerate(lines) if number > start and re.match("[-=_]{3}", line))
+    return lines[start + 1 : end]
+
+
+def listed(lines: list[str], title: str) -> list[str]:
+    """Return the lines of one list of a section, without their indentation and their time."""
+    start = lines.index(f"{title}, oldest first:") + 1
+    end = next((number for number in range(start, len(lines)) if not lines[number].startswith("  ")), len(lines))
+    return [re.sub(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  ", "", line.strip()) for line in lines[start:end]]
+
+
+CALLS = """
+    import pytest
+
+    def test_it(followup_service):
+        followup_service.add_fault(operation="patients.create", kind="status", times=2, retry_after=0)
+        followup_service.add_fault(operation="visits.create", kind="disconnect")
+        with followup_service.client() as client:
+            ana = client.patients.create(phone="+5491155550000", full_name="Ana Pérez", idempotency_key="booking-17")
+            client.patients.create(phone="+5491155550000", full_name="Ana Pérez", idempotency_key="booking-17")
+            client.patients.list(phone="+5491155550000")
+            with pytest.raises(Exception):
+                client.patients.create(phone="12")
+            with pytest.raises(Exception):
+                client.patients.retrieve("pat_none")
+        with followup_service.client(max_retries=0) as client, pytest.raises(Exception):
+            client.visits.create(patient=ana.id, visited_at=followup_service.clock.now)
+        assert False
+"""
+
+
+def test_each_call_is_one_line_with_attempt_key_and_error(pytester: pytest.Pytester) -> None:
+    lines = section(run(pytester, CALLS))
+    calls = [re.sub(r"key \S{8}…", "key …", line) for line in listed(lines, "API calls")]
+    assert calls == [
+        "500 POST /v1/patients (attempt 1, key …): fault",
+        "500 POST /v1/patients (attempt 2, key …): fault",
+        "200 POST /v1/patients (attempt 3, key …)",
+        "200 POST /v1/patients (attempt 4, key …, replayed)",
+        "200 GET /v1/patients",
+        "400 POST /v1/patients (attempt 1, key …): parameter_invalid, phone",
+        "404 GET /v1/patients/pat_none: resource_missing, id",
+        "no response POST /v1/visits (attempt 1, key …)",
+    ]
+
+
+def test_the_key_is_cut(pytester: pytest.Pytester) -> None:
+    keys = re.findall(r"key (\S+?)[,)]", "\n".join(section(run(pytester, CALLS))))
+    assert {len(key) for key in keys} == {9}  # eight characters and an ellipsis
+    assert len({*keys}) == 3
+    assert keys.count("booking-…") == 4, "all attempts of a call have its key"
+
+
+DELIVERIES = """
+    import httpx
+    from datetime import timedelta
+
+    def respond(request):
+        return httpx.Response(500 if request.headers["x-service-event-type"] == "patient.upserted" else 204)
+
+    def test_it(followup_service, followup_client):
+        followup_service.mount("https://clinic.example:8443/hooks", respond)
+        followup_client.webhook_endpoints.create(url="https://clinic.example:8443/hooks?t=s3cret", enabled_events=["*"])
+        followup_client.appointments.create(
+            patient={"phone": "+5491155550000", "full_name": "Ana Pérez"},
+            start_at=followup_service.clock.now + timedelta(hours=24),
+        )
+        followup_service.advance(minutes=2)
+        assert False
+"""
+
+
+def test_deliveries_and_messages_are_one_line_each(pytester: pytest.Pytester) -> None:
+    lines = section(run(pytester, DELIVERIES))
+    deliveries = [
+        re.sub(r"whd_\w+", "whd_", re.sub(r"\d{4}-[-\d]+ [:\d]+", "TIME", line))
+        for line in listed(lines, "webhook deliveries")
+    ]
+    assert deliveries == [
+        "pending patient.upserted to clinic.example:8443 (2 attempts, next at TIME, whd_): HTTP status 500.",
+        "succeeded appointment.created to clinic.example:8443 (1 attempt, whd_): 204",
+    ]
+    (message,) = listed(lines, "messages to patients")
+    assert re.fullmatch(r"reminder to pat_\w+ about apt_\w+", message)
+
+
+@pytest.mark.parametrize("code", [CALLS, DELIVERIES])
+def test_the_section_shows_no_personal_data_and_no_secrets(pytester: pytest.Pytester, code: str) -> None:
+    text = "\n".join(section(run(pytester, code)))
+    for hidden in (PHONE, PHONE[4:], NAME, "Ana", "Pérez", "fu_test_mock", "s3cret", "whsec_", "booking-1"):
+        assert hidden not in text
+
+
+def test_a_document_in_a_path_or_a_key_is_hidden(pytester: pytest.Pytester) -> None:
+    lines = run(
+        pytester,
+        """
+        import httpx
+
+        def test_it(followup_respx, followup_service):
+            headers = {"Authorization": f"Bearer {followup_service.api_key}", "Idempotency-Key": "30123456"}
+            httpx.get(f"{followup_service.url}/v1/patients/30123456", headers=headers)
+            httpx.post(f"{followup_service.url}/v1/patients", headers=headers, json={"phone": "+5491155550000"})
+            assert False
+        """,
+    )
+    assert listed(section(lines), "API calls") == [
+        "400 GET /v1/patients/… (attempt 1, key …): parameter_invalid, id",
+        "200 POST /v1/patients (attempt 1, key …)",
+    ]
+
+
+def test_the_first_line_describes_the_mock(pytester: pytest.Pytester) -> None:
+    first = section(run(pytester, DELIVERIES))[0]
+    counts = "2 API calls, 3 pending jobs, 2 deliveries, 1 message"
+    assert re.fullmatch(rf"<MockService http://followup\.mock, [-\dT:.]+Z \(frozen\), {counts}>", first), first
+
+
+def test_long_lists_are_cut_and_say_so(pytester: pytest.Pytester) -> None:
+    lines = run(
+        pytester,
+        """
+        def test_it(followup_client):
+            for number in range(45):
+                followup_client.patients.list()
+            followup_client.account.retrieve()
+            assert False
+        """,
+    )
+    calls = listed(section(lines), "API calls")
+    assert calls == ["… 16 earlier ones omitted", *["200 GET /v1/patients"] * 29, "200 GET /v1/account"]
+    assert not any(len(line) > 210 for line in section(lines))
+
+
+def test_long_lines_are_cut(pytester: pytest.Pytester) -> None:
+    lines = run(
+        pytester,
+        """
+        import httpx
+
+        def test_it(followup_respx, followup_service):
+            httpx.get(f"{followup_service.url}/v1/{'x' * 5000}")
+            assert False
+        """,
+    )
+    assert max(map(len, section(lines))) <= 201
+
+
+def test_faults_that_still_apply_are_shown_as_calls(pytester: pytest.Pytester) -> None:
+    lines = run(
+        pytester,
+        """
+        def test_it(followup_service):
+            followup_service.add_fault(operation="patients.create", kind="status")
+            followup_service.add_fault(operation="*", kind="delay", seconds=2, times=None, when="after")
+            followup_service.disturb(kind="late", type="appointment.created", seconds=5)
+            assert False
+        """,
+    )
+    assert listed(section(lines), "faults that still apply") == [
+        "add_fault(operation='patients.create', kind='status')",
+        "add_fault(operation='*', kind='delay', seconds=2, times=None, when='after')",
+        "disturb(kind='late', type='appointment.created', seconds=5)",
+    ]
+
+
+def test_other_organizations_have_their_own_lists(pytester: pytest.Pytester) -> None:
+    lines = section(
+        run(
+            pytester,
+            """
+            def test_it(followup_service, followup_client):
+                followup_client.account.retrieve()
+                key = followup_service.create_organization().keys[0].value
+                followup_service.create_organization()
+                with followup_service.client(api_key=key) as client:
+                    client.patients.list()
+                assert False
+            """,
+        )
+    )
+    (own,) = [number for number, line in enumerate(lines) if re.fullmatch(r"organization org_\w+:", line)]
+    assert listed(lines[:own], "API calls") == ["200 GET /v1/account"]
+    assert listed(lines[own:], "API calls") == ["200 GET /v1/patients"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        """
+        import pytest
+
+        @pytest.fixture
+        def patient(followup_client):
+            followup_client.account.retrieve()
+            raise RuntimeError("setup")
+
+        def test_it(patient):
+            pass
+        """,
+        """
+        import pytest
+
+        @pytest.fixture
+        def patient(followup_client):
+            yield
+            followup_client.account.retrieve()
+            raise RuntimeError("teardown")
+
+        def test_it(patient):
+            pass
+        """,
+        """
+        def test_it(subtests, followup_client):
+            with subtests.test("first"):
+                followup_client.account.retrieve()
+                assert False
+        """,
+        """
+        import unittest, pytest
+
+        class TestIt(unittest.TestCase):
+            @pytest.fixture(autouse=True)
+            def service(self, followup_client):
+                self.client = followup_client
+
+            def test_it(self):
+                self.client.account.retrieve()
+                self.fail("no")
+        """,
+        """
+        import asyncio
+
+        def test_it(followup_async_client):
+            asyncio.run(followup_async_client.account.retrieve())
+            assert False
+        """,
+    ],
+    ids=["setup", "teardown", "subtest", "unittest", "async"],
+)
+def test_wherever_a_test_fails_the_section_is_there(pytester: pytest.Pytester, code: str) -> None:
+    assert "200 GET /v1/account" in "\n".join(run(pytester, code))
+
+
+def test_a_server_has_a_section_as_well(pytester: pytest.Pytester) -> None:
+    lines = run(
+        pytester,
+        """
+        def test_it(followup_server, followup_client):
+            with followup_server.client() as client:
+                client.account.retrieve()
+            followup_client.patients.list()
+            assert False
+        """,
+        "-n",
+        "1",
+    )
+    assert listed(section(lines, "followup_server"), "API calls") == ["200 GET /v1/account"]
+    assert listed(section(lines), "API calls") == ["200 GET /v1/patients"]
+
+
+def test_a_test_that_passes_has_no_section(pytester: pytest.Pytester) -> None:
+    lines = run(
+        pytester,
+        """
+        def test_passes(followup_client):
+            followup_client.account.retrieve()
+
+        def test_fails():
+            assert False
+        """,
+        "-rA",
+    )
+    assert "/v1/account" not in "\n".join(lines)
