@@ -170,6 +170,20 @@ def test_long_lines_are_cut(pytester: pytest.Pytester) -> None:
     assert max(map(len, section(lines))) <= 201
 
 
+def test_waits_of_clients_are_shown(pytester: pytest.Pytester) -> None:
+    lines = run(
+        pytester,
+        """
+        def test_it(followup_service, followup_client):
+            followup_service.add_fault(operation="*", kind="status", status=429, retry_after=30)
+            followup_service.add_fault(operation="*", kind="delay", seconds=0.25)
+            followup_client.account.retrieve()
+            assert False
+        """,
+    )
+    assert "waits of clients in seconds, oldest first: 30, 0.25" in section(lines)
+
+
 def test_faults_that_still_apply_are_shown_as_calls(pytester: pytest.Pytester) -> None:
     lines = run(
         pytester,

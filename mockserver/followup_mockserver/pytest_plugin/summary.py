@@ -64,6 +64,10 @@ def _of_tenant(tenant: Tenant) -> Iterator[str]:
     deliveries = [*tenant.webhook_deliveries]
     yield from _listed("webhook deliveries", deliveries, lambda delivery: _delivery_line(tenant, delivery))
     yield from _listed("messages to patients", tenant.messages, _message_line)
+    if tenant.waits:
+        shown = ", ".join(f"{seconds:.3g}" for seconds in [*tenant.waits][-MAX_ENTRIES:])
+        omitted = len(tenant.waits) - MAX_ENTRIES
+        yield f"waits of clients in seconds, oldest first: {f'… {omitted} omitted, ' if omitted > 0 else ''}{shown}"
     yield from _listed("faults that still apply", [*tenant.faults.all(), *tenant.webhook_faults.all()], call_of)
 
 
