@@ -68,7 +68,8 @@ def _of_tenant(tenant: Tenant) -> Iterator[str]:
         shown = ", ".join(f"{seconds:.3g}" for seconds in [*tenant.waits][-MAX_ENTRIES:])
         omitted = len(tenant.waits) - MAX_ENTRIES
         yield f"waits of clients in seconds, oldest first: {f'… {omitted} omitted, ' if omitted > 0 else ''}{shown}"
-    yield from _listed("faults that still apply", [*tenant.faults.all(), *tenant.webhook_faults.all()], call_of)
+    faults: list[Fault | WebhookFault] = [*tenant.faults.all(), *tenant.webhook_faults.all()]
+    yield from _listed("faults that still apply", faults, call_of)
 
 
 def _listed(title: str, entries: Sequence[T], line_of: Callable[[T], str]) -> Iterator[str]:
