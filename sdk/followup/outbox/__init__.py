@@ -1,0 +1,23 @@
+"""Events that cannot be lost: recorded in your own transaction, and sent by relays until the service accepts them.
+
+It needs the extra ``store`` (SQLAlchemy); for PostgreSQL also the extra ``postgres`` (psycopg 3).
+"""
+
+from importlib.util import find_spec
+
+if find_spec("sqlalchemy") is None:
+    raise ModuleNotFoundError(
+        "followup.outbox needs SQLAlchemy: python -m pip install 'followup[store]'", name="sqlalchemy"
+    )
+
+from followup.outbox.connections import AsyncRecordingConnection, DjangoConnection, RecordingConnection
+from followup.outbox.events import NewEvent
+from followup.outbox.outbox import Outbox
+
+__all__ = [
+    "AsyncRecordingConnection",
+    "DjangoConnection",
+    "NewEvent",
+    "Outbox",
+    "RecordingConnection",
+]

@@ -1,0 +1,157 @@
+"""Checks an event before it is stored, and completes it: its id, its time and its subject."""
+
+import functools
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Required, TypedDict, get_args
+
+import attrs
+
+from followup._annotations import EventType
+from followup._codec.body import json_bytes
+from followup._codec.encode import Encoder, encoder_for
+from followup._codec.names import camel, kind_of
+from followup._codec.timestamps import format_timestamp
+from followup._redaction import redacted
+from followup.outbox.tables import LONGEST_TEXT
+from followup.resources.event_batches import EventInput, EventSourceInput
+
+
+class NewEvent(TypedDict, total=False):
+    """An event to record: an ``EventInput`` whose ``id`` is optional.
+
+    Keys:
+        id: your id of the event, which is its idempotency key; a random UUID when omitted.
+        type: one of the eight inbound event types; required.
+        data: data of the event with camelCase keys, sent unchanged; required.
+        schema_version: always 1, the default.
+        occurred_at: time at which the event happened; the time of recording when omitted.
+        source: the system that the event comes from.
+    """
+
+    id: str | None
+    type: Required[EventType]
+    data: Required[Mapping[str, Any]]
+    schema_version: int | None
+    occurred_at: datetime | str | None
+    source: EventSourceInput | None
+
+
+@attrs.frozen
+class Recorded:
+    """An event as it is stored.
+
+    Attributes:
+        id: the id under which it is sent, always the same.
+        subject: events of one subject are sent in order.
+        text: the event in JSON, as it is sent.
+    """
+
+    id: str
+    subject: str = attrs.field(repr=False)
+    text: str = attrs.field(repr=False)
+
+
+_TYPES = get_args(EventType)
+_WIRE_NAMES = {name: camel(name) for name in EventInput.__annotations__}
+_KEYS = {wire_name: name for name, wire_name in _WIRE_NAMES.items()}
+
+
+def checked_event(event: object, subject: object, now: datetime) -> Recorded:
+    """Check an event, and return it as it will be stored.
+
+    Args:
+        event: a ``NewEvent`` or ``EventInput``.
+        subject: the subject; None for the default.
+        now: the time that it happened, if the event does not say so.
+
+    Raises:
+        ValueError: the event or the subject is invalid; the message names the field.
+    """
+    if not isinstance(event, Mapping):
+        raise ValueError(  # noqa: TRY004 - an invalid event is a ValueError, whatever is wrong with it
+            f"event must be a dict with the keys of {NewEvent.__name__}, not {kind_of(event)}"
+        )
+    given = {name: value for name, value in event.items() if value is not None or name in ("type", "data")}
+    _check_required(given)
+    given.setdefault("id", str(uuid.uuid4()))
+    given.setdefault("occurred_at", format_timestamp(now))
+    try:
+        encoded = _encoder()(given, "event")
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    text = json_bytes(encoded, "event").decode()
+    event_id = checked_text(encoded["id"], "event.id")
+    if subject is None:
+        return Recorded(event_id, default_subject(event_id, json.loads(text)["data"]), text)
+    return Recorded(event_id, checked_text(subject, "subject"), text)
+
+
+def as_input(text: str) -> EventInput:
+    """Return a stored event with the keys of ``EventInput``."""
+    event: EventInput = {_KEYS[name]: value for name, value in json.loads(text).items()}  # type: ignore[assignment]
+    return event
+
+
+@functools.cache
+def _encoder() -> Encoder:
+    return encoder_for(EventInput)
+
+
+def _check_required(event: Mapping[str, Any]) -> None:
+    for name in ("type", "data"):
+        if name not in event:
+            raise ValueError(f"event.{name} is required")
+    if event["type"] not in _TYPES:
+        shown = redacted(str(event["type"]), max_length=64)
+        raise ValueError(f"event.type must be one of {', '.join(_TYPES)}, not {shown!r}")
+
+
+def checked_text(text: object, path: str) -> str:
+    """Check a text that is a key in the tables.
+
+    Raises:
+        ValueError: it is not a string of 1 to 255 characters, or has a character that PostgreSQL cannot store.
+    """
+    if not isinstance(text, str) or not 0 < len(text) <= LONGEST_TEXT:
+        raise ValueError(f"{path} must be a string of 1 to {LONGEST_TEXT} characters")
+    if "\0" in text:
+        raise ValueError(f"{path} must not contain the character U+0000")
+    if not text.isascii() and text != text.encode(errors="ignore").decode():
+        raise ValueError(f"{path} is not valid Unicode: it contains a lone surrogate")
+    return text
+
+
+def default_subject(event_id: str, data: Mapping[str, Any]) -> str:
+    """Return the subject of an event: its appointment, else its patient, else the event itself.
+
+    Two spellings of one phone are one subject. A patient who appears with a phone in one event and with a document in
+    the next has two subjects, because only the service can know that they are the same person.
+    """
+    appointment, patient = data.get("appointment"), data.get("patient")
+    if isinstance(appointment, dict) and (found := _text_of(appointment.get("externalId"))):
+        return _fitting(f"appointment:{found}")
+    if isinstance(patient, str) and patient.strip():
+        return _fitting(f"patient:{patient.strip()}")
+    if isinstance(patient, dict):
+        phone = _text_of(patient.get("phone"))
+        digits = "".join(each for each in phone if each.isdecimal())
+        known = digits or _text_of(patient.get("dni")) or _text_of(patient.get("externalId"))
+        if known:
+            return _fitting(f"patient:{known}")
+    return _fitting(event_id)
+
+
+def _text_of(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _fitting(subject: str) -> str:
+    """Return the subject, with a hash in place of one that is too long for its column or cannot be stored."""
+    if len(subject) <= LONGEST_TEXT and "\0" not in subject:
+        return subject
+    kind, _, value = subject.partition(":")
+    return f"{kind}:sha256:{hashlib.sha256(value.encode()).hexdigest()}"

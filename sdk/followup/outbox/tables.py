@@ -1,0 +1,92 @@
+"""The tables of the outbox. Columns whose name ends in ``_at`` are milliseconds since the epoch."""
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from followup._annotations import MAX_EVENTS_PER_BATCH
+from followup._store.schema import Schema
+
+LONGEST_TEXT = 255
+"""Characters of a name, an event id or a subject. All three are part of an index, which limits their length."""
+
+WAITING: Final = "waiting"
+"""The event is sent once it is due and no earlier event of its subject blocks it."""
+
+IN_FLIGHT: Final = "in_flight"
+"""A relay has claimed the event and is sending it, until its lease ends."""
+
+SENT: Final = "sent"
+"""The service accepted the event."""
+
+DEAD: Final = "dead"
+"""The service rejected the event."""
+
+DISCARDED: Final = "discarded"
+"""A person gave the dead event up."""
+
+metadata = MetaData()
+
+EVENTS = Table(
+    "followup_outbox",
+    metadata,
+    # The order in which events were recorded.
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("name", String(LONGEST_TEXT), nullable=False),
+    Column("event_id", String(LONGEST_TEXT), nullable=False),
+    Column("subject", String(LONGEST_TEXT), nullable=False),
+    Column("event", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    # Whether later events of the subject wait for this one: true until it is accepted or given up.
+    Column("blocks_subject", Boolean, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due_at", BigInteger, nullable=False),
+    Column("recorded_at", BigInteger, nullable=False),
+    Column("finished_at", BigInteger),
+    Column("lease_token", String(32)),
+    Column("lease_ends_at", BigInteger),
+    # The largest batch in which the event may be sent; less after a batch that the service rejected as a whole.
+    Column("batch_limit", Integer, nullable=False),
+    Column("error", Text),
+    Column("trace_context", Text),
+    UniqueConstraint("name", "event_id", name="followup_outbox_event_id"),
+)
+
+Index("followup_outbox_by_state", EVENTS.c.name, EVENTS.c.state, EVENTS.c.seq)
+Index("followup_outbox_by_subject", EVENTS.c.name, EVENTS.c.subject, EVENTS.c.blocks_subject, EVENTS.c.seq)
+
+RATES = Table(
+    "followup_outbox_rates",
+    metadata,
+    Column("name", String(LONGEST_TEXT), primary_key=True),
+    # The time from which a whole burst may be sent again; each call moves it.
+    Column("full_burst_at", BigInteger, nullable=False),
+    # No call is made before: the service asked for that, or calls fail one after another.
+    Column("not_before", BigInteger, nullable=False),
+    Column("failures_in_a_row", Integer, nullable=False),
+)
+
+CALLS = Table(
+    "followup_outbox_calls",
+    metadata,
+    Column("lease_token", String(32), primary_key=True),
+    Column("name", String(LONGEST_TEXT), nullable=False),
+    # While a call is in flight, the end of its lease. The service has received it by then, if at all.
+    Column("ends_at", BigInteger, nullable=False),
+)
+Index("followup_outbox_calls_by_end", CALLS.c.name, CALLS.c.ends_at)
+
+SCHEMA = Schema("outbox", 1, (EVENTS, RATES, CALLS))
+
+LARGEST_BATCH = MAX_EVENTS_PER_BATCH

@@ -1,0 +1,529 @@
+"""``record``: an event is stored if and only if the caller's transaction commits, on every kind of connection."""
+
+import asyncio
+import contextlib
+import json
+import sqlite3
+import sys
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
+from support.databases import engine_of, with_psycopg
+
+from followup import ConfigurationError, inbound
+from followup.outbox import Outbox
+
+EVENT = inbound.order_issued(id="e1", patient={"phone": "+54 9 11 5555-0000"}, order={"kind": "lab"})
+OWN_WRITE = "INSERT INTO bookings VALUES (1)"
+
+
+@pytest.fixture
+def outbox(database_url: str) -> Iterator[Outbox]:
+    outbox = Outbox(database_url)
+    outbox.create_tables()
+    engine = engine_of(database_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE bookings (id INTEGER PRIMARY KEY)")
+    yield outbox
+    outbox.close()
+
+
+def stored(url: str) -> tuple[list[str], int]:
+    """Return the ids of the stored events, and the number of the caller's own rows."""
+    with engine_of(url).connect() as connection:
+        ids = connection.exec_driver_sql("SELECT event_id FROM followup_outbox ORDER BY seq").scalars().all()
+        return [*ids], connection.exec_driver_sql("SELECT count(*) FROM bookings").scalar_one()
+
+
+# Each kind of connection: opens it, yields it with a function that executes SQL in it and one that commits, and rolls
+# back at the end what was not committed.
+Opened = tuple[Any, Callable[[str], Any], Callable[[], Any]]
+
+
+@contextmanager
+def sqlalchemy_connection(url: str) -> Iterator[Opened]:
+    with engine_of(url).connect() as connection:
+        yield connection, connection.exec_driver_sql, connection.commit
+
+
+@contextmanager
+def sqlalchemy_session(url: str) -> Iterator[Opened]:
+    with Session(engine_of(url)) as session:
+        yield session, lambda sql: session.execute(text(sql)), session.commit
+
+
+@contextmanager
+def sqlite_connection(url: str) -> Iterator[Opened]:
+    with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        yield connection, connection.execute, connection.commit
+
+
+@contextmanager
+def sqlite_connection_with_explicit_transactions(url: str) -> Iterator[Opened]:
+    with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
+        connection.row_factory = sqlite3.Row
+        connection.execute("BEGIN")
+        yield connection, connection.execute, connection.commit
+
+
+@contextmanager
+def psycopg_connection(url: str) -> Iterator[Opened]:
+    with contextlib.closing(psycopg.connect(url, row_factory=dict_row)) as connection:
+        yield connection, connection.execute, connection.commit
+
+
+@contextmanager
+def psycopg_transaction(url: str) -> Iterator[Opened]:
+    with contextlib.closing(psycopg.connect(url, autocommit=True)) as connection:
+        connection.execute("BEGIN")
+        yield connection, connection.execute, connection.commit
+
+
+@contextmanager
+def django_connection(url: str) -> Iterator[Opened]:
+    with django(url) as connection:
+        connection.set_autocommit(False)
+        yield connection, lambda sql: connection.cursor().execute(sql), connection.commit
+
+
+@contextmanager
+def django(url: str) -> Iterator[Any]:
+    from django import setup
+    from django.conf import settings
+    from django.db.utils import ConnectionHandler
+
+    if not settings.configured:
+        settings.configure()
+    setup()
+    if url.startswith("sqlite"):
+        database: dict[str, Any] = {"ENGINE": "django.db.backends.sqlite3", "NAME": url.removeprefix("sqlite:///")}
+    else:
+        parts = psycopg.conninfo.conninfo_to_dict(url)
+        database = {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": parts["dbname"],
+            "USER": parts["user"],
+            "HOST": parts["host"],
+            "OPTIONS": {"options": parts["options"]},
+        }
+    connection = ConnectionHandler({"default": database})["default"]
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+SYNC = [
+    (sqlalchemy_connection, "sqlite"),
+    (sqlalchemy_connection, "postgresql"),
+    (sqlalchemy_session, "sqlite"),
+    (sqlalchemy_session, "postgresql"),
+    (sqlite_connection, "sqlite"),
+    (sqlite_connection_with_explicit_transactions, "sqlite"),
+    (psycopg_connection, "postgresql"),
+    (psycopg_transaction, "postgresql"),
+    (django_connection, "sqlite"),
+    (django_connection, "postgresql"),
+]
+each_kind = pytest.mark.parametrize(
+    ("opened", "database_url"), SYNC, ids=lambda each: getattr(each, "__name__", each), indirect=["database_url"]
+)
+Open = Callable[[str], AbstractContextManager[Opened]]
+
+
+@each_kind
+def test_the_event_commits_with_the_callers_writes(outbox: Outbox, database_url: str, opened: Open) -> None:
+    with opened(database_url) as (connection, execute, commit):
+        execute(OWN_WRITE)
+        assert outbox.record(connection, EVENT) == "e1"
+        assert stored(database_url) == ([], 0)
+        commit()
+    assert stored(database_url) == (["e1"], 1)
+
+
+@each_kind
+def test_the_event_rolls_back_with_the_callers_writes(outbox: Outbox, database_url: str, opened: Open) -> None:
+    with opened(database_url) as (connection, execute, _):
+        execute(OWN_WRITE)
+        outbox.record(connection, EVENT)
+    assert stored(database_url) == ([], 0)
+
+
+@each_kind
+def test_the_event_may_be_the_first_statement(outbox: Outbox, database_url: str, opened: Open) -> None:
+    with opened(database_url) as (connection, _, __):
+        outbox.record(connection, EVENT)
+    assert stored(database_url) == ([], 0)
+    with opened(database_url) as (connection, execute, commit):
+        outbox.record(connection, EVENT)
+        execute(OWN_WRITE)
+        commit()
+    assert stored(database_url) == (["e1"], 1)
+
+
+@each_kind
+def test_an_id_that_is_there_changes_nothing(outbox: Outbox, database_url: str, opened: Open) -> None:
+    with opened(database_url) as (connection, execute, commit):
+        assert outbox.record(connection, EVENT) == outbox.record(connection, EVENT) == "e1"
+        execute(OWN_WRITE)
+        commit()
+    assert stored(database_url) == (["e1"], 1)
+
+
+@each_kind
+def test_a_failure_does_not_spoil_the_transaction(outbox: Outbox, database_url: str, opened: Open) -> None:
+    with engine_of(database_url).begin() as own:
+        own.exec_driver_sql("DROP TABLE followup_outbox")
+    with opened(database_url) as (connection, execute, commit):
+        execute(OWN_WRITE)
+        with pytest.raises(Exception, match="followup_outbox") as caught:
+            outbox.record(connection, EVENT)
+        assert "5555" not in str(caught.value)
+        commit()
+    with engine_of(database_url).connect() as own:
+        assert own.exec_driver_sql("SELECT count(*) FROM bookings").scalar_one() == 1
+
+
+@each_kind
+@pytest.mark.parametrize(
+    ("change", "advice"),
+    [
+        ("UPDATE followup_schema SET version = 99", "version 99"),
+        ("DELETE FROM followup_schema", "call create_tables"),
+        ("DROP TABLE followup_schema", "call create_tables"),
+    ],
+)
+def test_missing_tables_and_other_versions_name_what_to_do(
+    outbox: Outbox, database_url: str, opened: Open, change: str, advice: str
+) -> None:
+    with engine_of(database_url).begin() as own:
+        own.exec_driver_sql(change)
+    with opened(database_url) as (connection, execute, commit):
+        execute(OWN_WRITE)
+        with pytest.raises(ConfigurationError, match=advice):
+            outbox.record(connection, EVENT)
+        commit()
+    assert stored(database_url) == ([], 1)
+
+
+@each_kind
+def test_an_invalid_event_is_never_stored(outbox: Outbox, database_url: str, opened: Open) -> None:
+    with opened(database_url) as (connection, execute, commit):
+        execute(OWN_WRITE)
+        with pytest.raises(ValueError, match=r"event\.data"):
+            outbox.record(connection, {"type": "order.issued", "data": {"when": object()}})
+        commit()
+    assert stored(database_url) == ([], 1)
+
+
+def autocommit_sqlalchemy(url: str) -> AbstractContextManager[Any]:
+    return engine_of(url).connect().execution_options(isolation_level="AUTOCOMMIT")
+
+
+def autocommit_session(url: str) -> AbstractContextManager[Any]:
+    return Session(engine_of(url).execution_options(isolation_level="AUTOCOMMIT"))
+
+
+def autocommit_sqlite(url: str) -> AbstractContextManager[Any]:
+    return contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None))
+
+
+def autocommit_psycopg(url: str) -> AbstractContextManager[Any]:
+    return contextlib.closing(psycopg.connect(url, autocommit=True))
+
+
+AUTOCOMMIT = [
+    (autocommit_sqlalchemy, "sqlite"),
+    (autocommit_sqlalchemy, "postgresql"),
+    (autocommit_session, "sqlite"),
+    (autocommit_session, "postgresql"),
+    (autocommit_sqlite, "sqlite"),
+    (autocommit_psycopg, "postgresql"),
+    (django, "sqlite"),
+    (django, "postgresql"),
+]
+
+
+@pytest.mark.parametrize(
+    ("opened", "database_url"), AUTOCOMMIT, ids=lambda each: getattr(each, "__name__", each), indirect=["database_url"]
+)
+def test_a_connection_in_autocommit_mode_is_rejected_and_stores_nothing(
+    outbox: Outbox, database_url: str, opened: Callable[[str], AbstractContextManager[Any]]
+) -> None:
+    with opened(database_url) as connection, pytest.raises(ValueError, match="autocommit"):
+        outbox.record(connection, EVENT)
+    assert stored(database_url) == ([], 0)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sqlite3 has the attribute autocommit since Python 3.12")
+def test_the_newer_autocommit_attribute_of_sqlite3_counts(outbox: Outbox, sqlite_url: str) -> None:
+    path = sqlite_url.removeprefix("sqlite:///")
+    with contextlib.closing(sqlite3.connect(path, autocommit=True)) as connection:
+        Outbox(sqlite_url).create_tables()
+        with pytest.raises(ValueError, match="autocommit"):
+            outbox.record(connection, EVENT)
+    with contextlib.closing(sqlite3.connect(path, autocommit=False)) as connection:
+        outbox.record(connection, EVENT)
+
+
+def test_a_savepoint_counts_as_a_transaction(sqlite_url: str) -> None:
+    outbox = Outbox(sqlite_url)
+    outbox.create_tables()
+    path = sqlite_url.removeprefix("sqlite:///")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("SAVEPOINT mine")
+        outbox.record(connection, EVENT)
+        connection.execute("ROLLBACK TO mine")
+        connection.execute("RELEASE mine")
+        assert connection.execute("SELECT count(*) FROM followup_outbox").fetchall() == [(0,)]
+
+
+def test_an_inner_atomic_block_of_django_rolls_back_alone(
+    outbox: Outbox, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with django(database_url) as connection:
+        from django.db import transaction
+
+        monkeypatch.setattr(transaction, "get_connection", lambda using: connection)
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(OWN_WRITE)
+            with contextlib.suppress(RuntimeError), transaction.atomic():
+                outbox.record(connection, {**EVENT, "id": "inner"})
+                raise RuntimeError
+            outbox.record(connection, EVENT)
+    assert stored(database_url) == (["e1"], 1)
+
+
+@asynccontextmanager
+async def async_connection(url: str) -> AsyncIterator[Opened]:
+    engine = async_engine(url)
+    async with engine.connect() as connection:
+        yield connection, connection.exec_driver_sql, connection.commit
+
+
+@asynccontextmanager
+async def async_session(url: str) -> AsyncIterator[Opened]:
+    async with AsyncSession(async_engine(url)) as session:
+        yield session, lambda sql: session.execute(text(sql)), session.commit
+
+
+@asynccontextmanager
+async def async_psycopg(url: str) -> AsyncIterator[Opened]:
+    connection = await psycopg.AsyncConnection.connect(url, row_factory=dict_row)
+    try:
+        yield connection, connection.execute, connection.commit
+    finally:
+        await connection.close()
+
+
+def async_engine(url: str, **options: Any) -> Any:
+    url = with_psycopg(url).replace("sqlite:", "sqlite+aiosqlite:", 1)
+    return create_async_engine(url, poolclass=NullPool, **options)
+
+
+ASYNC = [
+    (async_connection, "sqlite"),
+    (async_connection, "postgresql"),
+    (async_session, "sqlite"),
+    (async_session, "postgresql"),
+    (async_psycopg, "postgresql"),
+]
+each_async_kind = pytest.mark.parametrize(
+    ("opened", "database_url"), ASYNC, ids=lambda each: getattr(each, "__name__", each), indirect=["database_url"]
+)
+OpenAsync = Callable[[str], AbstractAsyncContextManager[Opened]]
+
+
+@each_async_kind
+@pytest.mark.parametrize("commits", [True, False])
+def test_record_async_commits_and_rolls_back(
+    outbox: Outbox, database_url: str, opened: OpenAsync, commits: bool
+) -> None:
+    async def run() -> None:
+        async with opened(database_url) as (connection, execute, commit):
+            await execute(OWN_WRITE)
+            assert await outbox.record_async(connection, EVENT) == "e1"
+            assert await outbox.record_async(connection, EVENT) == "e1"
+            if commits:
+                await commit()
+
+    asyncio.run(run())
+    assert stored(database_url) == ((["e1"], 1) if commits else ([], 0))
+
+
+@each_async_kind
+def test_a_failure_of_record_async_does_not_spoil_the_transaction(
+    outbox: Outbox, database_url: str, opened: OpenAsync
+) -> None:
+    with engine_of(database_url).begin() as own:
+        own.exec_driver_sql("UPDATE followup_schema SET version = 99")
+
+    async def run() -> None:
+        async with opened(database_url) as (connection, execute, commit):
+            await execute(OWN_WRITE)
+            with pytest.raises(ConfigurationError, match="version 99"):
+                await outbox.record_async(connection, EVENT)
+            await commit()
+
+    asyncio.run(run())
+    assert stored(database_url) == ([], 1)
+
+
+def test_async_connections_in_autocommit_mode_are_rejected(outbox: Outbox, database_url: str) -> None:
+    async def run() -> None:
+        async with async_engine(database_url, isolation_level="AUTOCOMMIT").connect() as connection:
+            with pytest.raises(ValueError, match="autocommit"):
+                await outbox.record_async(connection, EVENT)
+        if database_url.startswith("postgresql"):
+            async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as raw:
+                with pytest.raises(ValueError, match="autocommit"):
+                    await outbox.record_async(raw, EVENT)
+
+    asyncio.run(run())
+    assert stored(database_url) == ([], 0)
+
+
+def test_other_connections_are_a_type_error(sqlite_url: str) -> None:
+    outbox = Outbox(sqlite_url)
+    engine: Engine = create_engine(sqlite_url)
+    for connection in (engine, None, object(), async_engine(sqlite_url)):
+        with pytest.raises(TypeError, match=r"^connection must be a SQLAlchemy Connection or Session, a sqlite3"):
+            outbox.record(connection, EVENT)  # type: ignore[arg-type]
+    with contextlib.closing(sqlite3.connect(":memory:")) as raw:
+        for connection in (engine, raw):
+            with pytest.raises(TypeError, match=r"^connection must be a SQLAlchemy AsyncConnection or AsyncSession"):
+                asyncio.run(outbox.record_async(connection, EVENT))  # type: ignore[arg-type]
+
+
+def test_two_outboxes_in_one_database_are_apart(outbox: Outbox, database_url: str) -> None:
+    other = Outbox(database_url, name="other")
+    with engine_of(database_url).begin() as connection:
+        for each in (outbox, other):
+            each.record(connection, EVENT)
+    assert stored(database_url)[0] == ["e1", "e1"]
+    other.close()
+
+
+def row(url: str) -> Any:
+    with engine_of(url).connect() as connection:
+        return connection.exec_driver_sql("SELECT * FROM followup_outbox").mappings().one()
+
+
+def test_an_id_and_a_time_are_made_once(outbox: Outbox, database_url: str) -> None:
+    with engine_of(database_url).begin() as connection:
+        made = outbox.record(connection, {"type": "order.issued", "data": {}})
+    stored_event = json.loads(row(database_url)["event"])
+    assert str(uuid.UUID(made)) == made == stored_event["id"]
+    assert stored_event.keys() == {"id", "type", "data", "occurredAt"}
+    assert stored_event["occurredAt"].endswith("Z")
+
+
+def test_the_event_keeps_its_own_time(outbox: Outbox, database_url: str) -> None:
+    with engine_of(database_url).begin() as connection:
+        outbox.record(connection, {**EVENT, "occurred_at": "2026-09-28T10:00:00-03:00"})
+    assert json.loads(row(database_url)["event"])["occurredAt"] == "2026-09-28T10:00:00-03:00"
+
+
+PATIENT = {"phone": "+54 9 11 5555-0000", "dni": "30123456", "externalId": "P-1"}
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ({"patient": PATIENT, "appointment": {"externalId": "T-1"}}, "appointment:T-1"),
+        ({"appointment": {"externalId": "T-1", "startAt": "2030-01-01T00:00:00Z"}}, "appointment:T-1"),
+        ({"patient": PATIENT, "appointment": {"startAt": "2030-01-01T00:00:00Z"}}, "patient:5491155550000"),
+        ({"patient": PATIENT}, "patient:5491155550000"),
+        ({"patient": {"dni": "30123456", "externalId": "P-1"}}, "patient:30123456"),
+        ({"patient": {"phone": "", "externalId": "P-1"}}, "patient:P-1"),
+        ({"patient": "pat_1"}, "patient:pat_1"),
+        ({"patient": {"fullName": "Ana"}}, "e1"),
+        ({"patient": None, "appointment": None}, "e1"),
+        ({"patient": 7, "appointment": [1]}, "e1"),
+        ({}, "e1"),
+    ],
+)
+def test_the_default_subject(sqlite_url: str, data: Any, expected: str) -> None:
+    outbox = Outbox(sqlite_url)
+    outbox.create_tables()
+    with engine_of(sqlite_url).begin() as connection:
+        outbox.record(connection, {"id": "e1", "type": "order.issued", "data": data})
+    assert row(sqlite_url)["subject"] == expected
+
+
+def test_long_default_subjects_stay_different(sqlite_url: str) -> None:
+    outbox = Outbox(sqlite_url)
+    outbox.create_tables()
+    with engine_of(sqlite_url).begin() as connection:
+        for last in "ab":
+            outbox.record(connection, inbound.appointment_cancelled(external_id="T" * 5000 + last))
+        subjects = connection.exec_driver_sql("SELECT subject FROM followup_outbox").scalars().all()
+    assert len(set(subjects)) == 2
+    assert all(each.startswith("appointment:") and len(each) < 256 for each in subjects)
+
+
+@pytest.mark.parametrize(
+    ("event", "problem"),
+    [
+        (None, "event must be a dict"),
+        ([EVENT], "event must be a dict"),
+        ({}, "event.type is required"),
+        ({"type": "order.issued"}, "event.data is required"),
+        ({"type": "order.isued", "data": {}}, "event.type must be one of"),
+        ({"type": "order.issued", "data": None}, "event.data must be a dict"),
+        ({"type": "order.issued", "data": []}, "event.data must be a dict"),
+        ({"type": "order.issued", "data": {"a": float("nan")}}, "event.data.a is not a finite number"),
+        ({"type": "order.issued", "data": {}, "id": ""}, "event.id must be a string of 1 to 255"),
+        ({"type": "order.issued", "data": {}, "id": "x" * 256}, "event.id must be a string of 1 to 255"),
+        ({"type": "order.issued", "data": {}, "id": "a\0b"}, "event.id must not contain"),
+        ({"type": "order.issued", "data": {}, "id": 7}, "event.id must be a string"),
+        ({"type": "order.issued", "data": {}, "when": 7}, "event has an unknown key 'when'"),
+        ({"type": "order.issued", "data": {}, "occurred_at": 7}, "event.occurred_at must be"),
+    ],
+)
+def test_a_bad_event_is_a_value_error_that_names_the_field(sqlite_url: str, event: Any, problem: str) -> None:
+    outbox = Outbox(sqlite_url)
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection, pytest.raises(ValueError) as caught:
+        outbox.record(connection, event)
+    assert str(caught.value).startswith(problem)
+
+
+@pytest.mark.parametrize("subject", ["", 7, "x" * 256, "a\0b", "\ud800"])
+def test_a_bad_subject_is_a_value_error(sqlite_url: str, subject: Any) -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection, pytest.raises(ValueError, match=r"^subject "):
+        Outbox(sqlite_url).record(connection, EVENT, subject)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"name": ""}, "name must be"),
+        ({"requests_per_minute": 0}, "requests_per_minute must be"),
+        ({"requests_per_minute": 1.5}, "requests_per_minute must be"),
+        ({"requests_per_minute": True}, "requests_per_minute must be"),
+        ({"on_rejected": "drop"}, "on_rejected must be"),
+    ],
+)
+def test_a_bad_option_is_a_configuration_error(sqlite_url: str, options: Any, problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^{problem}"):
+        Outbox(sqlite_url, **options)
+
+
+def test_the_ddl_creates_the_tables(database_url: str, tmp_path: Path) -> None:
+    outbox = Outbox(database_url)
+    with engine_of(database_url).begin() as connection:
+        for statement in outbox.ddl().split(";\n")[:-1]:
+            connection.exec_driver_sql(statement)
+        outbox.record(connection, EVENT)
+    outbox.create_tables()
+    outbox.close()
