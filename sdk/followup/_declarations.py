@@ -27,7 +27,7 @@ from followup._steps import Call
 _CURSORS = ("starting_after", "ending_before")
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Parameter:
     """A parameter of an operation, and the part of the request that carries it.
 
@@ -35,7 +35,6 @@ class Parameter:
         annotation: type of the value on the wire. It includes None only where None is sent as null, which is in
             updates; anywhere else None means that the argument is omitted.
         place: the part of the request; ``whole_body`` for the parameter that is the body.
-        encode: checks an argument and returns it as JSON.
     """
 
     name: str
@@ -43,7 +42,11 @@ class Parameter:
     annotation: Any
     place: Literal["path", "query", "body", "whole_body"]
     required: bool
-    encode: Encoder
+
+    @lazy
+    def encode(self) -> Encoder:
+        """The function that checks an argument and returns it as JSON, made when the first argument is passed."""
+        return encoder_for(self.annotation)
 
 
 _SECTIONS = r"\n(?:Args|Returns|Raises):\n"
@@ -118,7 +121,6 @@ class Declaration:
                 annotation=annotations[name],
                 place=self._place(parameter),
                 required=parameter.default is inspect.Parameter.empty,
-                encode=encoder_for(annotations[name]),
             )
             for name, parameter in self._signature.items()
             if name not in ("self", "idempotency_key")

@@ -46,6 +46,9 @@ from followup._declarations import (
     Declaration,
     Parameter,
 )
+from followup._lazy import (
+    lazy,
+)
 from followup._model import (
     NO_EXTRA,
     Model,
@@ -168,6 +171,7 @@ __all__ = [
     "format_timestamp",
     "group_name",
     "is_union",
+    "lazy",
     "redacted",
     "sign",
     "use_virtual_time",

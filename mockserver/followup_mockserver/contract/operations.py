@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from followup._for_mockserver import Declaration, Parameter, all_groups, declarations_of, group_name
+from followup._for_mockserver import Declaration, all_groups, declarations_of, group_name, lazy
 from followup_mockserver.rules import (
     account,
     appointments,
@@ -93,9 +93,9 @@ _ROWS: dict[str, Row] = {
 }
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, eq=False, slots=False)
 class Operation:
-    """An operation of the service.
+    """An operation of the service. Its shapes are derived from the declaration when they are first needed.
 
     Attributes:
         name: name, such as ``patients.create``.
@@ -104,8 +104,6 @@ class Operation:
         group: resource group, and name of the collection that has the objects of the group.
         declaration: the declaration in the SDK.
         row: the properties that only the service knows.
-        query: shape of the query parameters.
-        body: shape of the body; None: the rule takes the whole body as ``body``, and validates it.
     """
 
     name: str
@@ -114,8 +112,23 @@ class Operation:
     group: str
     declaration: Declaration
     row: Row
-    query: Shape
-    body: Shape | None
+
+    @lazy
+    def query(self) -> Shape:
+        """The shape of the query parameters."""
+        return self._shape("query")
+
+    @lazy
+    def body(self) -> Shape | None:
+        """The shape of the body; None: the rule takes the whole body as ``body``, and validates it."""
+        has_parts = all(each.place != "whole_body" for each in self.declaration.parameters)
+        return self._shape("body") if has_parts else None
+
+    def _shape(self, place: str) -> Shape:
+        parameters = [each for each in self.declaration.parameters if each.place == place]
+        return object_shape(
+            {each.name: each.annotation for each in parameters}, [each.name for each in parameters if each.required]
+        )
 
     @property
     def has_path_id(self) -> bool:
@@ -134,31 +147,15 @@ class Operation:
         return self.takes_body and has_fields and not self.row.optional_body
 
 
-def _operation(group: str, declaration: Declaration) -> Operation:
-    places: dict[str, list[Parameter]] = {"path": [], "query": [], "body": [], "whole_body": []}
-    for parameter in declaration.parameters:
-        places[parameter.place].append(parameter)
-    return Operation(
-        name=declaration.name,
+OPERATIONS: Mapping[str, Operation] = {
+    name: Operation(
+        name=name,
         method=declaration.method,
         path=declaration.path,
-        group=group,
+        group=group_name(group),
         declaration=declaration,
-        row=_ROWS[declaration.name],
-        query=_shape(places["query"]),
-        body=None if places["whole_body"] else _shape(places["body"]),
+        row=_ROWS[name],
     )
-
-
-def _shape(parameters: list[Parameter]) -> Shape:
-    return object_shape(
-        {parameter.name: parameter.annotation for parameter in parameters},
-        [parameter.name for parameter in parameters if parameter.required],
-    )
-
-
-OPERATIONS: Mapping[str, Operation] = {
-    name: _operation(group_name(group), declaration)
     for group in all_groups()
     for name, declaration in declarations_of(group).items()
 }

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from followup_mockserver.contract.operations import OPERATIONS, Operation
+from followup_mockserver.contract.operations import Operation
 from followup_mockserver.options import Options
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Schema, Shape
@@ -21,17 +21,17 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 class Parser:
-    """Parses and validates the requests of every operation.
+    """Parses and validates the requests of every operation. A validator is compiled when it is first needed.
 
     Args:
         options: the options of the mock; they decide whether unknown fields and http webhook URLs are valid.
     """
 
     def __init__(self, options: Options) -> None:
-        self._queries = {name: self._validator(options, each.query.schema) for name, each in OPERATIONS.items()}
-        self._bodies = {
-            name: self._validator(options, each.body.schema) for name, each in OPERATIONS.items() if each.body
-        }
+        self._options = options
+        # Two threads may compile the same validator at the same time, and either may stay.
+        self._queries: dict[str, Validator] = {}
+        self._bodies: dict[str, Validator] = {}
 
     def arguments(
         self, operation: Operation, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: bytes | None
@@ -52,18 +52,21 @@ class Parser:
             arguments |= self._body_arguments(operation, headers, body)
         return arguments
 
-    def _validator(self, options: Options, schema: Schema) -> Validator:
-        return Validator(
-            schema,
-            reject_unknown=options.refuse_unknown_fields,
-            allow_http_webhooks=options.allow_http_webhooks,
-        )
+    def _check(self, validators: dict[str, Validator], name: str, schema: Schema, value: Any) -> None:
+        validator = validators.get(name)
+        if validator is None:
+            validator = validators[name] = Validator(
+                schema,
+                reject_unknown=self._options.refuse_unknown_fields,
+                allow_http_webhooks=self._options.allow_http_webhooks,
+            )
+        validator.check(value)
 
     def _query_arguments(self, operation: Operation, query: Sequence[tuple[str, str]]) -> dict[str, Any]:
         if not query:
             return {}
         values = query_values(query, operation.query)
-        self._queries[operation.name].check(values)
+        self._check(self._queries, operation.name, operation.query.schema, values)
         arguments: dict[str, Any] = operation.query.convert(values)
         return arguments
 
@@ -80,7 +83,7 @@ class Parser:
         for name in operation.row.unchangeable:
             if isinstance(value, dict) and name in value:
                 raise invalid("parameter_unchangeable", "This field cannot be changed.", name)
-        self._bodies[operation.name].check(value)
+        self._check(self._bodies, operation.name, operation.body.schema, value)
         arguments: dict[str, Any] = operation.body.convert(value)
         return arguments
 

@@ -9,7 +9,6 @@ from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
-from followup_mockserver.contract.openapi import document
 from followup_mockserver.http.api import api, flask_response
 from followup_mockserver.http.control import control_api
 from followup_mockserver.http.current import EXTENSION, ServedMock, current_gateway, current_guard
@@ -47,6 +46,8 @@ def reject_web_pages() -> None:
 
 def contract() -> Response:
     """Serve the OpenAPI document, which depends on the options of the mock."""
+    from followup_mockserver.contract.openapi import document  # imported late, because few mocks are asked for it
+
     options = current_gateway().options
     return jsonify(
         document(refuse_unknown_fields=options.refuse_unknown_fields, allow_http_webhooks=options.allow_http_webhooks)

@@ -1,5 +1,6 @@
 """The effects of inbound events, by event type: each calls the rules of the resources (specification, section 6.1)."""
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -108,19 +109,20 @@ def _appointment(fields: Mapping[str, Any], required: Iterable[str]) -> Shape:
     return object_shape({"external_id": annotations["external_id"], **fields}, ["external_id", *required])
 
 
-_REFERENCE = shape_of(PatientId | PatientInput)
-
-EFFECTS: Mapping[str, Effect] = {
-    "intake.requested": Effect(EventData(_body_of(IntakeRequests.create)), _request_intake),
-    "patient.upserted": _effect(_upsert_patient, patient=shape_of(PatientInput)),
-    "appointment.created": _effect(
-        _create_appointment, patient=_REFERENCE, appointment=_fields_of(Appointments.create)
-    ),
-    "appointment.rescheduled": _effect(
-        _reschedule, appointment=_appointment({"start_at": datetime | str}, required=["start_at"])
-    ),
-    "appointment.cancelled": _effect(_cancel, appointment=_appointment({"reason": str}, required=[])),
-    "visit.completed": _effect(_complete_visit, patient=_REFERENCE, visit=_fields_of(Visits.create)),
-    "treatment.prescribed": _effect(_prescribe, patient=_REFERENCE, treatment=_fields_of(Treatments.create)),
-}
-"""The event types that have an effect. ``order.issued`` is accepted, and has none yet."""
+@functools.cache
+def effects() -> Mapping[str, Effect]:
+    """Return the event types that have an effect. ``order.issued`` is accepted, and has none yet."""
+    reference = shape_of(PatientId | PatientInput)
+    return {
+        "intake.requested": Effect(EventData(_body_of(IntakeRequests.create)), _request_intake),
+        "patient.upserted": _effect(_upsert_patient, patient=shape_of(PatientInput)),
+        "appointment.created": _effect(
+            _create_appointment, patient=reference, appointment=_fields_of(Appointments.create)
+        ),
+        "appointment.rescheduled": _effect(
+            _reschedule, appointment=_appointment({"start_at": datetime | str}, required=["start_at"])
+        ),
+        "appointment.cancelled": _effect(_cancel, appointment=_appointment({"reason": str}, required=[])),
+        "visit.completed": _effect(_complete_visit, patient=reference, visit=_fields_of(Visits.create)),
+        "treatment.prescribed": _effect(_prescribe, patient=reference, treatment=_fields_of(Treatments.create)),
+    }

@@ -1,11 +1,12 @@
 """Inbound events (specification, sections 4 and 6.1): each is processed on its own, by the rules of the resources."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 from followup import Event, EventBatch, EventInput, EventOutcome, EventResult
 from followup._for_mockserver import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, EventResultStatus, encode
-from followup_mockserver.rules.event_effects import EFFECTS, Effect
+from followup_mockserver.rules.event_effects import Effect, effects
 from followup_mockserver.rules.paging import page
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import shape_of
@@ -16,7 +17,6 @@ from followup_mockserver.state.tenant import Tenant
 ENVELOPE = shape_of(EventInput)
 ENVELOPE.schema["properties"]["id"]["minLength"] = 1
 ENVELOPE.schema["properties"]["schemaVersion"]["const"] = SCHEMA_VERSION
-_envelope_validators = {reject: Validator(ENVELOPE.schema, reject_unknown=reject) for reject in (True, False)}
 
 
 def create(tenant: Tenant, *, body: Any) -> EventBatch:
@@ -78,13 +78,18 @@ def _process(tenant: Tenant, raw: Any) -> EventResult:
         return EventResult(id=known.source_ref, accepted=True, status="duplicate", event=known.id, result=known.result)
     reject_unknown = tenant.options.refuse_unknown_fields
     try:
-        _envelope_validators[reject_unknown].check(raw)
+        _envelope_validator(reject_unknown=reject_unknown).check(raw)
         event = ENVELOPE.convert(raw)
-        effect = EFFECTS.get(event["type"])
+        effect = effects().get(event["type"])
         data = effect.data.parse(event["data"], reject_misspelled=reject_unknown) if effect else None
     except ServiceError as error:
         return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_reason(error))
     return _apply(tenant, event, effect, data, known)
+
+
+@functools.cache
+def _envelope_validator(*, reject_unknown: bool) -> Validator:
+    return Validator(ENVELOPE.schema, reject_unknown=reject_unknown)
 
 
 def _known(tenant: Tenant, raw: Any) -> Event | None:

@@ -1,0 +1,110 @@
+"""The views of the dashboard: the template of each, and its variables. Imported when the first view is requested."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
+
+from followup_mockserver.contract.operations import OPERATIONS
+from followup_mockserver.control import Control
+from followup_mockserver.control.clock import pending_jobs
+from followup_mockserver.http.dashboard import calls, search
+from followup_mockserver.http.dashboard.details import DETAILS, fields_of
+from followup_mockserver.http.dashboard.tables import TABLES, collection_of, page_of
+from followup_mockserver.schema.errors import ServiceError, missing
+from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.webhook_faults import WebhookFaultKind
+from followup_mockserver.webhooks.examples import examples
+
+MAX_JOBS = 100
+"""The clock view shows at most this many pending jobs."""
+
+NAVIGATION = (calls.CALLS, *TABLES, "clock", "controls")
+TITLES = {calls.CALLS: "API calls", "clock": "Clock", "controls": "Test controls"} | {
+    name: table.title for name, table in TABLES.items()
+}
+
+Template = tuple[str, dict[str, Any]]
+"""The name of a Jinja template, and its variables."""
+
+
+def frame_of(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
+    """Return the variables of the frame, which every view has."""
+    next_job = tenant.scheduler.next()
+    return {
+        "organization": tenant.organization,
+        "version": tenant.version,
+        "clock": control.clock,
+        "next_job_at": None if next_job is None else next_job.at,
+        "pending_jobs": len(tenant.scheduler),
+        "navigation": [(view_name, TITLES[view_name]) for view_name in NAVIGATION],
+        "current": name,
+    }
+
+
+def template_of(tenant: Tenant, control: Control, name: str, id: str | None, query: Mapping[str, str]) -> Template:
+    """Return the template of a view, and its variables.
+
+    Args:
+        tenant: the state of the organization, whose lock the caller holds.
+        control: the test controls of the organization.
+        name: name of the view.
+        id: id of the object, for the view of one object.
+        query: the filters of a list.
+
+    Raises:
+        ServiceError: 404 if there is no such view or object.
+    """
+    if name == calls.CALLS:
+        if id is not None:
+            return "call.html", calls.one_call(tenant, id)
+        return "calls.html", calls.list_of_calls(tenant, query)
+    if name in TABLES:
+        if id is None:
+            return "list.html", {"page": page_of(tenant, name, query)}
+        return _object(tenant, name, id)
+    if name in _OTHER_VIEWS and id is None:
+        return f"{name}.html", _OTHER_VIEWS[name](tenant, control, query)
+    raise ServiceError(404, "invalid_request_error", "path_unknown", "There is no such view.")
+
+
+def _object(tenant: Tenant, name: str, id: str) -> Template:
+    obj = collection_of(tenant, name).get(id)
+    if obj is None:
+        raise missing(TABLES[name].singular, param="id")
+    details = DETAILS[name](tenant, obj) if name in DETAILS else {}
+    return f"{name if name in _WITH_OWN_TEMPLATE else 'object'}.html", {
+        "object": obj,
+        "fields": fields_of(obj),
+        **details,
+    }
+
+
+_WITH_OWN_TEMPLATE = frozenset({"patients", "webhook_deliveries", "intake_requests", "doctors"})
+
+
+def _clock(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
+    return {"jobs": pending_jobs(tenant, MAX_JOBS)}
+
+
+def _controls(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "operations": [EVERY_OPERATION, *OPERATIONS],
+        "fault_kinds": get_args(FaultKind),
+        "fault_moments": get_args(FaultMoment),
+        "faults": control.faults,
+        "event_types": [*examples()],
+        "webhook_fault_kinds": get_args(WebhookFaultKind),
+        "webhook_faults": control.webhook_faults,
+    }
+
+
+def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
+    text = query.get("q", "")
+    return {"text": text, "results": search.search(tenant, text), "max_results": search.MAX_RESULTS, "titles": TITLES}
+
+
+_OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
+    "clock": _clock,
+    "controls": _controls,
+    "search": _search,
+}
