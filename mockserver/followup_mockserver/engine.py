@@ -57,6 +57,7 @@ class Engine:
         registry: the tenants.
         mounts: the applications that receive webhooks in this process.
         threaded: whether jobs run in the background, on threads, or only when ``advance`` is called.
+        network: whether webhooks for URLs at which nothing is mounted are sent over the network.
         attempt_timeout: seconds that a receiver has to respond.
     """
 
@@ -66,10 +67,11 @@ class Engine:
         mounts: Mounts,
         *,
         threaded: bool,
+        network: bool = True,
         attempt_timeout: float = WEBHOOK_ATTEMPT_TIMEOUT,
     ) -> None:
         self._registry = registry
-        self._dispatcher = Dispatcher(mounts, in_callers_thread=not threaded, timeout=attempt_timeout)
+        self._dispatcher = Dispatcher(mounts, in_callers_thread=not threaded, timeout=attempt_timeout, network=network)
         self._workers = Workers() if threaded else None
         self._runs: weakref.WeakKeyDictionary[Tenant, Run] = weakref.WeakKeyDictionary()
         self._runs_lock = threading.Lock()

@@ -15,6 +15,9 @@ from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.waiting import WaitingCalls
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.rules import doctors, intake_requests, messages, reminders, stages
+from followup_mockserver.schema.checks import boolean
+from followup_mockserver.schema.errors import InvalidArgument
+from followup_mockserver.schema.webhook_urls import is_local
 from followup_mockserver.state.registry import DEFAULT_KEY, Registry
 from followup_mockserver.state.virtual_time import VirtualTime
 from followup_mockserver.webhooks import deliveries
@@ -52,15 +55,16 @@ class Mock(Control):
         options: the options of the mock.
         threaded: whether jobs run in the background, on threads, or only when ``advance`` is called.
         guard: decides which requests may use the control API.
+        network: whether webhooks for URLs at which nothing is mounted are sent over the network.
     """
 
     _attempt_timeout: ClassVar[float] = WEBHOOK_ATTEMPT_TIMEOUT
     """Seconds that a receiver has to respond (specification, section 8). Only tests of the mock itself change it."""
 
-    def __init__(self, options: Options, *, threaded: bool, guard: Guard) -> None:
+    def __init__(self, options: Options, *, threaded: bool, guard: Guard, network: bool = True) -> None:
         registry = Registry(options, SUBSCRIBERS, doctors.add_roster, virtual_time=not threaded)
         mounts = Mounts()
-        engine = Engine(registry, mounts, threaded=threaded, attempt_timeout=self._attempt_timeout)
+        engine = Engine(registry, mounts, threaded=threaded, network=network, attempt_timeout=self._attempt_timeout)
         super().__init__(registry, engine, mounts)
         self._gateway = Gateway(registry)
         self._guard = guard
@@ -111,9 +115,9 @@ class MockService(Mock):
     included, are jobs, and ``advance`` or ``step`` runs those that are due, in order of time, in the calling thread.
     ``jobs`` and ``reminders`` list what is due later. The clock runs with real time; with ``start_time`` it is frozen.
 
-    **Webhooks.** ``mount`` delivers the webhooks of a URL to an application in this process; others are sent over the
-    network. ``deliveries`` and ``attempts`` list what has been sent, ``trigger`` sends an event of any type, and
-    ``resend`` retries a delivery.
+    **Webhooks.** ``mount`` delivers the webhooks of a URL to an application in this process. Nothing leaves
+    the process: an attempt for a URL at which nothing is mounted fails, unless ``allow_network`` is set. ``deliveries``
+    and ``attempts`` list what has been sent, ``trigger`` sends an event of any type, and ``resend`` retries a delivery.
 
     **Faults.** ``add_fault`` makes API calls fail, and ``disturb`` makes webhook deliveries fail. ``requests`` lists
     the API calls.
@@ -131,6 +135,8 @@ class MockService(Mock):
         app: the Flask application, for other WSGI tools.
 
     Args:
+        allow_network: whether webhooks for URLs at which nothing is mounted are sent over the network. Without it,
+            ``forward_to`` must be a URL of this machine.
         options: keyword arguments, each optional and named like the option of ``followup-mock serve``: ``rate_limit``,
             ``start_time``, ``allow_http_webhooks``, ``forward_to``, ``seed``, ``country``, ``idempotency_hours``,
             ``refuse_unknown_fields``, ``reminder_hours``, ``post_visit_hours`` and ``intake_required``.
@@ -141,8 +147,17 @@ class MockService(Mock):
         ValueError: an invalid option; the message names it.
     """
 
-    def __init__(self, **options: Unpack[MockOptions]) -> None:
-        super().__init__(Options(**options), threaded=False, guard=Guard(IN_PROCESS_HOST))
+    def __init__(self, *, allow_network: bool = False, **options: Unpack[MockOptions]) -> None:
+        boolean("allow_network", allow_network)
+        checked = Options(**options)
+        if checked.forward_to is not None and not allow_network and not is_local(checked.forward_to):
+            raise InvalidArgument("forward_to", "a URL of this machine; MockService(allow_network=True) accepts others")
+        super().__init__(
+            checked,
+            threaded=False,
+            guard=Guard(IN_PROCESS_HOST),
+            network=allow_network or checked.forward_to is not None,
+        )
         self._times: dict[str, Time] = {}
 
     @property

@@ -46,7 +46,9 @@ def server() -> Iterator[ImpatientServer]:
 
 @pytest.fixture
 def service() -> ImpatientService:
-    return ImpatientService(rate_limit=0, allow_http_webhooks=True, start_time="2026-09-28T12:00:00Z")
+    return ImpatientService(
+        rate_limit=0, allow_http_webhooks=True, start_time="2026-09-28T12:00:00Z", allow_network=True
+    )
 
 
 def test_section_8_an_attempt_has_ten_seconds() -> None:

@@ -312,6 +312,12 @@ def test_a_reset_ends_the_move_of_the_clock_that_it_meets(client: FollowUp, serv
 
 
 class TestSockets:
+    @pytest.fixture
+    def service(self) -> MockService:
+        return MockService(
+            start_time="2026-09-28T12:00:00Z", rate_limit=0, allow_http_webhooks=True, allow_network=True
+        )
+
     @pytest.mark.parametrize(
         ("status", "outcome"), [(200, "succeeded"), (299, "succeeded"), (307, "pending"), (400, "pending")]
     )

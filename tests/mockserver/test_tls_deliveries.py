@@ -62,7 +62,7 @@ def test_section_6_2_a_trusted_certificate_is_accepted_and_the_connection_kept(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-    service = MockService()
+    service = MockService(allow_network=True)
     with service.client() as client:
         client.webhook_endpoints.create(url=f"https://{host}:{receiver.server_port}/hooks", enabled_events=["*"])
         for number in range(5):
@@ -73,7 +73,7 @@ def test_section_6_2_a_trusted_certificate_is_accepted_and_the_connection_kept(
 
 
 def test_an_unknown_certificate_is_a_failed_attempt_and_nothing_is_sent(receiver: Receiver) -> None:
-    service = MockService()
+    service = MockService(allow_network=True)
     with service.client() as client:
         client.webhook_endpoints.create(url=f"https://localhost:{receiver.server_port}/hooks", enabled_events=["*"])
         client.patients.create(phone="+5491155550000")

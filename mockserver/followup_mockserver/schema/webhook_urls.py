@@ -86,6 +86,17 @@ def is_webhook_target(text: str) -> bool:
     return _parse_or_none(text) is not None
 
 
+def is_local(text: str) -> bool:
+    """Return whether a webhook URL names this machine: ``localhost`` or a loopback address."""
+    url = _parse_or_none(text)
+    return url is not None and (url.host == "localhost" or is_loopback_address(url.host))
+
+
+def without_query(text: str) -> str:
+    """Return a webhook URL for an error message: without its query, which may contain a secret."""
+    return f"{text.partition('?')[0]}?…" if "?" in text else text
+
+
 def is_loopback_address(host: str) -> bool:
     """Return whether a host is a loopback address. A name, such as ``localhost``, is not an address."""
     try:

@@ -41,6 +41,7 @@ class Attempt:
         error: the reason for the failure; None if it succeeded.
         timestamp: the timestamp header of the webhook: the real time of sending, in seconds since the epoch.
         signature: the signature header of the webhook.
+        traceback: the traceback of the exception that a mounted receiver raised; None if it raised none.
     """
 
     delivery: str
@@ -54,3 +55,4 @@ class Attempt:
     error: str | None
     timestamp: int = attrs.field(repr=False)
     signature: str = attrs.field(repr=False)
+    traceback: str | None = attrs.field(default=None, repr=False)

@@ -3,9 +3,10 @@
 import threading
 from typing import TYPE_CHECKING
 
+from followup_mockserver.schema.webhook_urls import without_query
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import deliveries
-from followup_mockserver.webhooks.deliveries import DueAttempt
+from followup_mockserver.webhooks.deliveries import DueAttempt, Outcome, PreparedAttempt
 from followup_mockserver.webhooks.mounts import Mounts
 from followup_mockserver.webhooks.sender import Sender
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from followup_mockserver.webhooks.mounted_sender import MountedSender
 
 NOTHING_TO_SEND = "nothing to send"
+
+_URLS_LISTED = 10
+"""An error lists at most this many mounted URLs."""
 
 
 class Dispatcher:
@@ -22,13 +26,15 @@ class Dispatcher:
         mounts: the mounted applications.
         in_callers_thread: whether mounted applications run in the thread that calls ``attempt``.
         timeout: seconds that a receiver has to respond.
+        network: whether webhooks for URLs at which nothing is mounted are sent over the network.
     """
 
-    def __init__(self, mounts: Mounts, *, in_callers_thread: bool, timeout: float) -> None:
+    def __init__(self, mounts: Mounts, *, in_callers_thread: bool, timeout: float, network: bool) -> None:
         self._mounts = mounts
         self._sender = Sender(timeout)
         self._in_callers_thread = in_callers_thread
         self._timeout = timeout
+        self._network = network
         self._lock = threading.Lock()
         self._mounted_sender: MountedSender | None = None
         self._closed = False
@@ -44,8 +50,7 @@ class Dispatcher:
             prepared = None if tenant.ended else deliveries.begin(tenant, due)
         if prepared is None:
             return NOTHING_TO_SEND
-        receiver = self._mounts.receiver_for(prepared.url)
-        outcome = self._sender.send(prepared) if receiver is None else self._to_mounted().send(receiver, prepared)
+        outcome = self._send(prepared)
         with tenant.lock:
             summary = deliveries.finish(tenant, prepared, outcome)
             tenant.notify()
@@ -58,6 +63,22 @@ class Dispatcher:
             self._closed = True
             if self._mounted_sender is not None:
                 self._mounted_sender.close()
+
+    def _send(self, prepared: PreparedAttempt) -> Outcome:
+        receiver = self._mounts.receiver_for(prepared.url)
+        if receiver is not None:
+            return self._to_mounted().send(receiver, prepared)
+        if self._network:
+            return self._sender.send(prepared)
+        return Outcome(status_code=None, error=self._nothing_mounted(prepared.url), seconds=0.0)
+
+    def _nothing_mounted(self, url: str) -> str:
+        urls = [without_query(each) for each in self._mounts.urls()]
+        listed = ", ".join(urls[:_URLS_LISTED]) + (", …" if len(urls) > _URLS_LISTED else "")
+        return (
+            f"Nothing is mounted for {without_query(url)}; mounted: {listed or 'nothing'}. "
+            "Use service.mount(), or MockService(allow_network=True)."
+        )
 
     def _to_mounted(self) -> "MountedSender":
         # Imported late, because it imports httpx and asyncio, and a mock of its own process has nothing mounted.

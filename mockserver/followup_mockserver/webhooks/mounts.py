@@ -33,6 +33,11 @@ class Mounts:
             matching = [each for each in self._receivers if url == each or url.startswith((f"{each}/", f"{each}?"))]
             return self._receivers[max(matching, key=len)] if matching else None
 
+    def urls(self) -> list[str]:
+        """Return the mounted URLs, in the order in which they were mounted."""
+        with self._lock:
+            return list(self._receivers)
+
 
 def accepts(receiver: Receiver, count: int) -> bool:
     """Return whether a receiver accepts this many arguments: ASGI apps take three, WSGI apps two, functions one."""
