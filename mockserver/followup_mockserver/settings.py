@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import attrs
 
-from followup._for_mockserver import IntakeRequests, ServiceLine
+from followup._for_mockserver import IntakeRequests, OutboundEventType, ServiceLine
 from followup_mockserver.schema.checks import (
     Check,
     as_list,
@@ -37,6 +37,9 @@ ALL_SCOPES = (
     *(f"{resource}:{access}" for resource in RESOURCES_WITH_WRITE_SCOPE for access in ("read", "write")),
 )
 ALL_SERVICE_LINES: tuple[ServiceLine, ...] = get_args(ServiceLine)
+
+NOT_YET_SENT: tuple[OutboundEventType, ...] = ("order.issued", "conversation.handoff", "patient.silent")
+"""Outbound event types that the service does not send until they are activated (specification, section 6.2)."""
 
 KEY_PREFIX_LENGTH = 8
 """Characters of a key that ``account.retrieve`` shows. They distinguish production keys from test keys."""
@@ -111,6 +114,7 @@ class Organization:
         reminder_hours: hours before an appointment at which reminders are sent.
         post_visit_hours: hours after a visit at which the follow-up message is sent.
         intake_messages: whether the service asks patients for the data that an intake request is missing.
+        activated_events: outbound event types of ``NOT_YET_SENT`` that the service sends nevertheless.
         intake_required: data that an intake request needs to become ready, in the order in which ``missing`` lists it.
 
     Raises:
@@ -130,6 +134,7 @@ class Organization:
     reminder_hours: list[float] = _setting((24.0, 3.0), _hours)
     post_visit_hours: float = _setting(4.0, _hours)
     intake_messages: bool = _setting(True, boolean)
+    activated_events: list[OutboundEventType] = _setting((), one_of(NOT_YET_SENT))
     intake_required: list[str] = _setting(
         ("fullName", "dni", "phone", "coverage.insurer", "address", "requestedService"),
         matching(_is_intake_field, "a field of an intake request, such as dni or coverage.insurer"),

@@ -79,12 +79,15 @@ from followup.resources.account import (
 )
 from followup.resources.appointments import (
     Appointments,
+    AppointmentSource,
     AppointmentStatus,
 )
 from followup.resources.event_batches import (
     EventResultStatus,
 )
 from followup.resources.events import (
+    Events,
+    EventSource,
     EventStatus,
 )
 from followup.resources.intake_requests import (
@@ -101,6 +104,7 @@ from followup.resources.treatments import (
 )
 from followup.resources.visits import (
     Visits,
+    VisitSource,
 )
 from followup.resources.webhook_deliveries import (
     WebhookDeliveryStatus,
@@ -135,14 +139,17 @@ __all__ = [
     "TIMESTAMP_HEADER",
     "WEBHOOK_ATTEMPT_TIMEOUT",
     "WEBHOOK_RETRY_WAITS",
+    "AppointmentSource",
     "AppointmentStatus",
     "Appointments",
     "Declaration",
     "Default",
     "EnabledEvent",
     "EventResultStatus",
+    "EventSource",
     "EventStatus",
     "EventType",
+    "Events",
     "Format",
     "IdPrefix",
     "IntakeRequests",
@@ -160,6 +167,7 @@ __all__ = [
     "Time",
     "TreatmentKind",
     "Treatments",
+    "VisitSource",
     "Visits",
     "WebhookDeliveryStatus",
     "all_groups",

@@ -384,7 +384,11 @@ def test_completion_offers_the_names_of_the_interface() -> None:
     }  # fmt: skip
     named |= {"waits"}
     webhook_faults = {"webhook_faults", "clear_webhook_faults"}
-    assert {name for name in dir(MockService()) if not name.startswith("_")} == named | webhook_faults
+    causes = {
+        "receive_event", "receive_reply", "report_silence", "hand_off_conversation", "add_appointment",
+        "confirm_appointment", "reschedule_appointment", "cancel_appointment", "add_visit",
+    }  # fmt: skip
+    assert {name for name in dir(MockService()) if not name.startswith("_")} == named | webhook_faults | causes
 
 
 def test_an_error_about_a_parameter_names_it() -> None:

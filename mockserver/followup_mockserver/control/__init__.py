@@ -1,10 +1,13 @@
 """The test controls as plain Python: clock, faults, patients and staff in the hands of a test."""
 
+from followup_mockserver.control.bookings import BookingControls
 from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
+from followup_mockserver.control.conversations import ConversationControls
 from followup_mockserver.control.display import state_of
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
+from followup_mockserver.control.sources import SourceControls
 from followup_mockserver.control.waits import WaitControls
 from followup_mockserver.control.webhooks import WebhookControls
 from followup_mockserver.engine import Engine
@@ -17,7 +20,17 @@ from followup_mockserver.webhooks.mounts import Mounts
 __all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingReminder", "access_to"]
 
 
-class Control(ClockControls, WaitControls, CallControls, WebhookControls, PeopleControls, OrganizationControls):
+class Control(
+    ClockControls,
+    WaitControls,
+    CallControls,
+    WebhookControls,
+    PeopleControls,
+    ConversationControls,
+    BookingControls,
+    SourceControls,
+    OrganizationControls,
+):
     """The test controls of one organization: what happens to the service outside its API.
 
     ``MockService`` and ``MockServer`` have these methods too; there they act on the default organization. Every list

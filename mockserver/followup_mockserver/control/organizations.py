@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 import attrs
 
 from followup import NOT_GIVEN, Account, NotGiven
-from followup._for_mockserver import ServiceLine
+from followup._for_mockserver import OutboundEventType, ServiceLine
 from followup_mockserver.rules import account
 from followup_mockserver.schema.checks import boolean, instant, list_of, one_of, text
 from followup_mockserver.settings import ALL_SCOPES, KeyRecord
@@ -86,6 +86,7 @@ class OrganizationControls:
         post_visit_hours: float | NotGiven = NOT_GIVEN,
         intake_messages: bool | NotGiven = NOT_GIVEN,
         intake_required: list[str] | NotGiven = NOT_GIVEN,
+        activated_events: list[OutboundEventType] | NotGiven = NOT_GIVEN,
         country: str | NotGiven = NOT_GIVEN,
         language: str | NotGiven = NOT_GIVEN,
     ) -> Account:
@@ -102,6 +103,8 @@ class OrganizationControls:
             post_visit_hours: hours after a visit at which the follow-up message is sent.
             intake_messages: whether the service asks patients for the data that an intake request is missing.
             intake_required: the data that an intake request needs to become ready, such as ``coverage.insurer``.
+            activated_events: outbound event types that the service does not send yet (specification, section 6.2) and
+                that it sends from now on: ``order.issued``, ``conversation.handoff`` and ``patient.silent``.
             country: ISO 3166 code of the country of phone numbers without a country code.
             language: language of the messages to patients: ``es``, ``en`` or ``pt``.
 
@@ -119,6 +122,7 @@ class OrganizationControls:
             post_visit_hours=post_visit_hours,
             intake_messages=intake_messages,
             intake_required=intake_required,
+            activated_events=activated_events,
             country=country,
             language=language,
         )

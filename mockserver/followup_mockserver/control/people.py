@@ -15,9 +15,10 @@ from followup import (
     SenderInput,
 )
 from followup._for_mockserver import IntakeRequests, PatientStage
+from followup_mockserver.control.arguments import rule_arguments
 from followup_mockserver.rules import doctors, intake_requests, patients
 from followup_mockserver.schema.checks import Check, boolean, matching, one_of, optional
-from followup_mockserver.schema.shapes import MAX_STRING_LENGTH, shape_of
+from followup_mockserver.schema.shapes import MAX_STRING_LENGTH
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import passed
 from followup_mockserver.state.records import Message
@@ -35,8 +36,6 @@ _DOCTOR: Mapping[str, Check] = {
     "active": boolean,
 }
 _PATIENT: Mapping[str, Check] = {"opted_out": boolean, "stage": one_of(get_args(PatientStage))}
-
-_INTAKE_PARAMETERS = {each.name: each for each in IntakeRequests.create.parameters}
 
 
 class PeopleControls:
@@ -190,7 +189,8 @@ class PeopleControls:
             TypeError: an argument of the wrong type, as in ``intake_requests.create``.
             ValueError: an invalid argument; the message names it.
         """
-        data = _rule_arguments(
+        data = rule_arguments(
+            IntakeRequests.create,
             patient=patient,
             contacts=contacts,
             coverage=coverage,
@@ -235,14 +235,6 @@ class PeopleControls:
 def _check(arguments: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
     for argument, value in arguments.items():
         checks[argument](argument, value)
-
-
-def _rule_arguments(**data: Any) -> dict[str, Any]:
-    """Return the data that is not None as arguments of the rule."""
-    passed_in = {name: value for name, value in data.items() if value is not None}
-    # Encoding as the SDK does validates and copies each value, and drops nested keys that are None.
-    encoded = {name: _INTAKE_PARAMETERS[name].encode(value, name) for name, value in passed_in.items()}
-    return {name: shape_of(_INTAKE_PARAMETERS[name].annotation).convert(value) for name, value in encoded.items()}
 
 
 def _intake(tenant: Tenant, id: str) -> IntakeRequest:

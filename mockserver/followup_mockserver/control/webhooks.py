@@ -1,16 +1,15 @@
 """The test controls of webhooks: receivers, deliveries and their attempts, triggered events, and webhook faults."""
 
 import itertools
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from followup import WebhookDelivery
 from followup._for_mockserver import OutboundEventType
+from followup_mockserver.control.arguments import json_object
 from followup_mockserver.engine import Engine
 from followup_mockserver.options import webhook_target
 from followup_mockserver.schema.checks import one_of
-from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.records import Attempt
@@ -84,7 +83,7 @@ class WebhookControls:
             ValueError: an invalid argument; the message names it.
         """
         one_of(examples.examples())("type", type)
-        own = None if data is None else _json_copy(data)
+        own = None if data is None else json_object("data", data)
 
         def send(tenant: Tenant) -> list[WebhookDelivery]:
             sent, ref = (own, "trigger") if own is not None else examples.newest_or_example(tenant, type)
@@ -162,13 +161,3 @@ def all_attempts(tenant: Tenant) -> list[Attempt]:
     """Return every attempt of every delivery, oldest first."""
     with tenant.lock:
         return sorted(itertools.chain.from_iterable(tenant.attempts.values()), key=lambda each: each.at)
-
-
-def _json_copy(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    try:
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False)
-        text.encode()  # a lone surrogate passes json.dumps and cannot be encoded as UTF-8
-    except (TypeError, ValueError, RecursionError):
-        raise InvalidArgument("data", "an object of JSON values") from None
-    decoded: Mapping[str, Any] = json.loads(text)
-    return decoded

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from followup import Appointment, DoctorInput, Patient, PatientInput
+from followup._for_mockserver import AppointmentSource, AppointmentStatus
 from followup_mockserver.rules import stages
 from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
@@ -23,12 +24,16 @@ def create(
     type: str | None = None,
     external_id: str | None = None,
     found_by: FoundBy = BY_PHONE_OR_DNI,
+    source: AppointmentSource = "api",
+    status: AppointmentStatus = "confirmed",
 ) -> Appointment:
     """Book an appointment, or return the existing one with the same external id unchanged."""
     if external_id is not None and (existing := tenant.appointments.find("external_id", external_id)):
         return existing
     reference = PatientReference(tenant, patient, found_by)
     doctor = doctor_id(tenant, doctor)
+    if source == "agent":
+        _require_active(tenant, doctor)
     now = tenant.now()
     booked_for = reference.resolve()
     appointment = Appointment(
@@ -37,10 +42,10 @@ def create(
         patient=booked_for.id,
         doctor=doctor,
         start_at=start_at,
-        status="confirmed",
+        status=status,
         type=type,
         external_id=external_id,
-        source="api",
+        source=source,
         created_at=now,
         updated_at=now,
     )
@@ -51,8 +56,7 @@ def create(
 
 def update(tenant: Tenant, appointment: Appointment, **changes: Any) -> Appointment:
     """Update an appointment. Omitted fields stay unchanged; a new start sets the status to ``rescheduled``."""
-    if appointment.status in ("cancelled", "completed"):
-        raise invalid("appointment_not_modifiable", f"An appointment that is {appointment.status} cannot be changed.")
+    _require_modifiable(appointment)
     if "doctor" in changes:
         found = doctor_id(tenant, changes["doctor"])
         # A doctor who is not in the roster leaves the field unchanged; null removes the doctor.
@@ -64,6 +68,14 @@ def update(tenant: Tenant, appointment: Appointment, **changes: Any) -> Appointm
         tenant.appointments.update(appointment, **changes, updated_at=tenant.now())
     if rescheduled:
         _publish(tenant, "appointment.rescheduled", appointment)
+    return appointment
+
+
+def confirm(tenant: Tenant, appointment: Appointment) -> Appointment:
+    """Set the status to ``confirmed``. No webhook exists for this change."""
+    _require_modifiable(appointment)
+    if appointment.status != "confirmed":
+        tenant.appointments.update(appointment, status="confirmed", updated_at=tenant.now())
     return appointment
 
 
@@ -92,6 +104,17 @@ def list_(tenant: Tenant, **query: Any) -> PageResult[Appointment]:
     bounds = (query.get("start_at_gte"), query.get("start_at_lt"))
     between = {"start_at": bounds} if bounds != (None, None) else None
     return page(tenant.appointments, query, where=("patient", "status", "external_id"), between=between)
+
+
+def _require_modifiable(appointment: Appointment) -> None:
+    if appointment.status in ("cancelled", "completed"):
+        raise invalid("appointment_not_modifiable", f"An appointment that is {appointment.status} cannot be changed.")
+
+
+def _require_active(tenant: Tenant, doctor: str | None) -> None:
+    found = tenant.doctors.get(doctor) if doctor else None
+    if found is not None and not found.active:
+        raise invalid("doctor_inactive", "The agent books appointments only with active doctors.", "doctor")
 
 
 def _publish(tenant: Tenant, type: str, appointment: Appointment) -> None:

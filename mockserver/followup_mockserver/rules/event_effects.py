@@ -7,8 +7,18 @@ from typing import Any
 
 import attrs
 
-from followup import Appointment, PatientInput
-from followup._for_mockserver import Appointments, Declaration, IntakeRequests, PatientId, Treatments, Visits
+from followup import Appointment, Patient, PatientInput
+from followup._for_mockserver import (
+    Appointments,
+    AppointmentSource,
+    Declaration,
+    EventSource,
+    IntakeRequests,
+    PatientId,
+    Treatments,
+    Visits,
+    VisitSource,
+)
 from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits
 from followup_mockserver.rules.event_data import EventData
 from followup_mockserver.rules.references import PatientReference
@@ -23,29 +33,44 @@ class Effect:
 
     Attributes:
         data: the schema of the ``data``.
-        apply: processes the event with the validated data, and returns the object that was created or changed.
+        apply: processes the event with the validated data and the source of the event, and returns the object that was
+            created or changed.
     """
 
     data: EventData
-    apply: Callable[[Tenant, Any], Any]
+    apply: Callable[[Tenant, Any, EventSource], Any]
 
 
-def _create_appointment(tenant: Tenant, data: Any) -> Any:
-    return _create_resource(tenant, appointments.create, data, "appointment")
+_APPOINTMENT_SOURCES: Mapping[EventSource, AppointmentSource] = {
+    "api": "api",
+    "pms": "pms",
+    "import": "pms",
+    "email": "agent",
+    "tool": "agent",
+    "manual": "manual",
+}
+"""The source of an appointment, by the source of its event. The agent reads e-mails and uses tools."""
+
+_VISIT_SOURCES: Mapping[EventSource, VisitSource] = {"pms": "pms", "import": "pms"}
+"""The source of a visit, by the source of its event; ``manual`` for all others."""
 
 
-def _complete_visit(tenant: Tenant, data: Any) -> Any:
-    return _create_resource(tenant, visits.create, data, "visit")
+def _create_appointment(tenant: Tenant, data: Any, source: EventSource) -> Any:
+    return _create_resource(tenant, appointments.create, data, "appointment", source=_APPOINTMENT_SOURCES[source])
 
 
-def _prescribe(tenant: Tenant, data: Any) -> Any:
+def _complete_visit(tenant: Tenant, data: Any, source: EventSource) -> Any:
+    return _create_resource(tenant, visits.create, data, "visit", source=_VISIT_SOURCES.get(source, "manual"))
+
+
+def _prescribe(tenant: Tenant, data: Any, _: EventSource) -> Any:
     return _create_resource(tenant, treatments.create, data, "treatment")
 
 
-def _create_resource(tenant: Tenant, create: Callable[..., Any], data: Any, part: str) -> Any:
+def _create_resource(tenant: Tenant, create: Callable[..., Any], data: Any, part: str, **source: Any) -> Any:
     """Create a resource from the data of an event, whose fields are under ``data[part]``."""
     try:
-        return create(tenant, patient=data["patient"], found_by=patients.IN_EVENTS, **data[part])
+        return create(tenant, patient=data["patient"], found_by=patients.IN_EVENTS, **data[part], **source)
     except ServiceError as error:
         raise error if _concerns_patient(error) else error.under(part) from None
 
@@ -54,19 +79,19 @@ def _concerns_patient(error: ServiceError) -> bool:
     return error.param is not None and error.param.partition(".")[0] == "patient"
 
 
-def _request_intake(tenant: Tenant, data: Any) -> Any:
+def _request_intake(tenant: Tenant, data: Any, _: EventSource) -> Any:
     return intake_requests.create(tenant, **data)
 
 
-def _upsert_patient(tenant: Tenant, data: Any) -> Any:
+def _upsert_patient(tenant: Tenant, data: Any, _: EventSource) -> Any:
     return PatientReference(tenant, data["patient"], found_by=patients.IN_EVENTS).upsert()
 
 
-def _reschedule(tenant: Tenant, data: Any) -> Any:
+def _reschedule(tenant: Tenant, data: Any, _: EventSource) -> Any:
     return appointments.update(tenant, _find_appointment(tenant, data), start_at=data["appointment"]["start_at"])
 
 
-def _cancel(tenant: Tenant, data: Any) -> Any:
+def _cancel(tenant: Tenant, data: Any, _: EventSource) -> Any:
     return appointments.cancel(tenant, _find_appointment(tenant, data), reason=data["appointment"].get("reason"))
 
 
@@ -99,7 +124,7 @@ def _object_of(parts: Mapping[str, Shape]) -> Shape:
     return Shape(schema, lambda data: {name: part.convert(data[name]) for name, part in parts.items()})
 
 
-def _effect(apply: Callable[[Tenant, Any], Any], **parts: Shape) -> Effect:
+def _effect(apply: Callable[[Tenant, Any, EventSource], Any], **parts: Shape) -> Effect:
     return Effect(EventData(_object_of(parts)), apply)
 
 
@@ -126,3 +151,17 @@ def effects() -> Mapping[str, Effect]:
         "visit.completed": _effect(_complete_visit, patient=reference, visit=_fields_of(Visits.create)),
         "treatment.prescribed": _effect(_prescribe, patient=reference, treatment=_fields_of(Treatments.create)),
     }
+
+
+def patient_of_order(tenant: Tenant, data: Mapping[str, Any]) -> Patient | None:
+    """Return the patient of an ``order.issued``, who is not created; None if the data identifies nobody."""
+    try:
+        reference = _order_data().parse(data, reject_misspelled=False)["patient"]
+        return PatientReference(tenant, reference, found_by=patients.IN_EVENTS).patient
+    except ServiceError:
+        return None
+
+
+@functools.cache
+def _order_data() -> EventData:
+    return EventData(_object_of({"patient": shape_of(PatientId | PatientInput)}))

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from followup import Event, EventBatch, EventInput, EventOutcome, EventResult
-from followup._for_mockserver import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, EventResultStatus, encode
-from followup_mockserver.rules.event_effects import Effect, effects
+from followup._for_mockserver import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, EventResultStatus, EventSource, encode
+from followup_mockserver.rules.event_effects import Effect, effects, patient_of_order
 from followup_mockserver.rules.paging import page
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import shape_of
 from followup_mockserver.schema.validation import Validator
 from followup_mockserver.state.collection import PageResult
+from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.tenant import Tenant
 
 ENVELOPE = shape_of(EventInput)
@@ -26,7 +27,7 @@ def create(tenant: Tenant, *, body: Any) -> EventBatch:
         ServiceError: no event was accepted: 400 if all were invalid, else 500. The body of the error has the results.
     """
     events = _events_in(body, reject_unknown=tenant.options.refuse_unknown_fields)
-    results = [_process(tenant, raw) for raw in events]
+    results = [process(tenant, raw) for raw in events]
     if any(result.accepted for result in results):
         return EventBatch(object="event_batch", results=results)
     detail = _detail(results)
@@ -71,8 +72,9 @@ def _events_in(body: Any, *, reject_unknown: bool) -> list[Any]:
     return events
 
 
-def _process(tenant: Tenant, raw: Any) -> EventResult:
-    known = _known(tenant, raw)
+def process(tenant: Tenant, raw: Any, source: EventSource = "api") -> EventResult:
+    """Process one event, whatever its source. It is identified by its source and its id in that source."""
+    known = _known(tenant, raw, source)
     if known is not None and known.status != "failed":
         # Before any validation: an event that was accepted is a duplicate by its id, whatever its other fields are now.
         return EventResult(id=known.source_ref, accepted=True, status="duplicate", event=known.id, result=known.result)
@@ -84,7 +86,7 @@ def _process(tenant: Tenant, raw: Any) -> EventResult:
         data = effect.data.parse(event["data"], reject_misspelled=reject_unknown) if effect else None
     except ServiceError as error:
         return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_reason(error))
-    return _apply(tenant, event, effect, data, known)
+    return _apply(tenant, event, effect, data, known, source)
 
 
 @functools.cache
@@ -92,9 +94,9 @@ def _envelope_validator(*, reject_unknown: bool) -> Validator:
     return Validator(ENVELOPE.schema, reject_unknown=reject_unknown)
 
 
-def _known(tenant: Tenant, raw: Any) -> Event | None:
+def _known(tenant: Tenant, raw: Any, source: EventSource) -> Event | None:
     source_ref = _id_of(raw)
-    return None if source_ref is None else tenant.events.find("origin", ("api", source_ref))
+    return None if source_ref is None else tenant.events.find("origin", (source, source_ref))
 
 
 def _id_of(raw: Any) -> str | None:
@@ -102,12 +104,14 @@ def _id_of(raw: Any) -> str | None:
     return source_ref if isinstance(source_ref, str) else None
 
 
-def _apply(tenant: Tenant, event: Any, effect: Effect | None, data: Any, stored: Event | None) -> EventResult:
+def _apply(
+    tenant: Tenant, event: Any, effect: Effect | None, data: Any, stored: Event | None, source: EventSource
+) -> EventResult:
     status: EventResultStatus = "unhandled"
     outcome, problem = None, None
     if effect is not None:
         try:
-            produced = effect.apply(tenant, data)
+            produced = effect.apply(tenant, data, source)
             status, outcome = "processed", EventOutcome(object=produced.object, id=produced.id)
         except ServiceError as error:
             # An event with an invalid value is not stored. Any other problem may be gone when the event is sent again.
@@ -115,7 +119,10 @@ def _apply(tenant: Tenant, event: Any, effect: Effect | None, data: Any, stored:
             if error.code.startswith("parameter_"):
                 return EventResult(id=event["id"], accepted=False, status="invalid", error=problem)
             status = "failed"
-    stored = _store(tenant, event, stored, status=status, result=outcome, error=problem)
+    stored = _store(tenant, event, stored, source, status=status, result=outcome, error=problem)
+    if effect is None:
+        patient = patient_of_order(tenant, stored.data)
+        tenant.publish(DomainEvent(type=stored.type, name="order", subject=stored, patient=patient))
     return EventResult(
         id=event["id"],
         accepted=status != "failed",
@@ -126,7 +133,7 @@ def _apply(tenant: Tenant, event: Any, effect: Effect | None, data: Any, stored:
     )
 
 
-def _store(tenant: Tenant, event: Any, stored: Event | None, **outcome: Any) -> Event:
+def _store(tenant: Tenant, event: Any, stored: Event | None, source: EventSource, **outcome: Any) -> Event:
     now = tenant.now()
     fields = {
         "type": event["type"],
@@ -141,7 +148,7 @@ def _store(tenant: Tenant, event: Any, stored: Event | None, **outcome: Any) -> 
     stored = Event(
         id=tenant.ids.new("evt_"),
         object="event",
-        source="api",
+        source=source,
         source_ref=event["id"],
         received_at=now,
         **fields,

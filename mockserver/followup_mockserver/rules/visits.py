@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from followup import Appointment, DoctorInput, PatientInput, Visit
+from followup._for_mockserver import VisitSource
 from followup_mockserver.rules import stages
 from followup_mockserver.rules.appointments import complete
 from followup_mockserver.rules.paging import page
@@ -27,6 +28,7 @@ def create(
     notes: str | None = None,
     appointment: str | None = None,
     found_by: FoundBy = BY_PHONE_OR_DNI,
+    source: VisitSource = "manual",
 ) -> Visit:
     """Create a visit and complete its appointment, or return the existing visit with the same external id unchanged."""
     if external_id is not None and (existing := tenant.visits.find("external_id", external_id)):
@@ -48,7 +50,7 @@ def create(
         diagnosis=diagnosis,
         notes=notes,
         external_id=external_id,
-        source="manual",
+        source=source,
         created_at=tenant.now(),
     )
     tenant.visits.add(visit)

@@ -1,5 +1,6 @@
 """Domain events. A rule publishes each once; subscribers derive webhooks, messages and reminders from it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -16,9 +17,11 @@ class DomainEvent:
         name: name of the object in the ``data`` of a webhook, such as ``appointment``.
         subject: the object, an instance of one of the SDK's result classes.
         patient: the patient concerned, if there is one.
+        details: further ``data`` of a webhook.
     """
 
     type: str
     name: str
     subject: Any
     patient: Patient | None = None
+    details: Mapping[str, Any] = attrs.field(factory=dict)

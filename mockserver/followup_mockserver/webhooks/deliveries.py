@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import attrs
 
@@ -22,6 +22,7 @@ from followup._for_mockserver import (
     sign,
 )
 from followup_mockserver.schema.errors import invalid
+from followup_mockserver.settings import NOT_YET_SENT
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.state.records import Attempt
@@ -30,7 +31,10 @@ from followup_mockserver.webhooks.payloads import data_of
 
 USER_AGENT = "Service-Webhooks/1.0"
 EVERY_TYPE = "*"
-OUTBOUND_TYPES = frozenset(name for arm in get_args(OutboundEventType) for name in get_args(arm))
+OUTBOUND_TYPES: tuple[OutboundEventType, ...] = tuple(
+    name for arm in get_args(OutboundEventType) for name in get_args(arm)
+)
+"""The outbound event types, in the order of the specification."""
 
 Trigger = Literal["schedule", "manual", "disturbance"]
 
@@ -112,9 +116,10 @@ def timeout_error(seconds: float) -> str:
 
 
 def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
-    """Queue a domain event for every endpoint that is subscribed to its type."""
-    if event.type in OUTBOUND_TYPES:
-        send_to_subscribers(tenant, cast("OutboundEventType", event.type), data_of(event), event.subject.id)
+    """Queue a domain event for every endpoint that is subscribed to its type, unless the service does not send it."""
+    inactive = event.type in NOT_YET_SENT and event.type not in tenant.organization.activated_events
+    if event.type in OUTBOUND_TYPES and not inactive:
+        send_to_subscribers(tenant, event.type, data_of(event), event.subject.id)
 
 
 def send_to_subscribers(

@@ -15,7 +15,7 @@ def data_of(event: DomainEvent) -> dict[str, Any]:
     data = {event.name: encode(event.subject)}
     if event.patient is not None:
         data["patient"] = encode(event.patient)
-    return data
+    return {**data, **event.details}
 
 
 def _intake_ready_data(event: DomainEvent) -> dict[str, Any]:
@@ -31,5 +31,13 @@ def _intake_ready_data(event: DomainEvent) -> dict[str, Any]:
     }
 
 
-_SPECIAL_DATA: dict[str, Callable[[DomainEvent], dict[str, Any]]] = {"intake.ready": _intake_ready_data}
+def _order_issued_data(event: DomainEvent) -> dict[str, Any]:
+    """Return the data of the inbound event, with the patient as the service knows them, if it does."""
+    return {**event.subject.data, **({"patient": encode(event.patient)} if event.patient else {})}
+
+
+_SPECIAL_DATA: dict[str, Callable[[DomainEvent], dict[str, Any]]] = {
+    "intake.ready": _intake_ready_data,
+    "order.issued": _order_issued_data,
+}
 """Functions for the types whose ``data`` is not simply the object and its patient."""

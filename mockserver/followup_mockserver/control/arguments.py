@@ -1,0 +1,83 @@
+"""Arguments of test controls that the API takes too: checked as the API checks them, in Python as over HTTP."""
+
+import contextlib
+import functools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from followup._for_mockserver import Declaration
+from followup_mockserver.schema.errors import InvalidArgument, ServiceError
+from followup_mockserver.schema.shapes import Shape, object_shape
+from followup_mockserver.schema.validation import Validator
+
+_MUST_BE = "This must be "
+
+
+def rule_arguments(declaration: Declaration, **arguments: Any) -> dict[str, Any]:
+    """Return arguments as a rule takes them: copied, and converted as those of a request.
+
+    None means omitted, except for a required argument.
+
+    Args:
+        declaration: the operation of the API that has these arguments.
+        arguments: the arguments, as the method of a client takes them.
+
+    Raises:
+        TypeError: an argument of the wrong type.
+        ValueError: an invalid argument; the message names it.
+    """
+    parameters = {each.name: each for each in declaration.parameters}
+    encoded = {
+        parameters[name].wire_name: parameters[name].encode(value, name)
+        for name, value in arguments.items()
+        if value is not None or parameters[name].required
+    }
+    shape, validator = _body_of(declaration)
+    try:
+        validator.check(encoded)
+    except ServiceError as error:
+        raise _invalid_argument(error) from None
+    converted: dict[str, Any] = shape.convert(encoded)
+    return converted
+
+
+@contextlib.contextmanager
+def naming_arguments() -> Iterator[None]:
+    """Raise the error of a rule about an invalid value as a ``ValueError`` that names the argument."""
+    try:
+        yield
+    except ServiceError as error:
+        if error.param is not None and error.code.startswith("parameter_"):
+            raise _invalid_argument(error) from None
+        raise
+
+
+def json_object(argument: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a copy of a JSON object.
+
+    Raises:
+        InvalidArgument: it contains something that is not JSON.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode()  # a lone surrogate passes json.dumps and cannot be encoded as UTF-8
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidArgument(argument, "an object of JSON values") from None
+    decoded: Mapping[str, Any] = json.loads(text)
+    return decoded
+
+
+@functools.cache
+def _body_of(declaration: Declaration) -> tuple[Shape, Validator]:
+    shape = object_shape({each.name: each.annotation for each in declaration.parameters if each.place == "body"}, ())
+    return shape, Validator(shape.schema)
+
+
+def _invalid_argument(error: ServiceError) -> InvalidArgument:
+    """Return the error of a validator with the name of the argument in Python."""
+    argument = re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", error.param or "")
+    expected = error.message.removesuffix(".")
+    stated = expected.removeprefix(_MUST_BE)
+    return InvalidArgument(argument, stated if stated != expected else f"valid: {expected}")

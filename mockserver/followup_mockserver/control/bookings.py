@@ -1,0 +1,173 @@
+"""Appointments and visits that do not come from the API: of the service's agent, of the team, of a practice system."""
+
+from datetime import datetime
+from typing import Literal, get_args
+
+from followup import Appointment, DoctorInput, PatientInput, Visit
+from followup._for_mockserver import Appointments, PatientId, Visits, VisitSource
+from followup_mockserver.control.arguments import naming_arguments, rule_arguments
+from followup_mockserver.rules import appointments, visits
+from followup_mockserver.schema.checks import one_of
+from followup_mockserver.state.access import TenantAccess, existing
+from followup_mockserver.state.tenant import Tenant
+
+OwnAppointmentSource = Literal["agent", "manual", "pms"]
+NewAppointmentStatus = Literal["confirmed", "pending"]
+
+_source_of_appointment = one_of(get_args(OwnAppointmentSource))
+_source_of_visit = one_of(get_args(VisitSource))
+_status = one_of(get_args(NewAppointmentStatus))
+
+
+class BookingControls:
+    """Book, confirm, reschedule and cancel appointments, and add visits, as the service itself does."""
+
+    _access: TenantAccess
+
+    def add_appointment(
+        self,
+        *,
+        patient: PatientId | PatientInput,
+        start_at: datetime | str,
+        doctor: str | DoctorInput | None = None,
+        type: str | None = None,
+        external_id: str | None = None,
+        source: OwnAppointmentSource = "agent",
+        status: NewAppointmentStatus = "confirmed",
+    ) -> Appointment:
+        """Book an appointment as the service's agent, the team or the practice system does.
+
+        Its reminders and webhooks are those of an appointment that a client creates. An existing appointment with the
+        same external id is returned unchanged.
+
+        Args:
+            patient: id of the patient, or data by which to find or create them.
+            start_at: time at which it begins; an aware datetime or an ISO 8601 string.
+            doctor: id of the doctor, or data by which to find them. The agent books active doctors only.
+            type: type of appointment or procedure.
+            external_id: the appointment's id in the organization's own system.
+            source: who books it: ``agent``, ``manual`` (the team) or ``pms`` (the practice-system connector).
+            status: ``pending`` until the patient or the team confirms it, or ``confirmed``.
+
+        Returns:
+            The appointment.
+
+        Raises:
+            ServiceError: 400: there is no such patient or doctor, or the agent books an inactive doctor.
+            TypeError: an argument of the wrong type, as in ``appointments.create``.
+            ValueError: an invalid argument; the message names it.
+        """
+        _source_of_appointment("source", source)
+        _status("status", status)
+        fields = rule_arguments(
+            Appointments.create, patient=patient, start_at=start_at, doctor=doctor, type=type, external_id=external_id
+        )
+        with naming_arguments():
+            return self._access.change(
+                lambda tenant: appointments.create(tenant, **fields, source=source, status=status)
+            )
+
+    def confirm_appointment(self, id: str, /) -> Appointment:
+        """Confirm an appointment, as the patient or the team does. No webhook reports this.
+
+        Args:
+            id: id of the appointment.
+
+        Returns:
+            The appointment, whose status is ``confirmed``.
+
+        Raises:
+            ServiceError: 404: there is no such appointment; 400: it is cancelled or completed.
+        """
+        return self._access.change(lambda tenant: appointments.confirm(tenant, _appointment(tenant, id)))
+
+    def reschedule_appointment(self, id: str, /, *, start_at: datetime | str) -> Appointment:
+        """Move an appointment to another time, as the service's agent or the team does.
+
+        Args:
+            id: id of the appointment.
+            start_at: time at which it begins; an aware datetime or an ISO 8601 string.
+
+        Returns:
+            The appointment after the change.
+
+        Raises:
+            ServiceError: 404: there is no such appointment; 400: it is cancelled or completed.
+            TypeError: an argument of the wrong type.
+            ValueError: an invalid argument; the message names it.
+        """
+        changes = rule_arguments(Appointments.create, start_at=start_at)
+        return self._access.change(lambda tenant: appointments.update(tenant, _appointment(tenant, id), **changes))
+
+    def cancel_appointment(self, id: str, /, *, reason: str | None = None) -> Appointment:
+        """Cancel an appointment, as the service's agent or the team does. Cancelling it again changes nothing.
+
+        Args:
+            id: id of the appointment.
+            reason: reason for the cancellation, for the record.
+
+        Returns:
+            The cancelled appointment.
+
+        Raises:
+            ServiceError: 404: there is no such appointment.
+            TypeError: an argument of the wrong type.
+            ValueError: an invalid argument; the message names it.
+        """
+        details = rule_arguments(Appointments.cancel, reason=reason)
+        return self._access.change(lambda tenant: appointments.cancel(tenant, _appointment(tenant, id), **details))
+
+    def add_visit(
+        self,
+        *,
+        patient: PatientId | PatientInput,
+        visited_at: datetime | str,
+        doctor: str | DoctorInput | None = None,
+        type: str | None = None,
+        external_id: str | None = None,
+        diagnosis: str | None = None,
+        notes: str | None = None,
+        appointment: str | None = None,
+        source: VisitSource = "pms",
+    ) -> Visit:
+        """Add a visit as the practice system or the team does, which starts the post-visit follow-up.
+
+        An existing visit with the same external id is returned unchanged.
+
+        Args:
+            patient: id of the patient, or data by which to find or create them.
+            visited_at: time of the visit; an aware datetime or an ISO 8601 string.
+            doctor: id of the doctor, or data by which to find them.
+            type: type of visit.
+            external_id: the visit's id in the organization's own system.
+            diagnosis: the doctor's diagnosis.
+            notes: the doctor's notes.
+            appointment: id or external id of the appointment that this visit completes.
+            source: who adds it: ``pms`` (the practice-system connector) or ``manual`` (the team).
+
+        Returns:
+            The visit.
+
+        Raises:
+            ServiceError: 400: there is no such patient, doctor or appointment.
+            TypeError: an argument of the wrong type, as in ``visits.create``.
+            ValueError: an invalid argument; the message names it.
+        """
+        _source_of_visit("source", source)
+        fields = rule_arguments(
+            Visits.create,
+            patient=patient,
+            visited_at=visited_at,
+            doctor=doctor,
+            type=type,
+            external_id=external_id,
+            diagnosis=diagnosis,
+            notes=notes,
+            appointment=appointment,
+        )
+        with naming_arguments():
+            return self._access.change(lambda tenant: visits.create(tenant, **fields, source=source))
+
+
+def _appointment(tenant: Tenant, id: str) -> Appointment:
+    return existing(tenant.appointments.get(id), "appointment")
