@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from followup_mockserver.control import ClockState, NewOrganization, PendingJob, PendingReminder
+    from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
     from followup_mockserver.schema.errors import ServiceError
     from followup_mockserver.server import MockServer
     from followup_mockserver.service import MockService
@@ -27,11 +28,13 @@ __all__ = [
     "JournalEntry",
     "KeyRecord",
     "Message",
+    "MockEnvironment",
     "MockServer",
     "MockService",
     "NewOrganization",
     "PendingJob",
     "PendingReminder",
+    "RejectedRequest",
     "ServiceError",
 ]
 
@@ -43,6 +46,7 @@ _MODULES = {
     "state.journal": ("JournalEntry",),
     "settings": ("KeyRecord",),
     "state.records": ("Attempt", "Message"),
+    "pytest_plugin.environment": ("MockEnvironment", "RejectedRequest"),
     "server": ("MockServer",),
     "service": ("MockService",),
 }

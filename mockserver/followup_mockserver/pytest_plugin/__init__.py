@@ -3,7 +3,7 @@
 It imports only pytest until a fixture is used, so that test runs without the mock do not load it.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,15 +12,47 @@ if TYPE_CHECKING:
     import respx
 
     from followup import AsyncFollowUp, FollowUp
+    from followup_mockserver.options import MockOptions
+    from followup_mockserver.pytest_plugin.environment import MockEnvironment
     from followup_mockserver.server import MockServer
     from followup_mockserver.service import Mock, MockService
 
-_mocks = pytest.StashKey[dict[str, "Mock"]]()
-"""The mocks that a test has used, by the name of their fixture, for its report if it fails."""
+
+class _Test:
+    """What the plugin knows about one run of a test.
+
+    Attributes:
+        mocks: the mocks of its fixtures, by the name of the fixture.
+        checks: functions that return what is wrong at the end of the test.
+        has_ended: whether the test function has ended.
+        has_failed: whether the test, or a subtest of it, has failed.
+    """
+
+    def __init__(self) -> None:
+        self.mocks: dict[str, Mock] = {}
+        self.checks: list[Callable[[], list[str]]] = []
+        self.has_ended = False
+        self.has_failed = False
+
+    def problems(self) -> list[str]:
+        """Return what is wrong although the test passed."""
+        return [problem for check in self.checks for problem in check()]
+
+
+_test = pytest.StashKey[_Test]()
 
 
 @pytest.fixture
-def followup_service(request: pytest.FixtureRequest) -> "Iterator[MockService]":
+def followup_options() -> "MockOptions":
+    """The options of ``followup_service`` and ``followup_server``, for a test module or a conftest.py to override.
+
+    They are those of ``MockService``, and replace the defaults of the two fixtures.
+    """
+    return {}
+
+
+@pytest.fixture
+def followup_service(request: pytest.FixtureRequest, followup_options: "MockOptions") -> "Iterator[MockService]":
     """A new ``MockService`` for this test, without a rate limit. Its clock is frozen at the current time.
 
     It is closed after the test. If the test fails, its report shows the API calls, webhook deliveries and messages.
@@ -29,8 +61,10 @@ def followup_service(request: pytest.FixtureRequest) -> "Iterator[MockService]":
 
     from followup_mockserver import MockService
 
-    with MockService(start_time=datetime.now(UTC), rate_limit=0) as service:
-        _mocks_of(request.node)["followup_service"] = service
+    options: MockOptions = {"start_time": datetime.now(UTC), "rate_limit": 0}
+    options.update(followup_options)
+    with MockService(**options) as service:
+        _test_of(request.node).mocks["followup_service"] = service
         yield service
 
 
@@ -48,7 +82,7 @@ def followup_async_client(followup_service: "MockService") -> "AsyncFollowUp":
 
 
 @pytest.fixture
-def followup_server(request: pytest.FixtureRequest) -> "Iterator[MockServer]":
+def followup_server(request: pytest.FixtureRequest, followup_options: "MockOptions") -> "Iterator[MockServer]":
     """A new, running ``MockServer`` for this test, on a free port of 127.0.0.1.
 
     It has no rate limit, and accepts webhook URLs that are http to a loopback address. It is stopped after the test; if
@@ -56,9 +90,28 @@ def followup_server(request: pytest.FixtureRequest) -> "Iterator[MockServer]":
     """
     from followup_mockserver import MockServer
 
-    with MockServer(rate_limit=0, allow_http_webhooks=True) as server:
-        _mocks_of(request.node)["followup_server"] = server
+    options: MockOptions = {"rate_limit": 0, "allow_http_webhooks": True}
+    options.update(followup_options)
+    with MockServer(**options) as server:
+        _test_of(request.node).mocks["followup_server"] = server
         yield server
+
+
+@pytest.fixture
+def followup_env(request: pytest.FixtureRequest, followup_service: "MockService") -> "Iterator[MockEnvironment]":
+    """Let code that creates its own client, as in production, reach ``followup_service``.
+
+    ``FOLLOWUP_BASE_URL`` and ``FOLLOWUP_API_KEY`` are set for the test. Whatever httpx would send over the network is
+    intercepted, from clients that exist already as well: a request for the mock's URL is handled by the mock, and its
+    waits take no time; one for any other server fails the test, unless ``allow`` lets it through. Clients with a
+    transport of their own, such as Starlette's ``TestClient``, are left alone.
+    """
+    from followup_mockserver.pytest_plugin.environment import MockEnvironment
+
+    environment = MockEnvironment(followup_service)
+    _test_of(request.node).checks.append(environment.problems)
+    with environment.intercept():
+        yield environment
 
 
 @pytest.fixture
@@ -83,21 +136,49 @@ def followup_respx(followup_service: "MockService", monkeypatch: pytest.MonkeyPa
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Forget the mocks of an earlier run of the same test, which a plugin for reruns has made."""
-    _mocks_of(item).clear()
+    """Begin anew: a plugin for reruns may run the same test several times."""
+    item.stash[_test] = _Test()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Add what the mocks did to the report of a test that failed, also in its setup, teardown or a subtest."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Remember that the test function has ended: the reports before are those of its subtests."""
+    try:
+        return (yield)
+    finally:
+        _test_of(item).has_ended = True
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
+    """Fail a test that passed although something is wrong, and add what the mocks did to the report of a failed one.
+
+    The report of a test that failed already, was skipped or is expected to fail keeps its outcome.
+    """
     report = yield
+    test = _test_of(item)
+    passed = report.when == "call" and report.passed and not hasattr(report, "wasxfail")
+    if passed and test.has_ended and not test.has_failed and (problems := test.problems()):
+        _fail(item, call, report, "\n\n".join(problems))
     if report.failed:
-        for name, mock in _mocks_of(item).items():
+        test.has_failed = True
+        for name, mock in test.mocks.items():
             from followup_mockserver.pytest_plugin.summary import summary_of
 
             report.sections.append((name, summary_of(mock)))
     return report
 
 
-def _mocks_of(item: pytest.Item) -> "dict[str, Mock]":
-    return item.stash.setdefault(_mocks, {})
+def _fail(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport, message: str) -> None:
+    """Turn the report of a test that passed into that of one that failed."""
+    try:
+        pytest.fail(message, pytrace=False)
+    except pytest.fail.Exception:
+        call.excinfo = pytest.ExceptionInfo.from_current()
+    failed = pytest.TestReport.from_item_and_call(item, call)
+    call.excinfo = None  # pytest --pdb would stop in this function
+    report.outcome, report.longrepr = failed.outcome, failed.longrepr
+
+
+def _test_of(item: pytest.Item) -> _Test:
+    return item.stash.setdefault(_test, _Test())

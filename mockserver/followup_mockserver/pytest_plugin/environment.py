@@ -1,0 +1,136 @@
+"""The environment of code under test that creates its own client: its requests reach a mock in this process."""
+
+import importlib
+import importlib.util
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from followup._for_mockserver import redacted, virtual_time
+from followup_mockserver.service import MockService
+from followup_mockserver.transport import InProcessTransport
+
+if TYPE_CHECKING:
+    _Failed = BaseException
+else:
+    _Failed = pytest.fail.Exception
+
+
+class RejectedRequest(_Failed):
+    """Raised for a request that would leave the process: the test fails with its message.
+
+    It derives from the exception of ``pytest.fail``, which is no ``Exception``. A client therefore does not take it for
+    a connection error that it retries, and ``except Exception`` in the code under test does not hide it.
+    """
+
+
+class MockEnvironment:
+    """What the fixture ``followup_env`` returns: the mock that the code under test reaches.
+
+    Attributes:
+        service: the ``MockService``.
+        url: its base URL, the value of ``FOLLOWUP_BASE_URL``.
+        api_key: its API key, the value of ``FOLLOWUP_API_KEY``.
+    """
+
+    def __init__(self, service: MockService) -> None:
+        self.service = service
+        self.url = service.url
+        self.api_key = service.api_key
+        self._origin = _origin(httpx.URL(service.url))
+        self._transport = InProcessTransport(service.app)
+        self._allowed: list[str] = []
+        self._rejected: list[str] = []
+        self._thread = threading.current_thread()
+
+    def __repr__(self) -> str:
+        return f"<MockEnvironment of {self.service!r}>"
+
+    def allow(self, *urls: str) -> None:
+        """Let requests to other servers through, such as a server that the test itself runs.
+
+        They are sent as without the fixture: over the network, or to the routes of respx.
+
+        Args:
+            urls: URLs of the servers, such as ``http://127.0.0.1:8000``. The scheme, the host and the port count.
+
+        Raises:
+            ValueError: an invalid URL.
+        """
+        self._allowed += map(_checked, urls)
+
+    def problems(self) -> list[str]:
+        """Return the requests that were rejected in other threads, where the exception may have gone unseen."""
+        return list(self._rejected)
+
+    def _destination(self, request: httpx.Request) -> InProcessTransport | None:
+        """Return the transport to the mock, or None for a server that is allowed.
+
+        Raises:
+            RejectedRequest: any other server.
+        """
+        origin = _origin(request.url)
+        if origin == self._origin:
+            return self._transport
+        if origin in self._allowed:
+            return None
+        message = (
+            f"followup_env rejected {request.method} {origin}{redacted(request.url.path)}: in this test, httpx reaches "
+            f"only {' and '.join([self._origin, *self._allowed])}. Read the base URL from FOLLOWUP_BASE_URL, or let "
+            f"requests through with followup_env.allow({origin!r})."
+        )
+        if threading.current_thread() is not self._thread:
+            self._rejected.append(message)
+        raise RejectedRequest(message)
+
+    @contextmanager
+    def intercept(self) -> Iterator[None]:
+        """Intercept the requests of all httpx clients that would use the network, until the with block ends."""
+        with pytest.MonkeyPatch.context() as patch, virtual_time(self.url, self.service._time_of):
+            patch.setenv("FOLLOWUP_BASE_URL", self.url)
+            patch.setenv("FOLLOWUP_API_KEY", self.api_key)
+            self._intercept_synchronous(patch)
+            self._intercept_asynchronous(patch, httpx.AsyncHTTPTransport)
+            if importlib.util.find_spec("httpx_aiohttp") is not None:
+                self._intercept_asynchronous(patch, importlib.import_module("httpx_aiohttp").AiohttpTransport)
+            yield
+
+    def _intercept_synchronous(self, patch: pytest.MonkeyPatch) -> None:
+        send = httpx.HTTPTransport.handle_request
+
+        def handle(transport: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
+            destination = self._destination(request)
+            return send(transport, request) if destination is None else destination.handle_request(request)
+
+        patch.setattr(httpx.HTTPTransport, "handle_request", handle)
+
+    def _intercept_asynchronous(self, patch: pytest.MonkeyPatch, transport_class: Any) -> None:
+        send = transport_class.handle_async_request
+
+        async def handle(transport: httpx.AsyncBaseTransport, request: httpx.Request) -> httpx.Response:
+            destination = self._destination(request)
+            if destination is None:
+                response: httpx.Response = await send(transport, request)
+                return response
+            return await destination.handle_async_request(request)
+
+        patch.setattr(transport_class, "handle_async_request", handle)
+
+
+def _origin(url: httpx.URL) -> str:
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    return f"{url.scheme}://{host}{'' if url.port is None else f':{url.port}'}"  # httpx omits the default port
+
+
+def _checked(url: str) -> str:
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        parsed = httpx.URL("")
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise ValueError(f"allow: {url!r} must be a URL with scheme and host, such as http://127.0.0.1:8000")
+    return _origin(parsed)

@@ -1,0 +1,328 @@
+"""The fixture ``followup_env``: code under test creates its own client, and nothing but the mock can be reached."""
+
+import asyncio
+import http.server
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import httpx_aiohttp
+import pytest
+import respx
+from fastapi import FastAPI
+
+from followup import AsyncFollowUp, FollowUp
+from followup_mockserver import MockEnvironment, RejectedRequest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # Starlette prefers another HTTP client for its TestClient
+    from fastapi.testclient import TestClient
+
+pytest_plugins = ["pytester"]
+
+ELSEWHERE = "https://api.clinic.example/v1/patients"
+
+
+class Server:
+    """A server of the test itself, on a loopback address, that counts its requests."""
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+        requests = self.requests
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                requests.append(self.path)
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def other() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+async def with_async_httpx(url: str) -> None:
+    async with httpx.AsyncClient() as client:
+        await client.get(url)
+
+
+async def with_aiohttp(url: str) -> None:
+    async with httpx_aiohttp.HttpxAiohttpClient() as client:
+        await client.get(url)
+
+
+def with_httpx(url: str) -> None:
+    with httpx.Client() as client:
+        client.get(url)
+
+
+def with_the_sdk(url: str) -> None:
+    with FollowUp(base_url=url, max_retries=5) as client:
+        client.account.retrieve()
+
+
+async def with_the_async_sdk(url: str) -> None:
+    async with AsyncFollowUp(base_url=url, max_retries=5) as client:
+        await client.account.retrieve()
+
+
+async def with_the_sdk_on_aiohttp(url: str) -> None:
+    async with httpx_aiohttp.HttpxAiohttpClient() as http, AsyncFollowUp(base_url=url, http_client=http) as client:
+        await client.account.retrieve()
+
+
+CLIENTS: list[Callable[[str], Any]] = [
+    with_httpx,
+    with_async_httpx,
+    with_aiohttp,
+    with_the_sdk,
+    with_the_async_sdk,
+    with_the_sdk_on_aiohttp,
+]
+each_client = pytest.mark.parametrize("use", CLIENTS, ids=lambda use: use.__name__)
+
+
+def call(use: Callable[[str], Any], url: str) -> None:
+    done = use(url)
+    if done is not None:
+        asyncio.run(done)
+
+
+def test_clients_of_the_code_under_test_reach_the_service(followup_env: MockEnvironment) -> None:
+    with FollowUp() as client:
+        client.patients.create(phone="+5491155550000")
+
+    async def use() -> None:
+        async with AsyncFollowUp() as client:
+            await client.patients.list()
+        async with httpx_aiohttp.HttpxAiohttpClient() as http, AsyncFollowUp(http_client=http) as client:
+            await client.doctors.list()
+
+    asyncio.run(use())
+    headers = {"Authorization": f"Bearer {os.environ['FOLLOWUP_API_KEY']}"}
+    assert httpx.get(f"{os.environ['FOLLOWUP_BASE_URL']}/v1/account", headers=headers).status_code == 200
+    assert [each.operation for each in reversed(followup_env.service.requests)] == [
+        "patients.create",
+        "patients.list",
+        "doctors.list",
+        "account.retrieve",
+    ]
+
+
+def test_the_environment_is_that_of_the_service(followup_env: MockEnvironment, followup_service: Any) -> None:
+    assert followup_env.service is followup_service
+    assert os.environ["FOLLOWUP_BASE_URL"] == followup_env.url == followup_service.url
+    assert os.environ["FOLLOWUP_API_KEY"] == followup_env.api_key == followup_service.api_key
+    assert repr(followup_env).startswith("<MockEnvironment of <MockService http://followup.mock")
+
+
+@pytest.mark.parametrize("url", [ELSEWHERE, "http://followup.mock:81/v1/account", "https://followup.mock/v1/account"])
+@each_client
+def test_another_server_is_rejected(followup_env: MockEnvironment, use: Callable[[str], Any], url: str) -> None:
+    origin = url[: url.index("/v1")]
+    with pytest.raises(RejectedRequest) as caught:
+        call(use, url)
+    assert str(caught.value).startswith(f"followup_env rejected GET {origin}/v1/")
+    assert "reaches only http://followup.mock." in str(caught.value)
+    assert f"followup_env.allow('{origin}')" in str(caught.value)
+    assert followup_env.service.requests == []
+    assert followup_env.service.waits == [], "it was not retried"
+
+
+@each_client
+def test_nothing_is_sent_to_a_server_that_is_rejected(
+    followup_env: MockEnvironment, other: Server, use: Callable[[str], Any]
+) -> None:
+    with pytest.raises(RejectedRequest):
+        call(use, other.url)
+    assert other.requests == []
+
+
+def test_a_client_with_an_open_connection_is_rejected_too(request: pytest.FixtureRequest, other: Server) -> None:
+    with httpx.Client() as client:
+        assert client.get(other.url).status_code == 204
+        request.getfixturevalue("followup_env")
+        with pytest.raises(RejectedRequest):
+            client.get(other.url)
+    assert len(other.requests) == 1
+
+
+def test_the_rejection_is_not_hidden_by_the_code_under_test(followup_env: MockEnvironment) -> None:
+    attempts = 0
+
+    def retrying() -> None:
+        nonlocal attempts
+        for _ in range(3):
+            try:
+                attempts += 1
+                httpx.get(ELSEWHERE)
+            except (httpx.HTTPError, OSError, Exception):
+                continue
+
+    with pytest.raises(RejectedRequest):
+        retrying()
+    assert attempts == 1
+
+
+def test_the_message_shows_neither_query_nor_personal_data(followup_env: MockEnvironment) -> None:
+    with pytest.raises(RejectedRequest) as caught:
+        httpx.get("https://ana:secret@api.clinic.example/v1/patients/30123456?phone=%2B5491155550000&name=Ana")
+    assert "https://api.clinic.example/v1/patients/…:" in str(caught.value)
+    for hidden in ("secret", "ana", "30123456", "5555", "Ana"):
+        assert hidden not in str(caught.value)
+
+
+@pytest.mark.parametrize("use", [with_httpx, with_async_httpx, with_aiohttp])
+def test_an_allowed_server_is_reached(followup_env: MockEnvironment, other: Server, use: Callable[[str], Any]) -> None:
+    followup_env.allow("http://127.0.0.1:1", f"{other.url}/any/path")
+    call(use, f"{other.url}/it")
+    assert other.requests == ["/it"]
+    with pytest.raises(
+        RejectedRequest, match=rf"reaches only http://followup.mock and http://127.0.0.1:1 and {other.url}"
+    ):
+        call(use, ELSEWHERE)
+
+
+def test_a_mocked_server_is_allowed_and_reached_through_respx(followup_env: MockEnvironment) -> None:
+    followup_env.allow("https://api.clinic.example")
+    with respx.mock() as router:
+        router.get(ELSEWHERE).respond(418)
+        assert httpx.get(ELSEWHERE).status_code == 418
+    with FollowUp() as client:
+        assert client.account.retrieve()
+
+
+@pytest.mark.parametrize("url", ["clinic.example", "", "ftp://clinic.example", "http://", None])
+def test_an_invalid_url_is_not_allowed(followup_env: MockEnvironment, url: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"allow: .* must be a URL with scheme and host, such as http://127.0.0.1:8000"
+    ):
+        followup_env.allow(url)
+
+
+def test_transports_without_network_are_left_alone(followup_env: MockEnvironment) -> None:
+    app = FastAPI()
+
+    @app.get("/book")
+    def book() -> str:
+        with FollowUp() as client:
+            return client.patients.create(phone="+5491155550000").id
+
+    with TestClient(app) as client:
+        assert client.get("/book").json().startswith("pat_")
+    answers = httpx.MockTransport(lambda _: httpx.Response(204))
+    assert httpx.Client(transport=answers).get(ELSEWHERE).status_code == 204
+    assert [each.operation for each in followup_env.service.requests] == ["patients.create"]
+
+
+def test_clients_do_not_sleep(followup_env: MockEnvironment) -> None:
+    followup_env.service.add_fault(operation="*", kind="status", status=429, retry_after=30)
+    followup_env.service.add_fault(operation="*", kind="delay", seconds=1800)
+    with FollowUp(timeout=7200) as client:
+        client.account.retrieve()
+    assert followup_env.service.waits == [30, 1800]
+
+
+def test_a_timeout_is_a_timeout(followup_env: MockEnvironment) -> None:
+    followup_env.service.add_fault(operation="*", kind="delay", seconds=100, times=None)
+    url, headers = f"{followup_env.url}/v1/account", {"Authorization": f"Bearer {followup_env.api_key}"}
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.get(url, headers=headers, timeout=3)
+
+    async def get() -> None:
+        async with httpx.AsyncClient(timeout=4) as client:
+            await client.get(url, headers=headers)
+
+    with pytest.raises(httpx.ReadTimeout):
+        asyncio.run(get())
+    assert followup_env.service.waits == [3, 4]
+
+
+def test_a_dropped_connection_is_an_error_of_httpx(followup_env: MockEnvironment) -> None:
+    followup_env.service.add_fault(operation="*", kind="disconnect", times=2)
+    with pytest.raises(httpx.RemoteProtocolError):
+        httpx.get(f"{followup_env.url}/v1/account")
+    with FollowUp() as client:
+        client.account.retrieve()
+    assert [each.status for each in followup_env.service.requests] == [200, 0, 0]
+
+
+def test_a_receiver_that_calls_elsewhere_fails_the_test(followup_env: MockEnvironment) -> None:
+    def receive(_: httpx.Request) -> httpx.Response:
+        httpx.get(ELSEWHERE)
+        return httpx.Response(204)
+
+    with FollowUp() as client:
+        client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+        client.patients.create(phone="+5491155550000")
+    followup_env.service.mount("https://clinic.example/hooks", receive)
+    with pytest.raises(RejectedRequest):
+        followup_env.service.advance()
+
+
+def test_the_sdk_can_be_used_again_after_a_rejection(followup_env: MockEnvironment) -> None:
+    with FollowUp(base_url="https://api.clinic.example", requests_per_minute=60) as client:
+        for _ in range(3):
+            with pytest.raises(RejectedRequest):
+                client.account.retrieve()
+
+
+def test_afterwards_everything_is_as_before(pytester: pytest.Pytester, other: Server) -> None:
+    pytester.makepyfile(
+        f"""
+        import httpx, os
+        from followup import FollowUp
+        before = httpx.HTTPTransport.handle_request, httpx.AsyncHTTPTransport.handle_async_request
+
+        def test_one(followup_env):
+            with FollowUp() as client:
+                assert client.account.retrieve()
+
+        def test_two():
+            assert "FOLLOWUP_BASE_URL" not in os.environ and "FOLLOWUP_API_KEY" not in os.environ
+            assert before == (httpx.HTTPTransport.handle_request, httpx.AsyncHTTPTransport.handle_async_request)
+            assert httpx.get("{other.url}").status_code == 204
+        """
+    )
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
+    result.assert_outcomes(passed=2)
+
+
+def test_a_rejection_that_another_thread_hid_fails_the_test_at_its_end(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import httpx, threading
+        from concurrent.futures import ThreadPoolExecutor
+
+        def test_it(followup_env):
+            with ThreadPoolExecutor() as pool:
+                pool.submit(httpx.get, "https://api.clinic.example/v1/patients")
+        """
+    )
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["followup_env rejected GET https://api.clinic.example/v1/patients: *"])
+
+
+def test_threads_reach_the_service(followup_env: MockEnvironment) -> None:
+    with FollowUp() as client, ThreadPoolExecutor() as pool:
+        list(pool.map(lambda number: client.patients.create(phone=f"+549115555{number:04}"), range(20)))
+    assert len(followup_env.service.requests) == 20
