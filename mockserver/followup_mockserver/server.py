@@ -4,12 +4,14 @@ import ipaddress
 import secrets
 import socket
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
 
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.service import Mock
+from followup_mockserver.state.snapshots.loading import prepare
+from followup_mockserver.state.snapshots.reading import SnapshotSource
 
 if TYPE_CHECKING:
     from followup import AsyncFollowUp, FollowUp
@@ -57,6 +59,29 @@ class MockServer(Mock):
         self._lifecycle = threading.Lock()
         self._web_server: WebServer | None = None
         self._stopped = False
+
+    @classmethod
+    def load(
+        cls, state: SnapshotSource, *, host: str = "127.0.0.1", port: int = 0, **options: Unpack[MockOptions]
+    ) -> Self:
+        """Create a server from a snapshot, as ``MockService.load`` does. Jobs that are due run from ``start()``.
+
+        Args:
+            state: the data that ``save`` returned, its JSON text (``str`` or ``bytes``), or the path of a file with
+                this text (``pathlib.Path``).
+            host: address or name to listen on.
+            port: port to listen on; 0 picks a free port.
+            options: as in ``MockService.load``.
+
+        Raises:
+            OSError: the file cannot be read, or the mock cannot listen on this address.
+            TypeError: an unknown option.
+            ValueError: an invalid option, or an invalid snapshot; the message names it, or the place in the snapshot.
+        """
+        merged, saved = prepare(state, options)
+        server = cls(host=host, port=port, **cast("MockOptions", merged))
+        server._access.registry.start_from(saved)
+        return server
 
     @property
     def url(self) -> str:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
+
+import attrs
 
 from followup._for_mockserver import DEFAULT_TIMEOUT, WEBHOOK_ATTEMPT_TIMEOUT, Time, use_virtual_time, virtual_time
 from followup_mockserver.control import Control
@@ -19,6 +21,8 @@ from followup_mockserver.schema.checks import boolean
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.schema.webhook_urls import is_local
 from followup_mockserver.state.registry import DEFAULT_KEY, Registry
+from followup_mockserver.state.snapshots.loading import prepare
+from followup_mockserver.state.snapshots.reading import SnapshotSource
 from followup_mockserver.state.virtual_time import VirtualTime
 from followup_mockserver.webhooks import deliveries
 from followup_mockserver.webhooks.mounts import Mounts
@@ -78,8 +82,9 @@ class Mock(Control):
 
     @property
     def api_key(self) -> str:
-        """The API key of the default organization, ``fu_test_mock``."""
-        return DEFAULT_KEY
+        """The API key of the default organization: ``fu_test_mock``, unless a snapshot without this key was loaded."""
+        keys = self._access.registry.default.keys
+        return DEFAULT_KEY if DEFAULT_KEY in keys else next(iter(keys))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.url}, {state_of(self._tenant)}>"
@@ -158,12 +163,52 @@ class MockService(Mock):
             guard=Guard(IN_PROCESS_HOST),
             network=allow_network or checked.forward_to is not None,
         )
+        self._allow_network = allow_network
         self._times: dict[str, Time] = {}
 
     @property
     def url(self) -> str:
         """The base URL of its clients, ``http://followup.mock``. It exists in this process only."""
         return IN_PROCESS_URL
+
+    @classmethod
+    def load(cls, state: SnapshotSource, *, allow_network: bool = False, **options: Unpack[MockOptions]) -> Self:
+        """Create a service from a snapshot. ``reset`` returns to the state of the snapshot.
+
+        A clock that was frozen is frozen at the same time. A clock that ran is as far ahead of real time as it was, so
+        jobs that have become due in the meantime run at the next ``advance``. Applications are mounted again by the
+        caller.
+
+        Args:
+            state: the data that ``save`` returned, its JSON text (``str`` or ``bytes``), or the path of a file with
+                this text (``pathlib.Path``).
+            allow_network: as in ``MockService``; never saved.
+            options: the options of ``MockService``; omitted ones are as in the snapshot, except ``forward_to``, which
+                is never saved. ``start_time`` freezes the clock at this time. ``country``, ``reminder_hours``,
+                ``post_visit_hours`` and ``intake_required`` are settings of the organizations in the snapshot, and
+                cannot be passed.
+
+        Raises:
+            OSError: the file cannot be read.
+            TypeError: an unknown option.
+            ValueError: an invalid option, or an invalid snapshot; the message names it, or the place in the snapshot.
+        """
+        merged, saved = prepare(state, options)
+        service = cls(allow_network=allow_network, **cast("MockOptions", merged))
+        service._access.registry.start_from(saved)
+        return service
+
+    def fork(self) -> "MockService":
+        """Return an independent copy of this service: the same state, options and clock.
+
+        A change of one does not affect the other, and both behave the same from now on; without ``seed``, new ids
+        differ. ``reset`` returns to where it does in the original. The copy has no mounted applications, which have a
+        state of their own that nobody has copied: mount those that should receive its webhooks. The journal is empty.
+        """
+        options = cast("MockOptions", attrs.asdict(self._access.registry.options, recurse=False))
+        fork = MockService(allow_network=self._allow_network, **options)
+        fork._access.registry.fork_of(self._access.registry)
+        return fork
 
     def client(self, **options: Any) -> "FollowUp":
         """Return a client of this service, for the default organization. It never sleeps; see ``waits``.

@@ -27,11 +27,16 @@ from followup._annotations import (
     PatientId,
     ServiceEventType,
 )
+from followup._codec.decode import (
+    WireError,
+    decode,
+)
 from followup._codec.encode import (
     encode,
 )
 from followup._codec.names import (
     ABSENT_IF_NONE,
+    NOT_IN_JSON,
     annotations_of,
     bare,
     camel,
@@ -131,6 +136,7 @@ __all__ = [
     "IDEMPOTENCY_KEY_RULE",
     "MAX_EVENTS_PER_BATCH",
     "MAX_WEBHOOK_ATTEMPTS",
+    "NOT_IN_JSON",
     "NO_EXTRA",
     "REQUESTS_PER_MINUTE",
     "SCHEMA_VERSION",
@@ -170,11 +176,13 @@ __all__ = [
     "VisitSource",
     "Visits",
     "WebhookDeliveryStatus",
+    "WireError",
     "all_groups",
     "annotations_of",
     "bare",
     "camel",
     "declarations_of",
+    "decode",
     "encode",
     "format_timestamp",
     "group_name",

@@ -380,7 +380,7 @@ def test_completion_offers_the_names_of_the_interface() -> None:
         "deliveries", "reminders", "jobs", "faults", "attempts", "step", "reset", "add_fault", "clear_faults",
         "disturb", "trigger", "resend", "add_doctor", "update_doctor", "update_patient", "answer_intake_request",
         "load_intake_request", "discard_intake_request", "create_organization", "update_organization", "add_api_key",
-        "update_api_key", "organization", "close",
+        "update_api_key", "organization", "close", "save", "load", "restore", "fork",
     }  # fmt: skip
     named |= {"waits"}
     webhook_faults = {"webhook_faults", "clear_webhook_faults"}

@@ -7,6 +7,7 @@ from followup_mockserver.control.conversations import ConversationControls
 from followup_mockserver.control.display import state_of
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
+from followup_mockserver.control.snapshot import SnapshotControls
 from followup_mockserver.control.sources import SourceControls
 from followup_mockserver.control.waits import WaitControls
 from followup_mockserver.control.webhooks import WebhookControls
@@ -30,6 +31,7 @@ class Control(
     BookingControls,
     SourceControls,
     OrganizationControls,
+    SnapshotControls,
 ):
     """The test controls of one organization: what happens to the service outside its API.
 

@@ -1,14 +1,13 @@
 """Parses queries and bodies into the arguments of a rule (specification, section 4, Conventions)."""
 
-import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from followup_mockserver.contract.operations import Operation
 from followup_mockserver.options import Options
 from followup_mockserver.schema.errors import ServiceError, invalid
+from followup_mockserver.schema.json_text import decoded_json
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Schema, Shape
 from followup_mockserver.schema.validation import Validator
 
@@ -113,58 +112,12 @@ def parse_json(headers: Mapping[str, str], body: bytes) -> Any:
         raise ServiceError(
             415, "invalid_request_error", "content_type_unsupported", "The Content-Type must be application/json."
         )
-    try:
-        text = body.decode()
-        value = _DECODER.decode(text)
-        if "\\u" in text:
-            # JSON allows an escaped lone surrogate, but it cannot be encoded as UTF-8 in a response.
-            json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeError:
-        raise invalid("body_invalid", "The body must be UTF-8.") from None
-    except RecursionError:
-        raise invalid("body_invalid", "The body is nested too deeply.") from None
-    except ValueError:
-        raise invalid("body_invalid", "The body must be JSON.") from None
-    if _deeper_than(value, MAX_DEPTH):
-        raise invalid("body_invalid", "The body is nested too deeply.")
-    return value
+    return decoded_json(body, MAX_DEPTH)
 
 
 def body_too_large() -> ServiceError:
     """Return the error for a body of more than ``MAX_BODY_BYTES``."""
     return ServiceError(413, "invalid_request_error", "body_too_large", f"A body has at most {MAX_BODY_BYTES} bytes.")
-
-
-def _reject_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        # JSON has no infinity, so a response could not contain it.
-        raise ValueError("a number out of range")
-    return number
-
-
-_DECODER = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_finite)
-
-
-def _deeper_than(value: Any, depth: int) -> bool:
-    layer = [value]
-    for _ in range(depth):
-        inner = (each.values() if isinstance(each, dict) else each for each in layer)
-        layer = [item for each in inner if not isinstance(each, str) for item in _containers(each)]
-        if not layer:
-            return False
-    return True
-
-
-def _containers(items: Any) -> list[Any]:
-    return [item for item in items if isinstance(item, (dict, list))] if not isinstance(items, _SCALARS) else []
-
-
-_SCALARS = (int, float, bool, type(None))
 
 
 def _typed(text: str, schema: Schema) -> Any:

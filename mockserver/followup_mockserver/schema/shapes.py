@@ -37,6 +37,7 @@ MAX_STRING_LENGTH = 5_000
 MAX_BODY_BYTES = 1024 * 1024
 DATE = "date"
 TIMESTAMP = "date-time"
+EXACT_TIMESTAMP = "exact-timestamp"
 HTTPS_URL = "https-url"
 
 YEARS = "^(?!0000|0001|9999)"

@@ -6,8 +6,17 @@ from typing import Any
 import jsonschema_rs
 
 from followup_mockserver.schema.errors import ServiceError, invalid
-from followup_mockserver.schema.shapes import DATE, DATE_YEARS, HTTPS_URL, TIMESTAMP, YEARS, Schema, open_schema
-from followup_mockserver.schema.timestamps import is_date, is_timestamp
+from followup_mockserver.schema.shapes import (
+    DATE,
+    DATE_YEARS,
+    EXACT_TIMESTAMP,
+    HTTPS_URL,
+    TIMESTAMP,
+    YEARS,
+    Schema,
+    open_schema,
+)
+from followup_mockserver.schema.timestamps import is_date, is_exact_timestamp, is_timestamp
 from followup_mockserver.schema.webhook_urls import expected_url, is_https_url, is_webhook_target
 
 UNKNOWN = "parameter_unknown"
@@ -15,6 +24,7 @@ UNKNOWN = "parameter_unknown"
 _EXPECTED_FORMAT = {
     DATE: "a date, YYYY-MM-DD",
     TIMESTAMP: "an RFC 3339 timestamp with an offset, such as 2026-09-28T12:00:00Z",
+    EXACT_TIMESTAMP: "an RFC 3339 timestamp in the years 0002 to 9998, such as 2026-09-28T12:00:00.000001Z",
     "email": "an e-mail address",
     HTTPS_URL: "an https URL",
 }
@@ -50,7 +60,12 @@ class Validator:
             schema if reject_unknown else open_schema(schema),
             validate_formats=True,
             ignore_unknown_formats=False,
-            formats={DATE: is_date, TIMESTAMP: is_timestamp, HTTPS_URL: is_webhook_url},
+            formats={
+                DATE: is_date,
+                TIMESTAMP: is_timestamp,
+                EXACT_TIMESTAMP: is_exact_timestamp,
+                HTTPS_URL: is_webhook_url,
+            },
         )
 
     def check(self, value: Any) -> None:

@@ -1,12 +1,15 @@
 """Access to the state of one organization: read and changed under its lock, and replaced by a reset."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.registry import Registry
+from followup_mockserver.state.snapshots.document import document_of, state_of
+from followup_mockserver.state.snapshots.errors import SnapshotError
+from followup_mockserver.state.snapshots.reading import SnapshotSource, read
 from followup_mockserver.state.tenant import Tenant
 
 T = TypeVar("T")
@@ -67,6 +70,23 @@ class TenantAccess:
                     return copy(found)
                 if tenant is self.tenant:
                     tenant.changed.wait(left)
+
+    def save(self) -> dict[str, Any]:
+        """Return the state of the organization, or without a key that of the whole mock, as JSON-compatible data."""
+        registry = self.registry
+        return document_of(registry.copy(None if self._key is None else self.tenant), registry.options)
+
+    def restore(self, source: SnapshotSource) -> None:
+        """Replace the state of the organization, or without a key that of the whole mock, by a snapshot.
+
+        Raises:
+            SnapshotError: the snapshot is invalid; then nothing has changed.
+        """
+        document = read(source)
+        if self._key is not None and document["organizations"] != document["organizations"][:1]:
+            raise SnapshotError("organizations", "This must be an array with one organization, because a key was sent.")
+        state = state_of(document)
+        self.registry.restore(state, None if self._key is None else self.tenant)
 
     def reset(self) -> None:
         """Return the organization, or without a key the whole mock, to the state at start."""

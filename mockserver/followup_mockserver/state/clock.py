@@ -48,6 +48,23 @@ class Clock:
         self._set_to = (start or datetime.now(UTC)).astimezone(UTC)
         self._set_when = RealTime.monotonic()
 
+    @classmethod
+    def resumed(cls, now: datetime, *, frozen: bool, advanced: timedelta) -> "Clock":
+        """Return a clock that continues from a time.
+
+        Args:
+            now: the time that it shows.
+            frozen: whether it is frozen at this time.
+            advanced: how far it has been advanced in all.
+        """
+        clock = cls(now)
+        clock.frozen, clock.advanced = frozen, advanced
+        return clock
+
+    def copy(self) -> "Clock":
+        """Return an independent clock that shows the same time. It runs even if this one is held."""
+        return Clock.resumed(self.now(), frozen=self.frozen, advanced=self.advanced)
+
     def now(self) -> datetime:
         """Return the current time."""
         if self.frozen or self._held:

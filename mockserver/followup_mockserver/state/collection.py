@@ -5,11 +5,14 @@ that key, so a page is a slice of them, whatever the size of the collection.
 """
 
 import heapq
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from sortedcontainers import SortedKeyList, SortedList
+from sortedcontainers import SortedList
+
+from followup_mockserver.state.copies import shallow_copier
+from followup_mockserver.state.indexes import BLOCK, Index, Key, Numbers, Range, beyond
 
 
 class Stored(Protocol):
@@ -19,12 +22,6 @@ class Stored(Protocol):
 
 
 S = TypeVar("S", bound=Stored)
-Key = Hashable
-Numbers = Any
-"""A ``SortedList`` of arrival numbers. The library has no types."""
-
-_BLOCK = 1024
-"""How many consecutive arrival numbers make a block, for which a range stores its lowest and its highest value."""
 
 
 class PageResult(NamedTuple, Generic[S]):
@@ -36,79 +33,6 @@ class PageResult(NamedTuple, Generic[S]):
 
 class UnknownCursor(LookupError):
     """The collection has no object with the id of the cursor."""
-
-
-class _Index(Generic[S]):
-    """An index from a key to arrival numbers. Most keys belong to one object only; they are stored without a list."""
-
-    __slots__ = ("_numbers", "key_of")
-
-    def __init__(self, key_of: Callable[[S], Key]) -> None:
-        self.key_of = key_of
-        self._numbers: dict[Key, Any] = {}
-
-    def add(self, key: Key, number: int) -> None:
-        if key is None:
-            return
-        present = self._numbers.get(key)
-        if present is None:
-            self._numbers[key] = number
-        elif isinstance(present, int):
-            self._numbers[key] = SortedList((present, number))
-        else:
-            present.add(number)
-
-    def remove(self, key: Key, number: int) -> None:
-        if key is None:
-            return
-        present = self._numbers[key]
-        if isinstance(present, int) or len(present) == 1:
-            del self._numbers[key]
-        else:
-            present.remove(number)
-
-    def newest(self, key: Key) -> int | None:
-        present = self._numbers.get(key)
-        return present if present is None or isinstance(present, int) else present[-1]
-
-    def numbers(self, key: Key) -> Numbers:
-        present = self._numbers.get(key, ())
-        return SortedList((present,)) if isinstance(present, int) else present
-
-
-class _Range(Generic[S]):
-    """Arrival numbers, sorted by a value that has an order, such as a time.
-
-    Times often increase with arrival, so whole blocks of neighbours are out of bounds, and a query skips them by their
-    lowest and highest value. A removal does not update these two: a needless search costs less than finding them again.
-    """
-
-    __slots__ = ("_extremes", "_values", "value_of")
-
-    def __init__(self, value_of: Callable[[S], Any]) -> None:
-        self.value_of = value_of
-        self._values: Any = SortedKeyList(key=lambda entry: entry[0])
-        self._extremes: dict[int, tuple[Any, Any]] = {}
-
-    def add(self, value: Any, number: int) -> None:
-        self._values.add((value, number))
-        block = number // _BLOCK
-        lowest, highest = self._extremes.get(block, (value, value))
-        self._extremes[block] = (min(lowest, value), max(highest, value))
-
-    def remove(self, value: Any, number: int) -> None:
-        self._values.remove((value, number))
-
-    def positions(self, low: Any, high: Any) -> tuple[int, int]:
-        start = 0 if low is None else self._values.bisect_key_left(low)
-        return start, max(start, len(self._values) if high is None else self._values.bisect_key_left(high))
-
-    def may_hold(self, block: int, low: Any, high: Any) -> bool:
-        lowest, highest = self._extremes[block]
-        return (low is None or highest >= low) and (high is None or lowest < high)
-
-    def numbers_between(self, start: int, stop: int) -> Iterator[int]:
-        return (number for _, number in self._values.islice(start, stop))
 
 
 Bounds = tuple[Any, Any]
@@ -133,12 +57,27 @@ class Collection(Generic[S]):
         indexes: Mapping[str, Callable[[S], Key]] | None = None,
         ranges: Mapping[str, Callable[[S], Any]] | None = None,
     ) -> None:
-        self._indexes = {name: _Index(key_of) for name, key_of in (indexes or {}).items()}
-        self._ranges = {name: _Range(value_of) for name, value_of in (ranges or {}).items()}
+        self._indexes = {name: Index(key_of) for name, key_of in (indexes or {}).items()}
+        self._ranges = {name: Range(value_of) for name, value_of in (ranges or {}).items()}
         self._arrived = 0
         self._number_of: dict[str, int] = {}
         self._objects: dict[int, S] = {}
         self._all: Numbers = SortedList()
+
+    def copy(self) -> "Collection[S]":
+        """Return an independent collection.
+
+        The objects are copied, and the values of their fields are shared: ``update`` replaces such values and never
+        changes them in place. Indexes are copied, not built again.
+        """
+        twin: Collection[S] = Collection()
+        twin._indexes = {name: index.copy() for name, index in self._indexes.items()}
+        twin._ranges = {name: order.copy() for name, order in self._ranges.items()}
+        twin._arrived = self._arrived
+        twin._number_of = self._number_of.copy()
+        twin._objects = {number: shallow_copier(type(obj))(obj) for number, obj in self._objects.items()}
+        twin._all = self._all.copy()
+        return twin
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -271,16 +210,16 @@ class Collection(Generic[S]):
     ) -> Iterator[int]:
         """Iterate over the numbers beyond the cursor, without the blocks that are out of bounds."""
         if not between:
-            yield from _beyond(numbers, cursor, backwards)
+            yield from beyond(numbers, cursor, backwards)
             return
         current: int | None = None
-        remaining = _beyond(numbers, cursor, backwards)
+        remaining = beyond(numbers, cursor, backwards)
         while (number := next(remaining, None)) is not None:
-            block = number // _BLOCK
+            block = number // BLOCK
             if block != current:
                 if not self._may_hold(block, between):
-                    far_end = (block + 1) * _BLOCK - 1 if backwards else block * _BLOCK
-                    remaining = _beyond(numbers, far_end, backwards)
+                    far_end = (block + 1) * BLOCK - 1 if backwards else block * BLOCK
+                    remaining = beyond(numbers, far_end, backwards)
                     continue
                 current = block
             yield number
@@ -290,7 +229,7 @@ class Collection(Generic[S]):
 
     def _selective_range(
         self, between: Mapping[str, Bounds], candidates: int, wanted: int
-    ) -> tuple[_Range[S], int, int] | None:
+    ) -> tuple[Range[S], int, int] | None:
         """Return a range with so few matches that sorting them costs less than filtering the candidates, if any."""
         for name, (low, high) in between.items():
             start, stop = self._ranges[name].positions(low, high)
@@ -301,7 +240,7 @@ class Collection(Generic[S]):
 
     def _select_from_range(
         self,
-        selective: tuple[_Range[S], int, int],
+        selective: tuple[Range[S], int, int],
         cursor: int | None,
         backwards: bool,
         where: Mapping[str, Key],
@@ -323,12 +262,3 @@ class Collection(Generic[S]):
             for name, (low, high) in between.items()
             for value in (self._ranges[name].value_of(obj),)
         )
-
-
-def _beyond(numbers: Numbers, cursor: int | None, backwards: bool) -> Iterator[int]:
-    """Iterate over the numbers beyond the cursor: ascending if backwards (towards newer objects), else descending."""
-    if not numbers:
-        return iter(())
-    if backwards:
-        return iter(numbers.irange(cursor, None, inclusive=(False, False)))
-    return iter(numbers.irange(None, cursor, inclusive=(False, False), reverse=True))

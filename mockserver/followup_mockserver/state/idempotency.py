@@ -1,6 +1,7 @@
 """Responses by idempotency key: a repeated request is replayed, and takes effect only once."""
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import attrs
@@ -39,6 +40,14 @@ class IdempotencyRecords:
 
     def __len__(self) -> int:
         return len(self._records)
+
+    def finished(self) -> list[IdempotencyRecord]:
+        """Return the records with a response, oldest first. A request in progress has had no effect yet."""
+        return [record for record in self._records.values() if record.response is not None]
+
+    def restore(self, records: Iterable[IdempotencyRecord]) -> None:
+        """Replace all records by these, which have a response, oldest first."""
+        self._records = OrderedDict((record.key, record) for record in records)
 
     def find(self, key: str, now: datetime) -> IdempotencyRecord | None:
         """Return the record of a key; None if there is none, or it has expired."""

@@ -5,7 +5,7 @@ import itertools
 import secrets
 import string
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 LENGTH = 24
@@ -17,24 +17,46 @@ class IdFactory:
     With a seed, an id depends on the seed, the organization, the prefix and the number of ids with that prefix so far:
     two runs of the same calls produce the same ids, and one more patient does not change the ids of appointments.
 
+    Attributes:
+        seed: the seed.
+        organization: the organization that the ids depend on.
+        counts: number of ids with each prefix so far; without a seed, they are not counted.
+        taken: ids that existed before and are not generated again.
+
     Args:
         seed: None: ids come from the operating system's random source.
         organization: id of the organization.
+        counts: number of ids with each prefix that exist already.
+        taken: ids that exist already and must not be generated again.
     """
 
-    def __init__(self, seed: int | None, organization: str) -> None:
-        self._seed = seed
-        self._organization = organization
-        self._counts: Counter[str] = Counter()
+    def __init__(
+        self,
+        seed: int | None,
+        organization: str,
+        counts: Mapping[str, int] | None = None,
+        taken: frozenset[str] = frozenset(),
+    ) -> None:
+        self.seed = seed
+        self.organization = organization
+        self.counts: Counter[str] = Counter(counts or {})
+        self.taken = taken
         self._random = _random_parts()
+
+    def copy(self) -> "IdFactory":
+        """Return an independent factory, which with a seed generates the same ids from now on."""
+        return IdFactory(self.seed, self.organization, self.counts, self.taken)
 
     def new(self, prefix: str) -> str:
         """Return a new id: the prefix and 24 base-62 characters."""
-        if self._seed is None:
+        if self.seed is None:
             return prefix + next(self._random)
-        self._counts[prefix] += 1
-        source = f"{self._seed}/{self._organization}/{prefix}/{self._counts[prefix]}"
-        return prefix + _base62(int.from_bytes(hashlib.sha256(source.encode()).digest()))
+        while True:
+            self.counts[prefix] += 1
+            source = f"{self.seed}/{self.organization}/{prefix}/{self.counts[prefix]}"
+            new = prefix + _base62(int.from_bytes(hashlib.sha256(source.encode()).digest()))
+            if new not in self.taken:  # only a snapshot with wrong counts has such an id
+                return new
 
 
 _BLOCK_SIZE = 4096

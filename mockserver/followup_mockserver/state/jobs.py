@@ -1,6 +1,7 @@
 """Jobs, which run at a later time. A job is data: it names an object, and the engine knows how to run it."""
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, get_args
 
 import attrs
 
@@ -72,3 +73,7 @@ DeliveryJob = AttemptDelivery | RepeatDelivery
 """Jobs that send a webhook, so they never run under the lock."""
 
 Job = LocalJob | DeliveryJob
+
+JOB_OF_KIND: dict[str, Callable[[str], Job]] = {
+    each.kind: each for each in (*get_args(LocalJob), *get_args(DeliveryJob))
+}

@@ -56,3 +56,20 @@ class Attempt:
     timestamp: int = attrs.field(repr=False)
     signature: str = attrs.field(repr=False)
     traceback: str | None = attrs.field(default=None, repr=False)
+
+
+@attrs.define(kw_only=True, eq=False)
+class AttemptInProgress:
+    """An attempt that has been taken from the scheduler, or started as a manual retry, and has not ended.
+
+    A snapshot is taken as if such an attempt had not begun.
+
+    Attributes:
+        delivery: id of the delivery.
+        trigger: as in ``Attempt``.
+        counted: whether the delivery counts it already.
+    """
+
+    delivery: str
+    trigger: str
+    counted: bool = False

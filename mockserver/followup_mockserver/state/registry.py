@@ -2,14 +2,18 @@
 
 import copy
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from followup_mockserver.options import Options
 from followup_mockserver.settings import ALL_SCOPES, KeyRecord, Organization
+from followup_mockserver.state.copies import copied
 from followup_mockserver.state.ids import IdFactory
+from followup_mockserver.state.snapshots.document import MockState
+from followup_mockserver.state.snapshots.errors import SnapshotError
+from followup_mockserver.state.snapshots.parts import copy_state
 from followup_mockserver.state.tenant import Subscriber, Tenant
 
 DEFAULT_KEY = "fu_test_mock"
@@ -53,6 +57,11 @@ class Registry:
         self._populate = populate
         self._lock = threading.Lock()
         self._stopped = threading.Event()
+        self._tenants: dict[str, Tenant] = {}
+        self._ids = IdFactory(options.seed, "")
+        self._initial_states: dict[str, InitialState | Tenant] = {}
+        self._origin: MockState | None = None
+        """The state that a reset of the whole mock returns to, if it was loaded."""
         self.on_change: Callable[[], None] = lambda: None
         self._start()
 
@@ -99,7 +108,7 @@ class Registry:
             keys: name and scopes of each API key.
         """
         with self._lock:
-            organization = self._options.organization(self._ids.new("org_"), **settings)
+            organization = self._options.organization(self._unused("org_", self._tenants), **settings)
             records = [self._new_key(organization, name, scopes) for name, scopes in keys]
             initial = InitialState(organization, tuple(records))
             tenant = self._new_tenant(initial)
@@ -122,14 +131,101 @@ class Registry:
         with self._lock:
             ended = list(self._tenants.values()) if tenant is None else [tenant]
             if tenant is None:
-                self._start()
+                self._restart_all()
             elif self._tenants.get(tenant.organization.id) is tenant:  # else another thread has just reset it
-                self._restart(tenant)
-        for each in ended:
-            with each.lock:
-                each.ended = True
-                each.notify()  # no change will follow that could wake the threads that wait for one
-        self.on_change()
+                self._replace(tenant, self._new_tenant(self._initial_states[tenant.organization.id]))
+        self._end(ended)
+
+    def copy(self, tenant: Tenant | None = None) -> MockState:
+        """Return an independent copy of the state of one tenant, or of the whole mock.
+
+        Copying is quick, so a tenant is locked for a short time only, however long it takes to encode its state.
+        """
+        with self._lock:
+            tenants = list(self._tenants.values()) if tenant is None else [tenant]
+            copies = [self._copy_of(each) for each in tenants]
+            return MockState(copies, self._ids.copy() if tenant is None else None)
+
+    def start_from(self, state: MockState) -> None:
+        """Replace the whole state, which is also the one that ``reset`` returns to. For a mock that has just been made.
+
+        Args:
+            state: the new state. It must not be used for anything else.
+        """
+        with self._lock:
+            ended = list(self._tenants.values())
+            self._origin = state
+            self._initial_states = {}
+            self._install(state)
+        self._end(ended)
+
+    def fork_of(self, other: "Registry") -> None:
+        """Replace the whole state by a copy of that of another mock, and ``reset`` returns to where it does there."""
+        with other._lock:
+            tenants = [self._copy_of(each) for each in other._tenants.values()]
+            ids, initial_states = other._ids.copy(), dict(other._initial_states)
+        with self._lock:
+            ended = list(self._tenants.values())
+            self._origin, self._initial_states = other._origin, initial_states
+            self._use(tenants, ids)
+        self._end(ended)
+
+    def restore(self, state: MockState, tenant: Tenant | None = None) -> None:
+        """Replace the state of one tenant, or of the whole mock. ``reset`` returns to where it did before.
+
+        A tenant keeps its organization id and its API keys, unless the state is one of the same organization.
+
+        Args:
+            state: the new state. It must not be used for anything else.
+            tenant: the tenant; the state has one organization.
+
+        Raises:
+            SnapshotError: 400: the organization is a production one and the tenant is not, or the reverse; 409: an API
+                key belongs to another organization.
+        """
+        with self._lock:
+            ended = list(self._tenants.values()) if tenant is None else [tenant]
+            if tenant is None:
+                self._install(state)
+            elif self._tenants.get(tenant.organization.id) is tenant:
+                self._replace(tenant, self._adopted(state.tenants[0], tenant))
+        self._end(ended)
+
+    def _install(self, state: MockState) -> None:
+        """Use copies of the tenants of a state, which stay as they are: a reset returns to them."""
+        tenants = [self._copy_of(each) for each in state.tenants]
+        for each in state.tenants:
+            self._initial_states.setdefault(each.organization.id, each)
+        self._use(tenants, IdFactory(self._options.seed, "") if state.ids is None else state.ids.copy())
+
+    def _use(self, tenants: Sequence[Tenant], ids: IdFactory) -> None:
+        # Assigned only when all of it is complete: the mock handles requests meanwhile.
+        self._ids = ids
+        self._default = tenants[0]
+        self._tenants = {each.organization.id: each for each in tenants}
+        self._by_key = {key: each for each in tenants for key in each.keys}
+
+    def _adopted(self, state: Tenant, tenant: Tenant) -> Tenant:
+        """Return a copy of a state as that of the organization of a tenant."""
+        if state.organization.livemode != tenant.organization.livemode:
+            raise SnapshotError(
+                "organizations[0].organization.livemode",
+                "This must be as in the organization of the API key: production and test are never mixed.",
+            )
+        new = self._copy_of(state)
+        if state.organization.id != tenant.organization.id:
+            new.organization = attrs.evolve(new.organization, id=tenant.organization.id)
+            new.keys = copied(tenant.keys)
+        elif any(self._by_key.get(value, tenant) is not tenant for value in new.keys):
+            message = "An API key of the snapshot belongs to another organization."
+            raise SnapshotError("organizations[0].apiKeys", message, code="api_key_in_use", status=409)
+        return new
+
+    def _copy_of(self, tenant: Tenant) -> Tenant:
+        new = Tenant(tenant.organization, (), self._options, self._subscribers, lambda: self.on_change())
+        with tenant.lock:
+            copy_state(tenant, new)
+        return new
 
     def _start(self) -> None:
         ids = IdFactory(self._options.seed, "")
@@ -143,15 +239,31 @@ class Registry:
         self._initial_states = {tenant.organization.id: initial}
         self._by_key = dict.fromkeys(tenant.keys, tenant)
 
-    def _restart(self, old: Tenant) -> None:
-        new = self._new_tenant(self._initial_states[old.organization.id])
+    def _restart_all(self) -> None:
+        if self._origin is None:
+            self._start()
+        else:
+            self._initial_states = {}
+            self._install(self._origin)
+
+    def _end(self, ended: Sequence[Tenant]) -> None:
+        """Send nothing more for these tenants, which others have replaced, and wake all that wait for a change."""
+        for each in ended:
+            with each.lock:
+                each.ended = True
+                each.notify()  # no change will follow that could wake the threads that wait for one
+        self.on_change()
+
+    def _replace(self, old: Tenant, new: Tenant) -> None:
         others = {value: tenant for value, tenant in self._by_key.items() if tenant is not old}
         self._by_key = others | dict.fromkeys(new.keys, new)
         self._tenants[new.organization.id] = new
         if old is self._default:
             self._default = new
 
-    def _new_tenant(self, initial: InitialState) -> Tenant:
+    def _new_tenant(self, initial: InitialState | Tenant) -> Tenant:
+        if isinstance(initial, Tenant):
+            return self._copy_of(initial)
         organization, keys = copy.deepcopy((initial.organization, initial.keys))
         tenant = Tenant(organization, keys, self._options, self._subscribers, lambda: self.on_change())
         self._populate(tenant)
@@ -159,4 +271,10 @@ class Registry:
 
     def _new_key(self, organization: Organization, name: str, scopes: Sequence[str]) -> KeyRecord:
         prefix = LIVE_KEY_PREFIX if organization.livemode else TEST_KEY_PREFIX
-        return KeyRecord(name=name, value=self._ids.new(prefix), scopes=list(scopes))
+        return KeyRecord(name=name, value=self._unused(prefix, self._by_key), scopes=list(scopes))
+
+    def _unused(self, prefix: str, used: Container[str]) -> str:
+        # A loaded organization may have an id or a key that this mock would generate.
+        while (new := self._ids.new(prefix)) in used:
+            pass
+        return new

@@ -1,12 +1,15 @@
 """Fault injection for requests: planned failures of the next calls of an operation."""
 
-import random
+import hashlib
+import secrets
+from collections.abc import Iterable
 from typing import Literal, get_args
 
 import attrs
 
 from followup_mockserver.schema.checks import field, integer, number, one_of, optional, validator
 from followup_mockserver.schema.errors import InvalidArgument
+from followup_mockserver.state.copies import copied
 
 FaultKind = Literal["status", "delay", "disconnect", "truncate"]
 FaultMoment = Literal["before", "after"]
@@ -15,6 +18,10 @@ EVERY_OPERATION = "*"
 
 LONGEST_FAULT = 24 * 3600
 """The longest delay, and the longest ``Retry-After``, of a fault, in seconds."""
+
+_DRAWN_BYTES = 6
+_DRAWN_RANGE = float(256**_DRAWN_BYTES)
+"""48 bits: a float represents every such number exactly."""
 
 _seconds = number(0, LONGEST_FAULT, unit="seconds")
 
@@ -59,13 +66,24 @@ class Fault:
 class Faults:
     """The faults of one organization.
 
+    Attributes:
+        seed: the seed of the random numbers.
+        draws: how many random numbers have been drawn.
+
     Args:
         seed: seed of the random numbers for ``probability``; None for another sequence in each run.
+        draws: how many random numbers have been drawn before.
+        pending: the faults, oldest first.
     """
 
-    def __init__(self, seed: int | None) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - not for secrets
-        self._faults: list[Fault] = []
+    def __init__(self, seed: int | None, draws: int = 0, pending: Iterable[Fault] = ()) -> None:
+        self.seed = secrets.randbits(64) if seed is None else seed
+        self.draws = draws
+        self._faults = list(pending)
+
+    def copy(self) -> "Faults":
+        """Return independent faults, which apply to the same calls from now on."""
+        return Faults(self.seed, self.draws, copied(self._faults))
 
     def __len__(self) -> int:
         return len(self._faults)
@@ -89,10 +107,19 @@ class Faults:
                 continue
             if fault.skip > 0:
                 fault.skip -= 1
-            elif fault.probability >= 1 or self._random.random() < fault.probability:
+            elif fault.probability >= 1 or self._draw() < fault.probability:
                 self._count(fault)
                 return fault
         return None
+
+    def _draw(self) -> float:
+        """Return the next random number, 0 to 1.
+
+        It depends on the seed and the count alone, so that a snapshot can continue the sequence.
+        """
+        self.draws += 1
+        digest = hashlib.sha256(f"{self.seed}/{self.draws}".encode()).digest()
+        return int.from_bytes(digest[:_DRAWN_BYTES]) / _DRAWN_RANGE
 
     def _count(self, fault: Fault) -> None:
         if fault.times is not None:

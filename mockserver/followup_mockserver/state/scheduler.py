@@ -49,6 +49,17 @@ class Scheduler(Generic[J]):
     def __len__(self) -> int:
         return len(self._heap) - len(self._cancelled)
 
+    def copy(self) -> "Scheduler[J]":
+        """Return an independent scheduler with the same timers."""
+        twin: Scheduler[J] = Scheduler()
+        twin._heap = self._heap.copy()
+        twin._cancelled = self._cancelled.copy()
+        twin._about = {
+            about: timers.copy() if type(timers) is list else timers for about, timers in self._about.items()
+        }
+        twin.scheduled = self.scheduled
+        return twin
+
     def schedule(self, at: datetime, job: J) -> Timer[J]:
         """Schedule a job, and return its timer."""
         self.scheduled += 1

@@ -33,7 +33,7 @@ from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.jobs import Job
 from followup_mockserver.state.journal import Journal
 from followup_mockserver.state.rate_limit import RateLimiter
-from followup_mockserver.state.records import Attempt, Message
+from followup_mockserver.state.records import Attempt, AttemptInProgress, Message
 from followup_mockserver.state.request_faults import Faults
 from followup_mockserver.state.scheduler import Scheduler
 from followup_mockserver.state.webhook_faults import WebhookFaults
@@ -58,6 +58,7 @@ class Tenant:
         secrets: signing secrets by webhook endpoint id; the endpoint objects do not contain them.
         attempts: every attempt of every delivery, by delivery id.
         messages: messages to patients, oldest first.
+        attempts_in_progress: the attempts of deliveries that have not ended.
         last_event_at: ``occurredAt`` of the newest webhook event; None before the first.
 
         waits: the seconds of each wait of clients in this process, oldest first.
@@ -111,6 +112,7 @@ class Tenant:
         self.secrets: dict[str, str] = {}
         self.attempts: dict[str, list[Attempt]] = {}
         self.messages: list[Message] = []
+        self.attempts_in_progress: list[AttemptInProgress] = []
         self.last_event_at: datetime | None = None
 
         self.waits: deque[float] = deque(maxlen=MAX_WAITS)

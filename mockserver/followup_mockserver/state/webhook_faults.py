@@ -6,6 +6,7 @@ import attrs
 
 from followup._for_mockserver import EventType, ServiceEventType
 from followup_mockserver.schema.checks import field, integer, number, one_of, optional
+from followup_mockserver.state.copies import copied
 
 LONGEST_WEBHOOK_FAULT = 30 * 24 * 3600
 """The longest delay, and the greatest age of a signature, in seconds."""
@@ -41,15 +42,29 @@ class WebhookFault:
 
 
 class WebhookFaults:
-    """The webhook faults of one organization, and the deliveries that they apply to."""
+    """The webhook faults of one organization, and the deliveries that they apply to.
+
+    Attributes:
+        applied: the webhook fault that applies to a delivery, by delivery id.
+        held_by_endpoint: id of the delivery that is held until a later one to the endpoint has been sent, by endpoint
+            id.
+        held_by_overtaker: id of the delivery that is held, by the id of the later delivery, once that is queued.
+    """
 
     def __init__(self) -> None:
         self._pending: list[WebhookFault] = []
-        self._by_delivery: dict[str, WebhookFault] = {}
-        self._held_by_endpoint: dict[str, str] = {}
-        """Id of the delivery that is held until a later one to the endpoint has been sent, by endpoint id."""
-        self._held_by_overtaker: dict[str, str] = {}
-        """Id of the delivery that is held, by the id of the later delivery, once the later one is queued."""
+        self.applied: dict[str, WebhookFault] = {}
+        self.held_by_endpoint: dict[str, str] = {}
+        self.held_by_overtaker: dict[str, str] = {}
+
+    def copy(self) -> "WebhookFaults":
+        """Return independent webhook faults, which apply to the same deliveries from now on."""
+        twin = WebhookFaults()
+        twin._pending = copied(self._pending)
+        twin.applied = copied(self.applied)
+        twin.held_by_endpoint = self.held_by_endpoint.copy()
+        twin.held_by_overtaker = self.held_by_overtaker.copy()
+        return twin
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -73,24 +88,24 @@ class WebhookFaults:
                 fault.times -= 1
                 if fault.times <= 0:
                     self._pending.remove(fault)
-                self._by_delivery[delivery] = fault
+                self.applied[delivery] = fault
                 return fault
         return None
 
     def of(self, delivery: str) -> WebhookFault | None:
         """Return the webhook fault that applies to a delivery; None if there is none."""
-        return self._by_delivery.get(delivery)
+        return self.applied.get(delivery)
 
     def hold(self, endpoint: str, delivery: str) -> None:
         """Hold a delivery until the next one to its endpoint has been sent."""
-        self._held_by_endpoint[endpoint] = delivery
+        self.held_by_endpoint[endpoint] = delivery
 
     def overtake(self, endpoint: str, delivery: str) -> None:
         """Record that a new delivery will be sent before the one that is held for its endpoint, if any."""
-        held = self._held_by_endpoint.pop(endpoint, None)
+        held = self.held_by_endpoint.pop(endpoint, None)
         if held is not None:
-            self._held_by_overtaker[delivery] = held
+            self.held_by_overtaker[delivery] = held
 
     def release(self, overtaker: str) -> str | None:
         """Release the delivery that is held until ``overtaker`` has been sent, and return its id, if any."""
-        return self._held_by_overtaker.pop(overtaker, None)
+        return self.held_by_overtaker.pop(overtaker, None)

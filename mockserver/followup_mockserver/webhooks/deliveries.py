@@ -25,7 +25,7 @@ from followup_mockserver.schema.errors import invalid
 from followup_mockserver.settings import NOT_YET_SENT
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
-from followup_mockserver.state.records import Attempt
+from followup_mockserver.state.records import Attempt, AttemptInProgress
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.payloads import data_of
 
@@ -48,11 +48,13 @@ class DueAttempt:
         endpoint: the endpoint of the delivery.
         trigger: ``schedule`` for a regular attempt, ``manual`` for a manual retry, ``disturbance`` for a repetition
             that a webhook fault adds.
+        progress: the attempt in the tenant's list of those in progress.
     """
 
     delivery: WebhookDelivery = attrs.field(repr=False)
     endpoint: WebhookEndpoint = attrs.field(repr=False)
     trigger: Trigger
+    progress: AttemptInProgress
 
 
 @attrs.frozen(kw_only=True)
@@ -68,6 +70,7 @@ class PreparedAttempt:
         timestamp: real time of sending, in seconds since the epoch.
         signature: signature of timestamp and body.
         body: the raw body.
+        progress: as in ``DueAttempt``.
     """
 
     delivery: WebhookDelivery = attrs.field(repr=False)
@@ -78,6 +81,7 @@ class PreparedAttempt:
     timestamp: int
     signature: str
     body: bytes = attrs.field(repr=False)
+    progress: AttemptInProgress
 
     @property
     def headers(self) -> dict[str, str]:
@@ -221,7 +225,9 @@ def due_attempt(tenant: Tenant, delivery_id: str, trigger: Trigger) -> DueAttemp
     endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
     if delivery is None or endpoint is None:
         return None
-    return DueAttempt(delivery=delivery, endpoint=endpoint, trigger=trigger)
+    progress = AttemptInProgress(delivery=delivery.id, trigger=trigger)
+    tenant.attempts_in_progress.append(progress)
+    return DueAttempt(delivery=delivery, endpoint=endpoint, trigger=trigger, progress=progress)
 
 
 def url_of(tenant: Tenant, endpoint: WebhookEndpoint) -> str:
@@ -230,7 +236,7 @@ def url_of(tenant: Tenant, endpoint: WebhookEndpoint) -> str:
 
 
 def begin(tenant: Tenant, due: DueAttempt) -> PreparedAttempt | None:
-    """Prepare an attempt, and count it.
+    """Prepare an attempt, and count it. It is in progress until ``finish`` is called.
 
     Returns:
         The attempt, or None if the delivery has been deleted or has ended, or its endpoint is disabled.
@@ -239,17 +245,17 @@ def begin(tenant: Tenant, due: DueAttempt) -> PreparedAttempt | None:
         ServiceError: 400: a manual retry for a disabled endpoint.
     """
     delivery, endpoint, trigger = due.delivery, due.endpoint, due.trigger
-    if delivery.id not in tenant.webhook_deliveries or (trigger == "schedule" and delivery.status != "pending"):
-        return None
-    if trigger == "manual" and endpoint.status == "disabled":
-        raise invalid("webhook_endpoint_disabled", "The endpoint is disabled; enable it first.")
-    if trigger == "disturbance" and endpoint.status == "disabled":
+    if not _can_begin(tenant, due):
+        tenant.attempts_in_progress.remove(due.progress)
+        if trigger == "manual" and delivery.id in tenant.webhook_deliveries:
+            raise invalid("webhook_endpoint_disabled", "The endpoint is disabled; enable it first.")
         return None
     # A repetition has the number of the attempt that it repeats, and is not one of the nine.
     number = max(delivery.attempts, 1) if trigger == "disturbance" else delivery.attempts + 1
     if trigger != "disturbance":
         # Counted at its beginning, because a manual retry that begins before its end is the next attempt.
         tenant.webhook_deliveries.update(delivery, attempts=number)
+        due.progress.counted = True
     # Real time, because the receiver compares it with its own clock. All other times are on the mock's clock.
     timestamp = int(time.time())
     secret = tenant.secrets[endpoint.id]
@@ -269,7 +275,14 @@ def begin(tenant: Tenant, due: DueAttempt) -> PreparedAttempt | None:
         timestamp=timestamp,
         signature=sign(body, secret, timestamp),
         body=body,
+        progress=due.progress,
     )
+
+
+def _can_begin(tenant: Tenant, due: DueAttempt) -> bool:
+    if due.delivery.id not in tenant.webhook_deliveries:
+        return False
+    return due.delivery.status == "pending" if due.trigger == "schedule" else due.endpoint.status != "disabled"
 
 
 def headers_of(*, event_type: str, number: int, timestamp: int, signature: str) -> dict[str, str]:
@@ -292,6 +305,7 @@ def body_of(delivery: WebhookDelivery) -> bytes:
 def finish(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome) -> str:
     """Record the outcome of an attempt, schedule the next one if needed, and return a summary."""
     delivery, endpoint = prepared.delivery, prepared.endpoint
+    tenant.attempts_in_progress.remove(prepared.progress)
     if delivery.id not in tenant.webhook_deliveries:
         return "deleted meanwhile"
     now = tenant.now()

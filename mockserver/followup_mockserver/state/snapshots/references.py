@@ -1,0 +1,152 @@
+"""Checks of what the objects of a snapshot say about each other, so that no rule meets a reference to nothing."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import attrs
+
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
+from followup_mockserver.schema.webhook_urls import is_webhook_target
+from followup_mockserver.state.collection import Collection
+from followup_mockserver.state.jobs import (
+    AskForMissingData,
+    AttemptDelivery,
+    EndTreatment,
+    RecomputeStage,
+    RepeatDelivery,
+    SendPostVisitMessage,
+    SendReminder,
+)
+from followup_mockserver.state.snapshots.errors import SnapshotError
+from followup_mockserver.state.tenant import Tenant
+
+_ID = re.compile("[A-Za-z0-9_-]{4,255}")
+
+_SUBJECT_OF_JOB = {
+    SendReminder.kind: "appointments",
+    RecomputeStage.kind: "appointments",
+    SendPostVisitMessage.kind: "visits",
+    AskForMissingData.kind: "intake_requests",
+    EndTreatment.kind: "treatments",
+    AttemptDelivery.kind: "webhook_deliveries",
+    RepeatDelivery.kind: "webhook_deliveries",
+}
+"""The collection that has the object of a job, by the kind of the job."""
+
+
+@attrs.frozen
+class _Reference:
+    """A field that contains the id of another object, or None where it may be empty.
+
+    Attributes:
+        part: name of the part in the JSON.
+        records: returns the objects with the field.
+        field: name of the field.
+        wire_name: its name in the JSON.
+        collection: name of the collection that has the other object.
+    """
+
+    part: str
+    records: Callable[[Tenant], Iterable[Any]]
+    field: str
+    wire_name: str
+    collection: str
+
+
+_REFERENCES = (
+    _Reference("appointments", lambda tenant: tenant.appointments, "patient", "patient", "patients"),
+    _Reference("appointments", lambda tenant: tenant.appointments, "doctor", "doctor", "doctors"),
+    _Reference("visits", lambda tenant: tenant.visits, "patient", "patient", "patients"),
+    _Reference("visits", lambda tenant: tenant.visits, "doctor", "doctor", "doctors"),
+    _Reference("visits", lambda tenant: tenant.visits, "appointment", "appointment", "appointments"),
+    _Reference("intakeRequests", lambda tenant: tenant.intake_requests, "patient", "patient", "patients"),
+    _Reference("treatments", lambda tenant: tenant.treatments, "patient", "patient", "patients"),
+    _Reference(
+        "webhookDeliveries",
+        lambda tenant: tenant.webhook_deliveries,
+        "webhook_endpoint",
+        "webhookEndpoint",
+        "webhook_endpoints",
+    ),
+    _Reference("messages", lambda tenant: tenant.messages, "patient", "patient", "patients"),
+)
+
+
+def check_references(tenant: Tenant, path: str) -> None:
+    """Check a loaded tenant.
+
+    Args:
+        tenant: the tenant.
+        path: place of the organization in the snapshot.
+
+    Raises:
+        SnapshotError: an object refers to one that the organization does not have, or an id has characters that no URL
+            of the API can have.
+    """
+    for name in ("patients", "doctors", "appointments", "visits", "treatments", "events"):
+        _check_ids(getattr(tenant, name), f"{path}.{name}")
+    _check_ids(tenant.intake_requests, f"{path}.intakeRequests")
+    _check_ids(tenant.webhook_endpoints, f"{path}.webhookEndpoints")
+    _check_ids(tenant.webhook_deliveries, f"{path}.webhookDeliveries")
+    for each in _REFERENCES:
+        known = getattr(tenant, each.collection)
+        for position, record in enumerate(each.records(tenant)):
+            found = getattr(record, each.field)
+            if found is not None and found not in known:
+                raise _unknown(f"{path}.{each.part}[{position}].{each.wire_name}", each.collection)
+    _check_webhooks(tenant, path)
+    for position, timer in enumerate(tenant.scheduler.pending()):
+        subject = _SUBJECT_OF_JOB[timer.job.kind]
+        if timer.job.about not in getattr(tenant, subject):
+            raise _unknown(f"{path}.jobs[{position}].about", subject)
+
+
+def ids_of(tenant: Tenant) -> Iterator[str]:
+    """Iterate over the ids, secrets and keys of a tenant: none of them may be generated again."""
+    for value in vars(tenant).values():
+        if isinstance(value, Collection):
+            yield from (each.id for each in value)
+    yield from tenant.secrets.values()
+
+
+def _check_ids(collection: Collection[Any], path: str) -> None:
+    for position, each in enumerate(collection):
+        if not _ID.fullmatch(each.id):
+            raise SnapshotError(f"{path}[{position}].id", "This must have letters, digits, _ and - only, at most 255.")
+
+
+def _check_webhooks(tenant: Tenant, path: str) -> None:
+    endpoints, deliveries = tenant.webhook_endpoints, tenant.webhook_deliveries
+    for position, endpoint in enumerate(endpoints):
+        if not is_webhook_target(endpoint.url):
+            raise SnapshotError(
+                f"{path}.webhookEndpoints[{position}].url",
+                "This must be an https URL, or an http URL of a loopback address.",
+            )
+        if endpoint.id not in tenant.secrets:
+            raise SnapshotError(f"{path}.secrets", "This must have a secret for each webhook endpoint.")
+    _check_keys(tenant.secrets, endpoints, f"{path}.secrets")
+    for position, delivery in enumerate(deliveries):
+        most = MAX_WEBHOOK_ATTEMPTS - 1 if delivery.status == "pending" else None
+        if delivery.attempts < 0 or (most is not None and delivery.attempts > most):
+            expected = "0 or more" if most is None else f"0 to {most} while the delivery is pending"
+            raise SnapshotError(f"{path}.webhookDeliveries[{position}].attempts", f"This must be {expected}.")
+    _check_keys(tenant.attempts, deliveries, f"{path}.attempts")
+    faults = tenant.webhook_faults
+    _check_keys(faults.applied, deliveries, f"{path}.webhookFaults.applied")
+    _check_keys(faults.held_by_endpoint, endpoints, f"{path}.webhookFaults.heldByEndpoint")
+    _check_keys(faults.held_by_endpoint.values(), deliveries, f"{path}.webhookFaults.heldByEndpoint")
+    _check_keys(faults.held_by_overtaker, deliveries, f"{path}.webhookFaults.heldByOvertaker")
+    _check_keys(faults.held_by_overtaker.values(), deliveries, f"{path}.webhookFaults.heldByOvertaker")
+
+
+def _check_keys(ids: Iterable[str], known: Collection[Any], path: str) -> None:
+    for each in ids:
+        if each not in known:
+            raise SnapshotError(path, "This must refer to endpoints and deliveries of the organization only.")
+
+
+def _unknown(path: str, collection: str) -> SnapshotError:
+    what = collection.replace("_", " ")
+    return SnapshotError(path, f"This must be the id of one of the {what} of the organization.")

@@ -1,0 +1,416 @@
+"""Snapshots: a saved state, loaded or forked, behaves as the original; what they contain, and how they are replaced."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import attrs
+import httpx
+import pytest
+
+from followup import FollowUpError
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.options import Options
+from followup_mockserver.settings import Organization
+from followup_mockserver.state.snapshots.document import OPTIONS_NOT_SAVED, SAVED_OPTIONS
+from followup_mockserver.state.snapshots.parts import NOT_SAVED, PARTS
+from followup_mockserver.state.tenant import Tenant
+
+NOON = "2026-09-28T12:00:00Z"
+HOOKS = "https://clinic.example/hooks"
+PHONE = "+5491155550000"
+
+_ORDER: Any = {"id": "E", "type": "order.issued", "data": {"patient": {"phone": PHONE}, "order": {}}}
+
+Copier = Callable[[MockService], MockService]
+
+
+def reloaded(service: MockService) -> MockService:
+    return MockService.load(json.loads(json.dumps(service.save())))
+
+
+copies = pytest.mark.parametrize("copy", [reloaded, MockService.fork], ids=["loaded", "forked"])
+
+
+def book(service: MockService, external_id: str = "A-1", **options: Any) -> Any:
+    start = service.clock.now + timedelta(days=3)
+    patient = {"phone": PHONE, "full_name": "Ana Pérez"}
+    return service.client().appointments.create(patient=patient, start_at=start, external_id=external_id, **options)
+
+
+def responding(status: int) -> Callable[[httpx.Request], httpx.Response]:
+    return lambda _: httpx.Response(status)
+
+
+class TestCopies:
+    @copies
+    def test_records_are_the_same_and_in_the_same_order(self, service: MockService, copy: Copier) -> None:
+        for number in range(12):
+            service.client().patients.create(phone=f"+54911555500{number:02}")
+        copied = copy(service)
+        original = [patient.to_json() for patient in service.client().patients.list()]
+        assert [patient.to_json() for patient in copied.client().patients.list()] == original
+        assert len(original) == 12
+
+    @copies
+    def test_filters_find_the_same_records(self, service: MockService, copy: Copier) -> None:
+        booked = book(service)
+        client = copy(service).client()
+        assert client.appointments.list(external_id="A-1").data[0].id == booked.id
+        assert client.appointments.list(patient=booked.patient, start_at_gte=booked.start_at).data[0].id == booked.id
+        assert client.patients.list(phone=PHONE).data[0].id == booked.patient
+
+    @copies
+    def test_pending_reminders_are_sent_at_their_times(self, service: MockService, copy: Copier) -> None:
+        booked = book(service)
+        copied = copy(service)
+        assert copied.jobs == service.jobs
+        copied.advance(days=3)
+        assert [message.sent_at for message in copied.messages] == [
+            booked.start_at - timedelta(hours=24),
+            booked.start_at - timedelta(hours=3),
+        ]
+
+    @copies
+    def test_a_delivery_is_retried_at_its_time_with_the_same_secret(self, service: MockService, copy: Copier) -> None:
+        service.client().webhook_endpoints.create(url=HOOKS, enabled_events=["appointment.created"])
+        service.mount(HOOKS, responding(500))
+        book(service)
+        service.advance(minutes=2)
+        (delivery,) = service.deliveries
+        copied = copy(service)
+        copied.mount(HOOKS, responding(204))
+        copied.advance(minutes=3, seconds=59)
+        assert copied.deliveries[0].status == "pending"
+        copied.advance(seconds=1)
+        assert copied.deliveries[0].status == "succeeded"
+        assert [attempt.number for attempt in copied.attempts(delivery.id)] == [1, 2, 3]
+
+    @copies
+    def test_an_idempotency_key_is_replayed(self, service: MockService, copy: Copier) -> None:
+        booked = book(service, idempotency_key="key-1")
+        copied = copy(service)
+        again = book(copied, idempotency_key="key-1")
+        assert again.id == booked.id
+        assert again.last_response is not None
+        assert again.last_response.headers["Idempotent-Replayed"] == "true"
+
+    @copies
+    def test_with_a_seed_the_next_ids_are_the_same(self, service: MockService, copy: Copier) -> None:
+        book(service)
+        copied = copy(service)
+        assert book(copied, "A-2").id == book(service, "A-2").id
+        assert copied.create_organization().keys[0].value == service.create_organization().keys[0].value
+
+    @copies
+    def test_a_fault_with_a_probability_fails_the_same_calls(self, copy: Copier) -> None:
+        service = MockService(rate_limit=0)  # without a seed
+        service.add_fault(operation="account.retrieve", kind="status", status=503, times=None, probability=0.5)
+        outcomes = [_succeeds(service) for _ in range(20)]
+        assert set(outcomes) == {True, False}
+        copied = copy(service)
+        assert [_succeeds(copied) for _ in range(40)] == [_succeeds(service) for _ in range(40)]
+
+    @copies
+    def test_webhook_faults_apply_to_the_same_deliveries(self, service: MockService, copy: Copier) -> None:
+        service.client().webhook_endpoints.create(url=HOOKS, enabled_events=["patient.upserted"])
+        service.disturb(kind="reorder", seconds=3600)
+        service.disturb(kind="duplicate")
+        service.client().patients.create(phone=PHONE)
+        copied = copy(service)
+        order: list[str] = []
+
+        def receive(request: httpx.Request) -> httpx.Response:
+            order.append(json.loads(request.content)["data"]["patient"]["phone"])
+            return httpx.Response(204)
+
+        copied.mount(HOOKS, receive)
+        copied.client().patients.create(phone="+5491155550001")
+        copied.advance()
+        assert order == ["+5491155550001", "+5491155550001", PHONE]
+
+    @copies
+    def test_all_organizations_their_settings_and_keys(self, service: MockService, copy: Copier) -> None:
+        created = service.create_organization(name="Other", keys=[{"scopes": ["patients:read"]}])
+        key = created.keys[0].value
+        service.organization(key).update_organization(language="en", reminder_hours=[1])
+        service.organization(key).update_api_key(key, expires_at="2030-01-01T00:00:00.000001Z")
+        copied = copy(service)
+        assert copied.client(api_key=key).account.retrieve() == service.client(api_key=key).account.retrieve()
+        assert copied.save() == service.save()
+
+    @copies
+    def test_occurred_at_still_increases(self, service: MockService, copy: Copier) -> None:
+        service.client().webhook_endpoints.create(url=HOOKS, enabled_events=["patient.upserted"])
+        service.client().patients.create(phone=PHONE)
+        copied = copy(service)
+        copied.client().patients.create(phone="+5491155550001")
+        newest, oldest = (delivery.payload["occurredAt"] for delivery in copied.deliveries)
+        assert newest > oldest
+
+    @copies
+    def test_journal_and_rate_windows_begin_anew(self, copy: Copier) -> None:
+        service = MockService(rate_limit=1)
+        service.client().account.retrieve()
+        copied = copy(service)
+        assert copied.requests == []
+        copied.client(max_retries=0).account.retrieve()
+
+    @copies
+    def test_a_change_of_one_does_not_affect_the_other(self, service: MockService, copy: Copier) -> None:
+        booked = book(service)
+        service.add_fault(operation="patients.list", kind="status", times=2)
+        before = service.save()
+        copied = copy(service)
+        copied.client().appointments.cancel(booked.id)
+        copied.client().patients.update(booked.patient, full_name="Eva")
+        copied.update_organization(service_lines=["network"], reminder_hours=[])
+        copied.update_api_key(copied.api_key, revoked=True)
+        copied.advance(days=9)
+        assert not _succeeds(copied)
+        copied.clear_faults()
+        assert service.save() == before
+
+    def test_a_fork_has_no_mounted_applications(self, service: MockService) -> None:
+        service.mount(HOOKS, responding(204))
+        service.client().webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        service.client().patients.create(phone=PHONE)
+        fork = service.fork()
+        fork.advance()
+        service.advance()
+        assert [delivery.status for delivery in service.deliveries] == ["succeeded"]
+        assert [delivery.status for delivery in fork.deliveries] == ["pending"]
+
+    def test_a_snapshot_is_taken_as_if_an_attempt_in_progress_had_not_begun(self, service: MockService) -> None:
+        saved: list[dict[str, Any]] = []
+
+        def receive(_: httpx.Request) -> httpx.Response:
+            saved.append(service.save())
+            return httpx.Response(204)
+
+        service.mount(HOOKS, receive)
+        endpoint = service.client().webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        service.client().webhook_endpoints.ping(endpoint.id)
+        service.advance()
+        service.resend(service.deliveries[0].id)
+        during, during_manual_retry = map(MockService.load, saved)
+        assert [(each.status, each.attempts) for each in during.deliveries] == [("pending", 0)]
+        assert [job.kind for job in during.jobs] == ["delivery"]
+        assert [(each.status, each.attempts) for each in during_manual_retry.deliveries] == [("succeeded", 1)]
+        assert during_manual_retry.jobs == []
+        during.mount(HOOKS, responding(204))
+        during.advance()
+        assert [attempt.number for attempt in during.attempts(during.deliveries[0].id)] == [1]
+
+
+def _succeeds(service: MockService) -> bool:
+    try:
+        service.client(max_retries=0).account.retrieve()
+    except FollowUpError:
+        return False
+    return True
+
+
+class TestClock:
+    def test_a_frozen_clock_shows_the_same_time(self, service: MockService) -> None:
+        service.advance(seconds=0.000001)
+        assert reloaded(service).clock == service.clock
+        assert reloaded(service).save() == service.save()
+
+    def test_a_running_clock_is_as_far_ahead_of_real_time(self) -> None:
+        service = MockService()
+        service.advance(days=400)
+        saved = service.save()
+        now = MockService.load(saved).clock.now
+        assert timedelta(days=400) <= now - datetime.now(UTC) + timedelta(minutes=1) <= timedelta(days=400, minutes=2)
+
+    def test_a_running_clock_catches_up_with_real_time(self) -> None:
+        service = MockService()
+        saved = service.save()
+        saved["organizations"][0]["clock"]["now"] = "2020-01-01T00:00:00Z"
+        assert MockService.load(saved).clock.now > datetime.now(UTC) - timedelta(minutes=1)
+
+    def test_a_running_clock_never_goes_back(self) -> None:
+        saved = MockService().save()
+        saved["organizations"][0]["clock"]["now"] = "2100-01-01T00:00:00Z"
+        assert MockService.load(saved).clock.now >= datetime(2100, 1, 1, tzinfo=UTC)
+
+    def test_start_time_freezes_the_clock(self) -> None:
+        saved = MockService().save()
+        service = MockService.load(saved, start_time="2100-01-01T00:00:00Z")
+        assert service.clock.frozen
+        assert service.clock.now == datetime(2100, 1, 1, tzinfo=UTC)
+
+    def test_start_time_before_the_snapshot_is_rejected(self, service: MockService) -> None:
+        with pytest.raises(ValueError, match=r"start_time must be the time of the snapshot, 2026-09-28T12:00:00"):
+            MockService.load(service.save(), start_time="2026-09-28T11:59:59Z")
+
+
+class TestLoad:
+    def test_takes_data_text_bytes_and_a_path(self, service: MockService, tmp_path: Path) -> None:
+        book(service)
+        saved = service.save()
+        text = json.dumps(saved)
+        (tmp_path / "state.json").write_text(text)
+        for source in (saved, text, text.encode(), tmp_path / "state.json"):
+            assert MockService.load(source).save() == saved
+
+    def test_options_are_as_in_the_snapshot_unless_they_are_passed(self) -> None:
+        service = MockService(refuse_unknown_fields=False, forward_to="http://127.0.0.1:9", seed=1)
+        saved = service.save()
+        assert "forward" not in json.dumps(saved)
+        loaded = MockService.load(saved, seed=2)
+        assert not loaded.save()["options"]["refuseUnknownFields"]
+        assert book(loaded).id != book(service).id
+
+    @pytest.mark.parametrize("option", [{"country": "ES"}, {"reminder_hours": []}])
+    def test_settings_of_organizations_cannot_be_passed(self, service: MockService, option: Any) -> None:
+        with pytest.raises(ValueError, match="must be omitted with a snapshot"):
+            MockService.load(service.save(), **option)
+
+    def test_an_unknown_option_is_a_type_error(self, service: MockService) -> None:
+        with pytest.raises(TypeError, match="colour"):
+            MockService.load(service.save(), colour="red")  # type: ignore[call-arg]
+
+    def test_something_else_is_a_type_error(self) -> None:
+        with pytest.raises(TypeError, match="a snapshot must be the data that save"):
+            MockService.load(5)  # type: ignore[arg-type]
+
+    def test_the_loaded_data_can_be_changed_by_the_caller(self, service: MockService) -> None:
+        service.client().events.create(_ORDER)
+        saved = service.save()
+        loaded = MockService.load(saved)
+        saved["organizations"][0]["events"][0]["data"]["order"]["changed"] = True
+        assert loaded.client().events.list().data[0].data["order"] == {}
+
+    def test_reset_returns_to_the_snapshot(self, service: MockService) -> None:
+        book(service)
+        key = service.create_organization().keys[0].value
+        saved = service.save()
+        loaded = MockService.load(saved)
+        book(loaded, "A-2")
+        loaded.client(api_key=key).patients.create(phone=PHONE)
+        loaded.organization(key).reset()
+        loaded.create_organization()
+        assert list(loaded.client(api_key=key).patients.list()) == []
+        assert len(list(loaded.client().appointments.list())) == 2
+        for _ in range(2):
+            loaded.reset()
+            assert loaded.save() == saved
+            book(loaded, "A-3")
+
+    def test_reset_of_a_fork_returns_to_where_it_does_in_the_original(self, service: MockService) -> None:
+        empty = service.save()
+        book(service)
+        fork = service.fork()
+        fork.reset()
+        assert fork.save() == empty
+        again = MockService.load(service.save()).fork()
+        book(again, "A-2")
+        again.reset()
+        assert again.save() == service.save()
+
+    def test_one_organization_alone_becomes_the_default_one(self, service: MockService) -> None:
+        created = service.create_organization(name="Other")
+        key = created.keys[0].value
+        service.client(api_key=key).patients.create(phone=PHONE)
+        loaded = MockService.load(service.organization(key).save())
+        assert loaded.api_key == key
+        assert loaded.client().account.retrieve().name == "Other"
+        assert loaded.client().patients.list().data[0].phone == PHONE
+        assert loaded.create_organization().keys[0].value != key
+
+    def test_a_server(self, service: MockService) -> None:
+        booked = book(service)
+        with MockServer.load(service.save()) as server, server.client() as client:
+            assert client.appointments.retrieve(booked.id) == service.client().appointments.retrieve(booked.id)
+            assert server.save() == service.save()
+
+
+class TestRestore:
+    def test_replaces_the_whole_state(self, service: MockService) -> None:
+        saved = service.save()
+        book(service)
+        key = service.create_organization().keys[0].value
+        service.restore(saved)
+        assert service.save() == saved
+        with pytest.raises(FollowUpError):
+            service.client(api_key=key).account.retrieve()
+
+    def test_reset_still_returns_to_the_start(self, service: MockService) -> None:
+        start = service.save()
+        book(service)
+        service.restore(service.save())
+        service.reset()
+        assert service.save() == start
+
+    def test_an_earlier_state_of_an_organization_restores_its_keys(self, service: MockService) -> None:
+        key = service.create_organization().keys[0].value
+        other = service.organization(key)
+        saved = other.save()
+        other.update_api_key(key, revoked=True)
+        added = other.add_api_key().value
+        other.restore(saved)
+        assert other.save() == saved
+        service.client(api_key=key).account.retrieve()
+        with pytest.raises(FollowUpError):
+            service.client(api_key=added).account.retrieve()
+
+    def test_a_state_of_another_organization_keeps_id_and_keys(self, service: MockService) -> None:
+        booked = book(service)
+        saved = service.organization(service.api_key).save()
+        created = [service.create_organization() for _ in range(2)]
+        for each in created:
+            key = each.keys[0].value
+            service.organization(key).restore(saved)
+            client = service.client(api_key=key)
+            assert client.account.retrieve().id == each.organization.id
+            assert client.appointments.retrieve(booked.id).start_at == booked.start_at
+            assert (
+                client.patients.create(phone="+5491155550009").id
+                == service.fork().client().patients.create(phone="+5491155550009").id
+            )
+        assert service.organization(service.api_key).save() == saved
+
+    def test_production_and_test_are_not_mixed(self, service: MockService) -> None:
+        key = service.create_organization(livemode=True).keys[0].value
+        with pytest.raises(ValueError, match=r"organizations\[0\]\.organization\.livemode: This must be as in"):
+            service.organization(key).restore(service.organization(service.api_key).save())
+
+    def test_a_key_of_another_organization_is_a_conflict(self, service: MockService) -> None:
+        key = service.create_organization().keys[0].value
+        saved = service.organization(key).save()
+        saved["organizations"][0]["apiKeys"][0]["value"] = service.api_key
+        before = service.save()
+        with pytest.raises(ValueError, match="An API key of the snapshot belongs to another organization") as raised:
+            service.organization(key).restore(saved)
+        assert raised.value.status == 409  # type: ignore[attr-defined]
+        assert service.save() == before
+
+    def test_several_organizations_do_not_fit_into_one(self, service: MockService) -> None:
+        key = service.create_organization().keys[0].value
+        with pytest.raises(ValueError, match="organizations: This must be an array with one organization"):
+            service.organization(key).restore(service.save())
+
+    def test_an_invalid_snapshot_changes_nothing(self, service: MockService) -> None:
+        book(service)
+        saved = service.save()
+        broken = json.loads(json.dumps(saved))
+        broken["organizations"][0]["messages"] = [{}]
+        with pytest.raises(ValueError, match=r"organizations\[0\]\.messages\[0\]\.\w+: This field is required"):
+            service.restore(broken)
+        assert service.save() == saved
+
+
+class TestCompleteness:
+    def test_every_attribute_of_a_tenant_is_saved_or_has_a_reason_not_to_be(self) -> None:
+        attributes = set(vars(Tenant(Organization(id="org_1"), (), Options())))
+        saved = {part.attribute for part in PARTS}
+        assert saved | set(NOT_SAVED) == attributes
+        assert saved.isdisjoint(NOT_SAVED)
+        assert all(NOT_SAVED.values())
+
+    def test_every_option_is_saved_or_has_a_reason_not_to_be(self) -> None:
+        assert set(SAVED_OPTIONS) | set(OPTIONS_NOT_SAVED) == {each.name for each in attrs.fields(Options)}
