@@ -4,7 +4,6 @@ import functools
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, get_args
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import attrs
 
@@ -54,6 +53,11 @@ _hours = number(0, MAX_MESSAGE_HOURS, unit="hours")
 
 
 def _is_time_zone(name: str) -> bool:
+    if name == _DEFAULT_TIME_ZONE:
+        return True  # without the import, which every start would wait for
+
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -63,7 +67,7 @@ def _is_time_zone(name: str) -> bool:
 
 def _is_country(code: str) -> bool:
     if code == _DEFAULT_COUNTRY:
-        return True  # without the import, which every start would wait for
+        return True  # without the import
 
     import phonenumbers
 
@@ -71,6 +75,7 @@ def _is_country(code: str) -> bool:
 
 
 _DEFAULT_COUNTRY = "AR"
+_DEFAULT_TIME_ZONE = "America/Argentina/Buenos_Aires"
 
 
 def _is_intake_field(name: str) -> bool:
@@ -125,7 +130,7 @@ class Organization:
     name: str = _setting("Clínica de prueba", text)
     type: str = "clinic"
     time_zone: str = _setting(
-        "America/Argentina/Buenos_Aires", matching(_is_time_zone, "the IANA name of a time zone, such as Europe/Madrid")
+        _DEFAULT_TIME_ZONE, matching(_is_time_zone, "the IANA name of a time zone, such as Europe/Madrid")
     )
     country: str = _setting(_DEFAULT_COUNTRY, matching(_is_country, "the ISO 3166 code of a country, such as AR"))
     language: str = _setting("es", one_of(get_args(Language)))

@@ -1,7 +1,6 @@
 """Messages to patients: reminders, questions after a visit or for missing data, and their texts."""
 
 from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
 
 from followup import Appointment, IntakeRequest, Patient, Visit
 from followup_mockserver.state.domain_events import DomainEvent
@@ -150,4 +149,6 @@ def _text(tenant: Tenant, patient: Patient | None, kind: str, **values: str) -> 
 
 
 def _local(tenant: Tenant, instant: datetime) -> datetime:
+    from zoneinfo import ZoneInfo  # imported late, because every start would wait for it
+
     return instant.astimezone(ZoneInfo(tenant.organization.time_zone))

@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-import jsonschema_rs
-
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import (
     DATE,
@@ -53,6 +51,8 @@ class Validator:
     """
 
     def __init__(self, schema: Schema, *, reject_unknown: bool = True, allow_http_webhooks: bool = False) -> None:
+        import jsonschema_rs  # imported late: a library of several megabytes, which a start would wait for
+
         def is_webhook_url(text: str) -> bool:
             return is_webhook_target(text) if allow_http_webhooks else is_https_url(text)
 
