@@ -5,17 +5,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from statistics import median
 from typing import Any
 
 import httpx
+import respx
 from flask import Flask
 from load import load, request_bytes, wait_for_response
 from measure import Figure, compare
 from servers import BARE, LOCALSTRIPE, MOCK, MOTO, running
 from waitress.server import create_server
 
+from followup import FollowUp
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.webhooks import deliveries
 
@@ -23,6 +26,7 @@ KEY = {"Authorization": "Bearer fu_test_mock", "Content-Type": "application/json
 BODY = json.dumps({"phone": "+5491155550000", "fullName": "Ana"}).encode()
 FLASK = "a bare Flask view on the same server"
 REQUESTS = 400
+HOOKS = "https://clinic.example/hooks"
 
 
 def requests() -> Iterator[Figure]:
@@ -108,6 +112,74 @@ def in_process() -> Iterator[Figure]:
             calls=300,
             target=1.5,
         )
+
+
+def testing() -> Iterator[Figure]:
+    """Compare the mock of a test, and a test with five calls and two webhooks, with what a test would use instead."""
+    yield compare(
+        "a new MockService, and its end", _new_service, "MockServer", _new_server, calls=10, target=0.1, rounds=5
+    )
+    # The client of the alternative is made once, since most of its time would be that of its TLS settings.
+    with FollowUp(api_key="fu_test_1", base_url="https://api.example") as client:
+        yield compare(
+            "a test with five calls and two webhooks",
+            _test_with_the_service,
+            "the same calls with responses written for respx",
+            lambda: _test_with_respx(client),
+            calls=20,
+            target=1.5,
+        )
+
+
+def _new_service() -> None:
+    with MockService(start_time=datetime.now(UTC), rate_limit=0):
+        pass
+
+
+def _new_server() -> None:
+    with MockServer(rate_limit=0):
+        pass
+
+
+def _test_with_the_service() -> None:
+    with MockService(start_time=datetime.now(UTC), rate_limit=0) as service, service.client() as client:
+        service.mount(HOOKS, _receive)
+        _five_calls(client)
+        service.advance()
+        assert [each.status for each in service.deliveries] == ["succeeded", "succeeded"]
+
+
+def _test_with_respx(client: FollowUp) -> None:
+    made = datetime.now(UTC).isoformat()
+    times = {"createdAt": made, "updatedAt": made}
+    patient = {"id": "pat_1", "object": "patient", "stage": "scheduled", "optedOut": False, **times}
+    booked = {"id": "apt_1", "object": "appointment", "patient": "pat_1", "startAt": made, "status": "confirmed"}
+    booked |= {"source": "api", **times}
+    endpoint = {"id": "we_1", "object": "webhook_endpoint", "url": HOOKS, "enabledEvents": ["*"], "status": "enabled"}
+    page = {"object": "list", "data": [patient], "hasMore": False, "url": "/v1/patients"}
+    with respx.mock(base_url="https://api.example/v1") as router:
+        router.post("/webhook_endpoints").respond(json={**endpoint, "secret": "whsec_1", "createdAt": made})
+        router.post("/patients").respond(json=patient)
+        router.get("/patients").respond(json=page)
+        router.post("/appointments").respond(json=booked)
+        router.get("/appointments/apt_1").respond(json=booked)
+        _five_calls(client)
+        for number, type_ in enumerate(("patient.upserted", "appointment.created")):
+            event = {"id": f"whd_{number}", "object": "event", "type": type_, "occurredAt": made, "data": {}}
+            _receive(httpx.Request("POST", HOOKS, json=event))
+
+
+def _five_calls(client: FollowUp) -> None:
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    patient = client.patients.create(phone="+5491155550000", full_name="Ana")
+    start_at = datetime.now(UTC) + timedelta(days=3)
+    booked = client.appointments.create(patient=patient.id, start_at=start_at)
+    assert client.appointments.retrieve(booked.id).status == "confirmed"
+    assert client.patients.list().data
+
+
+def _receive(_: httpx.Request) -> httpx.Response:
+    return httpx.Response(204)
 
 
 def starting() -> Iterator[Figure]:
@@ -198,6 +270,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "requests": requests,
     "other-mocks": other_mocks,
     "in-process": in_process,
+    "testing": testing,
     "starting": starting,
     "deliveries": sending,
 }

@@ -1,11 +1,11 @@
 """Parses queries and bodies into the arguments of a rule (specification, section 4, Conventions)."""
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from followup_mockserver.contract.operations import Operation
-from followup_mockserver.options import Options
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.json_text import decoded_json
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Schema, Shape
@@ -23,11 +23,13 @@ class Parser:
     """Parses and validates the requests of every operation. A validator is compiled when it is first needed.
 
     Args:
-        options: the options of the mock; they decide whether unknown fields and http webhook URLs are valid.
+        refuse_unknown_fields: whether unknown fields and query parameters are invalid.
+        allow_http_webhooks: whether http URLs of loopback addresses are valid webhook URLs.
     """
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, *, refuse_unknown_fields: bool, allow_http_webhooks: bool) -> None:
+        self._refuse_unknown_fields = refuse_unknown_fields
+        self._allow_http_webhooks = allow_http_webhooks
         # Two threads may compile the same validator at the same time, and either may stay.
         self._queries: dict[str, Validator] = {}
         self._bodies: dict[str, Validator] = {}
@@ -56,8 +58,8 @@ class Parser:
         if validator is None:
             validator = validators[name] = Validator(
                 schema,
-                reject_unknown=self._options.refuse_unknown_fields,
-                allow_http_webhooks=self._options.allow_http_webhooks,
+                reject_unknown=self._refuse_unknown_fields,
+                allow_http_webhooks=self._allow_http_webhooks,
             )
         validator.check(value)
 
@@ -85,6 +87,12 @@ class Parser:
         self._check(self._bodies, operation.name, operation.body.schema, value)
         arguments: dict[str, Any] = operation.body.convert(value)
         return arguments
+
+
+@functools.cache
+def parser(*, refuse_unknown_fields: bool, allow_http_webhooks: bool) -> Parser:
+    """Return the parser of every mock with these options, so that the mock of each test does not compile validators."""
+    return Parser(refuse_unknown_fields=refuse_unknown_fields, allow_http_webhooks=allow_http_webhooks)
 
 
 def query_values(query: Iterable[tuple[str, str]], shape: Shape) -> dict[str, Any]:

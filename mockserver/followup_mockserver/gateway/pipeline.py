@@ -11,7 +11,7 @@ from typing import Any
 from followup._for_mockserver import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION, encode
 from followup_mockserver.gateway import auth
 from followup_mockserver.gateway.fault_responses import apply
-from followup_mockserver.gateway.parsing import Parser
+from followup_mockserver.gateway.parsing import parser
 from followup_mockserver.gateway.request import Exchange, Request, Response
 from followup_mockserver.options import Options
 from followup_mockserver.schema.errors import ServiceError, invalid, missing
@@ -37,7 +37,10 @@ class Gateway:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._parser = Parser(registry.options)
+        options = registry.options
+        self._parser = parser(
+            refuse_unknown_fields=options.refuse_unknown_fields, allow_http_webhooks=options.allow_http_webhooks
+        )
 
     @property
     def options(self) -> Options:
