@@ -77,7 +77,10 @@ def test_a_parameter_becomes_an_option_with_its_description() -> None:
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("fault", "operation --kind --status --seconds --times --when --skip --probability --retry-after --clear"),
+        (
+            "fault",
+            "operation --kind --status --seconds --times --when --skip --probability --retry-after --optional --clear",
+        ),
         ("trigger", "type --data"),
         ("deliveries", "--type --status"),
         ("requests", "--operation"),

@@ -299,8 +299,9 @@ def test_a_webhook_fault_is_checked_in_python_as_over_http(arguments: Any, text:
 
 
 def test_webhook_faults_that_wait_are_listed_and_removed(api: Api, mock: MockService | MockServer) -> None:
-    fault = {"kind": "late", "type": "visit.completed", "times": 2, "seconds": 60.0}
-    assert ok(api.post("/_mock/deliveries/disturb", fault)) == fault
+    fault = {"kind": "late", "type": "visit.completed", "times": 2, "seconds": 60.0, "optional": True}
+    assert ok(api.post("/_mock/deliveries/disturb", fault)) == {**fault, "matched": 0}
+    fault["matched"] = 0
     assert ok(api.get("/_mock/deliveries/disturb")) == {"data": [fault]}
     assert [each.times for each in mock.webhook_faults] == [2]
     assert ok(api.delete("/_mock/deliveries/disturb")) == {"status": "ok"}
@@ -382,7 +383,7 @@ def test_completion_offers_the_names_of_the_interface() -> None:
         "load_intake_request", "discard_intake_request", "create_organization", "update_organization", "add_api_key",
         "update_api_key", "organization", "close", "save", "load", "restore", "fork",
     }  # fmt: skip
-    named |= {"waits"}
+    named |= {"waits", "unused_faults"}
     webhook_faults = {"webhook_faults", "clear_webhook_faults"}
     causes = {
         "receive_event", "receive_reply", "report_silence", "hand_off_conversation", "add_appointment",

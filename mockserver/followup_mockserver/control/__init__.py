@@ -5,10 +5,12 @@ from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
 from followup_mockserver.control.conversations import ConversationControls
 from followup_mockserver.control.display import state_of
+from followup_mockserver.control.keywords import explain_keyword_arguments
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
 from followup_mockserver.control.snapshot import SnapshotControls
 from followup_mockserver.control.sources import SourceControls
+from followup_mockserver.control.unused_faults import UnusedFaultControls
 from followup_mockserver.control.waits import WaitControls
 from followup_mockserver.control.webhooks import WebhookControls
 from followup_mockserver.engine import Engine
@@ -25,6 +27,7 @@ class Control(
     ClockControls,
     WaitControls,
     CallControls,
+    UnusedFaultControls,
     WebhookControls,
     PeopleControls,
     ConversationControls,
@@ -72,6 +75,9 @@ class Control(
         except ServiceError:
             return "<Control of an unknown API key>"
         return f"<Control of {tenant.organization.id}, {state_of(tenant)}>"
+
+
+explain_keyword_arguments(Control)
 
 
 def access_to(control: Control) -> TenantAccess:

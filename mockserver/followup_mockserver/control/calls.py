@@ -46,24 +46,32 @@ class CallControls:
         skip: int = 0,
         probability: float = 1,
         retry_after: float | None = None,
+        optional: bool = False,
     ) -> Fault:
         """Make the next calls of an operation fail.
 
-        If several faults match a call, the oldest applies.
+        If several faults match a call, the oldest applies. In a ``MockService`` a delay takes no real time: it
+        advances the clock (see ``waits``), by the client's timeout at most. If it is longer, the client gets a timeout,
+        and the operation is carried out all the same. An event that fails is stored with the status ``failed``;
+        duplicates and invalid events are not counted. If all events of a batch fail, the response is a 500 with their
+        results (specification, section 4, Events).
 
         Args:
             operation: name of the operation, such as ``patients.create``; ``*`` for all operations.
             kind: ``status`` responds with an error, ``delay`` responds late, ``disconnect`` drops the connection
-                without a response, ``truncate`` drops it in the middle of the response.
+                without a response, ``truncate`` drops it in the middle of the response. ``event`` lets single events of
+                a batch end ``failed``, and the others go on; ``operation`` is then ``events.create``.
             status: HTTP status from 400 to 599, for kind ``status``.
             seconds: length of the delay, for kind ``delay``; at most a day.
-            times: number of calls that fail; None for all.
+            times: number of calls that fail, for kind ``event`` number of events; None for all.
             when: ``before`` the operation is carried out, or ``after``: then its effects remain, but the client does
                 not see its response.
-            skip: number of calls that succeed first.
-            probability: probability of applying to a call, from 0 to 1.
+            skip: number of calls, or of events, that succeed first.
+            probability: probability of applying to a call, or to an event, from 0 to 1.
             retry_after: seconds in a ``Retry-After`` header, for kind ``status``; default: 1 with status 429, as in the
                 service (specification, section 7), else no header.
+            optional: whether the fault may remain without effect; otherwise ``unused_faults`` lists it until it has
+                matched. A fault with a probability below 1 is always optional.
 
         Returns:
             The fault, as ``faults`` lists it.
@@ -84,6 +92,7 @@ class CallControls:
             skip=skip,
             probability=probability,
             retry_after=retry_after,
+            optional=optional,
         )
 
         def add(tenant: Tenant) -> Fault:

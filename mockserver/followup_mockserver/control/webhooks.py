@@ -117,6 +117,7 @@ class WebhookControls:
         type: OutboundEventType | None = None,
         times: int = 1,
         seconds: float = 600,
+        optional: bool = False,
     ) -> WebhookFault:
         """Add a webhook fault, which applies to the next deliveries.
 
@@ -130,6 +131,8 @@ class WebhookControls:
             times: number of deliveries that it applies to.
             seconds: on the mock's clock, the delay for ``late`` and the longest hold for ``reorder``; the age of the
                 timestamp for ``old_signature``. At most 30 days.
+            optional: whether the fault may remain without effect; otherwise ``unused_faults`` lists it until it has
+                matched.
 
         Returns:
             The fault, as ``webhook_faults`` lists it.
@@ -137,7 +140,7 @@ class WebhookControls:
         Raises:
             ValueError: an invalid argument; the message names it and its valid values.
         """
-        fault = WebhookFault(kind=kind, type=type, times=times, seconds=seconds)
+        fault = WebhookFault(kind=kind, type=type, times=times, seconds=seconds, optional=optional)
 
         def add(tenant: Tenant) -> WebhookFault:
             tenant.webhook_faults.add(fault)

@@ -4,7 +4,7 @@ from followup_mockserver.gateway.parsing import parse_json
 from followup_mockserver.gateway.request import Exchange, Request
 from followup_mockserver.rules import events
 from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.state.request_faults import Fault
+from followup_mockserver.state.request_faults import INJECTED, OPERATION_OF_EVENTS, Fault
 from followup_mockserver.state.virtual_time import wait
 
 _TYPES = {
@@ -15,8 +15,6 @@ _TYPES = {
 }
 _CODES = {404: "resource_missing"}
 """Codes that the specification fixes. All other faults have the code ``fault``."""
-
-_MESSAGE = "This error was injected by a fault."
 
 
 def apply(fault: Fault, exchange: Exchange) -> None:
@@ -50,9 +48,9 @@ def _error(fault: Fault, request: Request) -> ServiceError:
     kind = "api_error" if fault.status >= 500 else _TYPES.get(fault.status, "invalid_request_error")
     headers = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
     body = {}
-    if fault.status == 500 and request.operation.name == "events.create":
-        body = events.all_failed(_json(request), _MESSAGE)
-    return ServiceError(fault.status, kind, _CODES.get(fault.status, "fault"), _MESSAGE, headers=headers, body=body)
+    if fault.status == 500 and request.operation.name == OPERATION_OF_EVENTS:
+        body = events.all_failed(_json(request), INJECTED)
+    return ServiceError(fault.status, kind, _CODES.get(fault.status, "fault"), INJECTED, headers=headers, body=body)
 
 
 def _json(request: Request) -> object:

@@ -13,6 +13,7 @@ from followup_mockserver.schema.shapes import shape_of
 from followup_mockserver.schema.validation import Validator
 from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.request_faults import INJECTED
 from followup_mockserver.state.tenant import Tenant
 
 ENVELOPE = shape_of(EventInput)
@@ -109,7 +110,9 @@ def _apply(
 ) -> EventResult:
     status: EventResultStatus = "unhandled"
     outcome, problem = None, None
-    if effect is not None:
+    if source == "api" and tenant.faults and tenant.faults.match_event() is not None:
+        status, problem = "failed", INJECTED
+    elif effect is not None:
         try:
             produced = effect.apply(tenant, data, source)
             status, outcome = "processed", EventOutcome(object=produced.object, id=produced.id)
@@ -120,7 +123,7 @@ def _apply(
                 return EventResult(id=event["id"], accepted=False, status="invalid", error=problem)
             status = "failed"
     stored = _store(tenant, event, stored, source, status=status, result=outcome, error=problem)
-    if effect is None:
+    if status == "unhandled":
         patient = patient_of_order(tenant, stored.data)
         tenant.publish(DomainEvent(type=stored.type, name="order", subject=stored, patient=patient))
     return EventResult(

@@ -39,6 +39,11 @@ class TenantAccess:
             raise ServiceError(401, "authentication_error", "api_key_invalid", "There is no such API key.")
         return tenant
 
+    @property
+    def tenants(self) -> list[Tenant]:
+        """The current state of the organization; without a key, of every organization of the mock."""
+        return self.registry.all() if self._key is None else [self.tenant]
+
     def change(self, change: Callable[[Tenant], T]) -> T:
         """Change the state under its lock, and return a copy of the result."""
         tenant = self.tenant

@@ -1,20 +1,25 @@
-"""Fault injection for requests: planned failures of the next calls of an operation."""
+"""Fault injection for requests: planned failures of the next calls of an operation, or of single inbound events."""
 
 import hashlib
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal, get_args
 
 import attrs
 
-from followup_mockserver.schema.checks import field, integer, number, one_of, optional, validator
+from followup_mockserver.schema.checks import boolean, field, integer, number, one_of, optional, validator
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.state.copies import copied
 
-FaultKind = Literal["status", "delay", "disconnect", "truncate"]
+FaultKind = Literal["status", "delay", "disconnect", "truncate", "event"]
 FaultMoment = Literal["before", "after"]
 
 EVERY_OPERATION = "*"
+
+OPERATION_OF_EVENTS = "events.create"
+"""The only operation whose faults can be of kind ``event``."""
+
+INJECTED = "This error was injected by a fault."
 
 LONGEST_FAULT = 24 * 3600
 """The longest delay, and the longest ``Retry-After``, of a fault, in seconds."""
@@ -31,6 +36,13 @@ def _of_kind_delay(fault: "Fault", _: object, seconds: float) -> None:
         raise InvalidArgument("seconds", f"more than 0 and at most {LONGEST_FAULT} seconds for a fault of kind delay")
 
 
+def _of_kind_event(fault: "Fault", _: object, operation: str) -> None:
+    if fault.kind == "event" and operation != OPERATION_OF_EVENTS:
+        raise InvalidArgument("operation", f"{OPERATION_OF_EVENTS} for a fault of kind event")
+    if fault.kind == "event" and fault.when != "before":
+        raise InvalidArgument("when", "before for a fault of kind event")
+
+
 # Validated when it is created, but not while ``times`` counts down to 0.
 @attrs.define(kw_only=True, on_setattr=attrs.setters.NO_OP)
 class Fault:
@@ -39,20 +51,23 @@ class Fault:
     Attributes:
         operation: name of the operation, or ``*`` for all.
         kind: ``status`` responds with an error, ``delay`` responds late, ``disconnect`` drops the connection without a
-            response, ``truncate`` drops it in the middle of the response.
+            response, ``truncate`` drops it in the middle of the response, ``event`` lets single events of a batch end
+            ``failed`` (operation ``events.create`` only).
         status: HTTP status, for kind ``status``.
         seconds: length of the delay, for kind ``delay``.
-        times: number of calls that the fault applies to; None for all.
+        times: number of calls, or of events, that the fault still applies to; None for all.
         when: whether the call fails ``before`` the operation is carried out, or ``after``.
-        skip: number of calls that succeed first.
-        probability: probability of applying to a call, 0 to 1.
+        skip: number of calls, or of events, that succeed first.
+        probability: probability of applying to a call, or to an event, 0 to 1.
         retry_after: seconds in the ``Retry-After`` header, for kind ``status``.
+        optional: whether the test may end without a match.
+        matched: number of calls, or of events, that the fault has applied to.
 
     Raises:
         ValueError: an invalid argument; the message names it.
     """
 
-    operation: str
+    operation: str = attrs.field(validator=_of_kind_event)
     kind: FaultKind = field(one_of(get_args(FaultKind)))
     status: int = field(integer(400, 599, "an HTTP status from 400 to 599"), 500)
     seconds: float = attrs.field(default=0.0, validator=[validator(_seconds), _of_kind_delay])
@@ -61,6 +76,8 @@ class Fault:
     skip: int = field(integer(0), 0)
     probability: float = field(number(0, 1), 1.0)
     retry_after: float | None = field(optional(_seconds), None)
+    optional: bool = field(boolean, False)
+    matched: int = field(integer(0), 0)
 
 
 class Faults:
@@ -100,10 +117,22 @@ class Faults:
         """Return the faults that still apply to future calls, oldest first."""
         return list(self._faults)
 
+    def unused(self) -> list[Fault]:
+        """Return the faults that have matched nothing, except optional ones and those that depend on chance."""
+        return [copied(each) for each in self._faults if not (each.matched or each.optional or each.probability < 1)]
+
     def match(self, operation: str) -> Fault | None:
         """Return the fault that applies to a call of this operation, if any, and count the call."""
+        operations = (operation, EVERY_OPERATION)
+        return self._match(lambda fault: fault.kind != "event" and fault.operation in operations)
+
+    def match_event(self) -> Fault | None:
+        """Return the fault that applies to the next event of a batch, if any, and count the event."""
+        return self._match(lambda fault: fault.kind == "event")
+
+    def _match(self, concerns: Callable[[Fault], bool]) -> Fault | None:
         for fault in self._faults:
-            if fault.operation not in (operation, EVERY_OPERATION):
+            if not concerns(fault):
                 continue
             if fault.skip > 0:
                 fault.skip -= 1
@@ -122,6 +151,7 @@ class Faults:
         return int.from_bytes(digest[:_DRAWN_BYTES]) / _DRAWN_RANGE
 
     def _count(self, fault: Fault) -> None:
+        fault.matched += 1
         if fault.times is not None:
             fault.times -= 1
             if fault.times <= 0:

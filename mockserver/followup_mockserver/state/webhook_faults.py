@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import attrs
 
 from followup._for_mockserver import EventType, ServiceEventType
-from followup_mockserver.schema.checks import field, integer, number, one_of, optional
+from followup_mockserver.schema.checks import boolean, field, integer, number, one_of, optional
 from followup_mockserver.state.copies import copied
 
 LONGEST_WEBHOOK_FAULT = 30 * 24 * 3600
@@ -27,9 +27,11 @@ class WebhookFault:
             attempt is delayed; ``wrong_signature``, ``old_signature``: the first attempt has an invalid or an expired
             signature, and later ones a valid signature.
         type: event type of the deliveries that the fault applies to; None for any.
-        times: number of deliveries that the fault applies to.
+        times: number of deliveries that the fault still applies to.
         seconds: the delay for ``late``, the longest delay for ``reorder``, the age of the signature for
             ``old_signature``.
+        optional: whether the test may end without a match.
+        matched: number of deliveries that the fault has applied to.
 
     Raises:
         ValueError: an invalid argument; the message names it.
@@ -39,6 +41,8 @@ class WebhookFault:
     type: str | None = field(optional(one_of(_TYPES)), None)
     times: int = field(integer(1), 1)
     seconds: float = field(number(0, LONGEST_WEBHOOK_FAULT, unit="seconds"), 600.0)
+    optional: bool = field(boolean, False)
+    matched: int = field(integer(0), 0)
 
 
 class WebhookFaults:
@@ -81,10 +85,15 @@ class WebhookFaults:
         """Return the webhook faults that apply to future deliveries, oldest first."""
         return list(self._pending)
 
+    def unused(self) -> list[WebhookFault]:
+        """Return the webhook faults that have matched no delivery, except optional ones."""
+        return [copied(each) for each in self._pending if not (each.matched or each.optional)]
+
     def match(self, delivery: str, event_type: str) -> WebhookFault | None:
         """Return the webhook fault that applies to a new delivery, if any, and count the delivery."""
         for fault in self._pending:
             if fault.type in (None, event_type):
+                fault.matched += 1
                 fault.times -= 1
                 if fault.times <= 0:
                     self._pending.remove(fault)
