@@ -93,7 +93,7 @@ def write() -> None:
     (FOLDER / "objects.md").write_text("\n".join(pages) + "\n", encoding="utf-8")
 
 
-def _group(group: type[Resource[Any]]) -> str:
+def _group(group: type[Resource]) -> str:
     name = group_name(group)
     operations = [_operation(name, each) for each in declarations_of(group).values()]
     others = [_method(name, each) for each in vars(group).values() if inspect.isfunction(each)]

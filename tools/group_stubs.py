@@ -1,7 +1,7 @@
 """Generates ``followup/_groups.pyi`` from the declarations: ``python tools/group_stubs.py``.
 
-Type checkers could follow the descriptor that serves an operation to both clients; jedi, which completes in IPython,
-Jupyter and vim, cannot. The stub spells the methods out. A test compares it with what this script generates.
+A descriptor serves an operation to both clients. jedi, which completes in IPython, Jupyter and vim, cannot follow it,
+so the stub spells the methods out. A test compares it with what this script generates.
 """
 
 import ast
@@ -53,14 +53,14 @@ def _class(name: str, docstring: str, methods: list[Any]) -> str:
     return text + "\n\n" + "\n\n".join(textwrap.indent(ast.unparse(each), "    ") for each in methods)
 
 
-def _property(mode: str, group: type[Resource[Any]]) -> ast.stmt:
+def _property(mode: str, group: type[Resource]) -> ast.stmt:
     name = group_name(group)
     docstring = inspect.getdoc(getattr(_groups.SyncGroups, name))
     source = f'@property\ndef {name}(self) -> {mode}{group.__name__}:\n    """{docstring}"""'
     return ast.parse(source).body[0]
 
 
-def _methods(group: type[Resource[Any]], mode: str) -> Iterator[Method]:
+def _methods(group: type[Resource], mode: str) -> Iterator[Method]:
     """Yield the methods of a group that a client of this mode has."""
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(group))).body
     assert isinstance(definition, ast.ClassDef)
@@ -70,8 +70,8 @@ def _methods(group: type[Resource[Any]], mode: str) -> Iterator[Method]:
         decorators = {_decorator(each) for each in node.decorator_list}
         if decorators & DECORATORS:
             yield _declared(node, mode, is_list="list_of" in decorators)
-        elif "overload" in decorators and _is_for(node, mode):
-            yield _with_docstring(node, inspect.getdoc(getattr(group, node.name)) or "")
+        else:
+            yield _written(node, mode)
 
 
 def _decorator(node: ast.expr) -> str:
@@ -92,17 +92,28 @@ def _declared(node: ast.FunctionDef, mode: str, *, is_list: bool) -> Method:
     )
 
 
-def _is_for(node: ast.FunctionDef, mode: str) -> bool:
-    annotation = node.args.args[0].annotation
-    return annotation is not None and f"[{mode}]" in ast.unparse(annotation)
+def _written(node: ast.FunctionDef, mode: str) -> Method:
+    """Return a method that is written for both clients at once: only the asynchronous one has ``Async...`` types."""
+    method = _with_docstring(node, inspect.cleandoc(ast.get_docstring(node) or ""))
+    assert method.returns is not None
+    method.returns = _arm(method.returns, mode)
+    if mode == "Sync":
+        for each in (*method.args.args, *method.args.kwonlyargs):
+            each.annotation = each.annotation and _arm(each.annotation, mode)
+    return method
+
+
+def _arm(annotation: ast.expr, mode: str) -> ast.expr:
+    """Return the arm of ``X[...] | AsyncX[...]`` for this mode; any other annotation as it is."""
+    match annotation:
+        case ast.BinOp(left=plain, right=ast.Subscript(value=ast.Name(id=name)) as other) if name.startswith("Async"):
+            return plain if mode == "Sync" else other
+    return annotation
 
 
 def _with_docstring(node: ast.FunctionDef, docstring: str) -> ast.FunctionDef:
     method = copy.deepcopy(node)
     method.decorator_list = []
-    for each in (*method.args.posonlyargs, *method.args.args):
-        if each.arg == "self":
-            each.annotation = None
     text = textwrap.indent(docstring, "    ").strip()
     separator = "\n    " if "\n" in text else ""
     method.body = [ast.Expr(ast.Constant(f"{text}{separator}"))]

@@ -2,42 +2,24 @@
 
 A resource group is a class whose methods are declarations: the decorator names method and path, the signature the
 parameters, the return annotation the result, and the body is ``...``. ``Operation`` is a descriptor that serves the
-declaration as a plain method on ``FollowUp`` and as a coroutine method on ``AsyncFollowUp``; type checkers see the
-exact parameters and results on both. The mock server reads the same declarations.
+declaration as a plain method on ``FollowUp`` and as a coroutine method on ``AsyncFollowUp``. Type checkers and editors
+see the exact parameters and results on both in ``_groups.pyi``, which is generated from the declarations. The mock
+server reads the same declarations.
 """
 
 import functools
 import types
-from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from collections.abc import Callable
+from typing import Any, Protocol, Self, overload
 
 from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
 from followup._codec.encode import NotGiven as NotGiven
 from followup._declarations import Declaration
-from followup._model import Model
 from followup._options import Options
-from followup._pagination import AsyncListing, Listing, Page
+from followup._pagination import Listing, Page
 from followup._results import Result
 from followup._status_errors import APIStatusError
 from followup._steps import Call, Steps
-
-P = ParamSpec("P")
-R = TypeVar("R", bound=Result)
-M = TypeVar("M", bound=Model)
-SyncReturn = TypeVar("SyncReturn")
-AsyncReturn = TypeVar("AsyncReturn")
-
-
-class Sync:
-    """Marks the resource groups of ``FollowUp``."""
-
-
-class Async:
-    """Marks the resource groups of ``AsyncFollowUp``."""
-
-
-Mode = TypeVar("Mode", Sync, Async)
-
 
 StepsOfBatch = Callable[[list[Any], Options], Steps[list[Any]]]
 """The steps that turn a batch of items into results."""
@@ -53,7 +35,7 @@ class Caller(Protocol):
     def _perform_batches(self, items: Any, size: int, steps_of: StepsOfBatch) -> Any: ...
 
 
-class Resource(Generic[Mode]):
+class Resource:
     """A group of operations, bound to a client."""
 
     _group: str
@@ -72,24 +54,24 @@ class Resource(Generic[Mode]):
 # Functions, because editors would offer methods as completions of ``client.patients.``, beside the operations.
 
 
-def group_name(group: type[Resource[Any]]) -> str:
+def group_name(group: type[Resource]) -> str:
     """Return the name of a group: the attribute of the clients, and the first half of its operations' names."""
     return group._group
 
 
-def declarations_of(group: type[Resource[Any]]) -> dict[str, Declaration]:
+def declarations_of(group: type[Resource]) -> dict[str, Declaration]:
     """Return the operations of a group, by name (``patients.create``)."""
     return {each.name: each for each in vars(group).values() if isinstance(each, Declaration)}
 
 
-class Operation(Declaration, Generic[P, SyncReturn, AsyncReturn]):
+class Operation(Declaration):
     """A declaration that is a method of both clients, which differ in what the method returns."""
 
-    def __init__(self, method: str, path: str, declared: Callable[Concatenate[Any, P], Any], **options: Any) -> None:
+    def __init__(self, method: str, path: str, declared: Callable[..., Any], **options: Any) -> None:
         super().__init__(method, path, declared, **options)
 
         @functools.wraps(declared)
-        def bound_method(resource: Resource[Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        def bound_method(resource: Resource, /, *args: Any, **kwargs: Any) -> Any:
             # The function has no body: it is called so that Python raises its usual TypeError for bad arguments.
             declared(resource, *args, **kwargs)
             client = resource._client
@@ -100,41 +82,33 @@ class Operation(Declaration, Generic[P, SyncReturn, AsyncReturn]):
         self._bound_method = bound_method
 
     @overload
-    def __get__(self, resource: None, owner: object) -> "Operation[P, SyncReturn, AsyncReturn]": ...
+    def __get__(self, resource: None, owner: object) -> Self: ...
     @overload
-    def __get__(self, resource: Resource[Sync], owner: object) -> Callable[P, SyncReturn]: ...
-    @overload
-    def __get__(self, resource: Resource[Async], owner: object) -> Callable[P, AsyncReturn]: ...
-    def __get__(self, resource: Resource[Any] | None, owner: object) -> Any:
+    def __get__(self, resource: Resource, owner: object) -> Callable[..., Any]: ...
+    def __get__(self, resource: Resource | None, owner: object) -> Self | Callable[..., Any]:
         return self if resource is None else types.MethodType(self._bound_method, resource)
 
 
-_ReturnsOne = Operation[P, R, Coroutine[Any, Any, R]]
-_ReturnsList = Operation[P, Page[M], AsyncListing[M]]
-
-
-def get(path: str) -> Callable[[Callable[Concatenate[Any, P], R]], _ReturnsOne[P, R]]:
+def get(path: str) -> Callable[[Callable[..., Result]], Operation]:
     """Declare a GET that returns one object."""
     return lambda declared: Operation("GET", path, declared)
 
 
-def post(
-    path: str, *, batch_error: type[APIStatusError] | None = None
-) -> Callable[[Callable[Concatenate[Any, P], R]], _ReturnsOne[P, R]]:
+def post(path: str, *, batch_error: type[APIStatusError] | None = None) -> Callable[[Callable[..., Result]], Operation]:
     """Declare a POST; ``batch_error`` is raised for an error response that carries ``results``."""
     return lambda declared: Operation("POST", path, declared, batch_error=batch_error)
 
 
-def patch(path: str) -> Callable[[Callable[Concatenate[Any, P], R]], _ReturnsOne[P, R]]:
+def patch(path: str) -> Callable[[Callable[..., Result]], Operation]:
     """Declare a PATCH."""
     return lambda declared: Operation("PATCH", path, declared)
 
 
-def delete(path: str) -> Callable[[Callable[Concatenate[Any, P], R]], _ReturnsOne[P, R]]:
+def delete(path: str) -> Callable[[Callable[..., Result]], Operation]:
     """Declare a DELETE."""
     return lambda declared: Operation("DELETE", path, declared)
 
 
-def list_of(path: str) -> Callable[[Callable[Concatenate[Any, P], Page[M]]], _ReturnsList[P, M]]:
+def list_of(path: str) -> Callable[[Callable[..., Page[Any]]], Operation]:
     """Declare a GET that returns a list, page by page."""
     return lambda declared: Operation("GET", path, declared)

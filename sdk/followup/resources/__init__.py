@@ -1,11 +1,9 @@
 """The groups of operations. Each has a module with its result classes, its input dicts and its operations."""
 
-from typing import Any
-
 from followup._operations import Resource
 
 
-def all_groups() -> tuple[type[Resource[Any]], ...]:
+def all_groups() -> tuple[type[Resource], ...]:
     """Import and return the class of every group, in the order of the specification.
 
     The imports take time, so they are made by the constructor of a client, which calls this, and not by

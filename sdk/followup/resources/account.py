@@ -6,7 +6,7 @@ import attrs
 
 from followup._annotations import AccountId
 from followup._model import Model
-from followup._operations import Mode, Resource, get
+from followup._operations import Resource, get
 from followup._results import Result
 
 ServiceLine = Literal["follow_up", "network"]
@@ -49,7 +49,7 @@ class Account(Result):
     api_key: ApiKey
 
 
-class AccountGroup(Resource[Mode], group="account"):
+class AccountGroup(Resource, group="account"):
     """The organization of the API key."""
 
     @get("/v1/account")

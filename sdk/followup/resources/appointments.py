@@ -7,7 +7,7 @@ import attrs
 
 from followup._annotations import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId
 from followup._model import personal
-from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
+from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of, patch, post
 from followup._pagination import Page
 from followup._results import Result
 from followup.resources.doctors import DoctorInput
@@ -46,7 +46,7 @@ class Appointment(Result):
     updated_at: datetime
 
 
-class Appointments(Resource[Mode], group="appointments"):
+class Appointments(Resource, group="appointments"):
     """Appointments and their reminders."""
 
     @post("/v1/appointments")

@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 import attrs
 
 from followup._annotations import DoctorId, NonEmpty, PageLimit
-from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
+from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of
 from followup._pagination import Page
 from followup._results import Result
 
@@ -46,7 +46,7 @@ class Doctor(Result):
     created_at: datetime
 
 
-class Doctors(Resource[Mode], group="doctors"):
+class Doctors(Resource, group="doctors"):
     """The organization's roster of doctors."""
 
     @get("/v1/doctors/{id}")

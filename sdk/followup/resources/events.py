@@ -2,13 +2,13 @@
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import attrs
 
 from followup._annotations import MAX_EVENTS_PER_BATCH, EventId, EventType, PageLimit
 from followup._model import personal
-from followup._operations import NOT_GIVEN, Async, Mode, NotGiven, Resource, Sync, get, list_of, post
+from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
 from followup._pagination import Page
 from followup._results import Result
 from followup.resources.event_batches import (
@@ -55,7 +55,7 @@ class Event(Result):
     processed_at: datetime | None = None
 
 
-class Events(Resource[Mode], group="events"):
+class Events(Resource, group="events"):
     """Inbound events: what happened in the organization's systems."""
 
     @post("/v1/events", batch_error=EventBatchError)
@@ -124,17 +124,9 @@ class Events(Resource[Mode], group="events"):
         """
         ...
 
-    @overload
     def send_all(
-        self: "Events[Sync]", events: Iterable[EventInput], *, max_rounds: int = 3
-    ) -> Iterator[EventResult]: ...
-    @overload
-    def send_all(
-        self: "Events[Async]", events: Iterable[EventInput] | AsyncIterable[EventInput], *, max_rounds: int = 3
-    ) -> AsyncIterator[EventResult]: ...
-    def send_all(
-        self: "Events[Any]", events: Iterable[EventInput] | AsyncIterable[EventInput], *, max_rounds: int = 3
-    ) -> Any:
+        self, events: Iterable[EventInput] | AsyncIterable[EventInput], *, max_rounds: int = 3
+    ) -> Iterator[EventResult] | AsyncIterator[EventResult]:
         """Send any number of events, in batches of 100 (specification, section 4, Events).
 
         Events are read and results yielded during sending, so that neither has to fit into memory. The results of a
@@ -158,4 +150,6 @@ class Events(Resource[Mode], group="events"):
         """
         check_iterable(events)
         sender = EventSender(lambda batch: Events.create.call((batch,), {}), checked_rounds(max_rounds))
-        return self._client._perform_batches(events, MAX_EVENTS_PER_BATCH, sender.send)
+        results: Iterator[EventResult] | AsyncIterator[EventResult]
+        results = self._client._perform_batches(events, MAX_EVENTS_PER_BATCH, sender.send)
+        return results

@@ -8,7 +8,7 @@ import attrs
 
 from followup._annotations import Email, IntakeRequestId, NonEmpty, PageLimit, PatientId
 from followup._model import personal
-from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
+from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
 from followup._pagination import Page
 from followup._results import Result
 from followup.resources.patients import PatientInput
@@ -94,7 +94,7 @@ class IntakeRequest(Result):
     updated_at: datetime
 
 
-class IntakeRequests(Resource[Mode], group="intake_requests"):
+class IntakeRequests(Resource, group="intake_requests"):
     """Requests to admit patients to follow-up; the service completes their data by messaging app."""
 
     @post("/v1/intake_requests")

@@ -7,7 +7,7 @@ import attrs
 
 from followup._annotations import Email, NonEmpty, PageLimit, PatientId
 from followup._model import personal
-from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, patch, post
+from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of, patch, post
 from followup._pagination import Page
 from followup._results import Result
 
@@ -62,7 +62,7 @@ class Patient(Result):
     updated_at: datetime
 
 
-class Patients(Resource[Mode], group="patients"):
+class Patients(Resource, group="patients"):
     """The patients of the organization."""
 
     @post("/v1/patients")

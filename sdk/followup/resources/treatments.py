@@ -7,7 +7,7 @@ import attrs
 
 from followup._annotations import Default, NonEmpty, PageLimit, PatientId, TreatmentId
 from followup._model import personal
-from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
+from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
 from followup._pagination import Page
 from followup._results import Result
 from followup.resources.patients import PatientInput
@@ -43,7 +43,7 @@ class Treatment(Result):
     updated_at: datetime
 
 
-class Treatments(Resource[Mode], group="treatments"):
+class Treatments(Resource, group="treatments"):
     """Treatments in the patients' records. The service sends no medication reminders."""
 
     @post("/v1/treatments")

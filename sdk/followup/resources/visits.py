@@ -7,7 +7,7 @@ import attrs
 
 from followup._annotations import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId, VisitId
 from followup._model import personal
-from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of, post
+from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
 from followup._pagination import Page
 from followup._results import Result
 from followup.resources.doctors import DoctorInput
@@ -42,7 +42,7 @@ class Visit(Result):
     created_at: datetime
 
 
-class Visits(Resource[Mode], group="visits"):
+class Visits(Resource, group="visits"):
     """Attended visits; each starts a post-visit follow-up."""
 
     @post("/v1/visits")

@@ -8,7 +8,7 @@ import attrs
 
 from followup._annotations import OutboundEventType, PageLimit, WebhookDeliveryId, WebhookEndpointId
 from followup._model import personal
-from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, get, list_of
+from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of
 from followup._pagination import Page
 from followup._results import Result
 
@@ -45,7 +45,7 @@ class WebhookDelivery(Result):
     created_at: datetime
 
 
-class WebhookDeliveries(Resource[Mode], group="webhook_deliveries"):
+class WebhookDeliveries(Resource, group="webhook_deliveries"):
     """Deliveries of webhooks to the endpoints, with their attempts."""
 
     @get("/v1/webhook_deliveries/{id}")

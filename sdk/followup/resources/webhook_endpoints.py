@@ -8,7 +8,7 @@ import attrs
 
 from followup._annotations import HttpsUrl, MinItems, OutboundEventType, PageLimit, WebhookEndpointId
 from followup._model import Model, secret
-from followup._operations import NOT_GIVEN, Mode, NotGiven, Resource, delete, get, list_of, patch, post
+from followup._operations import NOT_GIVEN, NotGiven, Resource, delete, get, list_of, patch, post
 from followup._pagination import Page
 from followup._results import Result
 from followup.resources.webhook_deliveries import WebhookDelivery
@@ -70,7 +70,7 @@ class DeletedObject(Result):
     deleted: bool
 
 
-class WebhookEndpoints(Resource[Mode], group="webhook_endpoints"):
+class WebhookEndpoints(Resource, group="webhook_endpoints"):
     """Endpoints of yours that the service sends webhooks to."""
 
     @post("/v1/webhook_endpoints")
