@@ -19,7 +19,7 @@ LEFT, RIGHT, DESCRIPTION = 56, 478, 196
 DESCRIPTIONS = {
     "cli | _for_mockserver": "the command; the names for the mock",
     "_client | inbound": "FollowUp and AsyncFollowUp; inbound events",
-    "outbox": "events that cannot be lost (public)",
+    "inbox | outbox": "events that cannot be lost (public)",
     "_store": "what outbox and inbox share: database, leases",
     "_groups": "the ten groups of a client",
     "_drivers": "the only I/O of a call: send and sleep",

@@ -76,7 +76,7 @@ def verify_signature(
         TypeError, ValueError: ``secret``, ``tolerance`` or ``now`` is invalid.
     """
     body = _raw(payload)
-    secrets = _secrets(secret)
+    secrets = checked_secrets(secret)
     current = _seconds(now)
     if tolerance is not None and (isinstance(tolerance, bool) or not 0 <= tolerance < math.inf):
         raise ValueError("tolerance must be a number of seconds, 0 or more, or None")
@@ -150,7 +150,12 @@ def _raw(payload: object) -> bytes:
     raise WebhookSignatureError(problem, reason="malformed_payload")
 
 
-def _secrets(secret: object) -> list[bytes]:
+def checked_secrets(secret: object) -> list[bytes]:
+    """Return one secret, or several of them, as bytes.
+
+    Raises:
+        TypeError, ValueError: it is invalid.
+    """
     if isinstance(secret, str) and secret and secret.isascii():
         return [secret.encode()]
     secrets = [secret] if isinstance(secret, str) else list(secret) if isinstance(secret, Iterable) else []

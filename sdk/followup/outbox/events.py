@@ -16,7 +16,7 @@ from followup._codec.encode import Encoder, encoder_for
 from followup._codec.names import camel, kind_of
 from followup._codec.timestamps import format_timestamp
 from followup._redaction import redacted
-from followup.outbox.tables import LONGEST_TEXT
+from followup._store.texts import LONGEST_TEXT, checked_text
 from followup.resources.event_batches import EventInput, EventSourceInput
 
 
@@ -108,21 +108,6 @@ def _check_required(event: Mapping[str, Any]) -> None:
     if event["type"] not in _TYPES:
         shown = redacted(str(event["type"]), max_length=64)
         raise ValueError(f"event.type must be one of {', '.join(_TYPES)}, not {shown!r}")
-
-
-def checked_text(text: object, path: str) -> str:
-    """Check a text that is a key in the tables.
-
-    Raises:
-        ValueError: it is not a string of 1 to 255 characters, or has a character that PostgreSQL cannot store.
-    """
-    if not isinstance(text, str) or not 0 < len(text) <= LONGEST_TEXT:
-        raise ValueError(f"{path} must be a string of 1 to {LONGEST_TEXT} characters")
-    if "\0" in text:
-        raise ValueError(f"{path} must not contain the character U+0000")
-    if not text.isascii() and text != text.encode(errors="ignore").decode():
-        raise ValueError(f"{path} is not valid Unicode: it contains a lone surrogate")
-    return text
 
 
 def default_subject(event_id: str, data: Mapping[str, Any]) -> str:

@@ -8,13 +8,14 @@ from followup._annotations import REQUESTS_PER_MINUTE
 from followup._errors import ConfigurationError
 from followup._store.clock import DATABASE_TIME, StoreTime
 from followup._store.database import Database, Dialect
+from followup._store.texts import checked_text
 from followup.outbox.connections import (
     AsyncRecordingConnection,
     RecordingConnection,
     record_on,
     record_on_async,
 )
-from followup.outbox.events import NewEvent, Recorded, checked_event, checked_text
+from followup.outbox.events import NewEvent, Recorded, checked_event
 from followup.outbox.recording import Steps, recording
 from followup.outbox.tables import SCHEMA
 from followup.resources.event_batches import EventInput

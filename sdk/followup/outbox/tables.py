@@ -17,9 +17,7 @@ from sqlalchemy import (
 
 from followup._annotations import MAX_EVENTS_PER_BATCH
 from followup._store.schema import Schema
-
-LONGEST_TEXT = 255
-"""Characters of a name, an event id or a subject. All three are part of an index, which limits their length."""
+from followup._store.texts import LONGEST_TEXT
 
 WAITING: Final = "waiting"
 """The event is sent once it is due and no earlier event of its subject blocks it."""

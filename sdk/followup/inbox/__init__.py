@@ -1,0 +1,20 @@
+"""Webhooks that cannot be lost: stored before they are acknowledged, and handled in your own transaction.
+
+It needs the extra ``store`` (SQLAlchemy); for PostgreSQL also the extra ``postgres`` (psycopg 3).
+"""
+
+from importlib.util import find_spec
+
+if find_spec("sqlalchemy") is None:
+    raise ModuleNotFoundError(
+        "followup.inbox needs SQLAlchemy: python -m pip install 'followup[store]'", name="sqlalchemy"
+    )
+
+from followup.inbox.handlers import Handler, Received
+from followup.inbox.inbox import Inbox
+
+__all__ = [
+    "Handler",
+    "Inbox",
+    "Received",
+]

@@ -1,0 +1,210 @@
+"""The inbox: the public class."""
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from typing import cast
+
+from sqlalchemy import URL, Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from followup._annotations import OutboundEventType
+from followup._errors import ConfigurationError, WebhookSignatureError
+from followup._lazy import lazy
+from followup._store.clock import DATABASE_TIME, StoreTime
+from followup._store.database import Database
+from followup._store.texts import checked_text
+from followup.inbox.apps import ASGIApp, WSGIApp
+from followup.inbox.arrivals import checked_arrival, store
+from followup.inbox.handlers import H, Handlers, checked_types
+from followup.inbox.tables import SCHEMA
+from followup.webhooks import Headers, checked_secrets, construct_event
+
+SECRET_VARIABLE = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of the variable
+
+logger = logging.getLogger("followup.inbox")
+
+
+class Inbox:
+    """Webhook events in your own database, whose work is done exactly once.
+
+    ``receive`` stores an event before the service gets its 204. ``drain`` or ``run`` calls the handler of its type, in
+    a transaction that commits the handler's writes together with the mark that the event is done.
+
+    One Inbox may be used by many threads, and after a fork.
+
+    Example::
+
+        inbox = Inbox("sqlite:///clinic.db", secret="whsec_…")
+        inbox.create_tables()
+
+        @inbox.on("appointment.created", "appointment.rescheduled")
+        def update_calendar(received: Received) -> None:
+            received.connection.execute(...)
+    """
+
+    def __init__(
+        self,
+        database: str | URL | Engine,
+        *,
+        secret: str | Iterable[str] | None = None,
+        name: str = "default",
+        max_attempts: int = 10,
+        handler_timeout: float = 30.0,
+    ) -> None:
+        """Create an inbox. Nothing is connected yet.
+
+        Args:
+            database: a SQLAlchemy URL or Engine, for SQLite or PostgreSQL.
+            secret: the endpoint's ``whsec_…`` secret, or several of them during a rotation. By default the environment
+                variable ``FOLLOWUP_WEBHOOK_SECRET``, where a comma separates several; it is read when a webhook
+                arrives, because a process that only handles events needs no secret.
+            name: keeps several organizations in one database apart: each has its own events and order.
+            max_attempts: number of attempts to handle an event, after which it is dead.
+            handler_timeout: seconds that a handler may take. One that takes longer is rolled back, and the event is
+                tried again. An event whose process was killed is tried again after so many seconds.
+
+        Raises:
+            ConfigurationError: an argument is invalid, or for another database; the message names it.
+            TypeError, ValueError: the secret is invalid.
+        """
+        try:
+            self.name = checked_text(name, "name")
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from None
+        if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or max_attempts < 1:
+            raise ConfigurationError("max_attempts must be a whole number, 1 or more")
+        if isinstance(handler_timeout, bool) or not 1 <= handler_timeout <= LONGEST_HANDLER_TIMEOUT:
+            raise ConfigurationError(f"handler_timeout must be 1 to {LONGEST_HANDLER_TIMEOUT} seconds")
+        self._secrets = None if secret is None else [each.decode() for each in checked_secrets(secret)]
+        self._max_attempts = max_attempts
+        self._handler_timeout = handler_timeout
+        self._database = Database(database)
+        self._clock: StoreTime = DATABASE_TIME
+        self._handlers = Handlers()
+        self._is_version_checked = False
+
+    def __repr__(self) -> str:
+        return f"Inbox({self._database!r}, name={self.name!r})"
+
+    def close(self) -> None:
+        """Close the connections that this Inbox opened. Those of your own Engine stay open."""
+        self._database.close()
+
+    def ddl(self) -> str:
+        """Return the SQL that creates the tables, for your own migrations. It can be run again."""
+        return SCHEMA.ddl(self._database.dialect)
+
+    def create_tables(self) -> None:
+        """Create the tables that do not exist yet. It can be called again.
+
+        Raises:
+            ConfigurationError: the tables exist, made by another release that needs others.
+        """
+        SCHEMA.create(self._database)
+
+    def receive(self, body: bytes | str, headers: Headers) -> int:
+        """Verify a webhook request, and store its event (specification, section 6.2).
+
+        Args:
+            body: the raw body, exactly as it was received. Re-serialized JSON does not match the signature.
+            headers: the headers of the request, as the framework provides them; their case does not matter.
+
+        Returns:
+            The HTTP status to respond with: 204 if the event is stored, now or since an earlier delivery; 400 if the
+            request is not genuine; 503 if it cannot be stored now, so that the service sends it again.
+
+        Raises:
+            ConfigurationError: there is no secret.
+        """
+        secrets = self._secrets or _secrets_of_environment()
+        try:
+            arrival = checked_arrival(construct_event(body, headers, secrets), _raw(body))
+        except WebhookSignatureError as error:
+            logger.warning("webhook rejected: %s", error)
+            return 400
+        try:
+            self._check_version()
+            with self._database.transaction() as connection:
+                store(connection, self.name, self._clock, [arrival])
+        except (SQLAlchemyError, ConfigurationError) as error:
+            logger.error("webhook %s not stored: %s", arrival.event.id, reason_of(error))  # noqa: TRY400 - its traceback would show the body
+            return 503
+        return 204
+
+    @lazy
+    def wsgi_app(self) -> WSGIApp:
+        """``receive`` as a WSGI application. It responds to POST, whatever the path; mount it at the webhook's URL."""
+        return WSGIApp(self.receive)
+
+    @lazy
+    def asgi_app(self) -> ASGIApp:
+        """``receive`` as an ASGI application, which does not block the event loop. It responds to POST on any path."""
+        return ASGIApp(self.receive)
+
+    def on(self, *types: OutboundEventType) -> Callable[[H], H]:
+        """Return a decorator that makes a function the handler of these types of events.
+
+        Args:
+            types: one or more of the 13 event types.
+
+        Returns:
+            The decorator; it returns the function unchanged.
+
+        Raises:
+            ValueError: a type does not exist, or has a handler already.
+        """
+        checked = checked_types(types)
+
+        def add(handler: H) -> H:
+            self._handlers.add(handler, checked)
+            return handler
+
+        return add
+
+    def otherwise(self, handler: H) -> H:
+        """Make a function the handler of all types that have none. Use it as a decorator.
+
+        Without it, an event of a type without a handler is kept with the status ``unhandled``.
+
+        Args:
+            handler: the function.
+
+        Returns:
+            The function, unchanged.
+
+        Raises:
+            ValueError: there is one already.
+        """
+        self._handlers.set_otherwise(handler)
+        return handler
+
+    def _check_version(self) -> None:
+        if not self._is_version_checked:
+            with self._database.transaction() as connection:
+                SCHEMA.check(connection)
+            self._is_version_checked = True
+
+
+LONGEST_HANDLER_TIMEOUT = 86_400
+
+
+def reason_of(error: Exception) -> str:
+    """Return what a log may show of a database's error. Other texts than these may contain what was to be stored."""
+    if isinstance(error, ConfigurationError):
+        return str(error)
+    kind = type(error).__name__
+    if isinstance(error, DBAPIError) and kind in ("OperationalError", "ProgrammingError"):
+        return f"{kind}: {str(error.orig).partition(chr(10))[0]}"
+    return kind
+
+
+def _secrets_of_environment() -> list[str]:
+    secrets = [each.strip() for each in os.environ.get(SECRET_VARIABLE, "").split(",") if each.strip()]
+    if not secrets:
+        raise ConfigurationError(f"no secret: pass secret=..., or set {SECRET_VARIABLE}")
+    return secrets
+
+
+def _raw(body: bytes | str) -> bytes:
+    return body.encode() if isinstance(body, str) else bytes(cast("bytes", body))

@@ -1,0 +1,226 @@
+"""``receive`` stores an event before it returns 204."""
+
+import logging
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, inspect
+from support.databases import engine_of
+from support.webhook_events import SECRET, body_of, headers_of
+
+from followup import ConfigurationError
+from followup.inbox import Inbox
+
+from .conftest import Deliver
+
+
+def stored(url: str) -> list[tuple[str, bytes]]:
+    """Return ids and bodies of the stored events, as another program reads them."""
+    with engine_of(url).connect() as connection:
+        rows = connection.exec_driver_sql("SELECT event_id, body FROM followup_inbox ORDER BY event_id").all()
+        return [(event_id, bytes(body)) for event_id, body in rows]
+
+
+def test_a_genuine_event_is_stored_with_its_raw_body(inbox: Inbox, database_url: str) -> None:
+    body = body_of("whd_1").replace(b'", "', b'",\n  "')
+    assert inbox.receive(body, headers_of(body)) == 204
+    assert stored(database_url) == [("whd_1", body)]
+
+
+def test_a_body_may_be_text(inbox: Inbox, database_url: str) -> None:
+    body = body_of("whd_1")
+    assert inbox.receive(body.decode(), headers_of(body)) == 204
+    assert stored(database_url) == [("whd_1", body)]
+
+
+def test_a_repeated_delivery_is_204_and_stored_once(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+    assert [deliver("whd_1"), deliver("whd_1")] == [204, 204]
+    assert [event_id for event_id, _ in stored(database_url)] == ["whd_1"]
+
+
+def test_fifty_copies_at_once_are_stored_once(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+    together, statuses = threading.Barrier(50), []
+
+    def send() -> None:
+        together.wait()
+        statuses.append(deliver("whd_1"))
+
+    threads = [threading.Thread(target=send) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert statuses == [204] * 50
+    assert [event_id for event_id, _ in stored(database_url)] == ["whd_1"]
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        pytest.param(lambda body: (body, headers_of(body, "whsec_other")), id="wrong secret"),
+        pytest.param(lambda body: (body.replace(b"apt_1", b"apt_2"), headers_of(body)), id="changed body"),
+        pytest.param(lambda body: (body, headers_of(body, sent=time.time() - 400)), id="old"),
+        pytest.param(lambda body: (body, headers_of(body, sent=time.time() + 400)), id="from the future"),
+        pytest.param(lambda body: (body, {}), id="without headers"),
+        pytest.param(lambda body: (b"{}", headers_of(b"{}")), id="no event"),
+        pytest.param(lambda body: (b"\xff", headers_of(b"\xff")), id="no JSON"),
+    ],
+)
+def test_a_request_that_is_not_genuine_is_400_and_not_stored(inbox: Inbox, database_url: str, forge: object) -> None:
+    body, headers = forge(body_of())  # type: ignore[operator]
+    assert inbox.receive(body, headers) == 400
+    assert stored(database_url) == []
+
+
+@pytest.mark.parametrize("ref", [r"apt_\u0000", r"apt_\ud800", "a" * 256, ""])
+def test_a_genuine_event_that_cannot_be_stored_is_400(inbox: Inbox, database_url: str, ref: str) -> None:
+    body = body_of(ref="REF").replace(b"REF", ref.encode())
+    assert inbox.receive(body, headers_of(body)) == 400
+    assert stored(database_url) == []
+
+
+def test_several_secrets_are_taken_during_a_rotation(sqlite_url: str) -> None:
+    inbox = Inbox(sqlite_url, secret=["whsec_old", "whsec_new"])
+    inbox.create_tables()
+    body = body_of()
+    assert inbox.receive(body, headers_of(body, "whsec_old")) == 204
+    assert inbox.receive(body, headers_of(body, "whsec_new")) == 204
+    assert inbox.receive(body, headers_of(body, "whsec_other")) == 400
+
+
+def test_the_secret_comes_from_the_environment(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FOLLOWUP_WEBHOOK_SECRET", raising=False)
+    inbox = Inbox(sqlite_url)
+    inbox.create_tables()
+    body = body_of()
+    with pytest.raises(ConfigurationError, match="FOLLOWUP_WEBHOOK_SECRET"):
+        inbox.receive(body, headers_of(body))
+    monkeypatch.setenv("FOLLOWUP_WEBHOOK_SECRET", "whsec_other, " + SECRET)
+    assert inbox.receive(body, headers_of(body)) == 204
+
+
+def test_an_unknown_event_type_and_unknown_fields_are_stored(inbox: Inbox, database_url: str) -> None:
+    body = body_of("whd_1", "patient.moved", news={"a": 1})
+    assert inbox.receive(body, headers_of(body)) == 204
+    assert stored(database_url) == [("whd_1", body)]
+
+
+def test_a_database_that_cannot_be_reached_is_503_and_the_log_shows_no_data(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    inbox = Inbox(f"sqlite:///{tmp_path / 'missing' / 'clinic.db'}", secret=SECRET)
+    body = body_of("whd_1")
+    with caplog.at_level(logging.DEBUG):
+        assert inbox.receive(body, headers_of(body)) == 503
+    (record,) = caplog.records
+    assert record.getMessage() == "webhook whd_1 not stored: OperationalError: unable to open database file"
+    assert record.exc_info is None
+
+
+def test_missing_tables_are_503_until_they_are_created(database_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    inbox = Inbox(database_url, secret=SECRET)
+    body = body_of()
+    assert inbox.receive(body, headers_of(body)) == 503
+    assert "call create_tables() once" in caplog.text
+    inbox.create_tables()
+    assert inbox.receive(body, headers_of(body)) == 204
+    inbox.close()
+
+
+def test_tables_that_vanished_are_503_and_the_log_shows_no_data(
+    inbox: Inbox, deliver: Deliver, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert deliver() == 204
+    with engine_of(database_url).begin() as connection:
+        connection.exec_driver_sql("DROP TABLE followup_inbox")
+    assert deliver() == 503
+    assert "followup_inbox" in caplog.text
+    assert "Núñez" not in caplog.text
+    assert SECRET not in caplog.text
+
+
+def test_a_rejection_is_logged_with_its_reason_and_no_data(inbox: Inbox, caplog: pytest.LogCaptureFixture) -> None:
+    body = body_of()
+    inbox.receive(body, headers_of(body, "whsec_other"))
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage().startswith("webhook rejected: signature is invalid")
+    assert "Núñez" not in caplog.text
+
+
+def test_two_names_keep_the_same_event_apart(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+    other = Inbox(database_url, secret=SECRET, name="other")
+    body = body_of("whd_1")
+    assert [deliver("whd_1"), other.receive(body, headers_of(body))] == [204, 204]
+    assert len(stored(database_url)) == 2
+    other.close()
+
+
+def test_a_killed_process_has_stored_what_it_acknowledged(database_url: str, inbox: Inbox) -> None:
+    """The process kills itself as soon as it has the 204."""
+    code = (
+        "import os, signal, sys\n"
+        "from support.webhook_events import SECRET, body_of, headers_of\n"
+        "from followup.inbox import Inbox\n"
+        "body = body_of('whd_1')\n"
+        "assert Inbox(sys.argv[1], secret=SECRET).receive(body, headers_of(body)) == 204\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    folder = Path(__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code, database_url], cwd=folder, check=False, capture_output=True)
+    assert done.returncode == -9, done.stderr
+    assert [event_id for event_id, _ in stored(database_url)] == ["whd_1"]
+
+
+def test_the_ddl_creates_the_same_tables(database_url: str) -> None:
+    inbox = Inbox(database_url, secret=SECRET)
+    with engine_of(database_url).begin() as connection:
+        for statement in inbox.ddl().split(";\n")[:-1]:
+            connection.exec_driver_sql(statement)
+    body = body_of()
+    assert inbox.receive(body, headers_of(body)) == 204
+    inbox.create_tables()
+    with engine_of(database_url).connect() as connection:
+        names = set(inspect(connection).get_table_names())
+    assert {"followup_inbox", "followup_inbox_cursors", "followup_inbox_purges", "followup_schema"} <= names
+    inbox.close()
+
+
+def test_an_engine_is_taken(sqlite_url: str) -> None:
+    engine = create_engine(sqlite_url)
+    inbox = Inbox(engine, secret=SECRET)
+    inbox.create_tables()
+    body = body_of()
+    assert inbox.receive(body, headers_of(body)) == 204
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"name": ""}, "^name must be"),
+        ({"max_attempts": 0}, "^max_attempts must be"),
+        ({"max_attempts": True}, "^max_attempts must be"),
+        ({"handler_timeout": 0}, "^handler_timeout must be"),
+        ({"secret": ""}, "^secret must be"),
+        ({"secret": []}, "^secret must be"),
+    ],
+)
+def test_an_invalid_option_is_an_error_that_names_it(sqlite_url: str, options: dict[str, object], reason: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=reason):
+        Inbox(sqlite_url, **options)  # type: ignore[arg-type]
+
+
+def test_repr_shows_neither_secret_nor_password() -> None:
+    shown = repr(Inbox("postgresql://me:hidden@db.example/clinic", secret="whsec_hidden", name="north"))
+    assert "hidden" not in shown
+    assert "north" in shown
+
+
+def test_the_sdk_and_the_outbox_do_not_import_the_inbox() -> None:
+    code = "import sys, followup, followup.outbox; sys.exit('followup.inbox' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
