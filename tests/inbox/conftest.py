@@ -1,23 +1,40 @@
-"""An inbox in each kind of database."""
+"""An inbox in each kind of database, with a clock of its own."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from sqlalchemy import Column, Integer, MetaData, String, Table
+from support.databases import engine_of
+from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
 
-from followup.inbox import Inbox
+from followup.inbox import Inbox, Received
 
 Deliver = Callable[..., int]
+
+CALENDAR = Table(
+    "calendar", MetaData(), Column("id", Integer, primary_key=True), Column("event_id", String), Column("note", String)
+)
+"""A table of the user, which handlers write to."""
 
 
 @pytest.fixture
 def inbox(database_url: str) -> Iterator[Inbox]:
     """An inbox with its tables."""
-    inbox = Inbox(database_url, secret=SECRET)
+    inbox = Inbox(database_url, secret=SECRET, max_attempts=3)
     inbox.create_tables()
+    with engine_of(database_url).begin() as connection:
+        CALENDAR.create(connection)
     yield inbox
     inbox.close()
+
+
+@pytest.fixture
+def clock(inbox: Inbox) -> ManualTime:
+    """The clock of the inbox, which the test advances."""
+    clock = inbox._clock = ManualTime()
+    return clock
 
 
 @pytest.fixture
@@ -29,3 +46,14 @@ def deliver(inbox: Inbox) -> Deliver:
         return inbox.receive(body, headers_of(body))
 
     return send
+
+
+def write(received: Received, note: str = "") -> None:
+    """Write a row about an event, as a handler of the user does."""
+    received.connection.execute(CALENDAR.insert().values(event_id=received.event.id, note=note))
+
+
+def written(url: str) -> list[str]:
+    """Return the ids of the events that handlers wrote about, in their order, as another program reads them."""
+    with engine_of(url).connect() as connection:
+        return [row.event_id for row in connection.execute(CALENDAR.select().order_by(CALENDAR.c.id))]

@@ -12,9 +12,14 @@ if find_spec("sqlalchemy") is None:
 
 from followup.inbox.handlers import Handler, Received
 from followup.inbox.inbox import Inbox
+from followup.inbox.upkeep import DeadEvent, InboxStatus
+from followup.inbox.worker import DrainReport
 
 __all__ = [
+    "DeadEvent",
+    "DrainReport",
     "Handler",
     "Inbox",
+    "InboxStatus",
     "Received",
 ]

@@ -2,11 +2,13 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterable
-from typing import cast
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 
-from sqlalchemy import URL, Engine
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy import URL, Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from followup._annotations import OutboundEventType
 from followup._errors import ConfigurationError, WebhookSignatureError
@@ -14,13 +16,19 @@ from followup._lazy import lazy
 from followup._store.clock import DATABASE_TIME, StoreTime
 from followup._store.database import Database
 from followup._store.texts import checked_text
+from followup.inbox import upkeep
 from followup.inbox.apps import ASGIApp, WSGIApp
 from followup.inbox.arrivals import checked_arrival, store
 from followup.inbox.handlers import H, Handlers, checked_types
+from followup.inbox.problems import reason_of
 from followup.inbox.tables import SCHEMA
+from followup.inbox.upkeep import FINISHED_STATES, DeadEvent, FinishedState, InboxStatus
+from followup.inbox.worker import DrainReport, Worker
 from followup.webhooks import Headers, checked_secrets, construct_event
 
 SECRET_VARIABLE = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of the variable
+
+LONGEST_HANDLER_TIMEOUT = 86_400
 
 logger = logging.getLogger("followup.inbox")
 
@@ -124,8 +132,7 @@ class Inbox:
             logger.warning("webhook rejected: %s", error)
             return 400
         try:
-            self._check_version()
-            with self._database.transaction() as connection:
+            with self._checked_transaction() as connection:
                 store(connection, self.name, self._clock, [arrival])
         except (SQLAlchemyError, ConfigurationError) as error:
             logger.error("webhook %s not stored: %s", arrival.event.id, reason_of(error))  # noqa: TRY400 - its traceback would show the body
@@ -179,24 +186,104 @@ class Inbox:
         self._handlers.set_otherwise(handler)
         return handler
 
+    def drain(self, deadline: float | None = None) -> DrainReport:
+        """Handle the events that are due, one after the other, until none is.
+
+        Any number of processes and threads may drain at once. Events of one ``ref`` are handled one at a time, oldest
+        ``occurred_at`` first among those that have arrived; one that is being retried holds newer ones back.
+
+        Args:
+            deadline: seconds after which no further event is begun; by default there is no limit.
+
+        Returns:
+            What was done.
+
+        Raises:
+            ValueError: the deadline is not a positive number.
+            ConfigurationError: the tables are missing, or made by another release.
+            sqlalchemy.exc.SQLAlchemyError: the database cannot be reached. An event in flight is tried again.
+        """
+        if deadline is not None and (isinstance(deadline, bool) or not deadline > 0):
+            raise ValueError("deadline must be a positive number of seconds, or None")
+        self._check_version()
+        return self._worker().drain(deadline, None)
+
+    def run(self, stop: threading.Event | None = None) -> None:
+        """Handle events for ever. While the database cannot be reached, it waits and logs.
+
+        Args:
+            stop: ends this call when it is set, after the event in flight.
+
+        Raises:
+            ConfigurationError: the tables are missing, or made by another release.
+        """
+        self._worker().run(stop or threading.Event(), self._check_version)
+
+    def status(self) -> InboxStatus:
+        """Return how many events wait, are in flight, dead, unhandled and done, and how long the oldest has waited."""
+        with self._checked_transaction() as connection:
+            return upkeep.status(connection, self.name, self._clock)
+
+    def dead(self) -> list[DeadEvent]:
+        """Return the dead events, oldest first, with their errors, which may contain personal data."""
+        with self._checked_transaction() as connection:
+            return upkeep.dead(connection, self.name)
+
+    def retry(self, event_id: str | None = None) -> int:
+        """Let dead and unhandled events be handled again, from their first attempt.
+
+        Args:
+            event_id: one event; by default all of them.
+
+        Returns:
+            The number of events; 0 if the event is neither dead nor unhandled.
+        """
+        with self._checked_transaction() as connection:
+            return upkeep.retry(connection, self.name, event_id)
+
+    def purge(self, *, older_than: timedelta, states: Collection[FinishedState] = frozenset({"done"})) -> int:
+        """Remove the content of events that were finished long ago: their bodies and errors.
+
+        The ids remain, so that a delivery that is repeated later is not handled again.
+
+        Args:
+            older_than: age, counted from the end of the last attempt.
+            states: ``done``, ``dead`` or ``unhandled``; a dead or unhandled event that is purged cannot be retried.
+
+        Returns:
+            The number of events.
+
+        Raises:
+            ValueError: an argument is invalid.
+        """
+        if not isinstance(older_than, timedelta) or older_than < timedelta():
+            raise ValueError("older_than must be a timedelta that is not negative, such as timedelta(days=30)")
+        if isinstance(states, str) or not states or not set(states) <= set(FINISHED_STATES):
+            raise ValueError(f"states must contain one or more of {', '.join(FINISHED_STATES)}")
+        with self._checked_transaction() as connection:
+            return upkeep.purge(connection, self.name, self._clock, older_than, states)
+
+    def _worker(self) -> Worker:
+        return Worker(
+            database=self._database,
+            name=self.name,
+            clock=self._clock,
+            handlers=self._handlers,
+            timeout=self._handler_timeout,
+            max_attempts=self._max_attempts,
+        )
+
+    @contextmanager
+    def _checked_transaction(self) -> Iterator[Connection]:
+        self._check_version()
+        with self._database.transaction() as connection:
+            yield connection
+
     def _check_version(self) -> None:
         if not self._is_version_checked:
             with self._database.transaction() as connection:
                 SCHEMA.check(connection)
             self._is_version_checked = True
-
-
-LONGEST_HANDLER_TIMEOUT = 86_400
-
-
-def reason_of(error: Exception) -> str:
-    """Return what a log may show of a database's error. Other texts than these may contain what was to be stored."""
-    if isinstance(error, ConfigurationError):
-        return str(error)
-    kind = type(error).__name__
-    if isinstance(error, DBAPIError) and kind in ("OperationalError", "ProgrammingError"):
-        return f"{kind}: {str(error.orig).partition(chr(10))[0]}"
-    return kind
 
 
 def _secrets_of_environment() -> list[str]:
@@ -207,4 +294,4 @@ def _secrets_of_environment() -> list[str]:
 
 
 def _raw(body: bytes | str) -> bytes:
-    return body.encode() if isinstance(body, str) else bytes(cast("bytes", body))
+    return body.encode() if isinstance(body, str) else bytes(body)  # frameworks may pass a bytearray or memoryview

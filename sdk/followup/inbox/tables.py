@@ -33,9 +33,6 @@ DEAD: Final = "dead"
 UNHANDLED: Final = "unhandled"
 """There was no handler for the type of the event."""
 
-PURGED: Final = "purged"
-"""The content was removed. The id remains, so that a repeated delivery is not handled again."""
-
 metadata = MetaData()
 
 EVENTS = Table(
@@ -48,7 +45,8 @@ EVENTS = Table(
     Column("type", String(LONGEST_TEXT), nullable=False),
     Column("ref", String(LONGEST_TEXT), nullable=False),
     Column("occurred_at", BigInteger, nullable=False),
-    # The raw body, which has personal data; null once it was purged.
+    # The raw body, which has personal data. A purge sets it to null and keeps the row, so that a delivery that is
+    # repeated later is not handled again.
     Column("body", LargeBinary),
     Column("state", String(16), nullable=False),
     Column("attempts", Integer, nullable=False),

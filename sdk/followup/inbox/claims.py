@@ -1,0 +1,205 @@
+"""Claims an event for a process, and settles it.
+
+Events of one ref are handled one at a time, oldest first. A claim therefore skips each event whose ref has another one
+in flight, or an older one that waits. Claims are made under one lock for each inbox, so two processes never decide at
+the same time.
+
+A claim is a lease. At its end another process may claim the event again, so whoever settles it has to prove that the
+lease is still its own: ``mark_done`` is part of the handler's transaction, and fails after the end.
+"""
+
+import attrs
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text, tuple_, update
+
+from followup._store.clock import StoreTime, current_time, sql_time
+from followup._store.leases import new_token, retry_wait
+from followup._store.locks import FROZEN_HOLDER_SECONDS, take_lock
+from followup._store.texts import LONGEST_TEXT
+from followup.inbox.tables import DEAD, DONE, EVENTS, IN_FLIGHT, UNHANDLED, WAITING
+
+LONGEST_WAIT = 600.0
+"""Seconds, at most, between two attempts to handle an event."""
+
+ABANDONED = "the attempt did not end in time: its process was killed, or its handler took longer than handler_timeout"
+
+
+@attrs.frozen
+class Claim:
+    """An event that this process may handle until its lease ends.
+
+    Attributes:
+        seq: the row.
+        token: proves that the lease is one's own.
+        body: the raw body.
+        attempt: number of this attempt.
+        is_stale: whether a newer event of the same ref is done.
+    """
+
+    seq: int
+    token: str
+    event_id: str
+    type: str
+    body: bytes = attrs.field(repr=False)
+    attempt: int
+    is_stale: bool
+
+
+@attrs.frozen
+class Turn:
+    """What a process found when it was its turn to claim.
+
+    Attributes:
+        claim: an event; None if none is due.
+        died: number of events whose last attempt was abandoned.
+    """
+
+    claim: Claim | None
+    died: int
+
+
+def is_work_due(connection: Connection, name: str, clock: StoreTime) -> bool:
+    """Return whether a claim is worth the lock. An event that waits for an older one of its ref counts too."""
+    now = sql_time(connection.dialect.name, clock)
+    due = or_(
+        and_(EVENTS.c.state == WAITING, EVENTS.c.due_at <= now),
+        and_(EVENTS.c.state == IN_FLIGHT, EVENTS.c.lease_ends_at <= now),
+    )
+    return bool(connection.execute(select(exists().where(EVENTS.c.name == name, due))).scalar_one())
+
+
+def claim_next(connection: Connection, name: str, clock: StoreTime, timeout: float, max_attempts: int) -> Turn:
+    """Claim the oldest event that may be handled now.
+
+    Args:
+        connection: a connection in a transaction of its own, which commits the claim.
+        name: name of the inbox.
+        clock: clock of the inbox.
+        timeout: seconds until the lease ends.
+        max_attempts: number of attempts after which an abandoned event is dead.
+    """
+    take_lock(connection, f"inbox:{name}"[:LONGEST_TEXT])  # names that differ only beyond that share a lock, no more
+    # Read after the lock was taken, which may have taken a while.
+    now = current_time(connection, clock)
+    died = _end_leases(connection, name, now, max_attempts)
+    row = connection.execute(
+        select(EVENTS)
+        .where(EVENTS.c.name == name, EVENTS.c.state == WAITING, EVENTS.c.due_at <= now, ~_is_held())
+        .order_by(EVENTS.c.occurred_at, EVENTS.c.seq)
+        .limit(1)
+    ).one_or_none()
+    if row is None:
+        return Turn(None, died)
+    newer_is_done = exists().where(
+        EVENTS.c.name == name,
+        EVENTS.c.ref == row.ref,
+        EVENTS.c.state == DONE,
+        EVENTS.c.occurred_at > row.occurred_at,
+    )
+    claim = Claim(
+        seq=row.seq,
+        token=new_token(),
+        event_id=row.event_id,
+        type=row.type,
+        body=bytes(row.body),
+        attempt=row.attempts + 1,
+        is_stale=bool(connection.execute(select(newer_is_done)).scalar_one()),
+    )
+    connection.execute(
+        update(EVENTS)
+        .where(EVENTS.c.seq == claim.seq)
+        .values(
+            state=IN_FLIGHT,
+            attempts=claim.attempt,
+            lease_token=claim.token,
+            lease_ends_at=now + round(timeout * 1000),
+        )
+    )
+    return Turn(claim, died)
+
+
+def limit_idle_time(connection: Connection, seconds: float) -> None:
+    """Let PostgreSQL end this transaction if its process is idle for so long, frozen or behind a broken network.
+
+    SQLite cannot do so; there, the process has to be ended.
+    """
+    if connection.dialect.name == "postgresql":
+        milliseconds = round(seconds * 1000)
+        connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = {milliseconds}"))
+
+
+def mark_done(connection: Connection, claim: Claim, clock: StoreTime) -> bool:
+    """Mark an event as done, in the transaction of its handler; return whether the lease was still valid.
+
+    Until this transaction ends, the row is locked (in SQLite, the database), so no other process can claim the event
+    between this mark and the commit.
+    """
+    now = sql_time(connection.dialect.name, clock)
+    limit_idle_time(connection, FROZEN_HOLDER_SECONDS)
+    marking = (
+        update(EVENTS)
+        .where(_is_ours(claim), EVENTS.c.lease_ends_at > now)
+        .values(state=DONE, finished_at=now, lease_token=None, lease_ends_at=None, error=None)
+    )
+    return connection.execute(marking).rowcount == 1
+
+
+def mark_unhandled(connection: Connection, claim: Claim, clock: StoreTime) -> bool:
+    """Keep an event for which there is no handler; return whether the claim was still one's own."""
+    values = {
+        "state": UNHANDLED,
+        "attempts": claim.attempt - 1,
+        "finished_at": sql_time(connection.dialect.name, clock),
+        "lease_token": None,
+        "lease_ends_at": None,
+    }
+    return connection.execute(update(EVENTS).where(_is_ours(claim)).values(values)).rowcount == 1
+
+
+def mark_failed(connection: Connection, claim: Claim, clock: StoreTime, error: str, *, is_last: bool) -> int | None:
+    """Let an event wait for its next attempt, or die.
+
+    Returns:
+        The milliseconds until the next attempt, 0 for a dead event; None if another process has the event by now.
+    """
+    now = sql_time(connection.dialect.name, clock)
+    wait = 0 if is_last else retry_wait(claim.attempt, LONGEST_WAIT)
+    values = {
+        "state": DEAD if is_last else WAITING,
+        "due_at": now + wait,
+        "finished_at": now if is_last else None,
+        "lease_token": None,
+        "lease_ends_at": None,
+        "error": error,
+    }
+    return wait if connection.execute(update(EVENTS).where(_is_ours(claim)).values(values)).rowcount else None
+
+
+def _is_ours(claim: Claim) -> ColumnElement[bool]:
+    return and_(EVENTS.c.seq == claim.seq, EVENTS.c.state == IN_FLIGHT, EVENTS.c.lease_token == claim.token)
+
+
+def _is_held() -> ColumnElement[bool]:
+    """Return the condition that another event of the same ref comes first."""
+    other = EVENTS.alias()
+    return exists().where(
+        other.c.name == EVENTS.c.name,
+        other.c.ref == EVENTS.c.ref,
+        or_(
+            other.c.state == IN_FLIGHT,
+            and_(
+                other.c.state == WAITING,
+                tuple_(other.c.occurred_at, other.c.seq) < tuple_(EVENTS.c.occurred_at, EVENTS.c.seq),
+            ),
+        ),
+    )
+
+
+def _end_leases(connection: Connection, name: str, now: int, max_attempts: int) -> int:
+    """Let the events of ended leases wait again, or die; return how many died."""
+    ended = and_(EVENTS.c.name == name, EVENTS.c.state == IN_FLIGHT, EVENTS.c.lease_ends_at <= now)
+    values = {"lease_token": None, "lease_ends_at": None, "error": ABANDONED}
+    died = connection.execute(
+        update(EVENTS).where(ended, EVENTS.c.attempts >= max_attempts).values(**values, state=DEAD, finished_at=now)
+    ).rowcount
+    connection.execute(update(EVENTS).where(ended).values(**values, state=WAITING, due_at=now))
+    return died

@@ -1,0 +1,15 @@
+"""What a log may show of a problem."""
+
+from sqlalchemy.exc import DBAPIError
+
+from followup._errors import ConfigurationError
+
+
+def reason_of(error: Exception) -> str:
+    """Return what a log may show of a database's error. Other texts than these may contain what was to be stored."""
+    if isinstance(error, ConfigurationError):
+        return str(error)
+    kind = type(error).__name__
+    if isinstance(error, DBAPIError) and kind in ("OperationalError", "ProgrammingError"):
+        return f"{kind}: {str(error.orig).partition(chr(10))[0]}"
+    return kind

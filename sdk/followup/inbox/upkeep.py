@@ -1,0 +1,124 @@
+"""Looks after the events of an inbox: counts them, lists dead ones, tries them again, and purges done ones."""
+
+import json
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import Literal, get_args
+
+import attrs
+from sqlalchemy import Connection, func, select, update
+
+from followup._codec.decode import decode
+from followup._store.clock import StoreTime, current_time
+from followup._store.statements import insert_if_absent
+from followup._webhook_event import WebhookEvent
+from followup.inbox.tables import DEAD, DONE, EVENTS, IN_FLIGHT, PURGES, UNHANDLED, WAITING
+
+FinishedState = Literal["done", "dead", "unhandled"]
+
+FINISHED_STATES: tuple[str, ...] = get_args(FinishedState)
+
+
+@attrs.frozen
+class InboxStatus:
+    """The numbers of events by what has become of them, for a monitor.
+
+    Attributes:
+        waiting: events that will be handled, for the first time or again.
+        in_flight: events that a process is handling.
+        dead: events whose handler failed ``max_attempts`` times; ``retry`` tries them again.
+        unhandled: events whose type had no handler; ``retry`` takes them too.
+        done: events whose work is done, without those that were purged.
+        oldest_waiting_seconds: seconds since the oldest of the waiting events arrived; None if none waits.
+    """
+
+    waiting: int
+    in_flight: int
+    dead: int
+    unhandled: int
+    done: int
+    oldest_waiting_seconds: float | None
+
+
+@attrs.frozen
+class DeadEvent:
+    """An event that was given up after its last attempt. ``repr`` shows neither its data nor its error.
+
+    Attributes:
+        event: the event.
+        error: the exception of the last attempt. Its text may have personal data.
+        attempts: number of attempts.
+        received_at: time at which it arrived.
+    """
+
+    event: WebhookEvent
+    error: str = attrs.field(repr=False)
+    attempts: int
+    received_at: datetime
+
+
+def status(connection: Connection, name: str, clock: StoreTime) -> InboxStatus:
+    """Count the events."""
+    now = current_time(connection, clock)
+    rows = connection.execute(
+        select(EVENTS.c.state, func.count(), func.min(EVENTS.c.received_at))
+        .where(EVENTS.c.name == name, EVENTS.c.body.is_not(None))
+        .group_by(EVENTS.c.state)
+    )
+    found = {state: (count, oldest) for state, count, oldest in rows}
+    counts = {state: found.get(state, (0, None))[0] for state in (WAITING, IN_FLIGHT, DEAD, UNHANDLED, DONE)}
+    _, oldest = found.get(WAITING, (0, None))
+    return InboxStatus(**counts, oldest_waiting_seconds=None if oldest is None else max(0, now - oldest) / 1000)
+
+
+def dead(connection: Connection, name: str) -> list[DeadEvent]:
+    """Return the dead events, oldest first."""
+    rows = connection.execute(
+        select(EVENTS)
+        .where(EVENTS.c.name == name, EVENTS.c.state == DEAD, EVENTS.c.body.is_not(None))
+        .order_by(EVENTS.c.occurred_at, EVENTS.c.seq)
+    )
+    return [
+        DeadEvent(
+            event=decode(WebhookEvent, json.loads(bytes(row.body))),
+            error=row.error,
+            attempts=row.attempts,
+            received_at=datetime.fromtimestamp(row.received_at / 1000, UTC),
+        )
+        for row in rows
+    ]
+
+
+def retry(connection: Connection, name: str, event_id: str | None) -> int:
+    """Let dead and unhandled events wait again; return how many these are."""
+    chosen = update(EVENTS).where(
+        EVENTS.c.name == name, EVENTS.c.state.in_([DEAD, UNHANDLED]), EVENTS.c.body.is_not(None)
+    )
+    if event_id is not None:
+        chosen = chosen.where(EVENTS.c.event_id == event_id)
+    return connection.execute(chosen.values(state=WAITING, attempts=0, due_at=0, finished_at=None)).rowcount
+
+
+def purge(
+    connection: Connection, name: str, clock: StoreTime, older_than: timedelta, states: Collection[FinishedState]
+) -> int:
+    """Remove the content of finished events; return how many these are."""
+    until = max(0, current_time(connection, clock) - older_than // timedelta(milliseconds=1))
+    purging = update(EVENTS).where(
+        EVENTS.c.name == name,
+        EVENTS.c.state.in_(states),
+        EVENTS.c.finished_at <= until,
+        EVENTS.c.body.is_not(None),
+    )
+    count = connection.execute(purging.values(body=None, error=None)).rowcount
+    connection.execute(insert_if_absent(PURGES, connection.dialect.name, name=name, purged_until_at=until))
+    connection.execute(
+        update(PURGES).where(PURGES.c.name == name, PURGES.c.purged_until_at < until).values(purged_until_at=until)
+    )
+    return count
+
+
+def purged_until(connection: Connection, name: str) -> datetime | None:
+    """Return the time until which events may have been purged; None if there was no purge."""
+    until = connection.execute(select(PURGES.c.purged_until_at).where(PURGES.c.name == name)).scalar_one_or_none()
+    return None if until is None else datetime.fromtimestamp(until / 1000, UTC)

@@ -1,0 +1,407 @@
+"""``drain`` calls the handler of each event, in a transaction that marks the event as done."""
+
+import logging
+import threading
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import event as sqlalchemy_event
+from sqlalchemy import select, text
+from sqlalchemy.orm import Session
+from support.databases import engine_of
+from support.times import ManualTime
+from support.webhook_events import SECRET, body_of, headers_of
+
+from followup import ConfigurationError
+from followup.inbox import DrainReport, Inbox, Received
+
+from .conftest import CALENDAR, Deliver, write, written
+
+
+def test_work_and_mark_commit_together(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+    inbox.on("appointment.created")(write)
+    deliver("whd_1")
+    deliver("whd_1")
+    assert inbox.drain() == DrainReport(done=1, failed=0, dead=0, unhandled=0, remaining=0)
+    deliver("whd_1")
+    assert inbox.drain().done == 0
+    assert written(database_url) == ["whd_1"]
+
+
+def test_the_handler_gets_the_event(inbox: Inbox, deliver: Deliver) -> None:
+    seen: list[Received] = []
+    inbox.on("appointment.created")(seen.append)
+    deliver("whd_1", minute=5)
+    inbox.drain()
+    (received,) = seen
+    assert (received.event.id, received.event.ref, received.attempt, received.is_stale) == ("whd_1", "apt_1", 1, False)
+    assert received.event.data["patient"]["fullName"] == "Ana Núñez"
+    assert "Núñez" not in repr(received)
+
+
+def test_a_handler_that_raises_is_rolled_back_and_tried_again(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
+) -> None:
+    attempts = []
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        attempts.append(received.attempt)
+        write(received)
+        if received.attempt < 3:
+            raise LookupError
+
+    deliver("whd_1")
+    assert inbox.drain() == DrainReport(done=0, failed=1, dead=0, unhandled=0, remaining=1)
+    assert inbox.drain().failed == 0, "it is not due yet"
+    assert written(database_url) == []
+    clock.advance(0.5)
+    assert inbox.drain().failed == 1
+    clock.advance(0.5)
+    assert inbox.drain().failed == 0, "the second wait is longer"
+    clock.advance(0.5)
+    assert inbox.drain().done == 1
+    assert attempts == [1, 2, 3]
+    assert written(database_url) == ["whd_1"]
+
+
+def test_after_the_last_attempt_an_event_is_dead_and_retry_starts_again(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
+) -> None:
+    attempts: list[int] = []
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        attempts.append(received.attempt)
+        if len(attempts) <= 3:
+            raise LookupError("Ana Núñez")
+        write(received)
+
+    deliver("whd_1")
+    reports = []
+    for _ in range(4):
+        reports.append(inbox.drain())
+        clock.advance(60)
+    assert [(each.failed, each.dead, each.remaining) for each in reports] == [
+        (1, 0, 1),
+        (1, 0, 1),
+        (0, 1, 0),
+        (0, 0, 0),
+    ]
+    (dead,) = inbox.dead()
+    assert (dead.event.id, dead.attempts) == ("whd_1", 3)
+    assert dead.error.startswith("LookupError: Ana Núñez at test_handling.py:")
+    assert "Núñez" not in repr(dead)
+    assert deliver("whd_1") == 204
+    assert inbox.drain().done == 0, "a repeated delivery does not revive it"
+    assert inbox.retry("whd_other") == 0
+    assert inbox.retry("whd_1") == 1
+    assert inbox.drain().done == 1
+    assert attempts == [1, 2, 3, 1]
+    assert inbox.dead() == []
+
+
+def test_events_of_one_ref_are_handled_oldest_first(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+    inbox.on("appointment.created")(write)
+    for minute in (3, 1, 2, 1.5):
+        deliver(f"whd_{minute}", minute=minute)
+    inbox.drain()
+    assert written(database_url) == ["whd_1", "whd_1.5", "whd_2", "whd_3"]
+
+
+def test_a_retried_older_event_holds_the_newer_ones_of_its_ref_only(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
+) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        if received.event.id == "whd_old" and received.attempt == 1:
+            raise LookupError
+        write(received)
+
+    deliver("whd_old", minute=1)
+    deliver("whd_new", minute=2)
+    deliver("whd_other", ref="apt_2", minute=3)
+    inbox.drain()
+    assert written(database_url) == ["whd_other"]
+    clock.advance(1)
+    inbox.drain()
+    assert written(database_url) == ["whd_other", "whd_old", "whd_new"]
+
+
+def test_a_dead_event_no_longer_holds_the_newer_ones(inbox: Inbox, deliver: Deliver, clock: ManualTime) -> None:
+    stale: dict[str, bool] = {}
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        if received.event.id == "whd_old" and not stale:
+            raise LookupError
+        stale[received.event.id] = received.is_stale
+
+    deliver("whd_old", minute=1)
+    deliver("whd_new", minute=2)
+    for _ in range(3):
+        inbox.drain()
+        clock.advance(60)
+    assert stale == {"whd_new": False}
+    inbox.retry()
+    inbox.drain()
+    assert stale == {"whd_new": False, "whd_old": True}
+
+
+def test_an_older_event_that_arrives_late_is_stale(inbox: Inbox, deliver: Deliver) -> None:
+    stale: dict[str, bool] = {}
+
+    @inbox.otherwise
+    def handle(received: Received) -> None:
+        stale[received.event.id] = received.is_stale
+
+    deliver("whd_new", minute=2)
+    inbox.drain()
+    deliver("whd_old", minute=1)
+    deliver("whd_same", minute=2)
+    deliver("whd_other", ref="apt_2", minute=1)
+    inbox.drain()
+    inbox.purge(older_than=timedelta())
+    deliver("whd_older", minute=0)
+    inbox.drain()
+    assert stale == {"whd_new": False, "whd_old": True, "whd_same": False, "whd_other": False, "whd_older": True}
+
+
+def test_an_event_in_flight_holds_all_others_of_its_ref(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+    """A second worker handles other refs meanwhile, but not an older event of this one that arrives now."""
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        if received.event.id == "whd_slow":
+            deliver("whd_older", minute=1)
+            deliver("whd_newer", minute=3)
+            deliver("whd_other", ref="apt_2", minute=4)
+            thread = threading.Thread(target=lambda: reports.append(inbox.drain()))
+            thread.start()
+            thread.join()
+        write(received)
+
+    reports: list[DrainReport] = []
+    deliver("whd_slow", minute=2)
+    inbox.drain()
+    assert (reports[0].done, reports[0].remaining) == (1, 3)
+    assert written(database_url) == ["whd_other", "whd_slow", "whd_older", "whd_newer"]
+
+
+def test_a_type_without_a_handler_is_kept_as_unhandled(
+    inbox: Inbox, deliver: Deliver, database_url: str, clock: ManualTime
+) -> None:
+    inbox.on("appointment.created")(write)
+    deliver("whd_1", "patient.silent", minute=1)
+    deliver("whd_2", minute=2)
+    assert inbox.drain() == DrainReport(done=1, failed=0, dead=0, unhandled=1, remaining=0)
+    assert inbox.status().unhandled == 1
+    inbox.on("patient.silent")(write)
+    assert inbox.drain().done == 0
+    assert inbox.retry() == 1
+    assert inbox.drain().done == 1
+    assert written(database_url) == ["whd_2", "whd_1"]
+
+
+def test_otherwise_handles_all_other_types_unknown_ones_too(inbox: Inbox, deliver: Deliver) -> None:
+    types = []
+    inbox.on("appointment.created")(lambda received: types.append(f"own: {received.event.type}"))
+    inbox.otherwise(lambda received: types.append(f"otherwise: {received.event.type}"))
+    deliver(type="appointment.created", minute=1)
+    deliver(type="webhook.ping", minute=2)
+    deliver(type="patient.moved", minute=3)
+    inbox.drain()
+    assert types == ["own: appointment.created", "otherwise: webhook.ping", "otherwise: patient.moved"]
+
+
+@pytest.mark.parametrize(
+    ("types", "reason"),
+    [
+        (("appointment.create",), "'appointment.create' is not an event type: did you mean 'appointment.created'?"),
+        (("xyz",), "'xyz' is not an event type: it must be one of intake.requested, .*webhook.ping"),
+        ((), "needs at least one event type"),
+        ((write,), r'such as @inbox.on\("appointment.created"\)'),
+    ],
+)
+def test_a_type_that_does_not_exist_is_an_error(sqlite_url: str, types: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Inbox(sqlite_url).on(*types)  # type: ignore[arg-type]
+
+
+def test_a_second_handler_is_an_error_that_names_the_first(sqlite_url: str) -> None:
+    inbox = Inbox(sqlite_url)
+    inbox.on("appointment.created", "appointment.cancelled")(write)
+    with pytest.raises(ValueError, match=r"appointment.cancelled has a handler already, write"):
+        inbox.on("visit.completed", "appointment.cancelled")(print)
+    inbox.on("visit.completed")(print)
+    inbox.otherwise(write)
+    with pytest.raises(ValueError, match="otherwise handler already, write"):
+        inbox.otherwise(print)
+
+
+def test_a_coroutine_function_is_an_error(sqlite_url: str) -> None:
+    async def handle(received: Received) -> None:
+        """Do nothing."""
+
+    with pytest.raises(TypeError, match="coroutine function"):
+        Inbox(sqlite_url).otherwise(handle)  # type: ignore[type-var]
+
+
+def test_the_inbox_writes_nothing_before_the_handler_and_its_mark_is_the_last_statement(
+    database_url: str, inbox: Inbox, deliver: Deliver
+) -> None:
+    statements: list[str] = []
+    inbox.on("appointment.created")(write)
+    deliver()
+    engine = inbox._database.engine
+    sqlalchemy_event.listen(engine, "before_cursor_execute", lambda *args: statements.append(args[2]))
+    sqlalchemy_event.listen(engine, "begin", lambda _: statements.append("BEGIN"))
+    sqlalchemy_event.listen(engine, "commit", lambda _: statements.append("COMMIT"))
+    inbox.drain()
+    place = next(i for i, each in enumerate(statements) if each.startswith("INSERT INTO calendar"))
+    begin = max(i for i in range(place) if statements[i] == "BEGIN")
+    end = statements.index("COMMIT", place)
+    assert all(each.startswith("SET LOCAL") for each in statements[begin + 1 : place])
+    *between, mark = statements[place + 1 : end]
+    assert all(each.startswith("SET LOCAL") for each in between)
+    assert mark.startswith("UPDATE followup_inbox SET state=")
+
+
+def test_a_handler_may_write_to_the_same_file_over_another_connection(sqlite_url: str) -> None:
+    inbox = Inbox(sqlite_url, secret=SECRET)
+    inbox.create_tables()
+    body = body_of("whd_1")
+    inbox.receive(body, headers_of(body))
+    with engine_of(sqlite_url).begin() as connection:
+        CALENDAR.create(connection)
+
+    @inbox.otherwise
+    def handle(received: Received) -> None:
+        with engine_of(sqlite_url).begin() as connection:
+            connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+            connection.execute(CALENDAR.insert().values(event_id=received.event.id))
+
+    assert inbox.drain().done == 1
+    assert written(sqlite_url) == ["whd_1"]
+
+
+def test_a_session_joins_the_transaction(inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        with Session(received.connection) as session:
+            session.execute(CALENDAR.insert().values(event_id=received.event.id))
+            session.commit()
+        if received.attempt == 1:
+            raise LookupError
+
+    deliver("whd_1")
+    inbox.drain()
+    assert written(database_url) == []
+    clock.advance(1)
+    inbox.drain()
+    assert written(database_url) == ["whd_1"]
+
+
+def test_a_handler_that_commits_by_itself_is_dead_at_once(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+    """Another attempt would repeat its work."""
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        write(received)
+        received.connection.commit()
+
+    deliver("whd_1")
+    assert inbox.drain().dead == 1
+    assert inbox.dead()[0].error.startswith("the handler committed or rolled back received.connection")
+    assert written(database_url) == ["whd_1"]
+
+
+def test_an_error_that_the_handler_hides_still_rolls_all_back_in_postgresql(postgresql_url: str) -> None:
+    inbox = Inbox(postgresql_url, secret=SECRET)
+    inbox.create_tables()
+    body = body_of()
+    inbox.receive(body, headers_of(body))
+
+    @inbox.otherwise
+    def handle(received: Received) -> None:
+        try:
+            received.connection.execute(text("SELECT * FROM missing"))
+        except Exception:
+            return
+
+    assert inbox.drain().failed == 1
+    inbox.close()
+
+
+def test_logs_show_no_data(inbox: Inbox, deliver: Deliver, clock: ManualTime, caplog: pytest.LogCaptureFixture) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        received.connection.execute(text("SELECT * FROM missing WHERE name = :name"), {"name": "Ana Núñez"})
+
+    deliver("whd_1")
+    with caplog.at_level(logging.DEBUG, "followup"):
+        for _ in range(3):
+            inbox.drain()
+            clock.advance(60)
+    messages = [each.getMessage() for each in caplog.records]
+    assert len(messages) == 3
+    assert messages[0].startswith("event whd_1, attempt 1 failed: ")
+    assert "Error at test_handling.py:" in messages[0]
+    assert messages[0].endswith(" s")
+    assert messages[-1].endswith("; it is dead")
+    assert "Núñez" not in caplog.text
+    assert "Núñez" not in inbox.dead()[0].error
+    assert "missing" in inbox.dead()[0].error
+
+
+def test_an_error_with_any_text_is_stored(inbox: Inbox, deliver: Deliver) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        raise LookupError("\0\ud800" + "a" * 100_000)
+
+    deliver()
+    assert inbox.drain().failed == 1
+
+
+def test_the_deadline_ends_a_drain_between_events(inbox: Inbox, deliver: Deliver, clock: ManualTime) -> None:
+    inbox.on("appointment.created")(lambda _: clock.advance(10))
+    for minute in range(3):
+        deliver(minute=minute)
+    assert inbox.drain(deadline=15) == DrainReport(done=2, failed=0, dead=0, unhandled=0, remaining=1)
+    assert inbox.drain(deadline=15).done == 1
+
+
+@pytest.mark.parametrize("deadline", [0, -1, True, float("nan")])
+def test_an_invalid_deadline_is_an_error(inbox: Inbox, deadline: float) -> None:
+    with pytest.raises(ValueError, match=r"^deadline must be"):
+        inbox.drain(deadline)
+
+
+def test_drain_without_tables_says_what_to_do(database_url: str) -> None:
+    inbox = Inbox(database_url)
+    with pytest.raises(ConfigurationError, match="call create_tables"):
+        inbox.drain()
+    with pytest.raises(ConfigurationError, match="call create_tables"):
+        inbox.run()
+    inbox.close()
+
+
+def test_an_engine_in_autocommit_mode_is_rejected_before_any_handler(sqlite_url: str) -> None:
+    engine = engine_of(sqlite_url).execution_options(isolation_level="AUTOCOMMIT")
+    inbox = Inbox(engine, secret=SECRET)
+    inbox.create_tables()
+    body = body_of()
+    inbox.receive(body, headers_of(body))
+    inbox.otherwise(lambda _: pytest.fail("called"))
+    with pytest.raises(ConfigurationError, match="autocommit"):
+        inbox.drain()
+
+
+def test_statements_of_handlers_see_their_own_writes(inbox: Inbox, deliver: Deliver) -> None:
+    @inbox.otherwise
+    def handle(received: Received) -> None:
+        write(received)
+        assert received.connection.execute(select(CALENDAR.c.event_id)).scalar_one() == received.event.id
+
+    deliver()
+    assert inbox.drain().done == 1

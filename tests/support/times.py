@@ -1,0 +1,40 @@
+"""A clock for stores that moves only when a test moves it, or when somebody waits."""
+
+import threading
+from datetime import UTC, datetime
+
+from followup._store.database import Dialect
+
+
+class ManualTime:
+    """A ``StoreTime`` that a test advances.
+
+    Attributes:
+        seconds: the current time, since the epoch.
+        waits: the waits so far, in seconds.
+    """
+
+    def __init__(self, seconds: float = 1_800_000_000) -> None:
+        self.seconds = seconds
+        self.waits: list[float] = []
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock forward."""
+        self.seconds += seconds
+
+    def sql(self, dialect: Dialect) -> str:
+        """Return the time as a number in SQL."""
+        return f"CAST({round(self.seconds * 1000)} AS BIGINT)"
+
+    def now(self) -> datetime:
+        """Return the time in UTC."""
+        return datetime.fromtimestamp(self.seconds, UTC)
+
+    def monotonic(self) -> float:
+        """Return the time in seconds."""
+        return self.seconds
+
+    def wait(self, seconds: float, stop: threading.Event | None) -> None:
+        """Move the clock forward at once."""
+        self.waits.append(seconds)
+        self.advance(seconds)
