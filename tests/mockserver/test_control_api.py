@@ -10,8 +10,8 @@ from support.http import Api, problem
 
 from followup import FollowUp
 from followup_mockserver import MockService, ServiceError
+from followup_mockserver.rules.triggers import examples
 from followup_mockserver.transport import InProcessTransport
-from followup_mockserver.webhooks.examples import examples
 
 
 def test_health(api: Api) -> None:

@@ -20,7 +20,7 @@ from followup import (
     construct_event,
 )
 from followup_mockserver import MockService
-from followup_mockserver.webhooks.examples import examples
+from followup_mockserver.rules.triggers import examples
 
 URL = "https://clinic.example/hooks"
 SINCE_FIRST = [timedelta(minutes=m) for m in (0, 1, 6, 36, 156, 456, 1056, 2496, 3936)]

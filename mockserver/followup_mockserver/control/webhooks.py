@@ -9,13 +9,14 @@ from followup._for_mockserver import OutboundEventType
 from followup_mockserver.control.arguments import json_object
 from followup_mockserver.engine import Engine
 from followup_mockserver.options import webhook_target
+from followup_mockserver.rules import triggers
 from followup_mockserver.schema.checks import one_of
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import WebhookFault, WebhookFaultKind
-from followup_mockserver.webhooks import deliveries, examples
+from followup_mockserver.webhooks import deliveries
 from followup_mockserver.webhooks.mounts import Mounts, Receiver
 
 
@@ -69,25 +70,30 @@ class WebhookControls:
             return list(tenant.attempts.get(id, ()))
 
     def trigger(self, type: OutboundEventType, *, data: Mapping[str, Any] | None = None) -> list[WebhookDelivery]:
-        """Send an outbound webhook of any type to the endpoints that are subscribed to it.
+        """Send an outbound webhook of any type, also of one that the service does not send yet.
+
+        The event is about the newest object that fits the type, such as a cancelled appointment for
+        ``appointment.cancelled``. If there is none, one is made, with all its fields, for an invented patient. It is an
+        object like any other, but making it sends no webhooks of its own: only the triggered event is sent.
 
         Args:
             type: the event type, such as ``appointment.created`` (specification, section 6.2).
-            data: the event's ``data``, as JSON with names in camelCase; default: about the newest object that fits the
-                type, or an example if there is none.
+            data: the event's ``data``, as JSON with names in camelCase, to send instead. Then ``ref`` is the id of the
+                object in it, or without one that of the object that the event would have been about.
 
         Returns:
-            One pending delivery for each endpoint.
+            One pending delivery for each enabled endpoint that is subscribed to the type. ``webhook.ping`` goes to
+            every enabled endpoint, about itself.
 
         Raises:
+            ServiceError: 400: no endpoint would receive it; nothing is made.
             ValueError: an invalid argument; the message names it.
         """
-        one_of(examples.examples())("type", type)
+        one_of(deliveries.OUTBOUND_TYPES)("type", type)
         own = None if data is None else json_object("data", data)
 
         def send(tenant: Tenant) -> list[WebhookDelivery]:
-            sent, ref = (own, "trigger") if own is not None else examples.newest_or_example(tenant, type)
-            return deliveries.send_to_subscribers(tenant, type, sent, ref)
+            return triggers.send(tenant, type, own)
 
         return self._access.change(send)
 

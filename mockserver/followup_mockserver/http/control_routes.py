@@ -16,7 +16,7 @@ from followup_mockserver.control import ClockState, Control, NewOrganization, Pe
 from followup_mockserver.control.clock import pending_jobs, pending_reminders
 from followup_mockserver.control.webhooks import all_attempts
 from followup_mockserver.options import webhook_target
-from followup_mockserver.rules import account, webhook_endpoints
+from followup_mockserver.rules import account, triggers, webhook_endpoints
 from followup_mockserver.schema.checks import integer, list_of, matching, one_of, optional
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.access import existing
@@ -26,8 +26,7 @@ from followup_mockserver.state.records import Attempt, Message
 from followup_mockserver.state.request_faults import Fault
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import WebhookFault
-from followup_mockserver.webhooks.deliveries import EVERY_TYPE
-from followup_mockserver.webhooks.examples import examples
+from followup_mockserver.webhooks.deliveries import EVERY_TYPE, OUTBOUND_TYPES
 
 T = TypeVar("T")
 
@@ -189,7 +188,7 @@ def webhook_faults(control: Control) -> list[WebhookFault]:
 
 def trigger_types(_: Control) -> Mapping[str, Any]:
     """Return the event types that can be triggered, with example data for each."""
-    return examples()
+    return triggers.examples()
 
 
 def add_webhook_endpoint(
@@ -207,7 +206,7 @@ def add_webhook_endpoint(
     """
     webhook_target("url", url)
     events: list[str] = [*enabled_events] if enabled_events else [EVERY_TYPE]
-    list_of(one_of([*examples(), EVERY_TYPE]))("enabled_events", events)
+    list_of(one_of([*OUTBOUND_TYPES, EVERY_TYPE]))("enabled_events", events)
     return access_to(control).change(lambda tenant: webhook_endpoints.create(tenant, url=url, enabled_events=events))
 
 

@@ -7,7 +7,8 @@ remain. The modules of this package store and look up data; they neither send re
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import ClassVar
@@ -59,6 +60,7 @@ class Tenant:
         attempts: every attempt of every delivery, by delivery id.
         messages: messages to patients, oldest first.
         attempts_in_progress: the attempts of deliveries that have not ended.
+        sends_webhooks: whether domain events are sent as webhooks.
         last_event_at: ``occurredAt`` of the newest webhook event; None before the first.
 
         waits: the seconds of each wait of clients in this process, oldest first.
@@ -113,6 +115,7 @@ class Tenant:
         self.attempts: dict[str, list[Attempt]] = {}
         self.messages: list[Message] = []
         self.attempts_in_progress: list[AttemptInProgress] = []
+        self.sends_webhooks = True
         self.last_event_at: datetime | None = None
 
         self.waits: deque[float] = deque(maxlen=MAX_WAITS)
@@ -143,6 +146,15 @@ class Tenant:
         """Pass a domain event to every subscriber."""
         for react in self._subscribers:
             react(self, event)
+
+    @contextmanager
+    def without_webhooks(self) -> Iterator[None]:
+        """Send no webhooks for the domain events in this block. The caller holds the lock."""
+        before, self.sends_webhooks = self.sends_webhooks, False
+        try:
+            yield
+        finally:
+            self.sends_webhooks = before
 
     def notify(self) -> None:
         """Wake the threads that wait for a change, and the engine if jobs were scheduled. The caller holds the lock."""

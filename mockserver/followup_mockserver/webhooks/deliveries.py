@@ -122,24 +122,15 @@ def timeout_error(seconds: float) -> str:
 def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     """Queue a domain event for every endpoint that is subscribed to its type, unless the service does not send it."""
     inactive = event.type in NOT_YET_SENT and event.type not in tenant.organization.activated_events
-    if event.type in OUTBOUND_TYPES and not inactive:
-        send_to_subscribers(tenant, event.type, data_of(event), event.subject.id)
+    if event.type in OUTBOUND_TYPES and tenant.sends_webhooks and not inactive:
+        enabled = [each for each in tenant.webhook_endpoints if each.status == "enabled"]
+        subscribers = [each for each in enabled if is_subscribed(each, event.type)]
+        queue(tenant, subscribers, event.type, data_of(event), event.subject.id)
 
 
-def send_to_subscribers(
-    tenant: Tenant, type: OutboundEventType, data: Mapping[str, Any], ref: str
-) -> list[WebhookDelivery]:
-    """Queue an event for every enabled endpoint that is subscribed to its type."""
-    return queue(tenant, subscribers(tenant, type), type, data, ref)
-
-
-def subscribers(tenant: Tenant, type: OutboundEventType) -> list[WebhookEndpoint]:
-    """Return the enabled endpoints that are subscribed to a type, oldest first."""
-    return [
-        endpoint
-        for endpoint in tenant.webhook_endpoints
-        if endpoint.status == "enabled" and not {type, EVERY_TYPE}.isdisjoint(endpoint.enabled_events)
-    ]
+def is_subscribed(endpoint: WebhookEndpoint, type: OutboundEventType) -> bool:
+    """Return whether an endpoint is subscribed to a type, whatever its status."""
+    return not {type, EVERY_TYPE}.isdisjoint(endpoint.enabled_events)
 
 
 def queue(

@@ -13,7 +13,7 @@ from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import WebhookFaultKind
-from followup_mockserver.webhooks.examples import examples
+from followup_mockserver.webhooks.deliveries import OUTBOUND_TYPES
 
 MAX_JOBS = 100
 """The clock view shows at most this many pending jobs."""
@@ -92,7 +92,7 @@ def _controls(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, A
         "fault_kinds": get_args(FaultKind),
         "fault_moments": get_args(FaultMoment),
         "faults": control.faults,
-        "event_types": [*examples()],
+        "event_types": OUTBOUND_TYPES,
         "webhook_fault_kinds": get_args(WebhookFaultKind),
         "webhook_faults": control.webhook_faults,
     }

@@ -1,0 +1,150 @@
+"""The events that a test triggers: about the newest object that fits their type, or about an invented one."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from followup import Event, Patient, WebhookDelivery, WebhookEndpoint
+from followup._for_mockserver import OutboundEventType
+from followup_mockserver.options import Options
+from followup_mockserver.rules import doctors, samples, webhook_endpoints
+from followup_mockserver.rules.event_effects import patient_of_order
+from followup_mockserver.schema.errors import invalid
+from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks.payloads import data_of
+
+
+@attrs.frozen
+class _Subject:
+    """The kind of object that an event type is about.
+
+    Attributes:
+        collection: the collection of the tenant that contains these objects.
+        name: name of the object in the ``data`` of the event.
+        fits: whether the event may be about this object, given its current state.
+        id_in: path of the object's id in the ``data``; empty if the data does not contain it.
+    """
+
+    collection: str
+    name: str
+    id_in: tuple[str, ...]
+    fits: Callable[[Any], bool] = lambda _: True
+
+
+def _with_status(*statuses: str) -> Callable[[Any], bool]:
+    return lambda each: each.status in statuses
+
+
+def _appointment(*statuses: str) -> _Subject:
+    return _Subject("appointments", "appointment", ("appointment", "id"), _with_status(*statuses))
+
+
+_OPEN_INTAKE = _Subject(
+    "intake_requests", "intakeRequest", ("intakeRequest", "id"), _with_status("new", "validating", "ready")
+)
+_READY_INTAKE = _Subject("intake_requests", "intakeRequest", ("intake", "id"), _with_status("ready"))
+_PATIENT = _Subject("patients", "patient", ("patient", "id"))
+
+_SUBJECTS: Mapping[OutboundEventType, _Subject] = {
+    "intake.requested": _OPEN_INTAKE,
+    "patient.upserted": _PATIENT,
+    "appointment.created": _appointment("confirmed", "pending"),
+    "appointment.rescheduled": _appointment("rescheduled"),
+    "appointment.cancelled": _appointment("cancelled"),
+    "visit.completed": _Subject("visits", "visit", ("visit", "id")),
+    "treatment.prescribed": _Subject("treatments", "treatment", ("treatment", "id")),
+    "order.issued": _Subject("events", "order", (), lambda each: each.type == "order.issued"),
+    "intake.created": _OPEN_INTAKE,
+    "intake.ready": _READY_INTAKE,
+    "conversation.handoff": _PATIENT,
+    "patient.silent": _PATIENT,
+    "webhook.ping": _Subject("webhook_endpoints", "webhookEndpoint", ("webhookEndpoint", "id")),
+}
+
+
+def send(tenant: Tenant, event_type: OutboundEventType, data: Mapping[str, Any] | None) -> list[WebhookDelivery]:
+    """Send an event to every endpoint that receives its type, with the ``data`` of the test if it is not None.
+
+    Raises:
+        ServiceError: 400: there is no such endpoint.
+    """
+    receivers = _receivers(tenant, event_type)
+    if event_type == "webhook.ping" and data is None:
+        return [webhook_endpoints.ping(tenant, each) for each in receivers]
+    ref = None if data is None else _ref_in(data, event_type)
+    if data is None or ref is None:
+        event = event_of(tenant, event_type)
+        data, ref = data_of(event) if data is None else data, event.subject.id
+    return deliveries.queue(tenant, receivers, event_type, data, ref)
+
+
+def _receivers(tenant: Tenant, event_type: OutboundEventType) -> list[WebhookEndpoint]:
+    """Return the endpoints to send an event to: a ping reaches every enabled one."""
+    every = list(tenant.webhook_endpoints)
+    is_ping = event_type == "webhook.ping"
+    subscribed = every if is_ping else [each for each in every if deliveries.is_subscribed(each, event_type)]
+    enabled = [each for each in subscribed if each.status == "enabled"]
+    if not every:
+        problem = "No webhook endpoint is registered: create one, or run followup-mock listen."
+    elif not subscribed:
+        problem = f"No webhook endpoint is subscribed to {event_type}."
+    else:
+        problem = "The webhook endpoint is disabled: enable it first."
+    if not enabled:
+        raise invalid("webhook_endpoint_missing", problem)
+    return enabled
+
+
+def event_of(tenant: Tenant, event_type: OutboundEventType) -> DomainEvent:
+    """Return an event about the newest object that fits its type; if there is none, make one."""
+    subject = _SUBJECTS[event_type]
+    newest_first = reversed([*getattr(tenant, subject.collection)])
+    found = next((each for each in newest_first if subject.fits(each)), None)
+    return _event(tenant, event_type, samples.make(tenant, event_type) if found is None else found)
+
+
+def _ref_in(data: Mapping[str, Any], event_type: OutboundEventType) -> str | None:
+    """Return the id of the object that the ``data`` of a test describes, if it has one."""
+    value: Any = data
+    for key in _SUBJECTS[event_type].id_in:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, str) else None
+
+
+@functools.cache
+def examples() -> Mapping[str, Mapping[str, Any]]:
+    """Return an example of the ``data`` of every outbound type (specification, section 6.2)."""
+    options = Options(seed=0, start_time="2026-11-28T09:00:00Z")
+    found = {}
+    for event_type in deliveries.OUTBOUND_TYPES:
+        tenant = Tenant(options.organization("org_example"), (), options)
+        doctors.add_roster(tenant)
+        webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=["*"])
+        found[str(event_type)] = data_of(event_of(tenant, event_type))
+    return found
+
+
+def _event(tenant: Tenant, event_type: OutboundEventType, subject: Any) -> DomainEvent:
+    details = {"conversation": {"reason": samples.HANDOFF_REASON}} if event_type == "conversation.handoff" else {}
+    return DomainEvent(
+        type=event_type,
+        name=_SUBJECTS[event_type].name,
+        subject=subject,
+        patient=_patient_of(tenant, subject),
+        details=details,
+    )
+
+
+def _patient_of(tenant: Tenant, subject: Any) -> Patient | None:
+    match subject:
+        case Patient():
+            return subject
+        case Event():
+            return patient_of_order(tenant, subject.data)
+        case WebhookEndpoint():
+            return None
+    return tenant.patients.get(subject.patient or "")
