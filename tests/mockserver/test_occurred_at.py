@@ -135,6 +135,15 @@ def test_organizations_and_resets_begin_anew(service: MockService, client: Follo
     assert times(service)[-1] == NOON + MILLISECOND
 
 
+def test_a_copy_of_the_service_continues_it(client: FollowUp, service: MockService) -> None:
+    client.patients.create(phone="+5491155550000")
+    for copy in (service.fork(), MockService.load(service.save())):
+        with copy, copy.client() as theirs:
+            theirs.patients.create(phone="+5491155550001")
+            assert times(copy) == [NOON, NOON + MILLISECOND]
+    assert times(service) == [NOON]
+
+
 @pytest.mark.parametrize("start_time", [None, "2026-09-28T12:00:00Z"])
 def test_in_a_server_with_many_clients_no_two_events_share_it(start_time: Any) -> None:
     inbox = Inbox()

@@ -162,6 +162,7 @@ NOT_SAVED = {
     "journal": "a journal tells what happened in one run; no later response depends on it",
     "waits": "like the journal, they tell what the clients of one run did",
     "rate_limiter": "its windows are measured in real time, which has passed when a snapshot is loaded",
+    "sends_webhooks": "false only while a call holds the lock",
     "attempts_in_progress": "their jobs are saved as pending, since their outcome is not known",
     "version": "unique in one process, and no version of another tenant may be the same",
     "ended": "only a tenant that has been replaced has ended",
