@@ -51,3 +51,9 @@ def test_every_resource_has_commands() -> None:
 @pytest.mark.parametrize("package", ["followup", "followup_mockserver"])
 def test_a_help_page_imports_neither_client_nor_service(package: str) -> None:
     assert output(IMPORTED.format(package=package)).splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("package", ["followup", "followup_mockserver"])
+def test_the_help_of_a_command_imports_no_client_and_no_server(package: str) -> None:
+    imported = '\nprint(sys.modules.keys() & {"flask", "werkzeug", "waitress", "httpx"})'
+    assert output(SUMMARIES.format(package=package) + imported).splitlines()[-1] == "set()"

@@ -9,7 +9,6 @@ from typing import Any
 from followup._for_mockserver import visible
 from followup_mockserver.cli.remote import Remote
 from followup_mockserver.http import control_routes as routes
-from followup_mockserver.http.control import LONGEST_WAIT
 
 
 def listen_until_stopped(remote: Remote, url: str, events: Sequence[str], write: Callable[[str], None]) -> None:
@@ -34,9 +33,8 @@ def listen_until_stopped(remote: Remote, url: str, events: Sequence[str], write:
 def _attempts(remote: Remote, endpoint: str) -> Iterator[Mapping[str, Any]]:
     reported: Counter[str] = Counter()
     while True:
-        attempts = remote.call(routes.attempts, webhook_endpoint=endpoint, wait=LONGEST_WAIT, seen=reported.total())[
-            "data"
-        ]
+        query = {"webhook_endpoint": endpoint, "wait": routes.LONGEST_WAIT, "seen": reported.total()}
+        attempts = remote.call(routes.attempts, **query)["data"]
         # Counted, because a repeated attempt can equal the one that it repeats.
         known = reported.copy()
         reported = Counter(map(str, attempts))

@@ -5,9 +5,7 @@ from typing import Any
 
 from followup._for_mockserver import camel
 from followup.cli.exits import fail, reject
-from followup_mockserver.http.control import PREFIX
-from followup_mockserver.http.control_routes import ROUTES
-from followup_mockserver.http.guard import TOKEN_HEADER
+from followup_mockserver.http.control_routes import PREFIX, ROUTES, TOKEN_HEADER
 
 TIMEOUT = 300.0
 """Seconds. Advancing the clock by days takes long if an endpoint does not respond."""

@@ -10,7 +10,6 @@ from followup.cli.application import Application
 from followup.cli.options import keyword
 from followup_mockserver.cli.defaults import DEFAULT_HOST, DEFAULT_PORT, MAX_PORT
 from followup_mockserver.cli.generated import options_of_mock
-from followup_mockserver.cli.serving import serve_until_stopped
 from followup_mockserver.cli.values import mock_options
 
 commands = Application()
@@ -22,6 +21,8 @@ def serve(*, host: str, port: int, env_file: Path | None, **values: Any) -> None
     It keeps all data in memory, prints its URL and an API key, and runs until it is stopped with Ctrl-C or SIGTERM;
     its exit status is then 0.
     """
+    from followup_mockserver.cli.serving import serve_until_stopped  # imported late, because a help page needs no mock
+
     serve_until_stopped(host, port, env_file, **mock_options(values))
 
 

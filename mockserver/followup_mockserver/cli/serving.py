@@ -12,7 +12,7 @@ from followup.cli.exits import fail, reject
 from followup.cli.values import kebab
 from followup_mockserver.cli.env_file import write_env_file
 from followup_mockserver.http.app import CONTRACT_PATH
-from followup_mockserver.http.control import PREFIX
+from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.options import MockOptions
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.server import MockServer

@@ -1,17 +1,19 @@
 """``followup-mock wait``, which waits for a mock to be ready."""
 
 import threading
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import httpx
 import typer
 
 from followup.cli.application import Application
 from followup.cli.exits import fail, reject
 from followup_mockserver.cli.defaults import DEFAULT_URL
 from followup_mockserver.cli.urls import Url
-from followup_mockserver.http.control import PREFIX
+from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.state.clock import RealTime
+
+if TYPE_CHECKING:
+    import httpx
 
 commands = Application()
 
@@ -40,6 +42,8 @@ def wait_for_health(url: str, timeout: float) -> None:
     Raises:
         CommandFailed: it is not ready in time.
     """
+    import httpx  # imported late, because a help page needs no client
+
     ends = RealTime.monotonic() + timeout
     pause = threading.Event()
     with httpx.Client(trust_env=False) as client:
@@ -49,7 +53,9 @@ def wait_for_health(url: str, timeout: float) -> None:
             pause.wait(_BETWEEN_TRIES)
 
 
-def _is_healthy(client: httpx.Client, url: str, timeout: float) -> bool:
+def _is_healthy(client: "httpx.Client", url: str, timeout: float) -> bool:
+    import httpx
+
     try:
         return client.get(f"{url.rstrip('/')}{PREFIX}/health", timeout=timeout).status_code == httpx.codes.OK
     except httpx.HTTPError:

@@ -13,16 +13,11 @@ from flask import Blueprint, Response, request
 from followup._for_mockserver import IntakeRequests, Model, annotations_of, camel, encode, format_timestamp
 from followup_mockserver.control import Control
 from followup_mockserver.gateway.parsing import parse_json, query_values
-from followup_mockserver.http.control_routes import ROUTES
+from followup_mockserver.http.control_routes import LONGEST_WAIT, PREFIX, ROUTES
 from followup_mockserver.http.current import current_control, current_guard, current_waiting_calls
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.schema.shapes import Shape, object_shape
 from followup_mockserver.schema.validation import Validator
-
-PREFIX = "/_mock"
-
-LONGEST_WAIT = 60.0
-"""The maximum of ``?wait=``, in seconds."""
 
 control_api = Blueprint("control", __name__, url_prefix=PREFIX)
 

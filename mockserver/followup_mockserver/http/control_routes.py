@@ -30,6 +30,15 @@ from followup_mockserver.webhooks.deliveries import EVERY_TYPE, OUTBOUND_TYPES
 
 T = TypeVar("T")
 
+LONGEST_WAIT = 60.0
+"""The maximum of ``?wait=``, in seconds."""
+
+PREFIX = "/_mock"
+"""The beginning of the path of each route."""
+
+TOKEN_HEADER = "Mock-Token"  # noqa: S105 - the name of a header
+"""The header with the token of a mock that other machines can reach."""
+
 _check_operation = optional(matching(OPERATIONS.__contains__, "the name of an operation, such as patients.create"))
 
 

@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 import attrs
 from werkzeug.datastructures import Headers
 
+from followup_mockserver.http.control_routes import TOKEN_HEADER
 from followup_mockserver.schema.errors import ServiceError
-
-TOKEN_HEADER = "Mock-Token"  # noqa: S105 - the name of a header
 
 
 @attrs.frozen

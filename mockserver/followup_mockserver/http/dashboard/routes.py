@@ -10,7 +10,7 @@ from flask import Blueprint, Response, render_template, request
 
 from followup._for_mockserver import format_timestamp
 from followup_mockserver.control import access_to
-from followup_mockserver.http.control import PREFIX
+from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.http.current import current_control, current_guard
 from followup_mockserver.schema.errors import ServiceError
 
