@@ -23,7 +23,7 @@ class _Test:
 
     Attributes:
         mocks: the mocks of its fixtures, by the name of the fixture.
-        checks: functions that return what is wrong at the end of the test.
+        checks: further functions that return what is wrong at the end of the test.
         has_ended: whether the test function has ended.
         has_failed: whether the test, or a subtest of it, has failed.
     """
@@ -35,8 +35,13 @@ class _Test:
         self.has_failed = False
 
     def problems(self) -> list[str]:
-        """Return what is wrong although the test passed."""
-        return [problem for check in self.checks for problem in check()]
+        """Return what is wrong although the test passed: faults without effect, and what the checks find."""
+        if not self.mocks:
+            return []
+        from followup_mockserver.pytest_plugin.summary import unused_faults_of
+
+        problems = [problem for mock in self.mocks.values() for problem in unused_faults_of(mock)]
+        return problems + [problem for check in self.checks for problem in check()]
 
 
 _test = pytest.StashKey[_Test]()
@@ -55,7 +60,8 @@ def followup_options() -> "MockOptions":
 def followup_service(request: pytest.FixtureRequest, followup_options: "MockOptions") -> "Iterator[MockService]":
     """A new ``MockService`` for this test, without a rate limit. Its clock is frozen at the current time.
 
-    It is closed after the test. If the test fails, its report shows the API calls, webhook deliveries and messages.
+    It is closed after the test. If the test fails, its report shows the API calls, webhook deliveries and messages. A
+    test that passes fails nevertheless if a fault of it never had an effect, unless the fault is optional.
     """
     from datetime import UTC, datetime
 

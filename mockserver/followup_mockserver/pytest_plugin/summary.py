@@ -50,6 +50,27 @@ def summary_of(mock: Mock) -> str:
     return "\n".join(line if len(line) <= MAX_LINE_LENGTH else f"{line[:MAX_LINE_LENGTH]}…" for line in lines)
 
 
+def unused_faults_of(mock: Mock) -> list[str]:
+    """Return the problem that a test passed although faults of it never had an effect, if there are any."""
+    unused = mock.unused_faults()
+    if not unused:
+        return []
+    lines = [f"  {call_of(fault)}{_skips(fault)}" for fault in unused[:MAX_ENTRIES]]
+    if len(unused) > len(lines):
+        lines.append(f"  … {len(unused) - len(lines)} more")
+    return [
+        f"{'1 fault was' if len(unused) == 1 else f'{len(unused)} faults were'} never used:\n"
+        + "\n".join(lines)
+        + "\nNo call, event or delivery matched. If that is fine, add the fault with optional=True."
+    ]
+
+
+def _skips(fault: Fault | WebhookFault) -> str:
+    """Return how many calls the fault would still let pass; the skipped ones are counted down."""
+    skip = fault.skip if isinstance(fault, Fault) else 0
+    return f"  ({skip} more would have been skipped first)" if skip else ""
+
+
 def call_of(fault: Fault | WebhookFault) -> str:
     """Return the call that adds a fault, as a test writes it."""
     method = "add_fault" if isinstance(fault, Fault) else "disturb"
