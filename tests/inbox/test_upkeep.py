@@ -1,0 +1,157 @@
+"""Status, purge and the end of a run."""
+
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.exc import OperationalError
+from support.databases import engine_of
+from support.times import ManualTime
+from support.webhook_events import SECRET
+
+from followup.inbox import Inbox, InboxStatus, Received
+
+from .conftest import Deliver, write, written
+
+
+def test_status_counts_events_and_names_the_age_of_the_oldest(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime
+) -> None:
+    assert inbox.status() == InboxStatus(0, 0, 0, 0, 0, None)
+    seen: list[InboxStatus] = []
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        seen.append(inbox.status())
+
+    deliver(minute=1)
+    clock.advance(40)
+    deliver(minute=2)
+    clock.advance(2.5)
+    assert inbox.status() == InboxStatus(
+        waiting=2, in_flight=0, dead=0, unhandled=0, done=0, oldest_waiting_seconds=42.5
+    )
+    inbox.drain()
+    assert seen[0] == InboxStatus(waiting=1, in_flight=1, dead=0, unhandled=0, done=0, oldest_waiting_seconds=2.5)
+    assert inbox.status() == InboxStatus(0, 0, 0, 0, 2, None)
+
+
+def test_purge_removes_the_content_of_done_events_for_good(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
+) -> None:
+    inbox.on("appointment.created")(write)
+    deliver("whd_old", minute=1)
+    inbox.drain()
+    clock.advance(86_400)
+    deliver("whd_new", minute=2)
+    deliver("whd_unhandled", "patient.silent")
+    inbox.drain()
+    deliver("whd_waiting", minute=3)
+    assert inbox.purge(older_than=timedelta(days=1)) == 1
+    assert inbox.purge(older_than=timedelta(days=1)) == 0
+    status = inbox.status()
+    assert (status.done, status.unhandled, status.waiting) == (1, 1, 1)
+    with engine_of(database_url).connect() as connection:
+        body, error = connection.exec_driver_sql(
+            "SELECT body, error FROM followup_inbox WHERE event_id = 'whd_old'"
+        ).one()
+    assert (body, error) == (None, None)
+    assert deliver("whd_old", minute=1) == 204
+    inbox.drain()
+    assert written(database_url) == ["whd_old", "whd_new", "whd_waiting"], "the purged event is not handled again"
+
+
+def test_purge_takes_dead_and_unhandled_events_if_it_is_told_so(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime
+) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        raise LookupError
+
+    deliver("whd_dead")
+    deliver("whd_unhandled", "patient.silent")
+    for _ in range(3):
+        inbox.drain()
+        clock.advance(60)
+    assert inbox.purge(older_than=timedelta()) == 0
+    assert inbox.purge(older_than=timedelta(), states=["dead", "unhandled"]) == 2
+    assert (inbox.status().dead, inbox.status().unhandled, inbox.dead(), inbox.retry()) == (0, 0, [], 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"older_than": 30}, r"^older_than must be a timedelta"),
+        ({"older_than": timedelta(-1)}, r"^older_than must be a timedelta"),
+        ({"older_than": timedelta(), "states": ["waiting"]}, r"^states must contain"),
+        ({"older_than": timedelta(), "states": "done"}, r"^states must contain"),
+        ({"older_than": timedelta(), "states": []}, r"^states must contain"),
+    ],
+)
+def test_an_invalid_purge_is_an_error(inbox: Inbox, arguments: dict[str, object], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        inbox.purge(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_purge_of_any_age_is_taken(inbox: Inbox) -> None:
+    assert inbox.purge(older_than=timedelta.max) == 0
+
+
+def test_two_names_have_their_own_events(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+    other = Inbox(database_url, name="other")
+    deliver()
+    assert other.status().waiting == 0
+    assert other.drain().remaining == 0
+    assert (other.retry(), other.purge(older_than=timedelta())) == (0, 0)
+    assert inbox.status().waiting == 1
+    other.close()
+
+
+def test_run_handles_what_arrives_and_waits_meanwhile(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
+) -> None:
+    """An event fails at first, and the clock moves only while the worker waits."""
+    stop = threading.Event()
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        write(received)
+        if received.attempt == 1:
+            raise LookupError
+        stop.set()
+
+    deliver("whd_1")
+    deliver("whd_2", minute=1)
+    inbox.run(stop)
+    assert written(database_url) == ["whd_1"], "the event in flight is finished, no other is begun"
+    assert clock.waits == [0.5]
+
+
+def test_run_goes_on_after_an_outage_of_the_database(sqlite_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The file cannot be opened at first; the third wait creates its folder."""
+    path = sqlite_url.removeprefix("sqlite:///")
+    inbox = Inbox(f"sqlite:///{path}.folder/clinic.db", secret=SECRET)
+    stop = threading.Event()
+
+    class Outage(ManualTime):
+        def wait(self, seconds: float, stop: threading.Event | None) -> None:
+            super().wait(seconds, stop)
+            assert stop is not None
+            if len(self.waits) == 3:
+                Path(f"{path}.folder").mkdir()
+                inbox.create_tables()
+            elif len(self.waits) == 4:
+                stop.set()
+
+    clock = inbox._clock = Outage()
+    inbox.run(stop)
+    assert clock.waits == [0.5, 1.0, 2.0, 0.5]
+    assert "no events handled for 2.0 s: OperationalError: unable to open database file" in caplog.text
+
+
+def test_drain_raises_an_outage(sqlite_url: str) -> None:
+    inbox = Inbox(create_engine(f"{sqlite_url}.missing/clinic.db"))
+    with pytest.raises(OperationalError):
+        inbox.drain()
