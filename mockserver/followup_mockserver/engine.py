@@ -1,46 +1,49 @@
 """Runs the jobs that are due, in order, with the clock at each job's own due time.
 
-In process nothing runs in the background: ``advance`` runs every job in the calling thread, one after the other. In a
-server, a scheduler thread sleeps until the next job is due, and workers make the delivery attempts. No attempt is sent
-while a tenant's lock is held.
+In process nothing runs in the background: ``advance`` runs every job in the calling thread, ``advance_async`` in the
+calling task, one after the other. What both do is a generator that yields the delivery attempts. In a server, a
+scheduler thread sleeps until the next job is due, and workers make the delivery attempts. No attempt is sent while a
+tenant's lock is held.
 """
 
 import logging
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import NamedTuple, assert_never
+from typing import NamedTuple, TypeVar
 
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
-from followup_mockserver.rules import messages, questions, reminders, stages, treatments
+from followup_mockserver.rules import local_jobs
 from followup_mockserver.schema.webhook_urls import parse_webhook_url
-from followup_mockserver.state.jobs import (
-    AskForMissingData,
-    AttemptDelivery,
-    EndTreatment,
-    Job,
-    LocalJob,
-    RecomputeStage,
-    RepeatDelivery,
-    SendPostVisitMessage,
-    SendReminder,
-)
+from followup_mockserver.state.jobs import AttemptDelivery, Job, RepeatDelivery
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Advanced, Run
 from followup_mockserver.state.scheduler import Timer
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import deliveries
 from followup_mockserver.webhooks.deliveries import DueAttempt
-from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Dispatcher
+from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 from followup_mockserver.webhooks.mounts import Mounts
+from followup_mockserver.webhooks.receivers import Receiver
 from followup_mockserver.webhooks.workers import Workers
 
 logger = logging.getLogger("followup_mockserver")
 
 _MAX_SLEEP = 3600.0
 """Seconds after which the scheduler thread checks what is due, even if nothing has woken it."""
+
+
+T = TypeVar("T")
+
+
+class _ReceiverRaised(Exception):
+    """Ends the run of the jobs after an attempt whose receiver raised ``error``, which the caller gets."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
 
 
 class _ScheduledAttempt(NamedTuple):
@@ -71,7 +74,7 @@ class Engine:
         attempt_timeout: float = WEBHOOK_ATTEMPT_TIMEOUT,
     ) -> None:
         self._registry = registry
-        self._dispatcher = Dispatcher(mounts, in_callers_thread=not threaded, timeout=attempt_timeout, network=network)
+        self._dispatcher = Dispatcher(mounts, in_process=not threaded, timeout=attempt_timeout, network=network)
         self._workers = Workers() if threaded else None
         self._runs: weakref.WeakKeyDictionary[Tenant, Run] = weakref.WeakKeyDictionary()
         self._runs_lock = threading.Lock()
@@ -106,6 +109,17 @@ class Engine:
             self._workers.close()
         self._dispatcher.close()
 
+    async def stop_async(self) -> None:
+        """Shut down the applications in the running event loop, and stop."""
+        try:
+            await self._dispatcher.close_async()
+        finally:
+            self.stop()
+
+    def unmounted(self, receiver: Receiver) -> None:
+        """Shut down a receiver that is not mounted any more."""
+        self._dispatcher.unmounted(receiver)
+
     @property
     def stopped(self) -> bool:
         """Whether the engine has stopped, so that no further job starts."""
@@ -117,65 +131,118 @@ class Engine:
         """Advance the clock to an instant, and run every job that is due by then, including those that jobs schedule.
 
         Raises:
-            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for.
+            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for, or in the
+                event loop of an application or a task that this call would block.
+            BaseException: the exception of a mounted receiver; the attempt has been recorded.
         """
-        with self._run(tenant) as run:
-            while self._run_next_instant(tenant, run, to):
-                pass
-            with tenant.lock:
-                tenant.clock.advance_to(to)
-                return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
+        return self._run_jobs(tenant, lambda run: self._advancing(tenant, run, to))
+
+    async def advance_async(self, tenant: Tenant, to: datetime) -> Advanced:
+        """Do the same as ``advance`` in a task: asynchronous receivers run in the running event loop."""
+        return await self._run_jobs_async(tenant, lambda run: self._advancing(tenant, run, to))
 
     def step(self, tenant: Tenant) -> Advanced:
         """Advance the clock to the due time of the next job, and run that job only.
 
         Raises:
-            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for.
+            RuntimeError: as ``advance``.
+            BaseException: as ``advance``.
         """
-        with self._run(tenant) as run:
-            run.wait_until_idle()
-            scheduled = None
-            with tenant.lock:
-                timer = tenant.scheduler.next()
-                if timer is not None and not self.stopped:
-                    tenant.clock.advance_to(timer.at)
-                    tenant.scheduler.pop_due(timer.at)
-                    scheduled = self._begin(tenant, run, timer)
-            self._send_all(tenant, run, [] if scheduled is None else [scheduled])
-            with tenant.lock:
-                return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
+        return self._run_jobs(tenant, lambda run: self._stepping(tenant, run))
 
-    def resend(self, tenant: Tenant, delivery_id: str) -> str:
-        """Make a manual retry of a delivery now, and return a summary of its outcome.
+    async def step_async(self, tenant: Tenant) -> Advanced:
+        """Do the same as ``step`` in a task: asynchronous receivers run in the running event loop."""
+        return await self._run_jobs_async(tenant, lambda run: self._stepping(tenant, run))
+
+    def resend(self, tenant: Tenant, delivery_id: str) -> None:
+        """Make a manual retry of a delivery now.
 
         Raises:
             ServiceError: 400: the endpoint is disabled.
+            BaseException: as ``advance``.
         """
-        with tenant.lock:
-            attempt = deliveries.due_attempt(tenant, delivery_id, "manual")
-        return NOTHING_TO_SEND if attempt is None else self._dispatcher.attempt(tenant, attempt)
+        self._dispatcher.check_thread()
+        raised = self._dispatcher.drive(self._resending(tenant, delivery_id)).raised
+        if raised is not None:
+            raise raised
+
+    async def resend_async(self, tenant: Tenant, delivery_id: str) -> None:
+        """Do the same as ``resend`` in a task: asynchronous receivers run in the running event loop."""
+        if self._workers is not None:
+            await _in_thread(lambda: self.resend(tenant, delivery_id))
+            return
+        raised = (await self._dispatcher.drive_async(self._resending(tenant, delivery_id))).raised
+        if raised is not None:
+            raise raised
+
+    def _run_jobs(self, tenant: Tenant, jobs: Callable[[Run], Sending[T]]) -> T:
+        self._dispatcher.check_thread()
+        run = self._run_of(tenant)
+        try:
+            with run.entered(), run.turns.held(), self._clock_held(tenant, run):
+                return self._dispatcher.drive(jobs(run))
+        except _ReceiverRaised as end:
+            raised = end.error
+        finally:
+            self.wake()
+        raise raised  # not in the except clause, so that its context and its cause stay as they are
+
+    async def _run_jobs_async(self, tenant: Tenant, jobs: Callable[[Run], Sending[T]]) -> T:
+        if self._workers is not None:
+            return await _in_thread(lambda: self._run_jobs(tenant, jobs))
+        run = self._run_of(tenant)
+        try:
+            with run.entered():
+                async with run.turns.held_by_task():
+                    with self._clock_held(tenant, run):
+                        return await self._dispatcher.drive_async(jobs(run))
+        except _ReceiverRaised as end:
+            raised = end.error
+        raise raised
 
     @contextmanager
-    def _run(self, tenant: Tenant) -> Iterator[Run]:
-        """Hold the tenant's clock while this thread runs its jobs."""
-        run = self._run_of(tenant)
-        with run.entered(), run.lock:
-            run.clear()
+    def _clock_held(self, tenant: Tenant, run: Run) -> Iterator[None]:
+        """Hold the tenant's clock while its jobs run."""
+        run.clear()
+        with tenant.lock:
+            tenant.clock.hold()
+        try:
+            yield
+        finally:
             with tenant.lock:
-                tenant.clock.hold()
-            try:
-                yield run
-            finally:
-                with tenant.lock:
-                    tenant.clock.release()
-                    tenant.notify()
-        self.wake()
+                tenant.clock.release()
+                tenant.notify()
 
     def _run_of(self, tenant: Tenant) -> Run:
         with self._runs_lock:
             return self._runs.setdefault(tenant, Run(lambda: self.stopped))
 
-    def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime) -> bool:
+    def _advancing(self, tenant: Tenant, run: Run, to: datetime) -> Sending[Advanced]:
+        while (yield from self._run_next_instant(tenant, run, to)):
+            pass
+        with tenant.lock:
+            tenant.clock.advance_to(to)
+            return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
+
+    def _stepping(self, tenant: Tenant, run: Run) -> Sending[Advanced]:
+        run.wait_until_idle()
+        scheduled = None
+        with tenant.lock:
+            timer = tenant.scheduler.next()
+            if timer is not None and not self.stopped:
+                tenant.clock.advance_to(timer.at)
+                tenant.scheduler.pop_due(timer.at)
+                scheduled = self._begin(tenant, run, timer)
+        yield from self._send_all(tenant, run, [] if scheduled is None else [scheduled])
+        with tenant.lock:
+            return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
+
+    def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[Attempted]:
+        with tenant.lock:
+            attempt = deliveries.due_attempt(tenant, delivery_id, "manual")
+        return Attempted(NOTHING_TO_SEND) if attempt is None else (yield from self._dispatcher.attempt(tenant, attempt))
+
+    def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime) -> Sending[bool]:
         """Run every job that is due at the next instant; return False if none is due by ``to``."""
         run.wait_until_idle()
         scheduled: list[_ScheduledAttempt] = []
@@ -190,16 +257,19 @@ class Engine:
                     scheduled.append(due)
                 if self._workers is None:
                     break  # in process, a job sees the effects of the attempts before it
-        self._send_all(tenant, run, scheduled)
+        yield from self._send_all(tenant, run, scheduled)
         return True
 
-    def _send_all(self, tenant: Tenant, run: Run, scheduled: list[_ScheduledAttempt]) -> None:
-        """Make these attempts, and wait until they have ended."""
+    def _send_all(self, tenant: Tenant, run: Run, scheduled: list[_ScheduledAttempt]) -> Sending[None]:
+        """Make these attempts, and return when they have ended; an exception of a receiver ends the run."""
         for each in scheduled:
-            if self._workers is None:
-                run.record(each.timer, self._attempt(tenant, each))
-            else:
+            if self._workers is not None:
                 self._submit(self._workers, tenant, run, each)
+                continue
+            attempted = yield from self._attempt(tenant, each)
+            run.record(each.timer, attempted.summary)
+            if attempted.raised is not None:
+                raise _ReceiverRaised(attempted.raised)
         run.wait_until_idle()
 
     # --- in the background ---------------------------------------------------------------------------------------
@@ -216,7 +286,7 @@ class Engine:
         """Start the jobs that are due now, and return the seconds until the next one is due."""
         assert self._workers is not None
         run = self._run_of(tenant)
-        if not run.lock.acquire(blocking=False):
+        if not run.turns.take():
             return _MAX_SLEEP  # ``advance`` or ``step`` is running the jobs, and wakes this thread when it ends
         try:
             scheduled: list[_ScheduledAttempt] = []
@@ -230,15 +300,15 @@ class Engine:
                 self._submit(self._workers, tenant, run, each)
             return sleep
         finally:
-            run.lock.release()
+            run.turns.release()
 
     def _submit(self, workers: Workers, tenant: Tenant, run: Run, scheduled: _ScheduledAttempt) -> None:
         run.attempt_started()
 
         def attempt() -> None:
             with run.entered():
-                outcome = self._attempt(tenant, scheduled)
-            run.attempt_ended(scheduled.timer, outcome)
+                attempted = self._dispatcher.drive(self._attempt(tenant, scheduled))
+            run.attempt_ended(scheduled.timer, attempted.summary)
 
         url = deliveries.url_of(tenant, scheduled.attempt.endpoint)
         workers.submit(parse_webhook_url(url).origin, attempt)
@@ -253,43 +323,23 @@ class Engine:
             case RepeatDelivery(about=delivery):
                 attempt = deliveries.due_attempt(tenant, delivery, "disturbance")
             case local:
-                run.record(timer, _run_local(tenant, local))
+                run.record(timer, local_jobs.run(tenant, local))
                 return None
         if attempt is None:
             run.record(timer, NOTHING_TO_SEND)
             return None
         return _ScheduledAttempt(timer, attempt)
 
-    def _attempt(self, tenant: Tenant, scheduled: _ScheduledAttempt) -> str:
+    def _attempt(self, tenant: Tenant, scheduled: _ScheduledAttempt) -> Sending[Attempted]:
         try:
-            return self._dispatcher.attempt(tenant, scheduled.attempt)
+            return (yield from self._dispatcher.attempt(tenant, scheduled.attempt))
         except Exception as error:
             logger.exception("a delivery attempt failed inside the mock")
-            return f"failed inside the mock: {type(error).__name__}"
+            return Attempted(f"failed inside the mock: {type(error).__name__}")
 
 
-def _run_local(tenant: Tenant, job: LocalJob) -> str:
-    """Run a job that sends no webhook, and return a summary of its outcome."""
-    try:
-        outcome = _run_job(tenant, job)
-    except Exception as error:
-        logger.exception("a job of kind %s failed inside the mock", job.kind)
-        outcome = f"failed inside the mock: {type(error).__name__}"
-    tenant.notify()
-    return outcome
+async def _in_thread(function: Callable[[], T]) -> T:
+    """Call a function of a server in a thread: it waits for workers, and must not block the event loop."""
+    import asyncio  # late, because a mock of its own process does not need it
 
-
-def _run_job(tenant: Tenant, job: LocalJob) -> str:
-    match job:
-        case SendReminder():
-            return reminders.send(tenant, job)
-        case SendPostVisitMessage():
-            return messages.send_post_visit(tenant, job)
-        case AskForMissingData():
-            return questions.ask(tenant, job)
-        case RecomputeStage():
-            return stages.recompute(tenant, job)
-        case EndTreatment():
-            return treatments.end(tenant, job)
-        case _:
-            assert_never(job)
+    return await asyncio.to_thread(function)

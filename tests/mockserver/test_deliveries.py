@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -260,7 +261,8 @@ class TestAttempts:
 
         service.mount(URL, {"raises": raises, "wsgi": wsgi, "asgi": asgi}[kind])
         create_patient(client)
-        service.advance()
+        with pytest.raises(ValueError, match="Ana") if kind == "raises" else nullcontext():
+            service.advance()
         delivery = only_delivery(client)
         if kind == "raises":
             assert (delivery.status, delivery.last_error) == ("pending", "The receiver raised ValueError.")
@@ -291,7 +293,8 @@ class TestAttempts:
 
         service.mount(URL, handler)
         create_patient(client)
-        service.advance()
+        with pytest.raises(RuntimeError, match="cannot advance the clock"):
+            service.advance()
         assert only_delivery(client).last_error == "The receiver raised RuntimeError."
 
 

@@ -383,7 +383,7 @@ def test_completion_offers_the_names_of_the_interface() -> None:
         "load_intake_request", "discard_intake_request", "create_organization", "update_organization", "add_api_key",
         "update_api_key", "organization", "close", "save", "load", "restore", "fork",
     }  # fmt: skip
-    named |= {"waits", "unused_faults"}
+    named |= {"waits", "unused_faults", "aclose", "advance_async", "step_async", "resend_async"}
     webhook_faults = {"webhook_faults", "clear_webhook_faults"}
     causes = {
         "receive_event", "receive_reply", "report_silence", "hand_off_conversation", "add_appointment",

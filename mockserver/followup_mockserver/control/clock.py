@@ -108,16 +108,46 @@ class ClockControls:
             The time afterwards, and the jobs that ran.
 
         Raises:
-            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for.
+            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for, or in an
+                event loop that it would block while ``advance_async`` or an application needs it.
             ValueError: a negative duration, a time in the past, an invalid time, or both a duration and a time.
+            BaseException: in a ``MockService``, the exception of a mounted receiver. The attempt has been recorded, the
+                clock shows its time, and what is still due stays due: call ``advance`` again to go on.
         """
-        tenant = self._access.tenant
-        duration = _duration(seconds=seconds, minutes=minutes, hours=hours, days=days)
-        if duration and to is not None:
-            raise InvalidArgument("to", "omitted when a duration is passed")
-        with tenant.lock:
-            target = _later(tenant.clock.now(), duration) if to is None else _ahead(tenant.now(), to)
+        tenant, target = self._target(seconds=seconds, minutes=minutes, hours=hours, days=days, to=to)
         return self._engine.advance(tenant, target)
+
+    async def advance_async(
+        self,
+        *,
+        seconds: float = 0,
+        minutes: float = 0,
+        hours: float = 0,
+        days: float = 0,
+        to: datetime | str | None = None,
+    ) -> Advanced:
+        """Do the same as ``advance`` in an asyncio task, without blocking the event loop.
+
+        In a ``MockService``, mounted ASGI applications and coroutine functions run in the running event loop; functions
+        and WSGI applications are called in its thread. If two tasks advance the clock at once, the second waits.
+
+        Args:
+            seconds: seconds to advance by. The four arguments are added up.
+            minutes: minutes to advance by.
+            hours: hours to advance by.
+            days: days to advance by.
+            to: time to advance to, instead of a duration; an aware datetime or an RFC 3339 timestamp.
+
+        Returns:
+            The time afterwards, and the jobs that ran.
+
+        Raises:
+            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for.
+            ValueError: as ``advance``.
+            BaseException: as ``advance``. If the task is cancelled during an attempt, that attempt has failed.
+        """
+        tenant, target = self._target(seconds=seconds, minutes=minutes, hours=hours, days=days, to=to)
+        return await self._engine.advance_async(tenant, target)
 
     def step(self) -> Advanced:
         """Advance the clock to the due time of the next job, and run that job only.
@@ -126,9 +156,34 @@ class ClockControls:
             The time afterwards, and the job that ran, if there was one.
 
         Raises:
-            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for.
+            RuntimeError: as ``advance``.
+            BaseException: as ``advance``.
         """
         return self._engine.step(self._access.tenant)
+
+    async def step_async(self) -> Advanced:
+        """Do the same as ``step`` in an asyncio task; see ``advance_async``.
+
+        Returns:
+            The time afterwards, and the job that ran, if there was one.
+
+        Raises:
+            RuntimeError: as ``advance_async``.
+            BaseException: as ``advance_async``.
+        """
+        return await self._engine.step_async(self._access.tenant)
+
+    def _target(
+        self, *, seconds: float, minutes: float, hours: float, days: float, to: datetime | str | None
+    ) -> tuple[Tenant, datetime]:
+        """Return the state of the organization, and the instant to advance its clock to."""
+        tenant = self._access.tenant
+        duration = _duration(seconds=seconds, minutes=minutes, hours=hours, days=days)
+        if duration and to is not None:
+            raise InvalidArgument("to", "omitted when a duration is passed")
+        with tenant.lock:
+            target = _later(tenant.clock.now(), duration) if to is None else _ahead(tenant.now(), to)
+        return tenant, target
 
 
 def pending_jobs(tenant: Tenant, limit: int | None = None) -> list[PendingJob]:

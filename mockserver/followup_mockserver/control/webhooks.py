@@ -10,14 +10,15 @@ from followup_mockserver.control.arguments import json_object
 from followup_mockserver.engine import Engine
 from followup_mockserver.options import webhook_target
 from followup_mockserver.rules import triggers
-from followup_mockserver.schema.checks import one_of
+from followup_mockserver.schema.checks import boolean, one_of
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import WebhookFault, WebhookFaultKind
 from followup_mockserver.webhooks import deliveries
-from followup_mockserver.webhooks.mounts import Mounts, Receiver
+from followup_mockserver.webhooks.mounts import Mounts
+from followup_mockserver.webhooks.receivers import Receiver
 
 
 class WebhookControls:
@@ -27,23 +28,33 @@ class WebhookControls:
     _engine: Engine
     _mounts: Mounts
 
-    def mount(self, url: str, app: Receiver) -> None:
+    def mount(self, url: str, app: Receiver, *, raise_exceptions: bool = True) -> None:
         """Deliver webhooks to an application in this process instead of over the network.
 
         This applies to webhooks of every organization whose URL is ``url`` or begins with it, at a ``/`` or a ``?``. If
-        several mounted URLs match, the longest wins. Mounting again replaces the application.
+        several mounted URLs match, the longest wins. Mounting again replaces the application, and shuts the old one
+        down.
+
+        In a ``MockService``, an exception of the application is recorded as a failed attempt, and then raised out of
+        ``advance``, ``step`` or ``resend``, also where Flask or Django has turned it into a response with status 500.
+        In a ``MockServer`` it is recorded and logged.
 
         Args:
             url: an https URL, or an http URL of a loopback address.
-            app: a WSGI or ASGI application, or a function that takes an ``httpx.Request`` and returns an
-                ``httpx.Response``.
+            app: an ASGI or WSGI application, or a function or coroutine function that takes an ``httpx.Request`` and
+                returns an ``httpx.Response``.
+            raise_exceptions: whether exceptions are raised in a ``MockService``; if not, they are only recorded, except
+                exits such as ``KeyboardInterrupt`` and the outcomes of pytest.
 
         Raises:
             TypeError: ``app`` is not callable.
-            ValueError: an invalid URL, such as one without a scheme.
+            ValueError: an invalid URL, such as one without a scheme; ``raise_exceptions`` is not true or false.
         """
         webhook_target("url", url)
-        self._mounts.add(url, app)
+        boolean("raise_exceptions", raise_exceptions)
+        replaced = self._mounts.add(url, app, raise_exceptions=raise_exceptions)
+        if replaced is not None:
+            self._engine.unmounted(replaced)
 
     @property
     def deliveries(self) -> list[WebhookDelivery]:
@@ -108,13 +119,35 @@ class WebhookControls:
 
         Raises:
             ServiceError: 404: there is no such delivery; 400: its endpoint is disabled.
+            BaseException: in a ``MockService``, the exception of a mounted receiver, after the attempt was recorded.
         """
-        tenant = self._access.tenant
-        with tenant.lock:
-            delivery = existing(tenant.webhook_deliveries.get(id), "webhook delivery")
+        tenant, delivery = self._existing_delivery(id)
         self._engine.resend(tenant, id)
         with tenant.lock:
             return copied(delivery)
+
+    async def resend_async(self, id: str, /) -> WebhookDelivery:
+        """Do the same as ``resend`` in an asyncio task; see ``advance_async``.
+
+        Args:
+            id: id of the delivery.
+
+        Returns:
+            The delivery after the attempt.
+
+        Raises:
+            ServiceError: as ``resend``.
+            BaseException: as ``resend``.
+        """
+        tenant, delivery = self._existing_delivery(id)
+        await self._engine.resend_async(tenant, id)
+        with tenant.lock:
+            return copied(delivery)
+
+    def _existing_delivery(self, id: str) -> tuple[Tenant, WebhookDelivery]:
+        tenant = self._access.tenant
+        with tenant.lock:
+            return tenant, existing(tenant.webhook_deliveries.get(id), "webhook delivery")
 
     def disturb(
         self,

@@ -12,6 +12,7 @@ import attrs
 from followup._for_mockserver import format_timestamp
 from followup_mockserver.state.jobs import Job
 from followup_mockserver.state.scheduler import Timer
+from followup_mockserver.state.turns import Turns
 
 MAX_JOBS_REPORTED = 1_000
 """``advance`` returns at most this many jobs, the most recent."""
@@ -54,7 +55,8 @@ class Run:
     """The progress of one tenant's jobs. Thread-safe.
 
     Attributes:
-        lock: held by the thread that runs the tenant's jobs; the workers that make delivery attempts do not need it.
+        turns: held by the thread or the task that runs the tenant's jobs; the workers that make delivery attempts do
+            not need it.
         ran: how many jobs have run since the last ``clear``.
         records: the most recent of them, in the order in which they ran.
 
@@ -63,7 +65,7 @@ class Run:
     """
 
     def __init__(self, stopped: Callable[[], bool]) -> None:
-        self.lock = threading.Lock()
+        self.turns = Turns()
         self.ran = 0
         self.records: deque[JobRun] = deque(maxlen=MAX_JOBS_REPORTED)
         self._stopped = stopped
@@ -105,20 +107,29 @@ class Run:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Mark this thread, and the coroutines that it starts, as waiting for this run.
+        """Mark this thread or task, and the coroutines that it starts, as waiting for this run.
 
         Raises:
-            RuntimeError: the thread is waiting for this run already, and would wait for itself.
+            RuntimeError: the thread or task is waiting for this run already, and would wait for itself.
         """
         outer = _entered.get()
-        if self in outer:
+        if any(each.run is self for each in outer):
             raise RuntimeError("a webhook handler that advance() is waiting for cannot advance the clock")
-        token = _entered.set((*outer, self))
+        entry = _Entry(self)
+        token = _entered.set((*outer, entry))
         try:
             yield
         finally:
+            entry.run = None
             _entered.reset(token)
 
 
-_entered: contextvars.ContextVar[tuple[Run, ...]] = contextvars.ContextVar("followup_mock_runs", default=())
+@attrs.define(eq=False)
+class _Entry:
+    """A run that code has entered; None when that code has left it, because a background task may live longer."""
+
+    run: Run | None
+
+
+_entered: contextvars.ContextVar[tuple[_Entry, ...]] = contextvars.ContextVar("followup_mock_runs", default=())
 """The runs that the current code was called from. Waiting for one of them again would be a deadlock."""

@@ -102,11 +102,15 @@ class Outcome:
         status_code: HTTP status of the response; None if there was none.
         error: reason of the failure; None if the attempt succeeded.
         seconds: duration, in real time.
+        traceback: traceback of the exception that a mounted receiver raised; None if it raised none.
+        raised: the exception that the caller raises after the attempt has been recorded; None if it raises none.
     """
 
     status_code: int | None
     error: str | None
     seconds: float
+    traceback: str | None = attrs.field(default=None, repr=False)
+    raised: BaseException | None = attrs.field(default=None, repr=False)
 
     @property
     def succeeded(self) -> bool:
@@ -314,6 +318,7 @@ def finish(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome) -> str:
             error=outcome.error,
             timestamp=prepared.timestamp,
             signature=prepared.signature,
+            traceback=outcome.traceback,
         )
     )
     if prepared.trigger == "disturbance" or (delivery.status != "pending" and not outcome.succeeded):

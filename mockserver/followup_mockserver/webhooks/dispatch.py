@@ -1,17 +1,28 @@
-"""Makes a delivery attempt: prepares and records it under the tenant's lock, and sends it without the lock."""
+"""Makes delivery attempts: prepares and records each under the tenant's lock, and sends it without the lock.
+
+Code that makes attempts is a generator: it yields each attempt, and is resumed with its outcome. ``Dispatcher.drive``
+sends the attempts of such a generator from synchronous code, ``Dispatcher.drive_async`` from a coroutine.
+"""
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Generator
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from followup_mockserver.schema.webhook_urls import without_query
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import deliveries
 from followup_mockserver.webhooks.deliveries import DueAttempt, Outcome, PreparedAttempt
 from followup_mockserver.webhooks.mounts import Mounts
+from followup_mockserver.webhooks.receivers import Receiver
 from followup_mockserver.webhooks.sender import Sender
 
 if TYPE_CHECKING:
     from followup_mockserver.webhooks.mounted_sender import MountedSender
+
+T = TypeVar("T")
+
+Sending = Generator[PreparedAttempt, Outcome, T]
+"""Code that makes attempts, and returns a ``T``."""
 
 NOTHING_TO_SEND = "nothing to send"
 
@@ -19,28 +30,41 @@ _URLS_LISTED = 10
 """An error lists at most this many mounted URLs."""
 
 
+class Attempted(NamedTuple):
+    """An attempt that has been recorded.
+
+    Attributes:
+        summary: a summary of its outcome.
+        raised: the exception that is raised out of ``advance``; None if there is none.
+    """
+
+    summary: str
+    raised: BaseException | None = None
+
+
 class Dispatcher:
     """Makes delivery attempts, to mounted applications or over sockets. Thread-safe.
 
     Args:
         mounts: the mounted applications.
-        in_callers_thread: whether mounted applications run in the thread that calls ``attempt``.
+        in_process: whether mounted applications run in the thread that drives the attempts, and their exceptions are
+            raised.
         timeout: seconds that a receiver has to respond.
         network: whether webhooks for URLs at which nothing is mounted are sent over the network.
     """
 
-    def __init__(self, mounts: Mounts, *, in_callers_thread: bool, timeout: float, network: bool) -> None:
+    def __init__(self, mounts: Mounts, *, in_process: bool, timeout: float, network: bool) -> None:
         self._mounts = mounts
         self._sender = Sender(timeout)
-        self._in_callers_thread = in_callers_thread
+        self._in_process = in_process
         self._timeout = timeout
         self._network = network
         self._lock = threading.Lock()
         self._mounted_sender: MountedSender | None = None
         self._closed = False
 
-    def attempt(self, tenant: Tenant, due: DueAttempt) -> str:
-        """Make an attempt, and return a summary of its outcome.
+    def attempt(self, tenant: Tenant, due: DueAttempt) -> Sending[Attempted]:
+        """Make an attempt, and record its outcome.
 
         Raises:
             ServiceError: 400: a manual retry for a disabled endpoint.
@@ -49,36 +73,91 @@ class Dispatcher:
         with tenant.lock:
             prepared = None if tenant.ended else deliveries.begin(tenant, due)
         if prepared is None:
-            return NOTHING_TO_SEND
-        outcome = self._send(prepared)
+            return Attempted(NOTHING_TO_SEND)
+        outcome = yield prepared
         with tenant.lock:
             summary = deliveries.finish(tenant, prepared, outcome)
             tenant.notify()
-        return summary
+        return Attempted(summary, outcome.raised)
+
+    def drive(self, sending: Sending[T]) -> T:
+        """Send the attempts of a generator one after the other, and return its result."""
+        try:
+            prepared = next(sending)
+            while True:
+                prepared = sending.send(self._send(prepared))
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    async def drive_async(self, sending: Sending[T]) -> T:
+        """Do the same in a coroutine: asynchronous receivers run in the running event loop."""
+        try:
+            prepared = next(sending)
+            while True:
+                prepared = sending.send(await self._send_async(prepared))
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    def check_thread(self) -> None:
+        """Check that no application runs in the event loop of this thread, which ``drive`` would block.
+
+        Raises:
+            RuntimeError: one does.
+        """
+        if self._mounted_sender is not None:
+            self._mounted_sender.check_thread()
+
+    def unmounted(self, receiver: Receiver) -> None:
+        """Shut down a receiver that is not mounted any more."""
+        if self._mounted_sender is not None:
+            self._mounted_sender.unmounted(receiver)
 
     def close(self) -> None:
-        """Close all connections; attempts in progress fail."""
+        """Shut the applications down, and close all connections; attempts in progress fail."""
         self._sender.close()
         with self._lock:
             self._closed = True
-            if self._mounted_sender is not None:
-                self._mounted_sender.close()
+            mounted_sender = self._mounted_sender
+        if mounted_sender is not None:
+            mounted_sender.close()
+
+    async def close_async(self) -> None:
+        """Shut down the applications in the running event loop."""
+        if self._mounted_sender is not None:
+            await self._mounted_sender.close_async()
 
     def _send(self, prepared: PreparedAttempt) -> Outcome:
-        receiver = self._mounts.receiver_for(prepared.url)
-        if receiver is not None:
-            return self._to_mounted().send(receiver, prepared)
-        if self._network:
-            return self._sender.send(prepared)
-        return Outcome(status_code=None, error=self._nothing_mounted(prepared.url), seconds=0.0)
+        try:
+            mount = self._mounts.at(prepared.url)
+            if mount is not None:
+                return self._to_mounted().send(mount, prepared)
+            return self._sender.send(prepared) if self._network else self._nothing_mounted(prepared.url)
+        except BaseException as error:  # noqa: BLE001 - raised again when the attempt has been recorded
+            return _interrupted(error)
 
-    def _nothing_mounted(self, url: str) -> str:
+    async def _send_async(self, prepared: PreparedAttempt) -> Outcome:
+        try:
+            mount = self._mounts.at(prepared.url)
+            if mount is not None:
+                return await self._to_mounted().send_async(mount, prepared)
+            if self._network:
+                import asyncio  # late, because a mock of its own process does not need it
+
+                return await asyncio.to_thread(self._sender.send, prepared)
+            return self._nothing_mounted(prepared.url)
+        except BaseException as error:  # noqa: BLE001
+            return _interrupted(error)
+
+    def _nothing_mounted(self, url: str) -> Outcome:
         urls = [without_query(each) for each in self._mounts.urls()]
         listed = ", ".join(urls[:_URLS_LISTED]) + (", …" if len(urls) > _URLS_LISTED else "")
-        return (
+        error = (
             f"Nothing is mounted for {without_query(url)}; mounted: {listed or 'nothing'}. "
             "Use service.mount(), or MockService(allow_network=True)."
         )
+        return Outcome(status_code=None, error=error, seconds=0.0)
 
     def _to_mounted(self) -> "MountedSender":
         # Imported late, because it imports httpx and asyncio, and a mock of its own process has nothing mounted.
@@ -86,7 +165,14 @@ class Dispatcher:
 
         with self._lock:
             if self._mounted_sender is None:
-                self._mounted_sender = MountedSender(in_callers_thread=self._in_callers_thread, timeout=self._timeout)
+                self._mounted_sender = MountedSender(in_process=self._in_process, timeout=self._timeout)
                 if self._closed:
                     self._mounted_sender.close()
             return self._mounted_sender
+
+
+def _interrupted(error: BaseException) -> Outcome:
+    """Return the outcome of an attempt that was interrupted: by Ctrl-C, or because its task was cancelled."""
+    return Outcome(
+        status_code=None, error=f"The attempt was interrupted ({type(error).__name__}).", seconds=0.0, raised=error
+    )

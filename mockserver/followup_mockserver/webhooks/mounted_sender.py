@@ -1,25 +1,30 @@
 """Delivery attempts to receivers that are mounted in this process, with the same timeout as over a socket.
 
-A coroutine is cancelled at the timeout. A synchronous receiver cannot be cancelled. In a server, where attempts have
-their own threads, it is abandoned in its thread. In process, it runs in the thread that advances the clock, because it
-may use objects that belong to that thread, such as a SQLite connection; if it took too long, the attempt fails after it
-has returned.
+In process, a synchronous receiver runs in the thread that advances the clock, because it may use objects that belong to
+that thread, such as a SQLite connection. It cannot be interrupted: if it took too long, the attempt fails after it has
+returned. In a server, where attempts have their own threads, it is abandoned in its thread.
+
+An asynchronous receiver is cancelled at the timeout. It runs in the event loop of the caller (``send_async``), or in
+one event loop in a thread that all receivers of the mock share (``send``).
 """
 
 import asyncio
-from typing import Any
+import logging
+from concurrent import futures
+from contextlib import suppress
 
-import httpx
+import attrs
 
-from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.state.clock import RealTime
-from followup_mockserver.transport import call_wsgi
+from followup_mockserver.webhooks.applications import Applications
 from followup_mockserver.webhooks.call_threads import CallAbandonedError, CallThreads
-from followup_mockserver.webhooks.deliveries import Outcome, PreparedAttempt, timeout_error
-from followup_mockserver.webhooks.mounts import Receiver, accepts
+from followup_mockserver.webhooks.deliveries import Outcome, PreparedAttempt
+from followup_mockserver.webhooks.event_loop import EventLoopThread
+from followup_mockserver.webhooks.framework_exceptions import caught
+from followup_mockserver.webhooks.mounted_call import CANCELLATION_TIMEOUT, MountedCall, Pending
+from followup_mockserver.webhooks.receivers import Kind, Mount, Receiver
 
-_CANCELLATION_TIMEOUT = 0.5
-"""Seconds within which a cancelled coroutine must end; otherwise it is abandoned."""
+logger = logging.getLogger("followup_mockserver")
 
 _MAX_IDLE_THREADS = 32
 
@@ -27,92 +32,115 @@ _MAX_IDLE_THREADS = 32
 class MountedSender:
     """Passes delivery attempts to mounted receivers. Thread-safe.
 
+    An exception of a receiver is a failed attempt. In process, the outcome also has the exception itself, for the
+    caller to raise; in a server, it is logged.
+
     Args:
-        in_callers_thread: whether synchronous receivers run in the thread that calls ``send``.
+        in_process: whether synchronous receivers run in the thread that calls ``send``.
         timeout: seconds after which an attempt has failed.
     """
 
-    def __init__(self, *, in_callers_thread: bool, timeout: float = WEBHOOK_ATTEMPT_TIMEOUT) -> None:
-        self._in_callers_thread = in_callers_thread
+    def __init__(self, *, in_process: bool, timeout: float) -> None:
+        self._in_process = in_process
         self._timeout = timeout
-        self._threads = CallThreads(0 if in_callers_thread else _MAX_IDLE_THREADS)
+        self._threads = CallThreads(0 if in_process else _MAX_IDLE_THREADS)
+        self._event_loop = EventLoopThread()
+        self._applications = Applications(timeout)
 
-    def send(self, receiver: Receiver, attempt: PreparedAttempt) -> Outcome:
-        """Make an attempt, and return its outcome. An exception of the receiver is a failed attempt."""
-        began = RealTime.monotonic()
-        request = httpx.Request("POST", attempt.url, headers=attempt.headers, content=attempt.body)
-        status: int | None = None
-        try:
-            status, responded = self._call(receiver, request)
-            error = None if 200 <= status < 300 else f"HTTP status {status}."
-            if responded - began > self._timeout:
-                status, error = None, timeout_error(self._timeout)
-        except CallAbandonedError:
-            error = timeout_error(self._timeout)
-        except Exception as problem:  # noqa: BLE001 - any error is a failed attempt
-            error = f"The receiver raised {type(problem).__name__}."
-        return Outcome(status_code=status, error=error, seconds=RealTime.monotonic() - began)
+    def send(self, mount: Mount, attempt: PreparedAttempt) -> Outcome:
+        """Make an attempt, and return its outcome."""
+        call = self._call(mount, attempt)
+        with caught(attempt.signature) as exceptions:
+            pending = self._begin(mount, call)
+            if pending is not None:
+                self._finish(call, pending)
+            return self._concluded(mount, call, call.outcome(exceptions))
+
+    async def send_async(self, mount: Mount, attempt: PreparedAttempt) -> Outcome:
+        """Make an attempt, and return its outcome; an asynchronous receiver runs in the running event loop."""
+        call = self._call(mount, attempt)
+        with caught(attempt.signature) as exceptions:
+            pending = call.begin()
+            if pending is not None:
+                await call.finish(pending)
+            return self._concluded(mount, call, call.outcome(exceptions))
+
+    def check_thread(self) -> None:
+        """Check that no application runs in the event loop of this thread, which ``send`` would block.
+
+        Raises:
+            RuntimeError: one does.
+        """
+        url = self._applications.url_in_this_loop()
+        if url is not None:
+            raise RuntimeError(
+                f"the application mounted at {url} runs in this event loop, which this call would block; "
+                "use the methods whose names end in _async, such as 'await service.advance_async()'"
+            )
+
+    def unmounted(self, receiver: Receiver) -> None:
+        """Shut down a receiver that is not mounted any more."""
+        error = self._applications.stop(receiver)
+        self._report_shutdowns([] if error is None else [error])
 
     def close(self) -> None:
-        """Abandon the receivers that are still running."""
+        """Shut all applications down, and abandon the receivers that are still running."""
+        errors = self._applications.stop_all()
         self._threads.close()
+        self._event_loop.close()
+        self._report_shutdowns(errors)
 
-    def _call(self, receiver: Receiver, request: httpx.Request) -> tuple[int, float]:
-        """Return the status of the response, and the instant at which it began."""
-        if accepts(receiver, 3):
-            return self._call_asgi(receiver, request)
-        if self._in_callers_thread:
-            return _call_synchronous(receiver, request)
-        return self._threads.call(lambda: _call_synchronous(receiver, request), self._timeout)
+    async def close_async(self) -> None:
+        """Shut down the applications in the running event loop."""
+        self._report_shutdowns(await self._applications.stop_here())
 
-    def _call_asgi(self, app: Receiver, request: httpx.Request) -> tuple[int, float]:
-        """Call the application in an event loop in another thread, because the caller's may run one already."""
-        call = _ASGICall(app)
+    def _call(self, mount: Mount, attempt: PreparedAttempt) -> MountedCall:
+        return MountedCall(mount, attempt, self._applications, self._timeout)
+
+    def _begin(self, mount: Mount, call: MountedCall) -> Pending | None:
+        if self._in_process or mount.kind is Kind.ASGI:
+            return call.begin()
         try:
-            self._threads.call(
-                lambda: asyncio.run(call.run(request, self._timeout)), self._timeout + _CANCELLATION_TIMEOUT
-            )
+            return self._threads.call(call.begin, self._timeout)
         except CallAbandonedError:
-            if call.response is None:
-                raise
-        if call.response is None:
-            raise CallAbandonedError
-        return call.response
+            return None
 
+    def _finish(self, call: MountedCall, pending: Pending) -> None:
+        """Run the rest of a call in the event loop of the mock, and give up if the receiver blocks that loop."""
+        finishing = self._event_loop.submit(lambda: call.finish(pending))
+        try:
+            while not finishing.done():
+                left = call.gives_up_at + 2 * CANCELLATION_TIMEOUT - RealTime.monotonic()
+                if left <= 0:
+                    return
+                futures.wait([finishing], timeout=left)
+        finally:
+            finishing.cancel()  # without effect unless it is still running
+        if not finishing.cancelled():
+            finishing.result()
 
-class _ASGICall:
-    """One call of an ASGI application.
+    def _concluded(self, mount: Mount, call: MountedCall, outcome: Outcome) -> Outcome:
+        error = call.error
+        if error is None:
+            return outcome
+        if not self._in_process:
+            logger.error("exception in %s", call.describe(), exc_info=error)
+            return outcome
+        # A test cannot do without an exit, such as KeyboardInterrupt or an outcome of pytest.
+        is_exit = not isinstance(error, (Exception, asyncio.CancelledError))
+        if not call.raises or not (mount.raise_exceptions or is_exit):
+            return outcome
+        with suppress(Exception):  # an exception can be immutable
+            error.add_note(f"Raised by {call.describe()}.")
+        return attrs.evolve(outcome, raised=error)
 
-    Attributes:
-        response: status of the response, and the instant at which it began; None before that.
-    """
-
-    def __init__(self, app: Receiver) -> None:
-        self._app = app
-        self.response: tuple[int, float] | None = None
-
-    async def run(self, request: httpx.Request, seconds: float) -> None:
-        """Send the request to the application; cancel it if the response has not begun within ``seconds``."""
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(self._watched)) as client:
-            responding = asyncio.ensure_future(client.send(request))
-            await asyncio.wait([responding], timeout=seconds)
-            if self.response is None and not responding.done():
-                responding.cancel()
-                await asyncio.gather(responding, return_exceptions=True)
-            else:
-                await responding  # work after the response, such as a background task, has no timeout
-
-    async def _watched(self, scope: Any, receive: Any, send: Any) -> None:
-        async def watched_send(message: Any) -> None:
-            if message["type"] == "http.response.start" and self.response is None:
-                self.response = (message["status"], RealTime.monotonic())
-            await send(message)
-
-        await self._app(scope, receive, watched_send)
-
-
-def _call_synchronous(receiver: Receiver, request: httpx.Request) -> tuple[int, float]:
-    response = call_wsgi(receiver, request) if accepts(receiver, 2) else receiver(request)
-    if not isinstance(response, httpx.Response):
-        raise TypeError("a mounted function must return an httpx.Response")
-    return response.status_code, RealTime.monotonic()
+    def _report_shutdowns(self, errors: list[BaseException]) -> None:
+        """Raise the first of these exceptions in process, and log the others."""
+        raised = errors[0] if errors and self._in_process else None
+        for error in errors:
+            if error is not raised:
+                logger.error("the shutdown of a mounted application failed", exc_info=error)
+        if raised is not None:
+            with suppress(Exception):
+                raised.add_note("Raised by the shutdown of a mounted application.")
+            raise raised

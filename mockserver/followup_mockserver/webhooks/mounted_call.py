@@ -1,0 +1,211 @@
+"""One call of a mounted receiver, and its outcome."""
+
+import asyncio
+import functools
+import inspect
+import logging
+import traceback
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+import httpx
+
+from followup_mockserver.schema.webhook_urls import without_query
+from followup_mockserver.state.clock import RealTime
+from followup_mockserver.transport import call_wsgi
+from followup_mockserver.webhooks.applications import Applications
+from followup_mockserver.webhooks.asgi import call_asgi
+from followup_mockserver.webhooks.deliveries import Outcome, PreparedAttempt, timeout_error
+from followup_mockserver.webhooks.lifespan import StartupNotCompleteError
+from followup_mockserver.webhooks.receivers import Kind, Mount
+
+logger = logging.getLogger("followup_mockserver")
+
+Pending = Callable[[], Coroutine[Any, Any, None]]
+"""The rest of a call, which needs an event loop."""
+
+CANCELLATION_TIMEOUT = 0.5
+"""Seconds within which a cancelled coroutine must end; otherwise it is left behind."""
+
+_STARTUP_EXTRA = 1.0
+"""Seconds beyond the timeout that a startup has before a thread that waits for it gives up."""
+
+_MAX_TRACEBACK = 20_000
+"""Characters of a traceback that are kept: the last ones."""
+
+_OWN_MODULES = ("followup_mockserver.webhooks.", "followup_mockserver.transport", "asyncio.")
+
+
+class MountedCall:
+    """One call of a mounted receiver.
+
+    ``begin`` calls it in the current thread, and ``finish`` in the running event loop as far as necessary. Neither
+    raises an exception of the receiver; ``error`` is the exception.
+
+    Attributes:
+        error: the exception that the receiver raised; None if it raised none.
+        gives_up_at: the instant, in real time, after which nobody waits for the receiver.
+
+    Args:
+        mount: the receiver.
+        attempt: the attempt that it receives.
+        applications: the ASGI applications that have been started.
+        timeout: seconds that the receiver has to respond.
+    """
+
+    def __init__(self, mount: Mount, attempt: PreparedAttempt, applications: Applications, timeout: float) -> None:
+        self._mount = mount
+        self._attempt = attempt
+        self._applications = applications
+        self._timeout = timeout
+        self._request = httpx.Request("POST", attempt.url, headers=attempt.headers, content=attempt.body)
+        self.error: BaseException | None = None
+        self._status: int | None = None
+        self._in_startup = False
+        self._is_over = False
+        self._responded: float | None = None
+        self._ended: float | None = None
+        self._start()
+
+    def begin(self) -> Pending | None:
+        """Call the receiver, and return the rest of the call if the receiver is asynchronous."""
+        try:
+            if self._mount.kind is Kind.ASGI:
+                self._in_startup = True
+                self.gives_up_at += self._timeout + _STARTUP_EXTRA
+                return self._call_asgi
+            if self._mount.kind is Kind.WSGI:
+                self._end_with(call_wsgi(self._mount.receiver, self._request))
+                return None
+            returned = self._mount.receiver(self._request)
+            if inspect.isawaitable(returned):
+                return functools.partial(self._await, returned)
+            self._end_with(returned)
+        except BaseException as error:  # noqa: BLE001 - the outcome of the attempt
+            self._fail(error)
+        return None
+
+    async def finish(self, pending: Pending) -> None:
+        """Run the rest of the call in the running event loop, and cancel it at the timeout.
+
+        Work after the response, such as a background task, has the timeout again, and then goes on by itself.
+        """
+        task = asyncio.create_task(self._contain(pending))
+        try:
+            while not task.done() and (left := self.gives_up_at - RealTime.monotonic()) > 0:
+                await asyncio.wait({task}, timeout=left)
+            if not task.done() and self._status is None:
+                task.cancel()
+                await asyncio.wait({task}, timeout=CANCELLATION_TIMEOUT)
+        except asyncio.CancelledError:
+            task.cancel()
+            with suppress(asyncio.CancelledError):  # anyio cancels again at each await
+                await asyncio.wait({task}, timeout=CANCELLATION_TIMEOUT)
+            raise
+
+    def outcome(self, caught: list[BaseException]) -> Outcome:
+        """Return the outcome of the attempt, and set ``error`` to the exception that caused it.
+
+        Args:
+            caught: the exceptions that Flask or Django turned into a response.
+        """
+        self._is_over = True
+        seconds = (self._ended or RealTime.monotonic()) - self._began
+        succeeded = self._status is not None and 200 <= self._status < 300
+        if self.error is None and caught and not succeeded:
+            self.error = caught[-1]
+        status, reason = self._status, self._reason(succeeded)
+        if self._is_late:
+            status, reason = None, timeout_error(self._timeout)
+        text = None if self.error is None or self._is_unfinished_startup else _traceback(self.error)
+        return Outcome(status_code=status, error=reason, seconds=seconds, traceback=text)
+
+    @property
+    def raises(self) -> bool:
+        """Whether the exception is one of the receiver, and not the consequence of its timeout."""
+        if self.error is None or self._is_unfinished_startup:
+            return False
+        return not (self._is_late and isinstance(self.error, (Exception, asyncio.CancelledError)))
+
+    def describe(self) -> str:
+        """Return which receiver raised the exception, in which attempt: ids and URLs, no payload."""
+        what = "the startup of the receiver" if self._in_startup else "the receiver"
+        attempt = self._attempt
+        return (
+            f"{what} mounted at {without_query(self._mount.url)}, in attempt {attempt.number} of the delivery "
+            f"{attempt.delivery.id} ({attempt.delivery.event_type}) to {without_query(attempt.url)}"
+        )
+
+    # --- the course of the call ----------------------------------------------------------------------------------
+
+    async def _call_asgi(self) -> None:
+        state = await self._applications.state_of(self._mount)
+        self._start()  # in production the application has been started before
+        await call_asgi(self._mount.receiver, self._request, state, self._respond)
+
+    async def _await(self, returned: Awaitable[Any]) -> None:
+        self._end_with(await returned)
+
+    async def _contain(self, pending: Pending) -> None:
+        try:
+            await pending()
+            self._ended = self._ended or RealTime.monotonic()
+        except BaseException as error:  # an exit would end the event loop
+            self._fail(error)
+            if self._is_over and isinstance(error, Exception):
+                logger.exception("work after the response failed: %s", self.describe())
+
+    def _start(self) -> None:
+        self._in_startup = False
+        self._began = RealTime.monotonic()
+        self.gives_up_at = self._began + self._timeout
+
+    def _respond(self, status: int) -> None:
+        self._status = status
+        self._responded = RealTime.monotonic()
+        self.gives_up_at = self._responded + self._timeout
+
+    def _end_with(self, response: Any) -> None:
+        if not isinstance(response, httpx.Response):
+            raise TypeError(
+                f"a mounted function must return an httpx.Response, and returned a {type(response).__name__}"
+            )
+        self._respond(response.status_code)
+        self._ended = self._responded
+
+    def _fail(self, error: BaseException) -> None:
+        self._ended = RealTime.monotonic()
+        self.error = error
+
+    # --- its outcome ---------------------------------------------------------------------------------------------
+
+    @property
+    def _is_late(self) -> bool:
+        if self._in_startup:
+            return self._ended is None
+        decided = self._responded or self._ended
+        return decided is None or decided - self._began > self._timeout
+
+    @property
+    def _is_unfinished_startup(self) -> bool:
+        return isinstance(self.error, StartupNotCompleteError)
+
+    def _reason(self, succeeded: bool) -> str | None:
+        if succeeded:
+            return None
+        if self._is_unfinished_startup:
+            return f"The startup of the receiver did not complete within {self._timeout:g} s."
+        if self.error is not None:
+            what = "The startup of the receiver" if self._in_startup else "The receiver"
+            return f"{what} raised {type(self.error).__name__}."
+        return f"HTTP status {self._status}."
+
+
+def _traceback(error: BaseException) -> str:
+    """Return the traceback of an exception as text, from the first frame of the receiver on."""
+    first = error.__traceback__
+    while first is not None and first.tb_frame.f_globals.get("__name__", "").startswith(_OWN_MODULES):
+        first = first.tb_next
+    lines = traceback.format_exception(type(error), error, first or error.__traceback__)
+    return "".join(lines)[-_MAX_TRACEBACK:]

@@ -1,0 +1,80 @@
+"""Mounted receivers: which kind of application each is."""
+
+import enum
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+Receiver = Callable[..., Any]
+"""An ASGI or WSGI application, or a function or coroutine function that takes an httpx.Request and returns an
+httpx.Response."""
+
+
+class Kind(enum.Enum):
+    """How a receiver is called; the value is the number of its positional arguments."""
+
+    ASGI = 3
+    WSGI = 2
+    FUNCTION = 1
+
+
+@attrs.frozen(kw_only=True)
+class Mount:
+    """A receiver, and the URL that it is mounted at.
+
+    Attributes:
+        url: webhooks whose URL begins with this one go to the receiver.
+        receiver: the application or function.
+        kind: how the receiver is called.
+        raise_exceptions: whether an exception of the receiver is raised out of ``advance`` in process.
+    """
+
+    url: str
+    receiver: Receiver = attrs.field(repr=False)
+    kind: Kind
+    raise_exceptions: bool
+
+
+def kind_of(receiver: Receiver) -> Kind:
+    """Return the kind of a receiver: ASGI applications require three arguments, WSGI applications two, functions one.
+
+    Optional arguments do not count. A callable that accepts any number, such as a class instance that passes its
+    arguments on, is of the kind of the application in its attributes. If there is none, a coroutine function is taken
+    for an ASGI application, and any other callable for a function.
+    """
+    return _kind_by_signature(receiver) or _kind_of_wrapped(receiver)
+
+
+def _kind_by_signature(receiver: Receiver) -> Kind | None:
+    """Return the kind of a receiver, or None if its signature allows more than one."""
+    try:
+        signature = inspect.signature(receiver)
+    except ValueError:  # a callable without a signature, such as one that is written in C
+        return Kind.WSGI
+    positional = [
+        each
+        for each in signature.parameters.values()
+        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
+    required = sum(each.default is inspect.Parameter.empty for each in positional)
+    if 1 <= required <= 3:
+        return Kind(required)
+    for kind in Kind:
+        try:
+            signature.bind(*[None] * kind.value)
+        except TypeError:
+            continue
+        return None
+    return Kind.FUNCTION  # the call will name the argument that is missing or not accepted
+
+
+def _kind_of_wrapped(receiver: Receiver) -> Kind:
+    for inner in getattr(receiver, "__dict__", {}).values():
+        if callable(inner) and not isinstance(inner, type):
+            kind = _kind_by_signature(inner)
+            if kind in (Kind.ASGI, Kind.WSGI):
+                return kind
+    call = receiver if inspect.isfunction(receiver) or inspect.ismethod(receiver) else type(receiver).__call__
+    return Kind.ASGI if inspect.iscoroutinefunction(call) else Kind.FUNCTION

@@ -1,0 +1,392 @@
+"""An exception of a mounted receiver is recorded, and raised out of ``advance``, whatever the framework."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import attrs
+import fastapi
+import flask
+import httpx
+import pytest
+from support.django_apps import asgi_view, wsgi_view
+from support.waiting import wait_for
+
+from followup_mockserver import MockServer, MockService
+
+URL = "https://clinic.example/hooks"
+NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
+
+
+class Crash(BaseException):
+    """Ends a test at once, as the outcomes of pytest do."""
+
+
+@pytest.fixture
+def service() -> Iterator[MockService]:
+    with MockService(start_time=NOON, rate_limit=0) as running:
+        with running.client() as client:
+            client.webhook_endpoints.create(url=URL, enabled_events=["patient.upserted"])
+            client.patients.create(phone="+5491155550000", full_name="Ana Privada")
+        yield running
+
+
+def fail() -> None:
+    raise KeyError("externalId")
+
+
+def function(_: httpx.Request) -> httpx.Response:
+    fail()
+    return httpx.Response(204)
+
+
+async def coroutine_function(_: httpx.Request) -> httpx.Response:
+    fail()
+    return httpx.Response(204)
+
+
+def bare_wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    fail()
+    return []
+
+
+async def bare_asgi(scope: Any, receive: Any, send: Any) -> None:
+    assert scope["type"] == "http"
+    fail()
+
+
+def fastapi_app() -> Any:
+    app = fastapi.FastAPI()
+
+    @app.post("/hooks")
+    def hook() -> None:
+        fail()
+
+    return app
+
+
+def flask_app(work: Callable[[], None] = fail, *, testing: bool = False) -> Any:
+    app = flask.Flask("clinic")
+    app.testing = testing
+
+    @app.post("/hooks")
+    def hook() -> tuple[str, int]:
+        work()
+        return "", 204
+
+    return app
+
+
+class Middleware:
+    """Passes on what it gets, in an environment of its own."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+        return self.app(dict(environ), start_response)
+
+
+FAILING: dict[str, Callable[[], Any]] = {
+    "function": lambda: function,
+    "coroutine function": lambda: coroutine_function,
+    "WSGI": lambda: bare_wsgi,
+    "ASGI": lambda: bare_asgi,
+    "FastAPI": fastapi_app,
+    "Flask": flask_app,
+    "Flask in testing mode": lambda: flask_app(testing=True),
+    "Flask in middleware": lambda: Middleware(flask_app()),
+    "Django WSGI": lambda: wsgi_view(lambda _: fail()),
+    "Django ASGI": lambda: asgi_view(lambda _: fail()),
+}
+
+
+@pytest.mark.parametrize("make", FAILING.values(), ids=FAILING)
+class TestEveryKind:
+    def test_the_exception_is_recorded_and_raised(self, service: MockService, make: Callable[[], Any]) -> None:
+        service.mount(URL, make())
+        with pytest.raises(KeyError, match="externalId") as caught:
+            service.advance(days=1)
+        (delivery,) = service.deliveries
+        (attempt,) = service.attempts(delivery.id)
+        assert caught.traceback[-1].name == "fail"
+        assert (delivery.status, delivery.attempts) == ("pending", 1)
+        assert delivery.last_error == attempt.error == "The receiver raised KeyError."
+        assert delivery.next_attempt_at == NOON + timedelta(minutes=1)
+        assert attempt.traceback is not None
+        assert attempt.traceback.startswith("Traceback (most recent call last):")
+        assert ", in fail\n" in attempt.traceback
+        assert attempt.traceback.endswith("KeyError: 'externalId'\n")
+        (note,) = caught.value.__notes__
+        for part in (delivery.id, "patient.upserted", URL, "attempt 1"):
+            assert part in note
+        assert "Ana" not in note
+
+    def test_the_clock_stays_at_the_attempt_and_a_following_advance_goes_on(
+        self, service: MockService, make: Callable[[], Any]
+    ) -> None:
+        service.mount(URL, make())
+        with pytest.raises(KeyError):
+            service.advance(days=1)
+        assert service.clock.now == NOON
+        with pytest.raises(KeyError):
+            service.advance(days=1)
+        assert service.clock.now == NOON + timedelta(minutes=1)
+        service.mount(URL, lambda _: httpx.Response(204))
+        service.advance(days=1)
+        assert (service.deliveries[0].status, service.deliveries[0].attempts) == ("succeeded", 3)
+        assert service.clock.now == NOON + timedelta(days=1, minutes=1)
+
+    def test_on_request_it_is_only_recorded(self, service: MockService, make: Callable[[], Any]) -> None:
+        service.mount(URL, make(), raise_exceptions=False)
+        service.advance()
+        (attempt,) = service.attempts(service.deliveries[0].id)
+        assert attempt.error == "The receiver raised KeyError."
+        assert ", in fail\n" in (attempt.traceback or "")
+
+    def test_a_server_records_and_logs_it_once(self, make: Callable[[], Any], caplog: pytest.LogCaptureFixture) -> None:
+        with MockServer(rate_limit=0) as server, server.client() as client:
+            server.mount(URL, make())
+            client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+            client.patients.create(phone="+5491155550000", full_name="Ana Privada")
+            (delivery,) = wait_for(lambda: [each for each in server.deliveries if each.last_error])
+            (attempt,) = server.attempts(delivery.id)
+        assert attempt.error == "The receiver raised KeyError."
+        assert ", in fail\n" in (attempt.traceback or "")
+        (record,) = [each for each in caplog.records if each.name == "followup_mockserver"]
+        assert record.levelno == logging.ERROR
+        assert record.exc_info is not None
+        assert delivery.id in record.getMessage()
+        assert "Ana" not in record.getMessage()
+
+
+class TestFunctions:
+    def test_the_same_object_is_raised_with_its_cause(self, service: MockService) -> None:
+        error, cause = KeyError("externalId"), ValueError("the cause")
+        error.__cause__ = cause
+
+        def receive(_: httpx.Request) -> httpx.Response:
+            raise error
+
+        service.mount(URL, receive)
+        with pytest.raises(KeyError) as caught:
+            service.advance()
+        assert caught.value is error
+        assert error.__cause__ is cause
+        assert error.__context__ is None
+
+    @pytest.mark.parametrize("move", ["step", "resend"])
+    def test_step_and_resend_raise_too(self, service: MockService, move: str) -> None:
+        service.mount(URL, function)
+        with pytest.raises(KeyError):
+            service.step() if move == "step" else service.resend(service.deliveries[0].id)
+        assert service.deliveries[0].attempts == 1
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3), Crash(), pytest.fail.Exception("no")])
+    @pytest.mark.parametrize("raise_exceptions", [True, False])
+    def test_an_exit_always_gets_out_with_the_attempt_failed(
+        self, service: MockService, error: BaseException, raise_exceptions: bool
+    ) -> None:
+        def receive(_: httpx.Request) -> httpx.Response:
+            raise error
+
+        service.mount(URL, receive, raise_exceptions=raise_exceptions)
+        with pytest.raises(type(error)) as caught:
+            service.advance()
+        assert caught.value is error
+        assert service.deliveries[0].last_error == f"The receiver raised {type(error).__name__}."
+        assert service.deliveries[0].next_attempt_at == NOON + timedelta(minutes=1)
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3), Crash()])
+    def test_so_does_one_of_an_asgi_application(self, service: MockService, error: BaseException) -> None:
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            assert scope["type"] == "http"
+            raise error
+
+        service.mount(URL, app)
+        with pytest.raises(type(error)) as caught:
+            service.advance()
+        assert caught.value is error
+        service.mount(URL, coroutine_function)
+        with pytest.raises(KeyError):  # the event loop has survived
+            service.advance(minutes=1)
+
+    def test_stop_iteration_gets_out(self, service: MockService) -> None:
+        responses: Iterator[int] = iter(())
+        service.mount(URL, lambda _: httpx.Response(next(responses)))
+        with pytest.raises(StopIteration):
+            service.advance()
+        assert service.deliveries[0].last_error == "The receiver raised StopIteration."
+
+    def test_an_exception_without_room_for_a_note_gets_out(self, service: MockService) -> None:
+        @attrs.frozen
+        class Immutable(Exception):
+            reason: str
+
+            def add_note(self, note: str) -> None:
+                raise attrs.exceptions.FrozenInstanceError
+
+        def receive(_: httpx.Request) -> httpx.Response:
+            raise Immutable("no")
+
+        service.mount(URL, receive)
+        with pytest.raises(Immutable):
+            service.advance()
+
+    def test_a_function_that_returns_something_else_is_told_so(self, service: MockService) -> None:
+        service.mount(URL, lambda _: 204)
+        with pytest.raises(TypeError, match=r"must return an httpx\.Response, and returned a int"):
+            service.advance()
+
+    def test_the_other_deliveries_stay_due(self, service: MockService) -> None:
+        with service.client() as client:
+            client.patients.create(phone="+5491155550001")
+        service.mount(URL, function)
+        with pytest.raises(KeyError):
+            service.advance()
+        assert sorted(each.attempts for each in service.deliveries) == [0, 1]
+        assert len(service.jobs) == 2
+
+    def test_a_500_of_a_receiver_that_did_not_raise_is_a_failed_attempt(self, service: MockService) -> None:
+        service.mount(URL, lambda _: httpx.Response(500))
+        service.advance()
+        (attempt,) = service.attempts(service.deliveries[0].id)
+        assert (attempt.status_code, attempt.error, attempt.traceback) == (500, "HTTP status 500.", None)
+
+    def test_a_receiver_that_raises_too_late_has_timed_out(self) -> None:
+        class Impatient(MockService):
+            _attempt_timeout = 0.05
+
+        def slow(_: httpx.Request) -> httpx.Response:
+            time.sleep(0.1)
+            raise KeyError("late")
+
+        with Impatient(start_time=NOON) as service, service.client() as client:
+            client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+            client.patients.create(phone="+5491155550000")
+            service.mount(URL, slow)
+            service.advance()
+            assert service.deliveries[0].last_error == "No response within 0.05 s."
+            assert "KeyError" in (service.attempts(service.deliveries[0].id)[0].traceback or "")
+
+    def test_ctrl_c_during_a_coroutine_leaves_the_attempt_failed_and_the_service_usable(
+        self, service: MockService
+    ) -> None:
+        main = threading.get_ident()
+
+        async def receive(_: httpx.Request) -> httpx.Response:
+            import asyncio
+            import signal
+
+            signal.pthread_kill(main, signal.SIGINT)
+            await asyncio.sleep(60)
+            raise AssertionError
+
+        service.mount(URL, receive)
+        with pytest.raises(KeyboardInterrupt):
+            service.advance()
+        assert service.deliveries[0].last_error == "The attempt was interrupted (KeyboardInterrupt)."
+        service.mount(URL, lambda _: httpx.Response(204))
+        service.advance(minutes=1)
+        assert service.deliveries[0].status == "succeeded"
+
+    def test_raise_exceptions_is_true_or_false(self, service: MockService) -> None:
+        with pytest.raises(ValueError, match="raise_exceptions must be true or false"):
+            service.mount(URL, function, raise_exceptions="no")  # type: ignore[arg-type]
+
+
+class TestFlaskAndDjango:
+    @pytest.mark.parametrize("kind", ["Flask", "Django WSGI", "Django ASGI"])
+    def test_the_status_is_theirs(self, service: MockService, kind: str) -> None:
+        service.mount(URL, FAILING[kind](), raise_exceptions=False)
+        service.advance()
+        assert service.deliveries[0].last_status_code == 500
+
+    def test_a_handled_exception_that_becomes_a_success_is_one(self, service: MockService) -> None:
+        app = flask_app()
+        app.register_error_handler(500, lambda _: ("", 204))
+        service.mount(URL, app)
+        service.advance()
+        assert service.deliveries[0].status == "succeeded"
+
+    def test_an_exception_of_another_application_is_not_the_receivers(self, service: MockService) -> None:
+        other = flask_app()
+
+        def receive(_: httpx.Request) -> httpx.Response:
+            assert other.test_client().post("/hooks").status_code == 500
+            return httpx.Response(503)
+
+        service.mount(URL, receive)
+        service.advance()
+        assert service.deliveries[0].last_error == "HTTP status 503."
+
+    def test_a_dropped_connection_of_the_mock_is_not_the_receivers(self, service: MockService) -> None:
+        service.add_fault(operation="patients.list", kind="disconnect")
+
+        def receive(_: httpx.Request) -> httpx.Response:
+            with service.client(max_retries=0) as client, suppress(Exception):
+                client.patients.list()
+            return httpx.Response(500)
+
+        service.mount(URL, receive)
+        service.advance()
+        assert service.deliveries[0].last_error == "HTTP status 500."
+
+    def test_services_in_several_threads_each_get_their_own_exception(self) -> None:
+        def run(number: int) -> None:
+            class Mine(Exception):
+                pass
+
+            def work() -> None:
+                time.sleep(0.001)
+                raise Mine(number)
+
+            with MockService(start_time=NOON) as service, service.client() as client:
+                client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+                service.mount(URL, flask_app(work) if number % 2 else wsgi_view(lambda _: work()))
+                for patient in range(5):
+                    client.patients.create(phone=f"+549115555000{patient}")
+                    with pytest.raises(Mine, match=f"^{number}"):
+                        service.advance()
+
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(run, range(16))) == [None] * 16
+
+    def test_nothing_stays_connected(self, service: MockService) -> None:
+        from django.core import signals
+
+        before = len(signals.got_request_exception.receivers), len(flask.got_request_exception.receivers)
+        service.mount(URL, flask_app())
+        with pytest.raises(KeyError):
+            service.advance()
+        after = len(signals.got_request_exception.receivers), len(flask.got_request_exception.receivers)
+        assert after == before
+
+
+class TestFastAPI:
+    def test_a_background_task_that_fails_is_raised_and_the_delivery_succeeded(self, service: MockService) -> None:
+        app = fastapi.FastAPI()
+
+        @app.post("/hooks", status_code=202)
+        def hook(tasks: fastapi.BackgroundTasks) -> None:
+            tasks.add_task(fail)
+
+        service.mount(URL, app)
+        with pytest.raises(KeyError):
+            service.advance()
+        (attempt,) = service.attempts(service.deliveries[0].id)
+        assert (service.deliveries[0].status, attempt.status_code, attempt.error) == ("succeeded", 202, None)
+        assert "KeyError" in (attempt.traceback or "")
+
+
+def test_the_control_api_shows_the_traceback(service: MockService) -> None:
+    service.mount(URL, function, raise_exceptions=False)
+    service.advance()
+    with httpx.Client(transport=httpx.WSGITransport(service.app), base_url="http://followup.mock") as http:
+        (attempt,) = http.get("/_mock/attempts").json()["data"]
+    assert "KeyError: 'externalId'" in attempt["traceback"]

@@ -1,0 +1,310 @@
+"""The lifespan of a mounted ASGI application: startup before its first delivery, state, shutdown."""
+
+import asyncio
+import gc
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import fastapi
+import httpx
+import pytest
+from support.waiting import wait_for
+
+from followup_mockserver import MockServer, MockService
+
+URL = "https://clinic.example/hooks"
+OTHER_URL = "https://other.example/hooks"
+
+
+@pytest.fixture
+def service() -> Iterator[MockService]:
+    with MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0) as running:
+        registered(running)
+        yield running
+
+
+def registered(service: MockService, url: str = URL) -> None:
+    with service.client() as client:
+        client.webhook_endpoints.create(url=url, enabled_events=["patient.upserted"])
+
+
+def deliver(service: MockService, number: int = 0) -> str:
+    """Cause an event, deliver it, and return the status of its delivery."""
+    with service.client() as client:
+        client.patients.create(phone=f"+549115555000{number}")
+    service.advance()
+    return service.deliveries[0].status
+
+
+class App:
+    """A FastAPI application that records what happens to it, and in which event loop.
+
+    Attributes:
+        log: ``startup``, ``request`` and ``shutdown``, in order.
+        loops: the event loop of each entry.
+    """
+
+    def __init__(self, fail_startups: int = 0, fail_shutdown: bool = False) -> None:
+        self.log: list[str] = []
+        self.loops: list[asyncio.AbstractEventLoop] = []
+        self.states: list[Any] = []
+        self._fail_startups = fail_startups
+        self._fail_shutdown = fail_shutdown
+        self.asgi = fastapi.FastAPI(lifespan=self._lifespan)
+        self.asgi.post("/hooks", status_code=204)(self._hook)
+
+    @asynccontextmanager
+    async def _lifespan(self, app: fastapi.FastAPI) -> AsyncIterator[dict[str, Any]]:
+        self._record("startup")
+        if self._fail_startups:
+            self._fail_startups -= 1
+            raise LookupError("no database")
+        self.lock = asyncio.Lock()
+        yield {"requests": self.log, "count": 0}
+        self._record("shutdown")
+        if self._fail_shutdown:
+            raise LookupError("no goodbye")
+
+    async def _hook(self, request: fastapi.Request) -> None:
+        async with self.lock:  # belongs to the event loop of the startup
+            self._record("request")
+        self.states.append((request.state.requests, request.state.count))
+        request.state.count += 1
+
+    def _record(self, what: str) -> None:
+        self.log.append(what)
+        self.loops.append(asyncio.get_running_loop())
+
+
+def test_the_startup_precedes_the_first_delivery_and_the_shutdown_is_on_close(service: MockService) -> None:
+    app = App()
+    service.mount(URL, app.asgi)
+    assert app.log == []
+    assert [deliver(service, number) for number in range(3)] == ["succeeded"] * 3
+    assert app.log == ["startup", "request", "request", "request"]
+    service.close()
+    assert app.log == ["startup", "request", "request", "request", "shutdown"]
+    service.close()
+    assert app.log.count("shutdown") == 1
+    assert len(set(map(id, app.loops))) == 1, "one event loop for all of it"
+
+
+def test_each_request_has_a_shallow_copy_of_the_state(service: MockService) -> None:
+    app = App()
+    service.mount(URL, app.asgi)
+    deliver(service, 0)
+    deliver(service, 1)
+    assert [count for _, count in app.states] == [0, 0]
+    assert all(requests is app.log for requests, _ in app.states)
+
+
+def test_applications_of_one_service_share_an_event_loop(service: MockService) -> None:
+    one, other = App(), App()
+    registered(service, OTHER_URL)
+    service.mount(URL, one.asgi)
+    service.mount(OTHER_URL, other.asgi)
+    deliver(service)
+    assert len(set(map(id, one.loops + other.loops))) == 1
+
+
+def test_an_application_at_two_urls_starts_once(service: MockService) -> None:
+    app = App()
+    registered(service, "https://clinic.example/more/hooks")
+    service.mount(URL, app.asgi)
+    service.mount("https://clinic.example/more", app.asgi, raise_exceptions=False)
+    deliver(service)
+    assert app.log.count("startup") == 1
+    service.mount(URL, lambda _: httpx.Response(204))
+    assert "shutdown" not in app.log
+    service.mount("https://clinic.example/more", lambda _: httpx.Response(204))
+    assert app.log.count("shutdown") == 1
+
+
+class TestReplacing:
+    def test_the_replaced_application_is_shut_down(self, service: MockService) -> None:
+        one, other = App(), App()
+        service.mount(URL, one.asgi)
+        deliver(service, 0)
+        service.mount(URL, other.asgi)
+        assert one.log == ["startup", "request", "shutdown"]
+        deliver(service, 1)
+        assert other.log == ["startup", "request"]
+
+    def test_an_application_mounted_again_goes_on(self, service: MockService) -> None:
+        app = App()
+        for number in range(2):
+            service.mount(URL, app.asgi)
+            deliver(service, number)
+        assert app.log == ["startup", "request", "request"]
+
+    def test_a_handler_may_replace_its_own_application(self, service: MockService) -> None:
+        app = fastapi.FastAPI(lifespan=App()._lifespan)
+        app.post("/hooks", status_code=204)(lambda: service.mount(URL, lambda _: httpx.Response(202)))
+        service.mount(URL, app)
+        assert deliver(service, 0) == "succeeded"
+        deliver(service, 1)
+        assert service.deliveries[0].last_status_code == 202
+
+
+class TestFailures:
+    def test_a_startup_that_fails_is_raised_and_tried_again(self, service: MockService) -> None:
+        app = App(fail_startups=1)
+        service.mount(URL, app.asgi)
+        with pytest.raises(LookupError, match="no database") as caught:
+            deliver(service)
+        assert "startup" in caught.value.__notes__[0]
+        assert URL in caught.value.__notes__[0]
+        assert service.deliveries[0].last_error == "The startup of the receiver raised LookupError."
+        assert "no database" in (service.attempts(service.deliveries[0].id)[0].traceback or "")
+        service.advance(minutes=1)
+        assert service.deliveries[0].status == "succeeded"
+        assert app.log == ["startup", "startup", "request"]
+
+    def test_a_server_records_and_logs_it(self, caplog: pytest.LogCaptureFixture) -> None:
+        with MockServer(rate_limit=0) as server, server.client() as client:
+            server.mount(URL, App(fail_startups=1).asgi)
+            client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+            client.patients.create(phone="+5491155550000")
+            wait_for(lambda: [each for each in server.deliveries if each.last_error])
+        (record,) = [each for each in caplog.records if each.name == "followup_mockserver"]
+        assert "startup" in record.getMessage()
+
+    def test_an_application_may_report_a_failure_without_an_exception(self, service: MockService) -> None:
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            await receive()
+            await send({"type": "lifespan.startup.failed", "message": "no disk"})
+
+        service.mount(URL, app)
+        with pytest.raises(RuntimeError, match="the startup of the application failed: no disk"):
+            deliver(service)
+
+    def test_a_shutdown_that_fails_is_raised_when_everything_is_closed(self) -> None:
+        service, app = MockService(rate_limit=0), App(fail_shutdown=True)
+        registered(service)
+        service.mount(URL, app.asgi)
+        deliver(service)
+        before = threading.active_count()
+        with pytest.raises(LookupError, match="no goodbye"):
+            service.close()
+        assert threading.active_count() < before
+        service.close()
+
+    def test_a_startup_that_takes_longer_than_an_attempt_goes_on(self) -> None:
+        class Impatient(MockService):
+            _attempt_timeout = 0.3
+
+        released = threading.Event()
+
+        @asynccontextmanager
+        async def lifespan(_: fastapi.FastAPI) -> AsyncIterator[None]:
+            await asyncio.to_thread(released.wait, 20)
+            yield
+
+        with Impatient(start_time="2026-09-28T12:00:00Z", rate_limit=0) as service:
+            app = fastapi.FastAPI(lifespan=lifespan)
+            app.post("/hooks", status_code=204)(lambda: None)
+            registered(service)
+            service.mount(URL, app)
+            deliver(service)
+            assert service.deliveries[0].last_error == "The startup of the receiver did not complete within 0.3 s."
+            released.set()
+            service.advance(minutes=1)
+            assert service.deliveries[0].status == "succeeded"
+
+
+async def raises_without_lifespan(scope: Any, receive: Any, send: Any) -> None:
+    assert scope["type"] == "http"
+    await respond(send)
+
+
+async def returns_without_lifespan(scope: Any, receive: Any, send: Any) -> None:
+    if scope["type"] == "http":
+        await respond(send)
+
+
+async def ignores_the_scope(scope: Any, receive: Any, send: Any) -> None:
+    await receive()
+    await respond(send)
+
+
+async def never_asks(scope: Any, receive: Any, send: Any) -> None:
+    if scope["type"] == "lifespan":
+        await asyncio.sleep(60)
+    await respond(send)
+
+
+async def respond(send: Any) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+WITHOUT = [raises_without_lifespan, returns_without_lifespan, ignores_the_scope, never_asks]
+
+
+@pytest.mark.parametrize("app", WITHOUT)
+def test_an_application_without_lifespan_is_called_as_well(
+    service: MockService, app: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    service.mount(URL, app)
+    assert [deliver(service, 0), deliver(service, 1)] == ["succeeded", "succeeded"]
+    service.close()
+    assert caplog.records == []
+
+
+def test_a_scope_is_as_the_specification_of_asgi_says(service: MockService) -> None:
+    scopes: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        scopes.append(scope)
+        if scope["type"] == "lifespan":
+            await receive()
+            scope["state"]["database"] = "open"
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        assert (await receive())["type"] == "http.request"
+        await respond(send)
+        assert await receive() == {"type": "http.disconnect"}
+
+    registered(service, "https://clinic.example/a%20b/ñ?x=1".replace("ñ", "%C3%B1"))
+    service.mount("https://clinic.example/a%20b", app)
+    with service.client() as client:
+        (endpoint, _) = client.webhook_endpoints.list()
+        client.webhook_endpoints.ping(endpoint.id)
+    service.advance()
+    lifespan, request = scopes
+    assert lifespan["asgi"]["version"] == "3.0"
+    assert (request["method"], request["scheme"], request["path"]) == ("POST", "https", "/a b/ñ")
+    assert (request["raw_path"], request["query_string"]) == (b"/a%20b/%C3%B1", b"x=1")
+    assert (request["server"], request["state"]) == (("clinic.example", 443), {"database": "open"})
+    assert dict(request["headers"])[b"x-service-event-type"] == b"webhook.ping"
+    assert request["state"] is not lifespan["state"]
+
+
+def threads() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name == "followup-mock-event-loop"]
+
+
+@pytest.mark.parametrize("end", [MockService.close, lambda _: None], ids=["closed", "forgotten"])
+def test_no_service_leaves_a_thread_behind(end: Callable[[MockService], None]) -> None:
+    gc.collect()
+    wait_for(lambda: not threads() or None)
+    service = MockService(rate_limit=0)
+    registered(service)
+    service.mount(URL, App().asgi)
+    deliver(service)
+    assert len(threads()) == 1
+    end(service)
+    del service
+    gc.collect()
+    assert wait_for(lambda: not threads())
+
+
+def test_a_service_without_asynchronous_receivers_has_no_thread(service: MockService) -> None:
+    before = threading.active_count()
+    service.mount(URL, lambda _: httpx.Response(204))
+    deliver(service)
+    assert threading.active_count() == before
