@@ -1,5 +1,6 @@
 """``MockServer``, the mock on a socket, in threads of this process."""
 
+import functools
 import ipaddress
 import secrets
 import socket
@@ -7,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
 
 from followup_mockserver.http.guard import Guard
+from followup_mockserver.http.snapshots import body_limit
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
 from followup_mockserver.options import MockOptions, Options
 from followup_mockserver.service import Mock
@@ -110,6 +112,7 @@ class MockServer(Mock):
                 self._socket,
                 self._gateway.reject,
                 request_timeout=self._request_timeout,
+                body_limit=functools.partial(body_limit, self._guard),
             )
             self._engine.start()
 

@@ -391,7 +391,7 @@ class TestRestore:
 
     def test_several_organizations_do_not_fit_into_one(self, service: MockService) -> None:
         key = service.create_organization().keys[0].value
-        with pytest.raises(ValueError, match="organizations: This must be an array with one organization"):
+        with pytest.raises(ValueError, match="organizations: This must be one organization"):
             service.organization(key).restore(service.save())
 
     def test_an_invalid_snapshot_changes_nothing(self, service: MockService) -> None:

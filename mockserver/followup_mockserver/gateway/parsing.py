@@ -116,16 +116,25 @@ def parse_json(headers: Mapping[str, str], body: bytes) -> Any:
     Raises:
         ServiceError: 415: the content type is not JSON; 400: the body is not valid JSON.
     """
+    check_json_type(headers)
+    return decoded_json(body, MAX_DEPTH)
+
+
+def check_json_type(headers: Mapping[str, str]) -> None:
+    """Check that a request declares a JSON body.
+
+    Raises:
+        ServiceError: 415: it does not.
+    """
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise ServiceError(
             415, "invalid_request_error", "content_type_unsupported", "The Content-Type must be application/json."
         )
-    return decoded_json(body, MAX_DEPTH)
 
 
-def body_too_large() -> ServiceError:
-    """Return the error for a body of more than ``MAX_BODY_BYTES``."""
-    return ServiceError(413, "invalid_request_error", "body_too_large", f"A body has at most {MAX_BODY_BYTES} bytes.")
+def body_too_large(limit: int = MAX_BODY_BYTES) -> ServiceError:
+    """Return the error for a body of more than ``limit`` bytes."""
+    return ServiceError(413, "invalid_request_error", "body_too_large", f"A body has at most {limit} bytes.")
 
 
 def _typed(text: str, schema: Schema) -> Any:

@@ -9,6 +9,7 @@ from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
+from followup_mockserver.http import snapshots
 from followup_mockserver.http.api import api, flask_response
 from followup_mockserver.http.control import control_api
 from followup_mockserver.http.current import EXTENSION, ServedMock, current_gateway, current_guard
@@ -96,6 +97,7 @@ def _template() -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.before_request(reject_web_pages)
     app.register_blueprint(api)
+    snapshots.add_routes(control_api)
     app.register_blueprint(control_api)
     app.register_blueprint(dashboard)
     app.add_url_rule(CONTRACT_PATH, view_func=contract)

@@ -16,11 +16,11 @@ from waitress.parser import HTTPRequestParser
 from waitress.server import create_server
 from waitress.task import ErrorTask
 from waitress.utilities import BadRequest, RequestEntityTooLarge
+from werkzeug.datastructures import Headers
 
 from followup_mockserver.gateway.parsing import body_too_large
 from followup_mockserver.gateway.request import Response
 from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.schema.wsgi import DROPPED, WSGIApp
 from followup_mockserver.state.clock import RealTime
 
@@ -55,6 +55,9 @@ _CHECK_INTERVAL = 1.0
 _log = logging.getLogger("followup_mockserver.http.web_server")
 _log.setLevel(logging.ERROR)
 
+BodyLimit = Callable[[str, str, Callable[[], Headers]], int]
+"""Returns the largest body of a request with this method and path, and headers that its last argument returns."""
+
 ErrorResponder = Callable[[ServiceError], Response]
 """Builds the response to a request that does not reach the application."""
 
@@ -67,10 +70,17 @@ class WebServer:
         bound: the socket.
         error_response: builds the response to a request that does not reach the application.
         request_timeout: seconds in which a request must arrive completely.
+        body_limit: returns the largest body of a request with this method, path and headers.
     """
 
     def __init__(
-        self, app: WSGIApp, bound: socket.socket, error_response: ErrorResponder, *, request_timeout: float
+        self,
+        app: WSGIApp,
+        bound: socket.socket,
+        error_response: ErrorResponder,
+        *,
+        request_timeout: float,
+        body_limit: BodyLimit,
     ) -> None:
         self._request_timeout = request_timeout
         self._next_check = 0.0
@@ -81,13 +91,14 @@ class WebServer:
             threads=THREADS,
             connection_limit=_MAX_BUSY_CONNECTIONS,
             max_request_header_size=MAX_HEAD_BYTES,
-            max_request_body_size=MAX_DISCARDED_BYTES,
+            max_request_body_size=_NEVER_IN_A_FILE,
             inbuf_overflow=_NEVER_IN_A_FILE,
             outbuf_overflow=_NEVER_IN_A_FILE,
             ident=None,
             clear_untrusted_proxy_headers=True,
         )
         server.channel_class = _Channel
+        server.adj.body_limit = body_limit  # all that a parser has of the server is ``adj``
         server.error_response = error_response
         server.task_dispatcher.logger = server.task_dispatcher.queue_logger = _log
         self._waitress = server
@@ -147,24 +158,36 @@ class _Parser(HTTPRequestParser):
         super().__init__(adj)
         self.began = RealTime.monotonic()
         self._too_large = False
+        self._limit = 0
+
+    def parse_header(self, header_plus: bytes) -> None:
+        super().parse_header(header_plus)
+        parsed: Any = self
+        self._limit = parsed.adj.body_limit(parsed.command, parsed.path, self._header_fields)
+
+    def _header_fields(self) -> Headers:
+        return Headers([(name.replace("_", "-"), value) for name, value in self.headers.items()])
 
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
         body: Any = self.body_rcv
         if body is None or self.error is not None:
             return consumed
-        if not self._too_large and max(self.content_length, len(body)) > MAX_BODY_BYTES:
+        if not self._too_large and max(self.content_length, len(body)) > self._limit:
             self._too_large = True
             body.getbuf().close()
             body.buf = _DiscardingBuffer()
+            if self.content_length > MAX_DISCARDED_BYTES:
+                self.completed = True
             if self.expect_continue:  # the client waits for permission to send the body
                 self.expect_continue = False
                 self.completed = True
         if self.chunked and len(body.control_line) + len(body.trailer) > _MAX_CHUNK_FRAMING_BYTES:
             self.error = BadRequest("Chunk size or trailer too long")
             self.completed = True
-        elif self._too_large and self.completed:
-            self.error = RequestEntityTooLarge("")
+        elif self._too_large and (self.completed or self.body_bytes_received > MAX_DISCARDED_BYTES):
+            self.completed = True
+            self.error = RequestEntityTooLarge(str(self._limit))
         return consumed
 
 
@@ -203,7 +226,7 @@ def _service_error(error: Any) -> ServiceError:
     """Convert an error of waitress to one of the service."""
     match error.code:
         case 413:
-            return body_too_large()
+            return body_too_large(int(error.body))
         case 431:
             text = f"The request line and the headers have at most {MAX_HEAD_BYTES} bytes together."
             return ServiceError(431, "invalid_request_error", "headers_too_large", text)

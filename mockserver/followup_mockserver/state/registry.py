@@ -33,6 +33,7 @@ class Registry:
     """The tenants of a mock. Thread-safe.
 
     Attributes:
+        loading: held while a snapshot is loaded, so that the memory for several of them is not needed at the same time.
         on_change: called after a tenant was created or reset, and after a job was scheduled in one.
         has_virtual_time: whether a delay advances the mock's clock; otherwise it takes real time.
 
@@ -56,6 +57,7 @@ class Registry:
         self._subscribers = subscribers
         self._populate = populate
         self._lock = threading.Lock()
+        self.loading = threading.Lock()
         self._stopped = threading.Event()
         self._tenants: dict[str, Tenant] = {}
         self._ids = IdFactory(options.seed, "")

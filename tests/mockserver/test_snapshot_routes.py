@@ -1,0 +1,236 @@
+"""Snapshots over HTTP: the whole mock or one organization, their size, and who may load them."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pytest
+from support.http import Api, problem
+
+from followup import FollowUp
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.http import snapshots
+
+MEBIBYTE = 1024 * 1024
+PHONE = "+5491155550000"
+
+
+@pytest.fixture
+def http(server: MockServer) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture
+def running(server: MockServer) -> Iterator[FollowUp]:
+    """A client of the server."""
+    with server.client() as client:
+        yield client
+
+
+class Receiver:
+    """A receiver on a socket. ``wait`` returns the event types that have arrived once there are so many."""
+
+    def __init__(self) -> None:
+        self.bodies: list[Any] = []
+        self.arrived = threading.Condition()
+        self.hold = threading.Event()
+        self.hold.set()
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with receiver.arrived:
+                    receiver.bodies.append(body)
+                    receiver.arrived.notify_all()
+                receiver.hold.wait(20)
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                """Print nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+
+    def wait(self, number: int) -> list[Any]:
+        with self.arrived:
+            assert self.arrived.wait_for(lambda: len(self.bodies) >= number, timeout=20)
+            return list(self.bodies)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    found = Receiver()
+    yield found
+    found.hold.set()
+    found.server.shutdown()
+    found.server.server_close()
+
+
+class TestInProcess:
+    def test_get_without_a_key_returns_the_whole_mock(self, api: Api, service: MockService) -> None:
+        service.create_organization()
+        assert api.get("/_mock/snapshot", key=None).json() == service.save()
+        assert len(service.save()["organizations"]) == 2
+
+    def test_get_with_a_key_returns_that_organization_alone(self, api: Api, service: MockService) -> None:
+        key = service.create_organization(name="Other").keys[0].value
+        (organization,) = api.get("/_mock/snapshot", key=key).json()["organizations"]
+        assert organization["organization"]["name"] == "Other"
+
+    def test_put_without_a_key_replaces_the_whole_mock(self, api: Api, service: MockService) -> None:
+        saved = api.get("/_mock/snapshot", key=None).json()
+        api.post("/v1/patients", {"phone": PHONE})
+        assert api.request("PUT", "/_mock/snapshot", key=None, json=saved).json() == {"status": "ok"}
+        assert service.save() == saved
+
+    def test_put_with_a_key_replaces_that_organization_alone(self, api: Api, service: MockService) -> None:
+        keys = [service.create_organization().keys[0].value for _ in range(2)]
+        for key in keys:
+            api.post("/v1/patients", {"phone": PHONE}, key=key)
+        empty = api.get("/_mock/snapshot").json()
+        assert api.request("PUT", "/_mock/snapshot", key=keys[0], json=empty).status_code == 200
+        assert [len(api.get("/v1/patients", key=key).json()["data"]) for key in keys] == [0, 1]
+
+    @pytest.mark.parametrize("method", ["GET", "PUT"])
+    def test_an_unknown_key_is_rejected(self, api: Api, method: str) -> None:
+        assert problem(api.request(method, "/_mock/snapshot", key="fu_test_none"))[:2] == (401, "api_key_invalid")
+
+    def test_an_invalid_snapshot_is_a_400_that_names_the_place(self, api: Api, service: MockService) -> None:
+        api.post("/v1/patients", {"phone": PHONE})
+        saved = service.save()
+        saved["organizations"][0]["patients"][0]["phone"] = 5
+        response = api.request("PUT", "/_mock/snapshot", key=None, json=saved)
+        assert problem(response) == (400, "snapshot_invalid", "organizations[0].patients[0].phone")
+        assert response.json()["error"]["message"] == "This must be null or a string."
+
+    def test_a_newer_snapshot_says_so(self, api: Api, service: MockService) -> None:
+        response = api.request("PUT", "/_mock/snapshot", key=None, json={**service.save(), "version": 2})
+        assert problem(response) == (400, "snapshot_newer", "version")
+
+    @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b'{"format": NaN}'])
+    def test_a_body_that_is_no_snapshot(self, api: Api, body: bytes) -> None:
+        headers = {"Content-Type": "application/json"}
+        response = api.request("PUT", "/_mock/snapshot", key=None, content=body, headers=headers)
+        assert problem(response)[:2] == (400, "snapshot_invalid")
+
+    def test_another_content_type_is_a_415(self, api: Api) -> None:
+        assert api.request("PUT", "/_mock/snapshot", content=b"{}").status_code == 415
+
+    @pytest.mark.parametrize("method", ["GET", "PUT"])
+    def test_a_query_is_rejected(self, api: Api, method: str) -> None:
+        response = api.request(method, "/_mock/snapshot?all=1", json={})
+        assert problem(response) == (400, "parameter_unknown", "all")
+
+    def test_no_other_method(self, api: Api) -> None:
+        response = api.delete("/_mock/snapshot")
+        assert response.status_code == 405
+
+
+class TestServer:
+    def test_a_snapshot_larger_than_other_bodies(
+        self, http: httpx.Client, server: MockServer, running: FollowUp
+    ) -> None:
+        data = {"patient": {"phone": PHONE}, "order": {"text": "x" * (MEBIBYTE - 1000)}}
+        for number in range(20):
+            event = {"id": f"E-{number}", "type": "order.issued", "data": data}
+            running.events.create(event)  # type: ignore[arg-type]
+        saved = http.get("/_mock/snapshot").content
+        assert len(saved) > 20 * (MEBIBYTE - 1000)
+        server.reset()
+        response = http.put("/_mock/snapshot", content=saved, headers={"Content-Type": "application/json"})
+        assert response.json() == {"status": "ok"}
+        assert len(list(running.events.list(limit=100))) == 20
+
+    def test_more_than_64_mebibytes_is_a_413(self, http: httpx.Client) -> None:
+        response = http.put(
+            "/_mock/snapshot", content=b" " * (64 * MEBIBYTE + 1), headers={"Content-Type": "application/json"}
+        )
+        assert problem(response) == (413, "body_too_large", None)
+        assert response.json()["error"]["message"] == "A body has at most 67108864 bytes."
+
+    def test_other_routes_take_no_more_than_before(self, http: httpx.Client) -> None:
+        for method, path in (("POST", "/_mock/reset"), ("POST", "/_mock/snapshot"), ("PUT", "/_mock/snapshot/")):
+            response = http.request(method, path, content=b" " * (2 * MEBIBYTE))
+            assert problem(response) == (413, "body_too_large", None)
+            assert response.json()["error"]["message"] == "A body has at most 1048576 bytes."
+
+    def test_a_web_page_of_another_host_cannot_send_a_large_body(self, server: MockServer) -> None:
+        host, port = server.url.removeprefix("http://").split(":")
+        head = f"PUT {snapshots.PATH} HTTP/1.1\r\nHost: evil.example\r\nContent-Length: {60 * MEBIBYTE}\r\n\r\n"
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(head.encode() + b"x")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 413 ")
+
+    def test_the_token_is_required_before_the_body_is_read(self) -> None:
+        with MockServer(host="0.0.0.0") as server:
+            port = server.url.rpartition(":")[2]
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as http:
+                saved = json.dumps(server.save()) + " " * (2 * MEBIBYTE)
+                headers = {"Content-Type": "application/json"}
+                assert http.put("/_mock/snapshot", content=saved, headers=headers).status_code == 413
+                assert http.get("/_mock/snapshot").status_code == 403
+                headers["Mock-Token"] = str(server.token)
+                assert http.put("/_mock/snapshot", content=saved, headers=headers).json() == {"status": "ok"}
+
+    def test_loaded_jobs_run_in_the_background(
+        self, http: httpx.Client, server: MockServer, service: MockService, receiver: Receiver
+    ) -> None:
+        client = service.client()
+        client.webhook_endpoints.create(url=receiver.url, enabled_events=["patient.upserted"])
+        client.patients.create(phone=PHONE)
+        assert http.put("/_mock/snapshot", json=service.save()).json() == {"status": "ok"}
+        (body,) = receiver.wait(1)
+        assert body["data"]["patient"]["phone"] == PHONE
+
+    def test_nothing_of_the_replaced_state_is_sent_afterwards(
+        self, http: httpx.Client, server: MockServer, running: FollowUp, receiver: Receiver
+    ) -> None:
+        empty = server.save()
+        receiver.hold.clear()
+        running.webhook_endpoints.create(url=receiver.url, enabled_events=["patient.upserted"])
+        for number in range(8):  # twice as many as are sent to one receiver at the same time
+            running.patients.create(phone=f"+54911555500{number:02}")
+        receiver.wait(4)
+        assert http.put("/_mock/snapshot", json=empty).json() == {"status": "ok"}
+        receiver.hold.set()
+        running.webhook_endpoints.create(url=receiver.url, enabled_events=["patient.upserted"])
+        running.patients.create(phone=PHONE)
+        server.advance()
+        phones = {body["data"]["patient"]["phone"] for body in receiver.bodies[4:]}
+        assert phones == {PHONE}
+        assert len(server.deliveries) == 1
+
+    def test_a_snapshot_during_an_attempt_has_the_attempt_as_pending(
+        self, server: MockServer, running: FollowUp, receiver: Receiver
+    ) -> None:
+        receiver.hold.clear()
+        running.webhook_endpoints.create(url=receiver.url, enabled_events=["patient.upserted"])
+        running.patients.create(phone=PHONE)
+        receiver.wait(1)
+        loaded = MockService.load(server.save())
+        receiver.hold.set()
+        assert [(each.status, each.attempts) for each in loaded.deliveries] == [("pending", 0)]
+        assert [job.kind for job in loaded.jobs] == ["delivery"]
+        server.advance()
+        assert [each.status for each in server.deliveries] == ["succeeded"]
+
+    def test_a_long_poll_sees_the_new_state(self, http: httpx.Client, server: MockServer) -> None:
+        version = http.get("/_mock/changes").json()["version"]
+        found: list[int] = []
+        url = f"/_mock/changes?since={version}&wait=20"
+        thread = threading.Thread(target=lambda: found.append(http.get(url).json()["version"]))
+        thread.start()
+        began = time.monotonic()
+        assert http.put("/_mock/snapshot", json=server.save()).status_code == 200
+        thread.join(timeout=19)
+        assert found != [version], time.monotonic() - began
+        assert found
