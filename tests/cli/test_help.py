@@ -36,7 +36,7 @@ def output(code: str) -> str:
 def test_the_list_shows_the_first_paragraph_of_each_help(package: str) -> None:
     listed, commands = json.loads(output(SUMMARIES.format(package=package)))
     assert listed == commands
-    assert len(listed) == 12
+    assert len(listed) >= 12
 
 
 def test_every_resource_has_commands() -> None:

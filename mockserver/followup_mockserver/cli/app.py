@@ -41,6 +41,12 @@ def _controls() -> Application:
     return commands
 
 
+def _snapshot() -> Application:
+    from followup_mockserver.cli.snapshots import commands
+
+    return commands
+
+
 app = Application(
     name="followup-mock",
     no_args_is_help=True,
@@ -49,6 +55,7 @@ app = Application(
         "serve": Deferred("Start the mock server.", _serve),
         "wait": Deferred("Wait until the mock server is ready; for CI jobs.", _wait),
         **{name: Deferred(summary, _controls) for name, summary in _CONTROLS.items()},
+        "snapshot": Deferred("Save the state of the mock to a file, or load it from one.", _snapshot, is_group=True),
     },
 )
 

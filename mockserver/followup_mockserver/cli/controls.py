@@ -16,22 +16,14 @@ from followup_mockserver.cli.generated import arguments_of, options_of
 from followup_mockserver.cli.listen import listen_until_stopped
 from followup_mockserver.cli.output import show
 from followup_mockserver.cli.remote import Remote
-from followup_mockserver.cli.urls import Url
+from followup_mockserver.cli.urls import Key, Token, Url
 from followup_mockserver.cli.values import parts_of
 from followup_mockserver.control import Control
 from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.checks import instant
 from followup_mockserver.schema.errors import InvalidArgument
 
-_Key = Annotated[
-    str | None,
-    typer.Option("--api-key", envvar="FOLLOWUP_API_KEY", help="API key of the organization to act on."),
-]
-_Token = Annotated[
-    str | None,
-    typer.Option("--token", envvar="FOLLOWUP_MOCK_TOKEN", help="Token that the mock printed when it started, if any."),
-]
-_WHICH_MOCK = [keyword("url", Url, DEFAULT_URL), keyword("api_key", _Key, None), keyword("token", _Token, None)]
+_WHICH_MOCK = [keyword("url", Url, DEFAULT_URL), keyword("api_key", Key, None), keyword("token", Token, None)]
 
 commands = Application()
 

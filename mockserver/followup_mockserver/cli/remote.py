@@ -10,6 +10,7 @@ from followup_mockserver.http.control_routes import PREFIX, ROUTES, TOKEN_HEADER
 TIMEOUT = 300.0
 """Seconds. Advancing the clock by days takes long if an endpoint does not respond."""
 
+_SNAPSHOT = "/snapshot"
 _ROUTE_OF = {function: (method, path) for method, path, function in ROUTES}
 
 
@@ -50,12 +51,29 @@ class Remote:
         request = {"params": sent} if method == "GET" else {"json": sent} if sent else {}
         return self._send(method, path.replace("<path_id>", path_id), request)
 
+    def save_snapshot(self) -> Any:
+        """Return the state of the organization, or without a key of the whole mock.
+
+        Raises:
+            CommandFailed: no mock responded, or it rejected the call.
+        """
+        return self._send("GET", _SNAPSHOT, {})
+
+    def load_snapshot(self, text: bytes) -> None:
+        """Replace the state of the organization, or without a key of the whole mock.
+
+        Raises:
+            CommandFailed: no mock responded, or it rejected the call.
+        """
+        self._send("PUT", _SNAPSHOT, {"content": text, "headers": {"Content-Type": "application/json"}})
+
     def _send(self, method: str, path: str, request: dict[str, Any]) -> Any:
         import httpx  # imported late, because a help page needs no client
 
         try:
+            headers = {**self._headers, **request.pop("headers", {})}
             response = httpx.request(
-                method, self._url + PREFIX + path, headers=self._headers, timeout=TIMEOUT, trust_env=False, **request
+                method, self._url + PREFIX + path, headers=headers, timeout=TIMEOUT, trust_env=False, **request
             )
             body = response.json()
         except httpx.InvalidURL:

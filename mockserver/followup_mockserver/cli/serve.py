@@ -15,7 +15,9 @@ from followup_mockserver.cli.values import mock_options
 commands = Application()
 
 
-def serve(*, host: str, port: int, env_file: Path | None, **values: Any) -> None:
+def serve(
+    *, context: typer.Context, host: str, port: int, env_file: Path | None, snapshot: Path | None, **values: Any
+) -> None:
     """Start the mock server.
 
     It keeps all data in memory, prints its URL and an API key, and runs until it is stopped with Ctrl-C or SIGTERM;
@@ -23,7 +25,15 @@ def serve(*, host: str, port: int, env_file: Path | None, **values: Any) -> None
     """
     from followup_mockserver.cli.serving import serve_until_stopped  # imported late, because a help page needs no mock
 
-    serve_until_stopped(host, port, env_file, **mock_options(values))
+    options = mock_options(values)
+    if snapshot is not None:
+        options = {name: value for name, value in options.items() if _is_passed(context, name)}
+    serve_until_stopped(host, port, env_file, snapshot, **options)
+
+
+def _is_passed(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
 
 
 _HOST = Annotated[str, typer.Option(help="Address to listen on.")]
@@ -31,11 +41,21 @@ _PORT = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.
 _ENV_FILE = Annotated[
     Path | None, typer.Option(help="Write FOLLOWUP_BASE_URL and FOLLOWUP_API_KEY to this file once ready.")
 ]
+_SNAPSHOT = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        help="Start from a snapshot in this file. The options are then as in the snapshot, except those that are "
+        "passed, and POST /_mock/reset returns to it.",
+    ),
+]
 serve.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [
+        keyword("context", typer.Context, inspect.Parameter.empty),
         keyword("host", _HOST, DEFAULT_HOST),
         keyword("port", _PORT, DEFAULT_PORT),
         keyword("env_file", _ENV_FILE, None),
+        keyword("snapshot", _SNAPSHOT, None),
         *options_of_mock(),
     ]
 )

@@ -16,26 +16,36 @@ from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.options import MockOptions
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.server import MockServer
+from followup_mockserver.state.snapshots.errors import SnapshotError
+from followup_mockserver.state.snapshots.reading import content_of
 
 
-def serve_until_stopped(host: str, port: int, env_file: Path | None, **options: Unpack[MockOptions]) -> None:
+def serve_until_stopped(
+    host: str, port: int, env_file: Path | None, snapshot: Path | None = None, **options: Unpack[MockOptions]
+) -> None:
     """Serve until SIGTERM or Ctrl-C; requests in progress are completed.
 
     Args:
         host: the address to listen on.
         port: the port to listen on; 0 picks a free one.
         env_file: a file to write the base URL and the API key to.
-        options: the options of the mock.
+        snapshot: a file with the state to start from.
+        options: the options of the mock; with a snapshot, those that replace its own.
 
     Raises:
-        CommandFailed: the port cannot be bound, or the file cannot be written.
+        CommandFailed: the port cannot be bound, the file cannot be written, or the snapshot cannot be loaded.
         UsageError: an option is invalid.
     """
     # waitress warns about queued requests, and about those that a stop cuts off; neither helps a user.
     logging.getLogger("waitress").setLevel(logging.ERROR)
     signalled = _listen_for_signals()
     try:
-        server = MockServer(host=host, port=port, **options)
+        if snapshot is None:
+            server = MockServer(host=host, port=port, **options)
+        else:
+            server = MockServer.load(_content_of(snapshot), host=host, port=port, **options)
+    except SnapshotError as error:
+        fail(f"cannot load {snapshot}: {error}")
     except InvalidArgument as error:
         reject(f"--{kebab(error.argument)} must be {error.expected}")
     except OSError as error:
@@ -44,6 +54,13 @@ def serve_until_stopped(host: str, port: int, env_file: Path | None, **options: 
     with server:
         _announce(server, env_file)
         signalled.recv(1)
+
+
+def _content_of(snapshot: Path) -> bytes:
+    try:
+        return content_of(snapshot)
+    except OSError as error:
+        fail(f"cannot read {snapshot}: {error.strerror}")
 
 
 def _listen_for_signals() -> socket.socket:

@@ -1,4 +1,4 @@
-"""The option of commands that control a running mock."""
+"""The options of commands that control a running mock."""
 
 from typing import Annotated
 
@@ -6,3 +6,15 @@ import typer
 
 Url = Annotated[str, typer.Option("--url", envvar="FOLLOWUP_BASE_URL", help="Base URL of the mock.")]
 """The option ``--url``."""
+
+Key = Annotated[
+    str | None,
+    typer.Option("--api-key", envvar="FOLLOWUP_API_KEY", help="API key of the organization to act on."),
+]
+"""The option ``--api-key``."""
+
+Token = Annotated[
+    str | None,
+    typer.Option("--token", envvar="FOLLOWUP_MOCK_TOKEN", help="Token that the mock printed when it started, if any."),
+]
+"""The option ``--token``."""

@@ -58,7 +58,7 @@ def _text_of(source: SnapshotSource) -> bytes:
         case str():
             return _encoded(source)
         case os.PathLike():
-            return _content(Path(source))
+            return content_of(Path(source))
         case Mapping():
             try:
                 return _encoded(json.dumps(source, ensure_ascii=False, allow_nan=False))
@@ -74,7 +74,13 @@ def _encoded(text: str) -> bytes:
         raise SnapshotError("", "The snapshot must be text that UTF-8 can represent.") from None
 
 
-def _content(path: Path) -> bytes:
+def content_of(path: Path) -> bytes:
+    """Return the text of a snapshot in a file, or one byte more than the largest snapshot has.
+
+    Raises:
+        OSError: the file cannot be read.
+        SnapshotError: it is not a regular file.
+    """
     # Before it is opened, because opening a FIFO blocks until its other end is opened.
     if stat.S_ISFIFO(path.stat().st_mode):
         raise SnapshotError("", "This must be a regular file.")

@@ -1,0 +1,55 @@
+"""``followup-mock snapshot``, which saves the state of a running mock to a file, and loads it from one."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from followup.cli.application import Application
+from followup.cli.exits import EXIT_STATUS, fail
+from followup_mockserver.cli.defaults import DEFAULT_URL
+from followup_mockserver.cli.private_files import write_private_file
+from followup_mockserver.cli.remote import Remote
+from followup_mockserver.cli.urls import Key, Token, Url
+from followup_mockserver.state.snapshots.errors import SnapshotError
+from followup_mockserver.state.snapshots.reading import MAX_BYTES, content_of
+
+SUMMARY = "Save the state of the mock to a file, or load it from one."
+
+commands = Application(name="snapshot", no_args_is_help=True, help=SUMMARY, epilog=EXIT_STATUS)
+
+_FILE = typer.Argument(help="File of the snapshot.", metavar="FILE", show_default=False)
+
+
+@commands.command()
+def save(file: Annotated[Path, _FILE], url: Url = DEFAULT_URL, api_key: Key = None, token: Token = None) -> None:
+    """Save the state to a file: of the organization of the API key, or without a key of the whole mock.
+
+    The file contains personal data, API keys and signing secrets; only its owner can read it.
+    """
+    text = json.dumps(Remote(url, api_key, token).save_snapshot(), ensure_ascii=False)
+    if len(text.encode()) > MAX_BYTES:
+        fail(f"the snapshot has more than {MAX_BYTES} bytes, and no mock could load it")
+    try:
+        write_private_file(file, text)
+    except OSError as error:
+        fail(f"cannot write {file}: {error.strerror}")
+
+
+@commands.command()
+def load(file: Annotated[Path, _FILE], url: Url = DEFAULT_URL, api_key: Key = None, token: Token = None) -> None:
+    """Replace the state by that in a file: of the organization of the API key, or without a key of the whole mock.
+
+    The organization of the key takes a snapshot of one organization, and keeps its own id and API keys, unless the
+    snapshot was saved from it.
+    """
+    try:
+        text = content_of(file)
+    except OSError as error:
+        fail(f"cannot read {file}: {error.strerror}")
+    except SnapshotError as error:
+        fail(f"cannot load {file}: {error}")
+    if len(text) > MAX_BYTES:
+        fail(f"cannot load {file}: a snapshot has at most {MAX_BYTES} bytes")
+    Remote(url, api_key, token).load_snapshot(text)

@@ -1,0 +1,205 @@
+"""``serve --from`` and ``followup-mock snapshot``, as processes of their own."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from followup import FollowUp
+from followup_mockserver import MockServer, MockService
+
+NOON = "2026-09-28T12:00:00Z"
+PHONE = "+5491155550000"
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "followup_mockserver", *map(str, arguments)]
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FOLLOWUP_")}
+    return subprocess.run(command(*arguments), capture_output=True, text=True, check=False, timeout=60, env=environment)
+
+
+def url_of(folder: Path) -> str:
+    lines = (folder / "mock.env").read_text().splitlines()
+    return next(line.partition("=")[2] for line in lines if line.startswith("FOLLOWUP_BASE_URL="))
+
+
+@contextmanager
+def served(folder: Path, *arguments: object) -> Iterator[FollowUp]:
+    env_file = folder / "mock.env"
+    started = command("serve", "--port", 0, "--env-file", env_file, *arguments)
+    with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline().startswith("base URL")
+        for _ in range(3):
+            process.stdout.readline()
+        env = dict(line.split("=", 1) for line in env_file.read_text().splitlines())
+        with FollowUp(base_url=env["FOLLOWUP_BASE_URL"], api_key=env["FOLLOWUP_API_KEY"], max_retries=0) as client:
+            yield client
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+@pytest.fixture
+def clinic() -> MockService:
+    service = MockService(start_time=NOON, seed=7, refuse_unknown_fields=False)
+    start = service.clock.now + timedelta(days=2)
+    service.client().appointments.create(patient={"phone": PHONE}, start_at=start, external_id="A-1")
+    return service
+
+
+@pytest.fixture
+def file(clinic: MockService, tmp_path: Path) -> Path:
+    path = tmp_path / "clinic.json"
+    path.write_text(json.dumps(clinic.save()))
+    return path
+
+
+class TestServe:
+    def test_from_a_file(self, clinic: MockService, file: Path, tmp_path: Path) -> None:
+        expected = clinic.client().appointments.list().data
+        with served(tmp_path, "--from", file) as client:
+            assert client.appointments.list().data == expected
+            result = run("snapshot", "save", tmp_path / "again.json", "--url", url_of(tmp_path))
+            assert result.returncode == 0, result.stderr
+        again = json.loads((tmp_path / "again.json").read_text())
+        assert again["options"] == clinic.save()["options"]
+        assert again["organizations"][0]["jobs"] == clinic.save()["organizations"][0]["jobs"]
+
+    def test_options_that_are_passed_replace_those_in_the_file(self, file: Path, tmp_path: Path) -> None:
+        options = ("--start-time", "2026-09-29T12:00:00Z", "--refuse-unknown-fields")
+        with served(tmp_path, "--from", file, *options) as client:
+            created = client.patients.create(phone="+5491155550001")
+        assert created.created_at.isoformat() == "2026-09-29T12:00:00+00:00"
+
+    @pytest.mark.parametrize(
+        ("content", "line"),
+        [
+            (b"", "The snapshot must be JSON."),
+            (b"\xff\xfe", "The snapshot must be UTF-8."),
+            (b"[" * 1_000_000, "The snapshot is nested too deeply."),
+            (
+                b"[1]",
+                "format: This must be followup-mock-snapshot: it is not a snapshot of the mock.",
+            ),
+            (
+                b'{"format": "followup-mock-snapshot", "version": 99}',
+                "version: This must be at most 1: a newer followup saved this snapshot; upgrade followup to load it.",
+            ),
+        ],
+    )
+    def test_a_file_that_is_no_snapshot_is_one_line(self, tmp_path: Path, content: bytes, line: str) -> None:
+        path = tmp_path / "broken.json"
+        path.write_bytes(content)
+        result = run("serve", "--port", 0, "--from", path)
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr == f"followup-mock: cannot load {path}: {line}\n"
+
+    def test_a_hostile_file_names_the_place(self, clinic: MockService, tmp_path: Path) -> None:
+        saved = clinic.save()
+        saved["organizations"][0]["appointments"][0]["patient"] = "pat_nobody"
+        (tmp_path / "hostile.json").write_text(json.dumps(saved))
+        result = run("serve", "--port", 0, "--from", tmp_path / "hostile.json")
+        assert result.returncode == 1
+        assert "organizations[0].appointments[0].patient: This must be the id of one of the patients" in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+    def test_a_missing_file(self, tmp_path: Path) -> None:
+        result = run("serve", "--port", 0, "--from", tmp_path / "none.json")
+        assert result.returncode == 1
+        assert result.stderr == f"followup-mock: cannot read {tmp_path / 'none.json'}: No such file or directory\n"
+
+    def test_a_fifo_does_not_block(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "fifo")
+        result = run("serve", "--port", 0, "--from", tmp_path / "fifo")
+        assert result.stderr == f"followup-mock: cannot load {tmp_path / 'fifo'}: This must be a regular file.\n"
+
+    def test_the_file_is_checked_before_the_port_is_opened(self, tmp_path: Path) -> None:
+        with MockServer() as other:
+            port = other.url.rpartition(":")[2]
+            result = run("serve", "--port", port, "--from", tmp_path / "none.json")
+        assert "cannot read" in result.stderr
+
+    @pytest.mark.parametrize(
+        ("option", "value", "text"),
+        [
+            ("--country", "ES", "--country must be omitted with a snapshot"),
+            ("--start-time", "2026-09-28T11:00:00Z", "--start-time must be the time of the snapshot, 2026-09-28T12:00"),
+        ],
+    )
+    def test_options_that_do_not_fit(self, file: Path, option: str, value: str, text: str) -> None:
+        result = run("serve", "--port", 0, "--from", file, option, value)
+        assert result.returncode == 2
+        assert text in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+
+class TestSnapshot:
+    def test_save_and_load_the_whole_mock(self, clinic: MockService, tmp_path: Path) -> None:
+        path = tmp_path / "clinic.json"
+        with MockServer.load(clinic.save()) as server:
+            saved = server.save()
+            assert run("snapshot", "save", path, "--url", server.url).returncode == 0
+            server.reset()
+            with server.client() as client:
+                client.patients.create(phone="+5491155550001")
+            result = run("snapshot", "load", path, "--url", server.url)
+            assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+            assert server.save() == saved
+
+    def test_of_one_organization(self, clinic: MockService, tmp_path: Path) -> None:
+        path = tmp_path / "one.json"
+        with MockServer.load(clinic.save()) as server:
+            key = server.create_organization().keys[0].value
+            which = ("--url", server.url, "--api-key")
+            assert run("snapshot", "save", path, *which, server.api_key).returncode == 0
+            assert run("snapshot", "load", path, *which, key).returncode == 0
+            with server.client(api_key=key) as client:
+                assert [each.external_id for each in client.appointments.list()] == ["A-1"]
+
+    def test_only_the_owner_can_read_the_file(self, tmp_path: Path) -> None:
+        path = tmp_path / "clinic.json"
+        path.touch(mode=0o644)
+        with MockServer() as server:
+            assert run("snapshot", "save", path, "--url", server.url).returncode == 0
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (("save", "/nowhere/clinic.json"), "cannot write /nowhere/clinic.json: No such file or directory"),
+            (("load", "/nowhere/clinic.json"), "cannot read /nowhere/clinic.json: No such file or directory"),
+        ],
+    )
+    def test_a_file_that_cannot_be_used(self, arguments: tuple[str, ...], text: str) -> None:
+        with MockServer() as server:
+            result = run("snapshot", *arguments, "--url", server.url)
+        assert (result.returncode, result.stderr) == (1, f"followup-mock: {text}\n")
+
+    def test_a_snapshot_that_the_mock_rejects(self, clinic: MockService, tmp_path: Path) -> None:
+        saved: Any = clinic.save()
+        saved["organizations"][0]["jobs"][0]["about"] = "apt_none"
+        (tmp_path / "hostile.json").write_text(json.dumps(saved))
+        with MockServer() as server:
+            result = run("snapshot", "load", tmp_path / "hostile.json", "--url", server.url)
+        assert result.returncode == 1
+        assert result.stderr.startswith("followup-mock: organizations[0].jobs[0].about: This must be the id of one of")
+
+    def test_without_a_mock(self, tmp_path: Path) -> None:
+        result = run("snapshot", "save", tmp_path / "clinic.json", "--url", "http://127.0.0.1:9")
+        assert result.returncode == 1
+        assert "no mock responds" in result.stderr
+        assert not (tmp_path / "clinic.json").exists()
+
+    def test_without_a_file_is_a_usage_error(self) -> None:
+        assert run("snapshot", "load").returncode == 2
