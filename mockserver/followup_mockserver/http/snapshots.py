@@ -10,7 +10,7 @@ from werkzeug.datastructures import Headers
 
 from followup_mockserver.control import Control
 from followup_mockserver.gateway.parsing import body_too_large, check_json_type
-from followup_mockserver.http.control import PREFIX
+from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.http.current import current_control
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.schema.errors import ServiceError, invalid
