@@ -38,7 +38,8 @@ class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
 def _may_wait(request: httpx.Request) -> bool:
     """Return whether the application may block the event loop: the control API, for a receiver or in a long poll.
 
-    An operation of the API does not, since delays advance the mock's clock. Calling it directly takes half the time.
+    An operation of the API does not, since delays advance the mock's clock. It runs directly, because passing it to a
+    thread costs half as much time again.
     """
     return request.url.path.startswith("/_mock")
 
