@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from followup_mockserver.state.records import Attempt, Message
     from followup_mockserver.state.request_faults import Fault
     from followup_mockserver.state.runs import Advanced, JobRun
+    from followup_mockserver.state.webhook_faults import WebhookFault
 
 __all__ = [
     "Advanced",
@@ -36,6 +37,7 @@ __all__ = [
     "PendingReminder",
     "RejectedRequest",
     "ServiceError",
+    "WebhookFault",
 ]
 
 _MODULES = {
@@ -43,6 +45,7 @@ _MODULES = {
     "state.runs": ("Advanced", "JobRun"),
     "schema.errors": ("ServiceError",),
     "state.request_faults": ("Fault",),
+    "state.webhook_faults": ("WebhookFault",),
     "state.journal": ("JournalEntry",),
     "settings": ("KeyRecord",),
     "state.records": ("Attempt", "Message"),

@@ -152,7 +152,8 @@ def fault(
         remote.call(Control.clear_faults)
     elif "operation" in arguments:
         remote.call(Control.add_fault, **arguments)
-    show(remote.call(routes.faults)["data"], as_json, nothing="No faults are pending.")
+    columns = ("operation", "kind", "when", "times", "matched", "status", "seconds", "optional")
+    show(remote.call(routes.faults)["data"], as_json, columns=columns, nothing="No faults are pending.")
 
 
 @_control()
