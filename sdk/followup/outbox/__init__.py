@@ -13,11 +13,15 @@ if find_spec("sqlalchemy") is None:
 from followup.outbox.connections import AsyncRecordingConnection, DjangoConnection, RecordingConnection
 from followup.outbox.events import NewEvent
 from followup.outbox.outbox import Outbox
+from followup.outbox.reports import DeadEvent, DrainReport, OutboxStatus
 
 __all__ = [
     "AsyncRecordingConnection",
+    "DeadEvent",
     "DjangoConnection",
+    "DrainReport",
     "NewEvent",
     "Outbox",
+    "OutboxStatus",
     "RecordingConnection",
 ]

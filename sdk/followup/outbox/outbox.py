@@ -1,14 +1,22 @@
 """The outbox: the public class."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Literal
 
-from sqlalchemy import URL, Engine
+from sqlalchemy import URL, Connection, Engine
 
 from followup._annotations import REQUESTS_PER_MINUTE
+from followup._client import FollowUp
 from followup._errors import ConfigurationError
-from followup._store.clock import DATABASE_TIME, StoreTime
+from followup._options import checked_deadline
+from followup._redaction import redacted
+from followup._store.clock import DATABASE_TIME, StoreTime, current_time
 from followup._store.database import Database, Dialect
 from followup._store.texts import checked_text
+from followup.outbox import upkeep
 from followup.outbox.connections import (
     AsyncRecordingConnection,
     RecordingConnection,
@@ -17,6 +25,8 @@ from followup.outbox.connections import (
 )
 from followup.outbox.events import NewEvent, Recorded, checked_event
 from followup.outbox.recording import Steps, recording
+from followup.outbox.relay import Relay
+from followup.outbox.reports import DeadEvent, DrainReport, OutboxStatus
 from followup.outbox.tables import SCHEMA
 from followup.resources.event_batches import EventInput
 
@@ -142,3 +152,134 @@ class Outbox:
     def _recording(self, event: Recorded, dialect: Dialect) -> Steps:
         yield from recording(self.name, event, dialect, self._clock, check_version=not self._is_version_checked)
         self._is_version_checked = True
+
+    def drain(self, client: FollowUp, deadline: float | None = None) -> DrainReport:
+        """Send the events that are due, until none is.
+
+        Any number of processes and threads may drain at the same time. It ends too when calls keep failing, since the
+        service cannot be reached now; the next drain goes on.
+
+        Args:
+            client: the client to send with. Its retries are not used, because the outbox retries.
+            deadline: seconds after which it ends; the call in flight then ends as well. None for no limit.
+
+        Returns:
+            What was sent, what failed, and what remains.
+
+        Raises:
+            AuthenticationError, PermissionDeniedError: the service rejects the API key. The events wait for the next
+                drain.
+            ConfigurationError: the tables are missing, or another release made them.
+        """
+        seconds = checked_deadline(deadline)
+        report = DrainReport()
+        self._relay(client).work(report, seconds, None)
+        found = self.status()
+        report.remaining = found.waiting + found.in_flight
+        return report
+
+    def run(self, client: FollowUp, stop: threading.Event | None = None) -> None:
+        """Drain for ever, or until ``stop`` is set.
+
+        Errors are logged, and the work goes on: an API key that is rejected, a service that does not respond, a
+        database that is restarted. When ``stop`` is set, the call in flight ends first.
+
+        Args:
+            client: the client to send with.
+            stop: set it to end the work, for example from a signal handler.
+
+        Raises:
+            ConfigurationError: the tables are missing, or another release made them.
+        """
+        for _ in self._relay(client).rounds(stop or threading.Event(), raise_denied=False):
+            pass
+
+    def status(self) -> OutboxStatus:
+        """Return how many events wait, are in flight, held, dead and sent, and the age of the oldest that waits."""
+        with self._checked() as connection:
+            return upkeep.status(connection, self.name, current_time(connection, self._clock))
+
+    def dead(self) -> list[DeadEvent]:
+        """Return the events that the service rejected, each with the reason, in the order of recording."""
+        with self._checked() as connection:
+            return upkeep.dead(connection, self.name)
+
+    def retry(self, event_id: str | None = None) -> int:
+        """Let dead events be sent again, under their ids.
+
+        Args:
+            event_id: id of a dead event; None for all of them.
+
+        Returns:
+            The number of events.
+
+        Raises:
+            ValueError: no dead event has this id.
+        """
+        with self._checked() as connection:
+            count = upkeep.retry(connection, self.name, event_id)
+        return _checked_count(count, event_id)
+
+    def discard(self, event_id: str) -> None:
+        """Give a dead event up, which lets the later events of its subject go on.
+
+        Args:
+            event_id: id of a dead event.
+
+        Raises:
+            ValueError: no dead event has this id.
+        """
+        with self._checked() as connection:
+            count = upkeep.discard(connection, self.name, event_id, current_time(connection, self._clock))
+        _checked_count(count, event_id)
+
+    def purge(self, *, older_than: timedelta) -> int:
+        """Remove the events that were sent or discarded so long ago, with the personal data in them.
+
+        An id that is recorded again after it has been purged is sent again; the service then reports a duplicate.
+
+        Args:
+            older_than: time since an event was accepted or discarded, 0 or more.
+
+        Returns:
+            The number of events.
+
+        Raises:
+            ValueError: ``older_than`` is no timedelta of 0 or more.
+        """
+        if not isinstance(older_than, timedelta) or older_than < timedelta(0):
+            raise ValueError("older_than must be a timedelta of 0 or more, such as timedelta(days=30)")
+        total = 0
+        while True:
+            with self._checked() as connection:
+                count = upkeep.purge_some(connection, self.name, older_than, current_time(connection, self._clock))
+            total += count
+            if not count:
+                return total
+
+    def _relay(self, client: FollowUp) -> Relay:
+        if not isinstance(client, FollowUp):
+            raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
+        with self._checked():
+            return Relay(
+                self._database,
+                self.name,
+                client,
+                self._clock,
+                requests_per_minute=self._requests_per_minute,
+                holds=self._on_rejected == "hold",
+            )
+
+    @contextmanager
+    def _checked(self) -> Iterator[Connection]:
+        """Begin a transaction, after the check of the tables' version."""
+        with self._database.transaction() as connection:
+            SCHEMA.check(connection)
+        with self._database.transaction() as connection:
+            yield connection
+
+
+def _checked_count(count: int, event_id: str | None) -> int:
+    if event_id is not None and count == 0:
+        raise ValueError(f"no dead event has the id {redacted(str(event_id), max_length=64)!r}")
+    return count

@@ -6,6 +6,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Double,
     Index,
     Integer,
     MetaData,
@@ -69,7 +70,7 @@ RATES = Table(
     metadata,
     Column("name", String(LONGEST_TEXT), primary_key=True),
     # The time from which a whole burst may be sent again; each call moves it.
-    Column("full_burst_at", BigInteger, nullable=False),
+    Column("full_burst_at", Double, nullable=False),
     # No call is made before: the service asked for that, or calls fail one after another.
     Column("not_before", BigInteger, nullable=False),
     Column("failures_in_a_row", Integer, nullable=False),

@@ -143,6 +143,11 @@ class EventSender:
         return (yield from run_call(call, options))
 
 
+def without_position(reason: str) -> str:
+    """Return the reason why an event was not accepted, without the event's position in its batch."""
+    return _PLACE.sub("", reason)
+
+
 def _results_of(
     call: Call[EventBatch], results: list[EventResult], events: Sequence[EventInput], status: int
 ) -> list[EventResult]:
@@ -155,14 +160,14 @@ def _results_of(
             was_sent="yes",
         )
     for result in results:
-        result.error = result.error and _PLACE.sub("", result.error)
+        result.error = result.error and without_position(result.error)
     return results
 
 
 def _invalid(event: Any, problem: str) -> EventResult:
     """Return the result of an event that cannot be sent."""
     id = event.get("id") if isinstance(event, Mapping) else None
-    text = _PLACE.sub("", problem)
+    text = without_position(problem)
     return EventResult(
         id=id if isinstance(id, str) else "",
         accepted=False,

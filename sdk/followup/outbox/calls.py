@@ -1,0 +1,82 @@
+"""Makes the call for a claim, and judges its outcome: event by event, or for the batch as a whole."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import attrs
+
+from followup._errors import FollowUpError
+from followup._status_errors import APIStatusError, IdempotencyError, RateLimitError
+from followup.outbox.claims import Claim
+from followup.outbox.events import as_input
+from followup.resources.event_batches import EventBatchError, EventResult
+from followup.resources.event_sending import without_position
+
+if TYPE_CHECKING:
+    from followup._client import FollowUp
+
+
+_WITHOUT_RETRY_AFTER = 1.0
+"""Seconds to wait after a 429 that does not say how long."""
+
+
+@attrs.frozen
+class Results:
+    """The service decided about each event."""
+
+    results: Sequence[EventResult]
+
+
+@attrs.frozen
+class RejectedAsAWhole:
+    """The service rejected the batch without a result for each event: it is too large, or one event spoils it."""
+
+    reason: str = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Failed:
+    """The call failed, which decides nothing about its events.
+
+    Attributes:
+        retry_after: seconds that the service asked to wait.
+    """
+
+    error: FollowUpError
+    retry_after: float | None
+
+
+def send(client: "FollowUp", claim: Claim) -> Results | RejectedAsAWhole | Failed:
+    """Send the events of a claim in one call, which is one attempt.
+
+    Args:
+        client: a client without retries, because each attempt is reserved in the request rate.
+        claim: the events. Its token is the idempotency key: another claim of the same events may have others beside
+            them, and the key of a call that succeeded would replay its response.
+    """
+    try:
+        batch = client.events.create([as_input(each.text) for each in claim.events], idempotency_key=claim.lease_token)
+        return Results(batch.results)
+    except EventBatchError as error:
+        if error.results:
+            return Results(error.results)
+        return _judged(error)
+    except FollowUpError as error:
+        return _judged(error)
+
+
+def reason_of(result: EventResult) -> str:
+    """Return the reason why an event was not accepted, without the position that it had in its batch."""
+    return without_position(result.error or f"the service reported the status {result.status}")
+
+
+def _judged(error: FollowUpError) -> RejectedAsAWhole | Failed:
+    if not isinstance(error, APIStatusError):
+        return Failed(error, None)
+    is_too_large = error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    is_bad_request = error.status_code == HTTPStatus.BAD_REQUEST and not isinstance(error, IdempotencyError)
+    if is_too_large or is_bad_request:
+        return RejectedAsAWhole(error.message)
+    is_limited = isinstance(error, RateLimitError) and error.retry_after is None
+    return Failed(error, _WITHOUT_RETRY_AFTER if is_limited else error.retry_after)

@@ -1,0 +1,198 @@
+"""Claims events that are due, and settles them after the call.
+
+All claims of an outbox are made one after another, under one short lock. The service accepts ten calls a second, so
+this costs nothing, and it is what keeps the order: an event is due only if no earlier event of its subject is still to
+be accepted, and every earlier claim is visible to this one. SKIP LOCKED would lose that order.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+from sqlalchemy import Connection, bindparam, exists, select, update
+
+from followup._store.clock import StoreTime, current_time
+from followup._store.leases import new_token
+from followup._store.locks import take_lock
+from followup.outbox import governor
+from followup.outbox.tables import DEAD, EVENTS, IN_FLIGHT, LARGEST_BATCH, SENT, WAITING
+
+
+@attrs.frozen
+class ClaimedEvent:
+    """An event that this process may send.
+
+    Attributes:
+        attempts: number of times that it has been sent, this time included.
+    """
+
+    id: str
+    text: str = attrs.field(repr=False)
+    attempts: int
+
+
+@attrs.frozen
+class Claim:
+    """The events of one call, claimed until the lease ends."""
+
+    lease_token: str
+    events: Sequence[ClaimedEvent]
+
+
+@attrs.frozen
+class Wait:
+    """Events are due, but the request rate allows no call yet."""
+
+    seconds: float
+
+
+@attrs.frozen(kw_only=True)
+class Settlement:
+    """What becomes of the events of a claim. Those that are not named wait for the rest of their lease.
+
+    Attributes:
+        accepted: ids of the events that the service accepted.
+        rejected: reasons by id, of the events that it rejected.
+        waits: milliseconds until the next attempt by id, of the others.
+        errors: reasons by id, of the others.
+        batch_limit: the largest batch in which the others may be sent; None if that does not change.
+        counts_as_attempt: whether the events were sent.
+    """
+
+    accepted: Sequence[str] = ()
+    rejected: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    waits: Mapping[str, int] = attrs.field(factory=dict)
+    errors: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    batch_limit: int | None = None
+    counts_as_attempt: bool = True
+
+
+def lock_name(name: str) -> str:
+    """Return the name of the lock of an outbox."""
+    return f"outbox:{name}"
+
+
+def is_due(connection: Connection, name: str, clock: StoreTime) -> bool:
+    """Return whether there may be events to claim, without the lock, so that an idle relay writes nothing."""
+    now = current_time(connection, clock)
+    expired = select(EVENTS.c.seq).where(*_expired(name, now)).limit(1)
+    return connection.execute(expired).first() is not None or (
+        connection.execute(_due(name, now).limit(1)).first() is not None
+    )
+
+
+def claim(
+    connection: Connection, name: str, clock: StoreTime, *, requests_per_minute: int, lease_seconds: float
+) -> Claim | Wait | None:
+    """Claim the events of the next call.
+
+    Args:
+        connection: a connection in a transaction of its own.
+        name: name of the outbox.
+        clock: the clock of the outbox.
+        requests_per_minute: maximum number of calls in any 60 s.
+        lease_seconds: how long the events belong to this process.
+
+    Returns:
+        The claim; a wait if the request rate allows no call yet; None if no event is due.
+    """
+    take_lock(connection, lock_name(name))
+    # From here on every statement sees what the previous holder of the lock committed.
+    now = current_time(connection, clock)
+    connection.execute(
+        update(EVENTS).where(*_expired(name, now)).values(state=WAITING, lease_token=None, lease_ends_at=None)
+    )
+    rows = connection.execute(_due(name, now).limit(LARGEST_BATCH)).all()
+    if not rows:
+        return None
+    token, ends_at = new_token(), now + round(lease_seconds * 1000)
+    wait = governor.reserve(connection, name, requests_per_minute, now, token, ends_at)
+    if wait:
+        return Wait(wait / 1000)
+    batch = rows[: _batch_size(row.batch_limit for row in rows)]
+    connection.execute(
+        update(EVENTS)
+        .where(EVENTS.c.seq.in_([row.seq for row in batch]))
+        .values(state=IN_FLIGHT, lease_token=token, lease_ends_at=ends_at, attempts=EVENTS.c.attempts + 1)
+    )
+    return Claim(token, [ClaimedEvent(row.event_id, row.event, row.attempts + 1) for row in batch])
+
+
+def settle(
+    connection: Connection, name: str, now: int, lease_token: str, settlement: Settlement, *, holds: bool
+) -> bool:
+    """Store what became of the events of a claim, unless the lease has ended and another process has them.
+
+    Args:
+        connection: a connection in a transaction that holds the lock.
+        name: name of the outbox.
+        now: the current time.
+        lease_token: the token of the claim.
+        settlement: what became of the events.
+        holds: whether a rejected event blocks the later events of its subject.
+
+    Returns:
+        Whether the events were still claimed under this token.
+    """
+    ours = select(EVENTS.c.seq).where(EVENTS.c.name == name, EVENTS.c.lease_token == lease_token).limit(1)
+    if connection.execute(ours).first() is None:
+        return False
+    one = update(EVENTS).where(
+        EVENTS.c.name == name, EVENTS.c.event_id == bindparam("id"), EVENTS.c.lease_token == lease_token
+    )
+    free = {"lease_token": None, "lease_ends_at": None}
+    done = {**free, "finished_at": now}
+    if settlement.accepted:
+        accepted = one.values(state=SENT, blocks_subject=False, error=None, **done)
+        connection.execute(accepted, [{"id": each} for each in settlement.accepted])
+    if settlement.rejected:
+        rejected = one.values(state=DEAD, blocks_subject=holds, error=bindparam("reason"), **done)
+        connection.execute(rejected, [{"id": each, "reason": reason} for each, reason in settlement.rejected.items()])
+    if settlement.waits:
+        attempts = EVENTS.c.attempts - (0 if settlement.counts_as_attempt else 1)
+        waiting = one.values(
+            state=WAITING,
+            due_at=bindparam("due"),
+            error=bindparam("reason"),
+            attempts=attempts,
+            batch_limit=EVENTS.c.batch_limit if settlement.batch_limit is None else settlement.batch_limit,
+            **free,
+        )
+        parameters = [
+            {"id": each, "due": now + wait, "reason": settlement.errors.get(each)}
+            for each, wait in settlement.waits.items()
+        ]
+        connection.execute(waiting, parameters)
+    return True
+
+
+def _expired(name: str, now: int) -> tuple[Any, ...]:
+    return EVENTS.c.name == name, EVENTS.c.state == IN_FLIGHT, EVENTS.c.lease_ends_at <= now
+
+
+def _due(name: str, now: int) -> Any:  # a Select, whose type parameters differ between versions of SQLAlchemy
+    """Return the query for the events that may be sent now, in the order in which they were recorded."""
+    earlier = EVENTS.alias("earlier")
+    is_blocked = exists().where(
+        earlier.c.name == EVENTS.c.name,
+        earlier.c.subject == EVENTS.c.subject,
+        earlier.c.blocks_subject,
+        earlier.c.seq < EVENTS.c.seq,
+    )
+    return (
+        select(EVENTS.c.seq, EVENTS.c.event_id, EVENTS.c.event, EVENTS.c.attempts, EVENTS.c.batch_limit)
+        .where(EVENTS.c.name == name, EVENTS.c.state == WAITING, EVENTS.c.due_at <= now, ~is_blocked)
+        .order_by(EVENTS.c.seq)
+    )
+
+
+def _batch_size(limits: Iterable[int]) -> int:
+    """Return the size of the largest batch from the beginning that is within the limits of all of its events."""
+    size = 0
+    smallest = LARGEST_BATCH
+    for limit in limits:
+        smallest = min(smallest, limit)
+        if size + 1 > smallest:
+            break
+        size += 1
+    return max(size, 1)

@@ -1,0 +1,107 @@
+"""The request rate of all relays of an outbox, whose state is in the database.
+
+Two rules apply together, as for a client (``followup._governor``). The limit is hard: a call begins only if fewer than
+``requests_per_minute`` others are in flight or have ended within the last minute. Whenever the service received them,
+it was before their ends, so it receives no more in any minute, however slow or frozen a process was. And after a short
+burst, calls are spread evenly over the minute.
+
+All functions must be called under the lock of the outbox.
+"""
+
+import math
+
+from sqlalchemy import Connection, delete, func, select, update
+
+from followup._store.statements import insert_if_absent
+from followup.outbox.tables import CALLS, RATES
+
+MINUTE = 60_000
+"""Milliseconds."""
+
+_BURST_SHARE = 10
+"""``requests_per_minute`` divided by this is the number of calls that may begin in a burst."""
+
+_LOOK_AGAIN = 1_000
+"""Milliseconds after which a full minute is looked at again, since calls in flight end before their leases."""
+
+_TOLERATED_FAILURES = 2
+"""Calls that may fail one after another before all relays pause: the network drops single calls."""
+
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 30.0
+"""Seconds."""
+
+_LONGEST_RETRY_AFTER = 3600.0
+"""Seconds. A longer ``Retry-After`` is most likely a mistake, and must not stop the outbox for days."""
+
+
+def reserve(
+    connection: Connection, name: str, requests_per_minute: int, now: int, lease_token: str, lease_ends_at: int
+) -> int:
+    """Reserve a call that begins now.
+
+    Returns:
+        0 if the call is reserved; otherwise the milliseconds to wait before the next try.
+    """
+    rate = connection.execute(select(RATES).where(RATES.c.name == name)).mappings().one_or_none()
+    if rate is None:
+        values = {"name": name, "full_burst_at": 0, "not_before": 0, "failures_in_a_row": 0}
+        connection.execute(insert_if_absent(RATES, connection.dialect.name, **values))
+        return reserve(connection, name, requests_per_minute, now, lease_token, lease_ends_at)
+    between = MINUTE / requests_per_minute
+    burst = max(1, requests_per_minute // _BURST_SHARE) - 1
+    full_burst_at = max(rate["full_burst_at"], float(now))
+    earliest = max(rate["not_before"], math.ceil(full_burst_at - burst * between))
+    if earliest > now:
+        return int(earliest - now)
+    connection.execute(delete(CALLS).where(CALLS.c.name == name, CALLS.c.ends_at <= now - MINUTE))
+    count = connection.execute(select(func.count()).where(CALLS.c.name == name)).scalar_one()
+    if count >= requests_per_minute:
+        blocking = select(CALLS.c.ends_at).where(CALLS.c.name == name).order_by(CALLS.c.ends_at)
+        ends_at: int = connection.execute(blocking.offset(count - requests_per_minute).limit(1)).scalar_one()
+        return max(1, min(_LOOK_AGAIN, ends_at + MINUTE - now))
+    connection.execute(CALLS.insert().values(lease_token=lease_token, name=name, ends_at=lease_ends_at))
+    connection.execute(update(RATES).where(RATES.c.name == name).values(full_burst_at=full_burst_at + between))
+    return 0
+
+
+def ended(connection: Connection, lease_token: str, now: int) -> None:
+    """Record that a call has ended."""
+    connection.execute(update(CALLS).where(CALLS.c.lease_token == lease_token).values(ends_at=now))
+
+
+def not_made(connection: Connection, lease_token: str, now: int) -> None:  # noqa: ARG001 - like ``ended``
+    """Record that a reserved call was not made."""
+    connection.execute(delete(CALLS).where(CALLS.c.lease_token == lease_token))
+
+
+def succeeded(connection: Connection, name: str) -> None:
+    """Record that the service responded as it should."""
+    connection.execute(
+        update(RATES).where(RATES.c.name == name, RATES.c.failures_in_a_row > 0).values(failures_in_a_row=0)
+    )
+
+
+def failed(connection: Connection, name: str, now: int, retry_after: float | None) -> int:
+    """Record that a call failed as a whole, and let all relays pause if necessary.
+
+    Args:
+        connection: the connection.
+        name: name of the outbox.
+        now: the current time.
+        retry_after: seconds that the service asked to wait; None if it did not.
+
+    Returns:
+        The number of calls that have failed in a row.
+    """
+    connection.execute(
+        update(RATES).where(RATES.c.name == name).values(failures_in_a_row=RATES.c.failures_in_a_row + 1)
+    )
+    rate = connection.execute(select(RATES).where(RATES.c.name == name)).mappings().one()
+    failures: int = rate["failures_in_a_row"]
+    seconds = 0.0 if retry_after is None else min(retry_after, _LONGEST_RETRY_AFTER)
+    if retry_after is None and failures > _TOLERATED_FAILURES:
+        seconds = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures - _TOLERATED_FAILURES - 1, 10))
+    not_before = max(rate["not_before"], now + math.ceil(seconds * 1000))
+    connection.execute(update(RATES).where(RATES.c.name == name).values(not_before=not_before))
+    return failures

@@ -1,0 +1,253 @@
+"""A relay: claims events, sends them, and settles them, until nothing is due.
+
+A relay may be killed at any moment. Before the claim has committed, nothing has happened. After it, the events belong
+to the relay until their lease ends, and then another one sends them again under the same ids, which has no effect on
+those that the service had accepted. Each call ends before its lease does, and only the holder of a lease can settle its
+events, so a relay that was frozen meanwhile changes nothing.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from followup._errors import ConfigurationError
+from followup._status_errors import AuthenticationError, PermissionDeniedError
+from followup._store.clock import StoreTime, current_time, time_of
+from followup._store.database import Database
+from followup._store.leases import retry_wait
+from followup._store.locks import take_lock
+from followup.outbox import calls, governor
+from followup.outbox.claims import Claim, Settlement, Wait, claim, is_due, lock_name, settle
+from followup.outbox.reports import DrainReport
+
+if TYPE_CHECKING:
+    from followup._client import FollowUp
+
+logger = logging.getLogger("followup.outbox")
+
+LONGEST_CALL = 20.0
+"""Seconds of a call. Fewer if the client has a shorter timeout."""
+
+_LEASE_FACTOR = 1.25
+_LEASE_MARGIN = 5.0
+"""A lease is longer than its call by a quarter of the call and this many seconds, to store the results in time."""
+
+_LONGEST_WAIT = 300.0
+"""Seconds until an event is sent again that the service could not process."""
+
+_LONGEST_WAIT_AFTER_FAILED_CALL = 30.0
+"""Seconds until an event is sent again whose call failed as a whole; all relays pause in addition."""
+
+_LONGEST_PAUSE = 30.0
+"""Seconds until the next try after the API key was rejected, or the database failed."""
+
+POLL_SECONDS = 1.0
+"""Time between two looks for events that are due."""
+
+_MOST_FAILURES = 3
+"""Calls that may fail in a row before a drain ends: the service cannot be reached now."""
+
+
+class Relay:
+    """Sends the events of an outbox with one client.
+
+    Args:
+        database: the database of the outbox.
+        name: name of the outbox.
+        client: a synchronous client. Its retries are not used: each attempt is reserved in the request rate.
+        default_time: the clock, unless the client lives in virtual time.
+        requests_per_minute: maximum number of calls in any 60 s by all relays.
+        holds: whether a rejected event blocks the later events of its subject.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        name: str,
+        client: "FollowUp",
+        default_time: StoreTime,
+        *,
+        requests_per_minute: int,
+        holds: bool,
+    ) -> None:
+        self._database = database
+        self._name = name
+        self._client = client
+        self._requests_per_minute = requests_per_minute
+        self._holds = holds
+        self._clock = time_of(client, default_time)
+        limits = (LONGEST_CALL, client._options.attempt_seconds, client._options.deadline)
+        self._call_seconds = min(each for each in limits if each is not None)
+        self._lease_seconds = self._call_seconds * _LEASE_FACTOR + _LEASE_MARGIN
+        self._failures = 0
+
+    def work(self, report: DrainReport, deadline: float | None, stop: threading.Event | None) -> None:
+        """Send events until none is due, the time is up, the service cannot be reached, or ``stop`` is set.
+
+        Args:
+            report: counts what happens, also if an error is raised.
+            deadline: seconds; None for no limit.
+            stop: ends the work after the call that is in flight.
+
+        Raises:
+            AuthenticationError, PermissionDeniedError: the service rejects the API key. The events wait again.
+        """
+        self._failures = 0
+        ends = None if deadline is None else self._clock.monotonic() + deadline
+        if not self._is_due():
+            return
+        while self._failures < _MOST_FAILURES and not (stop is not None and stop.is_set()):
+            left = None if ends is None else ends - self._clock.monotonic()
+            if left is not None and left <= 0:
+                return
+            began = self._clock.monotonic()
+            claimed = self._claim()
+            if claimed is None:
+                return
+            if isinstance(claimed, Wait):
+                self._clock.wait(claimed.seconds if left is None else min(claimed.seconds, left), stop)
+                continue
+            self._send(claimed, report, began, left)
+
+    def rounds(self, stop: threading.Event, *, raise_denied: bool) -> Iterator[DrainReport]:
+        """Work until ``stop`` is set, and yield the report of each round, with a wait between two rounds.
+
+        Args:
+            stop: ends the work after the call that is in flight.
+            raise_denied: whether a rejected API key ends the work; otherwise it is logged.
+        """
+        troubles = 0
+        while not stop.is_set():
+            report, wait = DrainReport(), POLL_SECONDS
+            try:
+                self.work(report, None, stop)
+                troubles = 0
+            except (AuthenticationError, PermissionDeniedError) as error:
+                if raise_denied:
+                    raise
+                troubles += 1
+                logger.error("outbox %s: the service rejects the API key: %s", self._name, error)  # noqa: TRY400
+            except DBAPIError as error:
+                # The text of the error may contain the parameters of the statement.
+                troubles += 1
+                logger.error("outbox %s: the database failed: %s", self._name, type(error.orig).__name__)  # noqa: TRY400
+            yield report
+            if troubles:
+                wait = retry_wait(troubles, _LONGEST_PAUSE) / 1000
+            self._clock.wait(wait, stop)
+
+    def _is_due(self) -> bool:
+        with self._database.transaction() as connection:
+            return is_due(connection, self._name, self._clock)
+
+    def _claim(self) -> Claim | Wait | None:
+        with self._database.transaction() as connection:
+            return claim(
+                connection,
+                self._name,
+                self._clock,
+                requests_per_minute=self._requests_per_minute,
+                lease_seconds=self._lease_seconds,
+            )
+
+    def _send(self, claimed: Claim, report: DrainReport, began: float, left: float | None) -> None:
+        slack = (self._lease_seconds - self._call_seconds) / 2
+        if self._clock.monotonic() - began > slack:
+            # This process was frozen. A call that begins now could outlive its lease.
+            self._settle(claimed, _unsent(claimed), governor.not_made)
+            return
+        seconds = self._call_seconds if left is None else min(self._call_seconds, left)
+        try:
+            outcome = calls.send(self._client.with_options(max_retries=0, deadline=seconds), claimed)
+        except BaseException:
+            self._settle(claimed, _all_wait(claimed, _LONGEST_WAIT_AFTER_FAILED_CALL), governor.ended)
+            raise
+        match outcome:
+            case calls.Results():
+                self._store_results(claimed, outcome, report)
+            case calls.RejectedAsAWhole():
+                self._split(claimed, outcome, report)
+            case calls.Failed():
+                self._give_back(claimed, outcome, report)
+
+    def _store_results(self, claimed: Claim, outcome: calls.Results, report: DrainReport) -> None:
+        self._failures = 0
+        by_id = {result.id: result for result in outcome.results}
+        accepted, duplicates, rejected, waits, errors = [], 0, {}, {}, {}
+        for event in claimed.events:
+            result = by_id.get(event.id)
+            if result is not None and result.accepted:
+                accepted.append(event.id)
+                duplicates += result.status == "duplicate"
+            elif result is not None and result.status == "invalid":
+                rejected[event.id] = calls.reason_of(result)
+            else:
+                waits[event.id] = retry_wait(event.attempts, _LONGEST_WAIT)
+                errors[event.id] = "the response has no result for it" if result is None else calls.reason_of(result)
+        settlement = Settlement(accepted=accepted, rejected=rejected, waits=waits, errors=errors)
+        if self._settle(claimed, settlement, governor.ended, succeeded=True):
+            report.sent += len(accepted) - duplicates
+            report.duplicates += duplicates
+            report.rejected += len(rejected)
+            report.failed += len(waits)
+        logger.info(
+            "outbox %s: sent %d events: %d accepted (%d duplicates), %d failed, %d rejected",
+            self._name, len(claimed.events), len(accepted), duplicates, len(waits), len(rejected),
+        )  # fmt: skip
+
+    def _split(self, claimed: Claim, outcome: calls.RejectedAsAWhole, report: DrainReport) -> None:
+        """Send the events again in smaller batches, down to the one that the service rejects."""
+        self._failures = 0
+        if len(claimed.events) == 1:
+            settlement = Settlement(rejected={claimed.events[0].id: outcome.reason})
+        else:
+            waits = {event.id: 0 for event in claimed.events}
+            settlement = Settlement(waits=waits, batch_limit=len(claimed.events) // 2, counts_as_attempt=False)
+        if self._settle(claimed, settlement, governor.ended, succeeded=True):
+            report.rejected += len(settlement.rejected)
+        logger.warning("outbox %s: the service rejected a batch of %d events", self._name, len(claimed.events))
+
+    def _give_back(self, claimed: Claim, outcome: calls.Failed, report: DrainReport) -> None:
+        """Let the events wait again, after a call that decided nothing about them."""
+        self._failures += 1
+        settlement = _all_wait(claimed, _LONGEST_WAIT_AFTER_FAILED_CALL)
+        if self._settle(claimed, settlement, governor.ended, failure=outcome):
+            report.failed += len(claimed.events)
+        if isinstance(outcome.error, (AuthenticationError, PermissionDeniedError, ConfigurationError)):
+            raise outcome.error
+        logger.warning("outbox %s: a call failed, its events wait again: %s", self._name, outcome.error)
+
+    def _settle(
+        self,
+        claimed: Claim,
+        settlement: Settlement,
+        free: Callable[[Connection, str, int], None],
+        *,
+        succeeded: bool = False,
+        failure: calls.Failed | None = None,
+    ) -> bool:
+        """Store the outcome of a claim, and return whether it still was this process's to store."""
+        with self._database.transaction() as connection:
+            take_lock(connection, lock_name(self._name))
+            now = current_time(connection, self._clock)
+            free(connection, claimed.lease_token, now)
+            if succeeded:
+                governor.succeeded(connection, self._name)
+            if failure is not None:
+                governor.failed(connection, self._name, now, failure.retry_after)
+            is_ours = settle(connection, self._name, now, claimed.lease_token, settlement, holds=self._holds)
+        if not is_ours:
+            logger.warning("outbox %s: a lease ended before its results were stored; they are ignored", self._name)
+        return is_ours
+
+
+def _all_wait(claimed: Claim, longest: float) -> Settlement:
+    return Settlement(waits={event.id: retry_wait(event.attempts, longest) for event in claimed.events})
+
+
+def _unsent(claimed: Claim) -> Settlement:
+    return Settlement(waits={event.id: 0 for event in claimed.events}, counts_as_attempt=False)

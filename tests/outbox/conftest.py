@@ -1,0 +1,122 @@
+"""An outbox in each database, a scripted service on a socket, and a clock that tests advance."""
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+from support.databases import engine_of
+from support.responses import error
+from support.server import Action, Received, ScriptedServer, reply
+
+from followup import EventInput, FollowUp, inbound
+from followup._for_mockserver import virtual_time
+from followup.outbox import Outbox
+
+
+class VirtualClock:
+    """The time of the clients: waiting advances it."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.waits: list[float] = []
+
+    def monotonic(self) -> float:
+        """Return the seconds so far."""
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        """Advance the clock."""
+        self.waits.append(seconds)
+        self.seconds += seconds
+
+    async def sleep_async(self, seconds: float) -> None:
+        """Advance the clock."""
+        self.sleep(seconds)
+
+
+class Service(ScriptedServer):
+    """A scripted service, whose clients live in the time of ``clock``."""
+
+    def __init__(self) -> None:
+        super().__init__([batch(processed)])
+        self.clock = VirtualClock()
+        self.times: list[float] = []
+
+    @property
+    def batches(self) -> list[list[str]]:
+        """The ids of the events of each request."""
+        return [[each["id"] for each in json.loads(received.body)] for received in self.received]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the events of all requests, in order."""
+        return [each for ids in self.batches for each in ids]
+
+
+def result(id: str, status: str = "processed", problem: str | None = None) -> dict[str, Any]:
+    accepted = status not in ("invalid", "failed")
+    return {"id": id, "accepted": accepted, "status": status, "event": None, "result": None, "error": problem}
+
+
+def processed(id: str) -> dict[str, Any]:
+    return result(id)
+
+
+def batch(answer: Callable[[str], dict[str, Any]], change: Callable[[list[Any]], list[Any]] = list) -> Action:
+    """An action that reports on each event of the batch by its id; ``change`` changes the list of results."""
+
+    def act(connection: socket.socket, received: Received) -> bool:
+        results = change([answer(each["id"]) for each in json.loads(received.body)])
+        if any(each["accepted"] for each in results):
+            return reply(200, {"object": "event_batch", "results": results})(connection, received)
+        status = 500 if any(each["status"] == "failed" for each in results) else 400
+        return reply(status, {**error(), "object": "event_batch", "results": results})(connection, received)
+
+    return act
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    service = Service()
+    with service, virtual_time(service.url, lambda _: service.clock):
+        yield service
+
+
+@pytest.fixture
+def client(service: Service) -> Iterator[FollowUp]:
+    with FollowUp(api_key="fu_test", base_url=service.url) as client:
+        yield client
+
+
+@pytest.fixture
+def engine(database_url: str) -> Engine:
+    return engine_of(database_url)
+
+
+@pytest.fixture
+def outbox(database_url: str) -> Iterator[Outbox]:
+    outbox = Outbox(database_url)
+    outbox.create_tables()
+    yield outbox
+    outbox.close()
+
+
+Record = Callable[..., list[str]]
+
+
+@pytest.fixture
+def record(outbox: Outbox, engine: Engine) -> Record:
+    """Return a function that records events with these ids in one transaction, each of a subject of its own."""
+
+    def record(*ids: str, subject: str | None = None, into: Outbox = outbox) -> list[str]:
+        with engine.begin() as connection:
+            return [into.record(connection, event(each), subject) for each in ids]
+
+    return record
+
+
+def event(id: str) -> EventInput:
+    return inbound.order_issued(id=id, patient={}, order={})

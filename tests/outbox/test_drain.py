@@ -1,0 +1,425 @@
+"""``drain``: batches, order per subject, results by id, failures, leases and the deadline."""
+
+import json
+import os
+import signal
+import socket
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import Engine
+from support.responses import error
+from support.server import Action, Received, hang_up, reply
+
+from followup import AsyncFollowUp, AuthenticationError, ConfigurationError, FollowUp, PermissionDeniedError
+from followup.outbox import DrainReport, Outbox
+from followup_mockserver import MockService
+
+from .conftest import Record, Service, batch, processed, result
+
+
+def test_events_go_in_batches_of_100_in_the_order_of_recording(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp
+) -> None:
+    ids = record(*(f"e{number}" for number in range(250)))
+    assert outbox.drain(client) == DrainReport(sent=250)
+    assert service.ids == ids
+    assert [len(each) for each in service.batches] == [100, 100, 50]
+    assert len({each.headers["idempotency-key"] for each in service.received}) == 3
+    assert outbox.drain(client) == DrainReport()
+
+
+def test_an_event_is_sent_as_it_was_recorded(
+    outbox: Outbox, engine: Engine, service: Service, client: FollowUp
+) -> None:
+    data = {"patient": {"fullName": "Ana Pérez"}, "numbers": [1, 2.5, 10**20], "null": None, "text": "\0\u2028'\"%s:x"}
+    with engine.begin() as connection:
+        outbox.record(
+            connection,
+            {
+                "id": "e1",
+                "type": "order.issued",
+                "data": data,
+                "occurred_at": "2026-09-28T10:00:00-03:00",
+                "source": {"system": "ours", "version": None},
+            },
+        )
+    outbox.drain(client)
+    (sent,) = json.loads(service.received[0].body)
+    assert sent == {
+        "id": "e1",
+        "type": "order.issued",
+        "data": data,
+        "occurredAt": "2026-09-28T10:00:00-03:00",
+        "source": {"system": "ours"},
+    }
+
+
+def test_two_events_of_a_subject_are_never_in_one_batch(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp
+) -> None:
+    record("a1", "a2", "a3", subject="a")
+    record("b1", "b2", subject="b")
+    record("c1")
+    assert outbox.drain(client).sent == 6
+    assert service.batches == [["a1", "b1", "c1"], ["a2", "b2"], ["a3"]]
+
+
+def test_a_failed_event_holds_its_subject_only_and_is_retried_with_backoff(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp
+) -> None:
+    record("a1", "a2", subject="a")
+    record("b1", "b2", subject="b")
+    service.script = [batch(lambda each: result(each, "failed" if each == "a1" else "processed"))]
+    assert outbox.drain(client) == DrainReport(sent=2, failed=1, remaining=2)
+    assert service.batches == [["a1", "b1"], ["b2"]]
+    assert outbox.drain(client) == DrainReport(remaining=2)
+    service.clock.seconds += 1
+    assert outbox.drain(client) == DrainReport(failed=1, remaining=2)
+    service.clock.seconds += 0.7
+    assert outbox.drain(client) == DrainReport(remaining=2)
+    service.script = [batch(processed)]
+    service.clock.seconds += 1
+    assert outbox.drain(client) == DrainReport(sent=2)
+    assert service.batches[2:] == [["a1"], ["a1"], ["a2"]]
+
+
+def test_results_count_by_id_and_not_by_position(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp
+) -> None:
+    record("e1", "e2", "e3")
+    answer = {"e1": "failed", "e2": "processed", "e3": "duplicate"}
+    service.script = [batch(lambda each: result(each, answer[each]), lambda results: [*reversed(results)])]
+    assert outbox.drain(client) == DrainReport(sent=1, duplicates=1, failed=1, remaining=1)
+    service.script = [batch(processed)]
+    service.clock.seconds += 1
+    outbox.drain(client)
+    assert service.batches == [["e1", "e2", "e3"], ["e1"]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda results: results[:1],
+        lambda results: [results[0], {**results[1], "id": "another"}],
+        lambda results: [results[0], {**results[1], "accepted": False, "status": "postponed"}],
+    ],
+    ids=["missing", "of another id", "of an unknown status"],
+)
+def test_an_event_without_a_result_is_sent_again(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, change: Callable[[list[Any]], list[Any]]
+) -> None:
+    record("e1", "e2")
+    service.script = [batch(processed, change), batch(processed)]
+    assert outbox.drain(client) == DrainReport(sent=1, failed=1, remaining=1)
+    service.clock.seconds += 1
+    assert outbox.drain(client) == DrainReport(sent=1)
+    assert service.batches == [["e1", "e2"], ["e2"]]
+
+
+@pytest.mark.parametrize("status", ["processed", "duplicate", "unhandled"])
+def test_an_accepted_event_is_done(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, status: str
+) -> None:
+    record("e1")
+    service.script = [batch(lambda each: result(each, status))]
+    outbox.drain(client)
+    assert outbox.status().sent == 1
+
+
+WHOLE_CALL_FAILURES = {
+    "no connection": hang_up,
+    "404": reply(404, error()),
+    "408": reply(408, error()),
+    "409": reply(409, error()),
+    "429": reply(429, error()),
+    "500": reply(500, error()),
+    "503": reply(503, b"<html>"),
+    "no JSON": reply(200, b"<html>"),
+    "truncated": reply(200, b'{"object": "event_batch", "results": ['),
+    "another object": reply(200, {"object": "list", "data": []}),
+    "idempotency error": reply(400, error(type="idempotency_error")),
+}
+
+
+@pytest.mark.parametrize("action", WHOLE_CALL_FAILURES.values(), ids=WHOLE_CALL_FAILURES.keys())
+def test_a_call_that_fails_as_a_whole_decides_nothing(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, action: Action
+) -> None:
+    record("e1", "e2")
+    service.script = [action, batch(processed)]
+    assert outbox.drain(client) == DrainReport(failed=2, remaining=2)
+    assert outbox.status().waiting == 2
+    assert outbox.dead() == []
+    service.clock.seconds += 2
+    assert outbox.drain(client) == DrainReport(sent=2)
+    assert service.batches == [["e1", "e2"], ["e1", "e2"]]
+    first, second = (each.headers["idempotency-key"] for each in service.received)
+    assert first != second
+
+
+@pytest.mark.parametrize(("status", "expected"), [(401, AuthenticationError), (403, PermissionDeniedError)])
+def test_a_rejected_key_is_raised_at_once_and_decides_nothing(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, status: int, expected: type[Exception]
+) -> None:
+    record("a1", "a2", subject="a")
+    service.script = [reply(status, error()), batch(processed)]
+    with pytest.raises(expected):
+        outbox.drain(client)
+    assert len(service.received) == 1
+    assert outbox.status().waiting == 2
+    service.clock.seconds += 2
+    assert outbox.drain(client).sent == 2
+
+
+def test_a_drain_ends_when_the_service_cannot_be_reached(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp
+) -> None:
+    record(*(f"e{number}" for number in range(1000)))
+    service.script = [hang_up]
+    assert outbox.drain(client) == DrainReport(failed=300, remaining=1000)
+    assert len(service.received) == 3
+
+
+def test_all_relays_pause_longer_and_longer_while_calls_fail(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp
+) -> None:
+    record("e1")
+    service.script = [hang_up]
+    for _ in range(12):
+        outbox.drain(client)
+        service.clock.seconds += 31
+    service.clock.waits.clear()
+    record("e2")
+    outbox.drain(client)
+    record("e3")
+    service.script = [batch(processed)]
+    outbox.drain(client)
+    assert 29 < sum(service.clock.waits) <= 30
+    assert "e3" in service.ids
+
+
+def test_the_retries_of_the_client_are_not_used(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp
+) -> None:
+    record("e1")
+    service.script = [reply(503, error())]
+    outbox.drain(client.with_options(max_retries=5))
+    assert len(service.received) == 1
+
+
+def test_a_retry_after_holds_for_all(outbox: Outbox, record: Record, service: Service, client: FollowUp) -> None:
+    record("e1")
+    service.script = [reply(429, error(), {"Retry-After": "40"}), batch(processed)]
+    outbox.drain(client, deadline=1)
+    record("e2")
+    service.clock.seconds = 0
+    assert outbox.drain(client).sent == 2
+    assert service.batches == [["e1"], ["e1", "e2"]]
+    assert service.clock.seconds == pytest.approx(40, abs=0.01)
+
+
+def poisoned(*ids: str, status: int = 413) -> Action:
+    """Reject every batch that contains one of these events."""
+
+    def act(connection: socket.socket, received: Received) -> bool:
+        if any(each["id"] in ids for each in json.loads(received.body)):
+            return reply(status, error(message="the batch cannot be read"))(connection, received)
+        return batch(processed)(connection, received)
+
+    return act
+
+
+@pytest.mark.parametrize("status", [400, 413])
+def test_a_batch_that_is_rejected_as_a_whole_is_split_down_to_the_event(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, status: int
+) -> None:
+    record(*(f"e{number}" for number in range(100)))
+    service.script = [poisoned("e17", "e80", status=status)]
+    assert outbox.drain(client) == DrainReport(sent=98, rejected=2)
+    assert [(each.id, each.error, each.attempts) for each in outbox.dead()] == [
+        ("e17", "the batch cannot be read", 1),
+        ("e80", "the batch cannot be read", 1),
+    ]
+    accepted = Counter(each for ids in service.batches if not {"e17", "e80"} & {*ids} for each in ids)
+    assert set(accepted.values()) == {1}
+    assert len(service.batches) < 40
+
+
+def test_a_rejected_event_holds_its_subject(outbox: Outbox, record: Record, service: Service, client: FollowUp) -> None:
+    record("a1", "a2", "a3", subject="a")
+    record("b1", subject="b")
+    service.script = [
+        batch(lambda each: result(each, "invalid" if each == "a1" else "processed", "events[0].data: no"))
+    ]
+    assert outbox.drain(client) == DrainReport(sent=1, rejected=1)
+    found = outbox.status()
+    assert (found.waiting, found.held, found.dead, found.sent) == (0, 2, 1, 1)
+    (dead,) = outbox.dead()
+    assert (dead.id, dead.subject, dead.error, dead.attempts) == ("a1", "a", "data: no", 1)
+    service.script = [batch(processed)]
+    assert outbox.retry("a1") == 1
+    assert outbox.drain(client) == DrainReport(sent=3)
+    assert service.batches[1:] == [["a1"], ["a2"], ["a3"]]
+
+
+def test_a_rejected_event_can_be_skipped(database_url: str, record: Record, service: Service, client: FollowUp) -> None:
+    outbox = Outbox(database_url, on_rejected="skip")
+    record("a1", "a2", subject="a")
+    service.script = [batch(lambda each: result(each, "invalid" if each == "a1" else "processed"))]
+    assert outbox.drain(client) == DrainReport(sent=1, rejected=1)
+    assert service.batches == [["a1"], ["a2"]]
+    assert [each.id for each in outbox.dead()] == ["a1"]
+    outbox.close()
+
+
+def test_a_drain_ends_at_its_deadline(outbox: Outbox, record: Record, service: Service, client: FollowUp) -> None:
+    def slow(connection: socket.socket, received: Received) -> bool:
+        service.clock.seconds += 3
+        return batch(processed)(connection, received)
+
+    record(*(f"e{number}" for number in range(1000)))
+    service.script = [slow]
+    assert outbox.drain(client, deadline=7) == DrainReport(sent=300, remaining=700)
+
+
+@pytest.mark.parametrize("deadline", [0, -1, True, "5", float("nan")])
+def test_a_bad_deadline_is_a_value_error(outbox: Outbox, client: FollowUp, deadline: Any) -> None:
+    with pytest.raises(ValueError, match=r"^deadline must be"):
+        outbox.drain(client, deadline=deadline)
+
+
+def test_the_client_must_be_synchronous(outbox: Outbox) -> None:
+    for client in (AsyncFollowUp(api_key="k", base_url="https://service.example"), None):
+        with pytest.raises(TypeError, match=r"^client must be a FollowUp, not"):
+            outbox.drain(client)  # type: ignore[arg-type]
+
+
+def test_missing_tables_and_other_versions_are_a_configuration_error(
+    database_url: str, engine: Engine, client: FollowUp
+) -> None:
+    outbox = Outbox(database_url)
+    for work in (lambda: outbox.drain(client), outbox.status, outbox.dead, lambda: outbox.run(client)):
+        with pytest.raises(ConfigurationError, match="create_tables"):
+            work()
+    outbox.create_tables()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE followup_schema SET version = 2")
+    with pytest.raises(ConfigurationError, match="version 2"):
+        outbox.drain(client)
+    outbox.close()
+
+
+def test_many_threads_may_drain_at_once(database_url: str, record: Record, service: Service, client: FollowUp) -> None:
+    for number in range(20):
+        record(*(f"{subject}-{number}" for subject in "abcdefghij"), subject=None)
+    for number in range(20):
+        record(f"x{number:02}", subject="x")
+    reports: list[DrainReport] = []
+
+    def drain() -> None:
+        outbox = Outbox(database_url, requests_per_minute=60_000)
+        while outbox.status().waiting:
+            reports.append(outbox.drain(client))
+        outbox.close()
+
+    threads = [threading.Thread(target=drain) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(each.sent for each in reports) == 220
+    assert set(Counter(service.ids).values()) == {1}
+    of_x = [each for each in service.ids if each.startswith("x")]
+    assert of_x == sorted(of_x)
+
+
+class Killer(httpx.BaseTransport):
+    """Kills the process when a request is about to be sent."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+
+def test_the_events_of_a_killed_relay_are_sent_after_its_lease(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp
+) -> None:
+    record("a1", "a2", subject="a")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        killed = FollowUp(api_key="k", base_url=service.url, http_client=httpx.Client(transport=Killer()))
+        try:
+            outbox.drain(killed)
+        finally:
+            os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    found = outbox.status()
+    assert (found.in_flight, found.waiting) == (1, 1)
+    assert outbox.drain(client) == DrainReport(remaining=2)
+    service.clock.seconds += 20
+    assert outbox.drain(client) == DrainReport(remaining=2)
+    service.clock.seconds += 15
+    assert outbox.drain(client) == DrainReport(sent=2)
+    assert service.batches == [["a1"], ["a2"]]
+
+
+def test_a_relay_that_outlives_its_lease_changes_nothing(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp
+) -> None:
+    """The first relay is frozen while the service works; the second one has sent the event by the time it wakes up."""
+    reached, woken = threading.Event(), threading.Event()
+
+    def freeze(connection: socket.socket, received: Received) -> bool:
+        reached.set()
+        woken.wait()
+        return batch(lambda each: result(each, "invalid"))(connection, received)
+
+    record("a1", "a2", subject="a")
+    service.script = [freeze, batch(processed)]
+    reports: list[DrainReport] = []
+    frozen = threading.Thread(target=lambda: reports.append(outbox.drain(client)))
+    frozen.start()
+    reached.wait()
+    service.clock.seconds += 60
+    assert outbox.drain(client) == DrainReport(sent=2)
+    woken.set()
+    frozen.join()
+    assert reports == [DrainReport()]
+    found = outbox.status()
+    assert (found.sent, found.dead, found.waiting) == (2, 0, 0)
+
+
+def test_an_interrupted_call_gives_its_events_back(outbox: Outbox, record: Record, client: FollowUp) -> None:
+    class Interrupting(httpx.BaseTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            raise KeyboardInterrupt
+
+    record("e1")
+    interrupted = FollowUp(
+        api_key="k", base_url="https://a.example", http_client=httpx.Client(transport=Interrupting())
+    )
+    with pytest.raises(KeyboardInterrupt):
+        outbox.drain(interrupted)
+    found = outbox.status()
+    assert (found.in_flight, found.waiting) == (0, 1)
+
+
+def test_a_client_of_a_mock_service_lives_in_its_time(outbox: Outbox, record: Record) -> None:
+    """A backoff is over once the clock of the mock has been advanced."""
+    service = MockService(rate_limit=0)
+    record("e1")
+    service.add_fault(operation="events.create", kind="status", status=503, times=1)
+    with service.client() as client:
+        assert outbox.drain(client) == DrainReport(failed=1, remaining=1)
+        assert outbox.drain(client) == DrainReport(remaining=1)
+        service.advance(seconds=5)
+        assert outbox.drain(client) == DrainReport(sent=1)
+    service.close()

@@ -1,0 +1,169 @@
+"""Status, dead events, retry, discard, purge and ``run``."""
+
+import logging
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+from support.responses import error
+from support.server import hang_up, reply
+from support.waiting import wait_for
+
+from followup import FollowUp, inbound
+from followup.outbox import Outbox, OutboxStatus
+
+from .conftest import Record, Service, batch, processed, result
+
+
+@pytest.fixture
+def rejected(outbox: Outbox, record: Record, service: Service, client: FollowUp) -> Outbox:
+    """An outbox with a dead event, whose subject has another one."""
+    record("a1", "a2", subject="a")
+    service.script = [batch(lambda each: result(each, "invalid" if each == "a1" else "processed", "data: no"))]
+    outbox.drain(client)
+    service.script = [batch(processed)]
+    return outbox
+
+
+def test_the_status_of_an_empty_outbox(outbox: Outbox) -> None:
+    assert outbox.status() == OutboxStatus(waiting=0, in_flight=0, held=0, dead=0, sent=0, oldest_waiting_seconds=0.0)
+
+
+def test_the_age_of_the_oldest_waiting_event(outbox: Outbox, engine: Engine, record: Record) -> None:
+    record("e1")
+    record("e2")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE followup_outbox SET recorded_at = recorded_at - 90000 WHERE event_id = 'e1'")
+    assert 90 <= outbox.status().oldest_waiting_seconds < 150
+
+
+def test_a_held_event_is_old_too(rejected: Outbox, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE followup_outbox SET recorded_at = recorded_at - 90000")
+    found = rejected.status()
+    assert (found.held, found.waiting) == (1, 0)
+    assert found.oldest_waiting_seconds >= 90
+
+
+def test_discarding_frees_the_subject(rejected: Outbox, service: Service, client: FollowUp) -> None:
+    rejected.discard("a1")
+    assert rejected.dead() == []
+    assert rejected.drain(client).sent == 1
+    assert service.ids == ["a1", "a2"]
+
+
+def test_all_dead_events_can_be_retried(rejected: Outbox, client: FollowUp) -> None:
+    assert rejected.retry() == 1
+    assert rejected.retry() == 0
+    assert rejected.drain(client).sent == 2
+
+
+@pytest.mark.parametrize("event_id", ["a2", "unknown"])
+def test_only_a_dead_event_can_be_retried_or_discarded(rejected: Outbox, event_id: str) -> None:
+    for action in (rejected.retry, rejected.discard):
+        with pytest.raises(ValueError, match=f"^no dead event has the id '{event_id}'"):
+            action(event_id)
+    assert rejected.status().held == 1
+
+
+def test_the_repr_of_a_dead_event_shows_no_personal_data(
+    outbox: Outbox, engine: Engine, service: Service, client: FollowUp
+) -> None:
+    with engine.begin() as connection:
+        outbox.record(connection, inbound.patient_upserted(id="e1", patient={"phone": "+54 9 11 5555-0000"}))
+    service.script = [batch(lambda each: result(each, "invalid", "data.patient.phone: +5491155550000 is not a phone"))]
+    outbox.drain(client)
+    (dead,) = outbox.dead()
+    assert dead.event["data"] == {"patient": {"phone": "+54 9 11 5555-0000"}}
+    assert dead.subject == "patient:5491155550000"
+    assert "5555" not in repr(dead)
+    assert "e1" in repr(dead)
+
+
+def test_purge_removes_what_was_sent_or_discarded_long_ago(
+    rejected: Outbox, engine: Engine, record: Record, client: FollowUp
+) -> None:
+    record("b1", "c1")
+    rejected.drain(client)
+    rejected.discard("a1")
+    rejected.drain(client)
+    record("d1")
+    assert rejected.purge(older_than=timedelta(days=1)) == 0
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            "UPDATE followup_outbox SET finished_at = finished_at - 90000000 WHERE event_id <> 'c1'"
+        )
+    assert rejected.purge(older_than=timedelta(days=1)) == 3
+    with engine.begin() as connection:
+        left = connection.exec_driver_sql("SELECT event_id FROM followup_outbox ORDER BY seq").scalars().all()
+    assert left == ["c1", "d1"]
+
+
+def test_purge_removes_neither_dead_nor_waiting_events(rejected: Outbox) -> None:
+    assert rejected.purge(older_than=timedelta(0)) == 0
+    assert rejected.status().dead == 1
+
+
+@pytest.mark.parametrize("older_than", [30, None, timedelta(days=-1)])
+def test_a_bad_age_is_a_value_error(outbox: Outbox, older_than: Any) -> None:
+    with pytest.raises(ValueError, match=r"^older_than must be a timedelta"):
+        outbox.purge(older_than=older_than)
+
+
+def test_run_goes_on_after_errors_until_it_is_stopped(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, caplog: pytest.LogCaptureFixture
+) -> None:
+    service.script = [reply(401, error()), hang_up, batch(processed)]
+    record("e1")
+    stop = threading.Event()
+    runner = threading.Thread(target=outbox.run, args=(client, stop))
+    with caplog.at_level(logging.WARNING, "followup.outbox"):
+        runner.start()
+        wait_for(lambda: outbox.status().sent == 1)
+        record("e2")
+        wait_for(lambda: outbox.status().sent == 2)
+        stop.set()
+        runner.join(20)
+    assert not runner.is_alive()
+    assert service.ids == ["e1", "e1", "e1", "e2"]
+    assert "the service rejects the API key" in caplog.text
+
+
+def test_run_survives_a_database_that_fails(
+    outbox: Outbox, engine: Engine, record: Record, service: Service, client: FollowUp
+) -> None:
+    record("e1")
+    stop = threading.Event()
+    runner = threading.Thread(target=outbox.run, args=(client, stop))
+    runner.start()
+    wait_for(lambda: outbox.status().sent == 1)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE followup_outbox_rates RENAME TO away")
+    record("e2")
+    wait_for(lambda: sum(service.clock.waits) > 60)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE away RENAME TO followup_outbox_rates")
+    wait_for(lambda: outbox.status().sent == 2)
+    stop.set()
+    runner.join(20)
+    assert service.ids == ["e1", "e2"]
+
+
+def test_logs_contain_no_personal_data(
+    outbox: Outbox, engine: Engine, service: Service, client: FollowUp, caplog: pytest.LogCaptureFixture
+) -> None:
+    with engine.begin() as connection:
+        outbox.record(connection, inbound.patient_upserted(id="e1", patient={"phone": "+54 9 11 5555-0000"}))
+    service.script = [
+        reply(429, error(message="the phone +5491155550000 is busy")),
+        reply(400, error(message="the phone +5491155550000 is unknown")),
+    ]
+    with caplog.at_level(logging.DEBUG):
+        outbox.drain(client)
+        service.clock.seconds += 2
+        outbox.drain(client)
+    assert outbox.status().dead == 1
+    assert "5555" not in caplog.text
+    assert "fu_test" not in caplog.text
