@@ -21,6 +21,8 @@ from support.ports import free_port
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
 
+pytest_plugins = ["pytester"]
+
 ROOT = Path(__file__).parents[2]
 PAGES = [each for each in (ROOT / "docs").rglob("*.md") if "_build" not in each.parts]
 GENERATED = {ROOT / "docs/reference" / name for name in ("commands.md", "inbound.md", "objects.md", "operations.md")}
@@ -32,6 +34,14 @@ BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<content>.*?)^(?P=fe
 NOT_RUN = {"", "{toctree}", "{eval-rst}", "text", "yaml"}
 OPTIONAL = {"python pandas": "pandas"}
 """Kinds of Python blocks that run only if a module is installed."""
+# Without the second option, pytest-asyncio warns when it starts.
+PYTEST_ASYNCIO = ["-p", "no:anyio", "-o", "asyncio_default_fixture_loop_scope=function", "-o"]
+IN_PYTEST = {
+    "python pytest": [["-p", "no:asyncio"]],
+    "python pytest-asyncio": [[*PYTEST_ASYNCIO, f"asyncio_mode={mode}"] for mode in ("strict", "auto")],
+    "python anyio": [["-p", "no:asyncio"]],
+}
+"""Kinds of blocks that are test files, and the options of each test run with them."""
 PATIENCE = 60
 """Seconds after which a command counts as hanging."""
 
@@ -64,7 +74,7 @@ each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_no_block_is_of_an_unknown_kind(document: Path) -> None:
     """Blocks of a misspelt kind would not run."""
     text = document.read_text()
-    assert {each["kind"] for each in BLOCK.finditer(text)} <= {"python", "shell", *OPTIONAL, *NOT_RUN}
+    assert {each["kind"] for each in BLOCK.finditer(text)} <= {"python", "shell", *OPTIONAL, *IN_PYTEST, *NOT_RUN}
     assert len(re.findall("^ *```", text, re.MULTILINE)) == 2 * len(BLOCK.findall(text))
 
 
@@ -88,6 +98,22 @@ def test_the_code_of_a_document_runs(
         if name.startswith("test_"):
             parameters = value.__code__.co_varnames[: value.__code__.co_argcount]
             value(**{each: available[each] for each in parameters})
+
+
+@pytest.mark.parametrize(
+    ("document", "kind"),
+    [(document, kind) for document in DOCUMENTS for kind in IN_PYTEST if blocks(document, kind)],
+    ids=str,
+)
+def test_the_tests_of_a_document_pass(document: Path, kind: str, pytester: pytest.Pytester) -> None:
+    files = blocks(document, kind)
+    for number, block in enumerate(files):
+        pytester.path.joinpath(f"test_{number}.py").write_text(block)
+    for options in IN_PYTEST[kind]:
+        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-W", "error", *options)
+        outcomes = result.parseoutcomes()
+        assert [*outcomes] == ["passed"], result.stdout.str()
+        assert outcomes["passed"] >= len(files)
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,45 @@ def test_long_lines_are_cut(pytester: pytest.Pytester) -> None:
     assert max(map(len, section(lines))) <= 201
 
 
+RECEIVER = """
+    import httpx
+    import pytest
+
+    def receive(request):
+        raise KeyError("externalId of +54 9 11 5555-0000")
+
+    @pytest.fixture
+    def receiver(request, followup_service, followup_client):
+        followup_service.mount("https://clinic.example/hooks", receive, raise_exceptions=request.param)
+        followup_client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+        followup_client.appointments.create(
+            patient={"phone": "+5491155550000"}, start_at=followup_service.clock.now.replace(year=2099)
+        )
+
+    @pytest.mark.parametrize("receiver", [RAISE], indirect=True)
+    def test_it(receiver, followup_service):
+        followup_service.advance(minutes=5)
+        assert False
+"""
+
+
+def test_the_traceback_of_a_receiver_is_shown_once(pytester: pytest.Pytester) -> None:
+    lines = section(run(pytester, RECEIVER.replace("RAISE", "False")))
+    start = next(number for number, line in enumerate(lines) if line.startswith("receiver of "))
+    assert re.fullmatch(r"receiver of patient\.upserted \(whd_\w+\), attempt 2:", lines[start])
+    assert lines[start + 1] == "  Traceback (most recent call last):"
+    assert re.fullmatch(r'    File ".*", line 5, in receive', lines[start + 2])
+    assert '    raise KeyError("externalId of …")' in lines[start + 3]
+    assert lines[start + 4] == "  KeyError: 'externalId of …'"
+    assert "\n".join(lines).count("Traceback") == 1, "both deliveries failed in the same way"
+
+
+def test_a_traceback_that_pytest_shows_is_not_repeated(pytester: pytest.Pytester) -> None:
+    lines = run(pytester, RECEIVER.replace("RAISE", "True"))
+    assert "E       KeyError: 'externalId of +54 9 11 5555-0000'" in lines
+    assert "Traceback" not in "\n".join(section(lines))
+
+
 def test_waits_of_clients_are_shown(pytester: pytest.Pytester) -> None:
     lines = run(
         pytester,

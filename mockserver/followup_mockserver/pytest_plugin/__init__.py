@@ -171,7 +171,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
         for name, mock in test.mocks.items():
             from followup_mockserver.pytest_plugin.summary import summary_of
 
-            report.sections.append((name, summary_of(mock)))
+            report.sections.append((name, summary_of(mock, report.longreprtext)))
     return report
 
 

@@ -16,6 +16,7 @@ import attrs
 from followup import WebhookDelivery
 from followup._for_mockserver import redacted
 from followup_mockserver.control import access_to
+from followup_mockserver.pytest_plugin.tracebacks import Tracebacks
 from followup_mockserver.service import Mock
 from followup_mockserver.state.journal import Journal, JournalEntry
 from followup_mockserver.state.records import Message
@@ -37,13 +38,19 @@ _SHOWN_OF_KEY = 8
 _SHOWN_OF_PARAM = 60
 
 
-def summary_of(mock: Mock) -> str:
-    """Return what happened in a mock, organization by organization, and what is still pending."""
+def summary_of(mock: Mock, shown_already: str = "") -> str:
+    """Return what happened in a mock, organization by organization, and what is still pending.
+
+    Args:
+        mock: the mock.
+        shown_already: the rest of the report. A receiver's traceback that it shows is not repeated.
+    """
+    tracebacks = Tracebacks(shown_already)
     lines = [repr(mock)]
     access = access_to(mock)
     for tenant in access.registry.all():
         with tenant.lock:
-            happened = [*_of_tenant(tenant)]
+            happened = [*_of_tenant(tenant, tracebacks)]
         if tenant is not access.tenant and happened:
             lines.append(f"organization {tenant.organization.id}:")
         lines += happened
@@ -79,11 +86,13 @@ def call_of(fault: Fault | WebhookFault) -> str:
     return f"{method}({', '.join(f'{name}={value!r}' for name, value in passed)})"
 
 
-def _of_tenant(tenant: Tenant) -> Iterator[str]:
+def _of_tenant(tenant: Tenant, tracebacks: Tracebacks) -> Iterator[str]:
     calls = [*tenant.journal.newest_first()][::-1]
     yield from _listed("API calls", calls, _CallLines(tenant.journal))
     deliveries = [*tenant.webhook_deliveries]
     yield from _listed("webhook deliveries", deliveries, lambda delivery: _delivery_line(tenant, delivery))
+    for delivery in deliveries[-MAX_ENTRIES:]:
+        yield from tracebacks.of(delivery, tenant.attempts.get(delivery.id, []))
     yield from _listed("messages to patients", tenant.messages, _message_line)
     if tenant.waits:
         shown = ", ".join(f"{seconds:.3g}" for seconds in [*tenant.waits][-MAX_ENTRIES:])
