@@ -10,12 +10,14 @@ if find_spec("sqlalchemy") is None:
         "followup.inbox needs SQLAlchemy: python -m pip install 'followup[store]'", name="sqlalchemy"
     )
 
+from followup.inbox.catching_up import CatchUpReport
 from followup.inbox.handlers import Handler, Received
 from followup.inbox.inbox import Inbox
 from followup.inbox.upkeep import DeadEvent, InboxStatus
 from followup.inbox.worker import DrainReport
 
 __all__ = [
+    "CatchUpReport",
     "DeadEvent",
     "DrainReport",
     "Handler",

@@ -38,21 +38,26 @@ def checked_arrival(event: WebhookEvent, body: bytes) -> Arrival:
 
 def store(connection: Connection, name: str, clock: StoreTime, arrivals: Iterable[Arrival]) -> int:
     """Store the events that the inbox does not know, and return how many these are."""
+    return sum(_is_added(connection, name, clock, each) for each in arrivals)
+
+
+def _is_added(connection: Connection, name: str, clock: StoreTime, arrival: Arrival) -> bool:
     dialect = connection.dialect.name
-    added = 0
-    for arrival in arrivals:
-        values = {
-            "name": name,
-            "event_id": arrival.event.id,
-            "type": arrival.event.type,
-            "ref": arrival.event.ref,
-            "occurred_at": arrival.occurred_at,
-            "body": arrival.body,
-            "state": WAITING,
-            "attempts": 0,
-            "due_at": 0,
-            "received_at": sql_time(dialect, clock),
-        }
-        # Inline, because the id of a row that was not inserted cannot be returned.
-        added += connection.execute(insert_if_absent(EVENTS, dialect, **values).inline()).rowcount
-    return added
+    inserting = insert_if_absent(
+        EVENTS,
+        dialect,
+        name=name,
+        event_id=arrival.event.id,
+        type=arrival.event.type,
+        ref=arrival.event.ref,
+        occurred_at=arrival.occurred_at,
+        body=arrival.body,
+        state=WAITING,
+        attempts=0,
+        due_at=0,
+        received_at=sql_time(dialect, clock),
+    )
+    if dialect == "postgresql":
+        # SQLAlchemy does not keep the number of inserted rows there; older versions of SQLite do not know RETURNING.
+        return connection.execute(inserting.returning(EVENTS.c.seq)).one_or_none() is not None
+    return connection.execute(inserting.inline()).rowcount == 1

@@ -5,7 +5,8 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -19,12 +20,16 @@ from followup._store.texts import checked_text
 from followup.inbox import upkeep
 from followup.inbox.apps import ASGIApp, WSGIApp
 from followup.inbox.arrivals import checked_arrival, store
+from followup.inbox.catching_up import CatchUpReport, catch_up
 from followup.inbox.handlers import H, Handlers, checked_types
 from followup.inbox.problems import reason_of
 from followup.inbox.tables import SCHEMA
 from followup.inbox.upkeep import FINISHED_STATES, DeadEvent, FinishedState, InboxStatus
 from followup.inbox.worker import DrainReport, Worker
 from followup.webhooks import Headers, checked_secrets, construct_event
+
+if TYPE_CHECKING:
+    from followup._client import FollowUp
 
 SECRET_VARIABLE = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of the variable
 
@@ -218,6 +223,37 @@ class Inbox:
             ConfigurationError: the tables are missing, or made by another release.
         """
         self._worker().run(stop or threading.Event(), self._check_version)
+
+    def catch_up(
+        self, client: "FollowUp", webhook_endpoint: str | None = None, since: datetime | None = None
+    ) -> CatchUpReport:
+        """Fetch the events that never arrived, from the service's list of deliveries (specification, section 6.2).
+
+        It adds every delivery that the inbox does not know, whatever its status at the service. The first call reads
+        the whole list, later ones what is new since then, with an overlap of an hour. Call it when your program starts,
+        and every hour.
+
+        Args:
+            client: a client of the organization; its key needs the scope ``webhooks:read``.
+            webhook_endpoint: id of the endpoint whose webhooks this inbox receives; by default the only one there is.
+            since: no event that was created earlier is added; an aware datetime. None is added either that is older
+                than those that the last ``purge`` removed.
+
+        Returns:
+            The numbers of deliveries that were read, and of events that were added.
+
+        Raises:
+            ValueError: ``since`` is naive; or no endpoint was named, and there are several, which the message lists.
+            NotFoundError: the endpoint does not exist.
+        """
+        from followup._client import FollowUp
+
+        if not isinstance(client, FollowUp):
+            raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
+        if since is not None and (not isinstance(since, datetime) or since.utcoffset() is None):
+            raise ValueError("since must be an aware datetime, such as datetime.now(timezone.utc) - timedelta(days=3)")
+        self._check_version()
+        return catch_up(client, self._database, self.name, self._clock, webhook_endpoint, since)
 
     def status(self) -> InboxStatus:
         """Return how many events wait, are in flight, dead, unhandled and done, and how long the oldest has waited."""
