@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 import time
 from typing import Any
 
@@ -169,6 +170,23 @@ class TestSend:
     ) -> None:
         (shell.directory / name).write_bytes(text.encode("utf-8", "surrogateescape"))
         assert expected in shell.run("events", "send", name).stderr
+
+    @pytest.mark.parametrize("start", ["[", '{"events": [', '{"id": '])
+    def test_a_file_that_is_nested_too_deeply_takes_little_memory(self, shell: Shell, start: str) -> None:
+        limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))"
+        command = [sys.executable, "-c", f"{limited}; from followup.cli import main; main()"]
+        small = Shell(shell.environment["FOLLOWUP_BASE_URL"], "fu_test_mock", shell.directory, command)
+        (shell.directory / "events.json").write_text(start + "[" * 100_000)
+        assert "events.json is nested too deeply" in small.error("events", "send", "events.json")
+        if start == "[":
+            result = small.run("events", "send", "-", stdin="[" * 100_000)
+            assert "standard input is nested too deeply" in result.stderr
+
+    def test_a_file_may_be_nested(self, shell: Shell, server: MockServer) -> None:
+        nested = event(1)
+        nested["data"]["notes"] = json.loads("[" * 20 + "]" * 20)
+        (shell.directory / "events.json").write_text(json.dumps([nested] * 50))
+        assert shell.run("events", "send", "events.json").returncode == 0
 
     def test_a_folder_is_no_file(self, shell: Shell) -> None:
         assert "cannot read .: Is a directory" in shell.run("events", "send", ".").stderr

@@ -15,6 +15,10 @@ STANDARD_INPUT = Path("-")
 DATA = "data."
 """Prefix of the columns of a CSV file that make up the data of an event; a dot separates levels."""
 
+MAX_DEPTH = 200
+"""Levels of nesting that a file of events may have; the service accepts far fewer. The memory that a parser takes grows
+with the square of the depth."""
+
 REJECTED = {"event", "error"}
 """The keys of each line in a file of rejected events. Such a file can be sent again once its events are fixed."""
 
@@ -70,7 +74,7 @@ class _BadLine(Exception):
 def _from_input(opened: BinaryIO) -> Iterator[FileEvent]:
     """Read JSON or JSON Lines from standard input, which can be peeked at but not read twice."""
     if cast("io.BufferedReader", opened).peek().lstrip()[:1] == b"[":
-        yield from _numbered(ijson.items(opened, "item", use_float=True))
+        yield from _numbered(ijson.items(_parsed(opened), "item"))
     else:
         yield from _from_json_lines(opened)
 
@@ -78,13 +82,36 @@ def _from_input(opened: BinaryIO) -> Iterator[FileEvent]:
 def _from_json(opened: BinaryIO) -> Iterator[FileEvent]:
     """Read an array of events, or the body of ``events.create``: one event, or an object with an array of them."""
     if _first_character(opened) == b"[":
-        yield from _numbered(ijson.items(opened, "item", use_float=True))
-    elif any((place, kind) == ("events", "start_array") for place, kind, _ in ijson.parse(opened)):
+        yield from _numbered(ijson.items(_parsed(opened), "item"))
+    elif any((place, kind) == ("events", "start_array") for place, kind, _ in _parsed(opened)):
         opened.seek(0)
-        yield from _numbered(ijson.items(opened, "events.item", use_float=True))
+        yield from _numbered(ijson.items(_parsed(opened), "events.item"))
     else:
         opened.seek(0)
         yield FileEvent("event 1", json.load(opened))
+
+
+def _parsed(opened: BinaryIO) -> Iterator[tuple[str, str, Any]]:
+    """Yield the tokens of a JSON file: the place of each, its kind and its value.
+
+    Raises:
+        RecursionError: it is nested too deeply.
+    """
+    # The depth is checked before ``parse``, which makes a text of the place of each token.
+    parsed: Iterator[tuple[str, str, Any]] = ijson.parse(_tokens(opened))
+    return parsed
+
+
+def _tokens(opened: BinaryIO) -> Iterator[tuple[str, Any]]:
+    depth = 0
+    for kind, value in ijson.basic_parse(opened, use_float=True):
+        if kind in ("start_map", "start_array"):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise RecursionError
+        elif kind in ("end_map", "end_array"):
+            depth -= 1
+        yield kind, value
 
 
 def _numbered(events: Iterator[Any]) -> Iterator[FileEvent]:
