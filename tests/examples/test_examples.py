@@ -49,16 +49,18 @@ def test_the_csv_sync(followup_server: MockServer, tmp_path: Path) -> None:
 def test_the_asynchronous_import(followup_server: MockServer, tmp_path: Path) -> None:
     visits = tmp_path / "visits.jsonl"
     line = '{{"patient": {{"phone": "+5491155550000"}}, "visited_at": "2026-09-01T10:00:00Z", "external_id": "V-{}"}}\n'
-    visits.write_text("".join(line.format(number) for number in range(50)))
-    result = run([sys.executable, EXAMPLES / "async_import.py", visits], followup_server)
-    assert result.returncode == 0, result.stderr
-    assert len(result.stdout.splitlines()) == 50
+    visits.write_text("".join(line.format(number) for number in range(150)))
+    for outcome in ("processed", "duplicate"):
+        result = run([sys.executable, EXAMPLES / "async_import.py", visits], followup_server)
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.splitlines() == [f"V-{number} {outcome}" for number in range(150)]
+    assert len([each for each in followup_server.requests if each.operation == "events.create"]) == 4
 
     async def count() -> int:
         async with followup_server.async_client() as client:
             return len([visit async for visit in client.visits.list(limit=100)])
 
-    assert asyncio.run(count()) == 50
+    assert asyncio.run(count()) == 150
 
 
 def test_the_integration_of_a_clinic_sends_its_outbox(
