@@ -1,14 +1,12 @@
 """The options of ``followup-mock serve``, ``MockServer`` and ``MockService``: meanings, defaults and checks."""
 
-import inspect
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypedDict
 
 import attrs
 
-from followup._for_mockserver import REQUESTS_PER_MINUTE
+from followup._for_mockserver import REQUESTS_PER_MINUTE, descriptions_in
 from followup_mockserver.schema.checks import boolean, field, instant, integer, matching, number, optional
 from followup_mockserver.schema.webhook_urls import is_webhook_target
 from followup_mockserver.settings import Organization
@@ -58,8 +56,7 @@ class MockOptions(TypedDict, total=False):
 
 def meanings() -> dict[str, str]:
     """Return the meaning of each option from the docstring of ``MockOptions``, without the default."""
-    found = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", inspect.getdoc(MockOptions) or "", re.MULTILINE)
-    return {name: " ".join(text.split()).partition(" Default: ")[0] for name, text in found}
+    return {name: text.partition(" Default: ")[0] for name, text in descriptions_in(MockOptions, "Keys").items()}
 
 
 def _setting(name: str) -> Any:

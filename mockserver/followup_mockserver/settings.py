@@ -167,7 +167,3 @@ class KeyRecord:
     scopes: list[str]
     revoked: bool = False
     expires_at: datetime | None = None
-
-    def works_at(self, instant: datetime) -> bool:
-        """Return whether the key is valid at an instant: neither revoked nor expired."""
-        return not self.revoked and (self.expires_at is None or instant < self.expires_at)

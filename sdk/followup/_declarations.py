@@ -17,6 +17,7 @@ from followup._codec.body import json_bytes
 from followup._codec.decode import decode
 from followup._codec.encode import NOT_GIVEN, Encoder, encoder_for
 from followup._codec.names import annotations_of, camel, without_none
+from followup._docstrings import descriptions_in
 from followup._lazy import lazy
 from followup._model import Model
 from followup._pagination import Envelope, Listing, Page, decode_envelope
@@ -50,8 +51,6 @@ class Parameter:
 
 
 _SECTIONS = r"\n(?:Args|Returns|Raises):\n"
-_ARGUMENTS = r"Args:\n((?:    .*\n?)+)"
-_ARGUMENT = r"    (\w+): ((?:.|\n        )*)"
 
 
 class Declaration:
@@ -90,9 +89,7 @@ class Declaration:
     @lazy
     def meanings(self) -> dict[str, str]:
         """The description of each parameter, from the docstring."""
-        section = re.search(_ARGUMENTS, inspect.getdoc(self.declared) or "")
-        found = re.findall(_ARGUMENT, section[1]) if section else []
-        return {name: " ".join(meaning.split()) for name, meaning in found}
+        return descriptions_in(self.declared)
 
     @lazy
     def returns(self) -> Any:

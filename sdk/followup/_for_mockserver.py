@@ -51,6 +51,9 @@ from followup._declarations import (
     Declaration,
     Parameter,
 )
+from followup._docstrings import (
+    descriptions_in,
+)
 from followup._lazy import (
     lazy,
 )
@@ -183,6 +186,7 @@ __all__ = [
     "camel",
     "declarations_of",
     "decode",
+    "descriptions_in",
     "encode",
     "format_timestamp",
     "group_name",

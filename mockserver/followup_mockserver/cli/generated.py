@@ -5,14 +5,13 @@ its command, with the description in its docstring as the help.
 """
 
 import inspect
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
 
 from followup import NOT_GIVEN
-from followup._for_mockserver import annotations_of
+from followup._for_mockserver import annotations_of, descriptions_in
 from followup.cli.help_texts import sentence
 from followup.cli.options import keyword, with_values
 from followup_mockserver.cli.values import flags_of, kind_of_option, value_of_option
@@ -42,7 +41,7 @@ def options_of(
         argument: name of the parameter that becomes an optional argument of the command.
         defaults: defaults that replace those of the function.
     """
-    texts = _descriptions(function)
+    texts = descriptions_in(function)
     found = []
     for parameter, annotation in _parameters(function):
         text = sentence(texts.get(parameter.name, ""))
@@ -73,13 +72,6 @@ def _parameters(function: Callable[..., Any]) -> Iterator[tuple[inspect.Paramete
     for parameter in parameters:
         if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY and parameter.name not in LONG_POLLING:
             yield parameter, annotations[parameter.name]
-
-
-def _descriptions(function: Callable[..., Any]) -> dict[str, str]:
-    """Return the descriptions of the arguments in the docstring of a function."""
-    _, _, section = (inspect.getdoc(function) or "").partition("\nArgs:\n")
-    found = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", section.partition("\n\n")[0], re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in found}
 
 
 def _argument(annotation: Any, text: str) -> Any:

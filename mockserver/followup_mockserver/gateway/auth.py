@@ -31,7 +31,7 @@ def authenticate(tenant: Tenant | None, value: str | None) -> KeyRecord:
         raise _unauthorized("api_key_invalid", "There is no such API key.")
     if key.revoked:
         raise _unauthorized("api_key_revoked", "The API key was revoked.")
-    if key.expires_at is not None and not key.works_at(tenant.now()):
+    if key.expires_at is not None and tenant.now() >= key.expires_at:
         raise _unauthorized("api_key_expired", "The API key has expired.")
     return key
 
