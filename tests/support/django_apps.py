@@ -1,9 +1,10 @@
-"""Django applications of one view, for tests of receivers."""
+"""Django applications of one view, for tests of receivers. They share the settings and the URLs of the process."""
 
 from collections.abc import Callable
 from typing import Any
 
 import django
+import django.urls
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
@@ -16,39 +17,35 @@ def wsgi_view(view: Callable[[Any], Any]) -> Any:
     return _handler(WSGIHandler, view)
 
 
-def asgi_view(view: Callable[[Any], Any]) -> Any:
-    """Return an ASGI application that calls a view for each POST to /hooks."""
-    return _handler(ASGIHandler, view)
+def asgi_view(view: Callable[[Any], Any], *, is_async: bool = False) -> Any:
+    """Return an ASGI application that calls a view, possibly a coroutine function, for each POST to /hooks."""
+    return _handler(ASGIHandler, view, is_async=is_async)
 
 
-def _handler(kind: Any, view: Callable[[Any], Any]) -> Any:
+def _handler(kind: Any, view: Callable[[Any], Any], *, is_async: bool = False) -> Any:
     if not settings.configured:
         settings.configure(ALLOWED_HOSTS=["*"], SECRET_KEY="tests", ROOT_URLCONF="support.django_apps", DEBUG=False)
         django.setup()
-    number = len(_views)
-    _views.append(view)
+    name = f"hooks-{len(urlpatterns)}"
 
-    class Handler(kind):  # type: ignore[misc]
-        """Tells its view from those of other tests, which share the settings of the process."""
+    async def in_the_event_loop(request: Any) -> Any:
+        return await view(request)
 
-        def load_middleware(self, is_async: bool = False) -> None:
-            super().load_middleware(is_async)
-            chain = self._middleware_chain
+    def in_a_thread(request: Any) -> Any:
+        return view(request) or HttpResponse(status=204)
 
-            def choose(request: Any) -> Any:
-                request.view_number = number
-                return chain(request)
+    urlpatterns.append(path(name, in_the_event_loop if is_async else in_a_thread))
+    django.urls.clear_url_caches()
+    handler = kind()
 
-            self._middleware_chain = choose
+    def wsgi(environ: Any, start_response: Any) -> Any:
+        return handler({**environ, "PATH_INFO": f"/{name}"}, start_response)
 
-    return Handler()
+    async def asgi(scope: Any, receive: Any, send: Any) -> None:
+        changed = {"path": f"/{name}", "raw_path": f"/{name}".encode()} if scope["type"] == "http" else {}
+        await handler({**scope, **changed}, receive, send)
 
-
-_views: list[Callable[[Any], Any]] = []
-
-
-def _hook(request: Any) -> HttpResponse:
-    return _views[request.view_number](request) or HttpResponse(status=204)
+    return wsgi if kind is WSGIHandler else asgi
 
 
-urlpatterns = [path("hooks", _hook)]
+urlpatterns: list[Any] = []

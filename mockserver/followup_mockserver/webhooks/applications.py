@@ -52,14 +52,16 @@ class Applications:
         loop = asyncio.get_running_loop()
         with self._lock:
             started = self._started.get(id(mount.receiver))
-            elsewhere = started is not None and started.lifespan.loop is not loop
-            if started is None or elsewhere:
-                moving, started = started, _Started(mount, Lifespan(mount.receiver, self._timeout))
+            elsewhere = started if started is not None and started.lifespan.loop is not loop else None
+            if elsewhere is not None:
+                del self._started[id(mount.receiver)]
+        if elsewhere is not None:
+            await self._leave(elsewhere)
+        with self._lock:
+            started = self._started.get(id(mount.receiver))
+            if started is None:
+                started = _Started(mount, Lifespan(mount.receiver, self._timeout))
                 self._started[id(mount.receiver)] = started
-            else:
-                moving = None
-        if moving is not None:
-            await self._leave(moving)
         try:
             await started.lifespan.startup()
         except StartupNotCompleteError:

@@ -1,0 +1,530 @@
+"""``advance_async``: mounted receivers run in the event loop of the test, which is never blocked."""
+
+import asyncio
+import contextvars
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import fastapi
+import flask
+import httpx
+import pytest
+from support.django_apps import asgi_view, wsgi_view
+from support.lifespan_app import App
+from support.receivers import Inbox, listening
+
+from followup_mockserver import MockServer, MockService
+
+URL = "https://clinic.example/hooks"
+NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
+
+Here = Callable[[], None]
+
+
+class Place:
+    """Records in which thread and event loop a receiver runs."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, object]] = []
+
+    def __call__(self) -> None:
+        self.seen.append((threading.get_ident(), asyncio._get_running_loop()))
+
+
+@pytest.fixture
+def service() -> Iterator[MockService]:
+    with MockService(start_time=NOON, rate_limit=0) as running:
+        prepare(running)
+        yield running
+
+
+def prepare(service: MockService) -> None:
+    with service.client() as client:
+        client.webhook_endpoints.create(url=URL, enabled_events=["patient.upserted"])
+        client.patients.create(phone="+5491155550000")
+
+
+def another(service: MockService, number: int = 1) -> None:
+    with service.client() as client:
+        client.patients.create(phone=f"+549115555000{number}")
+
+
+def function(here: Here) -> Any:
+    def receive(_: httpx.Request) -> httpx.Response:
+        here()
+        return httpx.Response(204)
+
+    return receive
+
+
+def coroutine_function(here: Here) -> Any:
+    async def receive(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(0)
+        here()
+        return httpx.Response(204)
+
+    return receive
+
+
+def fastapi_app(here: Here) -> Any:
+    app = fastapi.FastAPI()
+
+    @app.post("/hooks", status_code=204)
+    async def hook() -> None:
+        here()
+
+    return app
+
+
+def flask_app(here: Here) -> Any:
+    app = flask.Flask("clinic")
+    app.post("/hooks")(lambda: (here(), ("", 204))[1])
+    return app
+
+
+def django_async(here: Here) -> Any:
+    async def view(_: Any) -> Any:
+        from django.http import HttpResponse
+
+        here()
+        return HttpResponse(status=204)
+
+    return asgi_view(view, is_async=True)
+
+
+RECEIVERS: dict[str, Callable[[Here], Any]] = {
+    "function": function,
+    "coroutine function": coroutine_function,
+    "FastAPI": fastapi_app,
+    "Flask": flask_app,
+    "Django WSGI": lambda here: wsgi_view(lambda _: here()),
+    "Django ASGI": django_async,
+}
+
+
+@pytest.mark.parametrize("make", RECEIVERS.values(), ids=RECEIVERS)
+class TestEveryKind:
+    def test_it_runs_in_the_event_loop_of_the_test(self, service: MockService, make: Callable[[Here], Any]) -> None:
+        place = Place()
+        service.mount(URL, make(place))
+
+        async def test() -> None:
+            advanced = await service.advance_async(hours=1)
+            assert place.seen == [(threading.get_ident(), asyncio.get_running_loop())]
+            assert advanced.now == service.clock.now == NOON + timedelta(hours=1)
+            assert service.deliveries[0].status == "succeeded"
+            await service.aclose()
+
+        asyncio.run(test())
+
+    def test_an_exception_is_raised_out_of_it(self, service: MockService, make: Callable[[Here], Any]) -> None:
+        def fail() -> None:
+            raise KeyError("externalId")
+
+        service.mount(URL, make(fail))
+
+        async def test() -> None:
+            with pytest.raises(KeyError) as caught:
+                await service.advance_async(hours=1)
+            assert URL in caught.value.__notes__[0]
+            assert service.clock.now == NOON
+            (attempt,) = service.attempts(service.deliveries[0].id)
+            assert ", in fail\n" in (attempt.traceback or "")
+            service.mount(URL, httpx_204)
+            await service.advance_async(hours=1)
+            assert service.deliveries[0].status == "succeeded"
+
+        asyncio.run(test())
+
+    def test_the_synchronous_advance_calls_it_too(self, service: MockService, make: Callable[[Here], Any]) -> None:
+        place = Place()
+        service.mount(URL, make(place))
+        service.advance()
+        assert service.deliveries[0].status == "succeeded"
+        another(service)
+
+        async def test() -> None:
+            service.advance()  # in an async test, without advance_async
+
+        asyncio.run(test())
+        assert [each.status for each in service.deliveries] == ["succeeded", "succeeded"]
+        (thread, loop), (second_thread, second_loop) = place.seen
+        assert thread == second_thread
+        assert loop in (None, second_loop), "an asynchronous receiver keeps its event loop"
+
+
+def httpx_204(_: httpx.Request) -> httpx.Response:
+    return httpx.Response(204)
+
+
+def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(test(), 20))
+
+
+class TestSeveralTasks:
+    def test_the_second_waits_without_blocking_the_loop(self, service: MockService) -> None:
+        began, release = asyncio.Event(), asyncio.Event()
+
+        async def receive(_: httpx.Request) -> httpx.Response:
+            began.set()
+            await release.wait()
+            return httpx.Response(204)
+
+        async def test() -> None:
+            service.mount(URL, receive)
+            first = asyncio.create_task(service.advance_async(hours=1))
+            await began.wait()
+            second = asyncio.create_task(service.advance_async(hours=1))
+            await asyncio.sleep(0.01)
+            assert not second.done()
+            release.set()
+            assert (await first).now == NOON + timedelta(hours=1)
+            assert (await second).ran == 0
+
+        run(test)
+
+    def test_one_that_is_cancelled_while_it_waits_leaves_the_others(self, service: MockService) -> None:
+        began, release = asyncio.Event(), asyncio.Event()
+
+        async def receive(_: httpx.Request) -> httpx.Response:
+            began.set()
+            await release.wait()
+            return httpx.Response(204)
+
+        async def test() -> None:
+            service.mount(URL, receive)
+            tasks = [asyncio.create_task(service.advance_async()) for _ in range(3)]
+            await began.wait()
+            await asyncio.sleep(0)
+            tasks[1].cancel()
+            release.set()
+            await asyncio.gather(tasks[0], tasks[2])
+            assert tasks[1].cancelled()
+
+        run(test)
+
+    def test_a_synchronous_advance_that_would_block_the_loop_is_an_error(self, service: MockService) -> None:
+        began, release = asyncio.Event(), asyncio.Event()
+
+        async def receive(_: httpx.Request) -> httpx.Response:
+            began.set()
+            await release.wait()
+            return httpx.Response(204)
+
+        async def test() -> None:
+            service.mount(URL, receive)
+            first = asyncio.create_task(service.advance_async())
+            await began.wait()
+            with pytest.raises(RuntimeError, match=r"await service\.advance_async\(\)"):
+                service.advance()
+            release.set()
+            await first
+            service.advance()
+
+        run(test)
+
+    def test_one_of_another_thread_waits(self, service: MockService) -> None:
+        service.mount(URL, coroutine_function(lambda: None))
+
+        async def test() -> None:
+            await asyncio.gather(asyncio.to_thread(service.advance), service.advance_async())
+
+        run(test)
+        assert service.deliveries[0].attempts == 1
+
+    def test_a_handler_that_advances_gets_an_error_instead_of_a_deadlock(self, service: MockService) -> None:
+        async def receive(_: httpx.Request) -> httpx.Response:
+            await service.advance_async()
+            return httpx.Response(204)
+
+        async def test() -> None:
+            service.mount(URL, receive)
+            with pytest.raises(RuntimeError, match="cannot advance the clock"):
+                await service.advance_async()
+
+        run(test)
+
+    def test_a_background_task_of_a_handler_may_advance_later(self, service: MockService) -> None:
+        tasks: list[asyncio.Task[Any]] = []
+        release = asyncio.Event()
+
+        async def later() -> None:
+            await release.wait()
+            await service.advance_async(hours=1)
+
+        async def receive(_: httpx.Request) -> httpx.Response:
+            tasks.append(asyncio.create_task(later()))
+            return httpx.Response(204)
+
+        async def test() -> None:
+            service.mount(URL, receive)
+            await service.advance_async()
+            release.set()
+            await tasks[0]
+
+        run(test)
+        assert service.clock.now == NOON + timedelta(hours=1)
+
+    def test_a_handler_may_use_an_asynchronous_client(self, service: MockService) -> None:
+        async def receive(_: httpx.Request) -> httpx.Response:
+            async with service.async_client() as client:
+                assert len([each async for each in client.patients.list()]) == 1
+            return httpx.Response(204)
+
+        service.mount(URL, receive)
+        run(lambda: none(service.advance_async()))
+        assert service.deliveries[0].status == "succeeded"
+
+
+async def none(awaitable: Any) -> None:
+    await awaitable
+
+
+async def cancelled_by_asyncio(service: MockService) -> None:
+    async with asyncio.timeout(0.05):
+        await service.advance_async(days=1)
+
+
+async def cancelled_by_anyio(service: MockService) -> None:
+    with anyio.fail_after(0.05):
+        await service.advance_async(days=1)
+
+
+class TestCancellation:
+    @pytest.mark.parametrize("how", ["asyncio", "anyio"])
+    def test_it_leaves_the_attempt_failed_and_the_service_usable(self, service: MockService, how: str) -> None:
+        cancelled: list[bool] = []
+
+        async def receive(_: httpx.Request) -> httpx.Response:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                cancelled.append(True)
+                raise
+            return httpx.Response(204)
+
+        async def test() -> None:
+            service.mount(URL, receive)
+            with pytest.raises(TimeoutError):
+                await {"asyncio": cancelled_by_asyncio, "anyio": cancelled_by_anyio}[how](service)
+            assert service.deliveries[0].last_error == "The attempt was interrupted (CancelledError)."
+            assert service.deliveries[0].next_attempt_at == NOON + timedelta(minutes=1)
+            await asyncio.sleep(0)
+            assert cancelled == [True]
+            service.mount(URL, httpx_204)
+            await service.advance_async(minutes=1)
+            assert service.deliveries[0].status == "succeeded"
+
+        run(test)
+
+    def test_a_receiver_that_takes_too_long_is_cancelled_and_nothing_is_raised(self) -> None:
+        class Impatient(MockService):
+            _attempt_timeout = 0.05
+
+        async def receive(_: httpx.Request) -> httpx.Response:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                raise KeyError("late")
+
+        async def test() -> None:
+            async with Impatient(start_time=NOON) as service:
+                prepare(service)
+                service.mount(URL, receive)
+                await service.advance_async()
+                assert service.deliveries[0].last_error == "No response within 0.05 s."
+
+        run(test)
+
+
+class TestLifespan:
+    def test_startup_requests_and_shutdown_are_in_the_loop_of_the_test(self) -> None:
+        app = App()
+
+        async def test() -> None:
+            async with MockService(rate_limit=0) as service:
+                prepare(service)
+                service.mount(URL, app.asgi)
+                await service.advance_async()
+                another(service)
+                await service.advance_async()
+            assert app.log == ["startup", "request", "request", "shutdown"]
+            assert set(app.loops) == {asyncio.get_running_loop()}
+
+        run(test)
+
+    def test_aclose_shuts_down_and_closes(self, service: MockService) -> None:
+        app = App()
+
+        async def test() -> None:
+            service.mount(URL, app.asgi)
+            await service.advance_async()
+            await service.aclose()
+            assert app.log == ["startup", "request", "shutdown"]
+            await service.aclose()
+            service.close()
+
+        run(test)
+        assert app.log.count("shutdown") == 1
+
+    def test_a_shutdown_that_fails_is_raised_out_of_aclose(self, service: MockService) -> None:
+        async def test() -> None:
+            service.mount(URL, App(fail_shutdown=True).asgi)
+            await service.advance_async()
+            with pytest.raises(LookupError, match="no goodbye"):
+                await service.aclose()
+
+        run(test)
+
+    def test_close_drops_an_application_whose_loop_is_gone_and_logs_it(
+        self, service: MockService, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        app = App()
+        service.mount(URL, app.asgi)
+        run(lambda: none(service.advance_async()))
+        service.close()
+        assert app.log == ["startup", "request"]
+        (record,) = caplog.records
+        assert (record.name, record.levelno) == ("followup_mockserver", logging.WARNING)
+        assert URL in record.getMessage()
+
+    def test_close_runs_the_shutdown_in_a_loop_that_only_stands_still(
+        self, service: MockService, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        app = App()
+        service.mount(URL, app.asgi)
+        with asyncio.Runner() as runner:
+            runner.run(none(service.advance_async()))
+            service.close()
+        assert app.log == ["startup", "request", "shutdown"]
+        assert caplog.records == []
+
+    def test_in_a_second_loop_the_application_starts_again(
+        self, service: MockService, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        app = App()
+        service.mount(URL, app.asgi)
+        run(lambda: none(service.advance_async()))
+        another(service)
+
+        async def second() -> None:
+            await service.advance_async()
+            await service.aclose()
+
+        run(second)
+        assert app.log == ["startup", "request", "startup", "request", "shutdown"]
+        assert len(caplog.records) == 1, "the first loop is gone"
+
+    def test_advance_and_then_advance_async_moves_the_application(self, service: MockService) -> None:
+        app = App()
+        service.mount(URL, app.asgi)
+        service.advance()
+        another(service)
+
+        async def test() -> None:
+            await service.advance_async()
+            assert app.log == ["startup", "request", "shutdown", "startup", "request"]
+            assert app.loops[-1] is asyncio.get_running_loop()
+            await service.aclose()
+
+        run(test)
+
+    def test_advance_is_an_error_where_it_would_block_the_application(self, service: MockService) -> None:
+        app = App()
+
+        async def test() -> None:
+            service.mount(URL, app.asgi)
+            await service.advance_async()
+            another(service)
+            for call in (service.advance, service.step, lambda: service.resend(service.deliveries[0].id)):
+                with pytest.raises(RuntimeError, match=r"runs in this event loop.*advance_async"):
+                    call()
+            assert service.deliveries[0].attempts == 0
+            await service.advance_async()
+            assert service.deliveries[0].status == "succeeded"
+            await service.aclose()
+
+        run(test)
+
+    def test_a_replaced_application_is_shut_down_in_its_loop(self, service: MockService) -> None:
+        app = App()
+
+        async def test() -> None:
+            service.mount(URL, app.asgi)
+            await service.advance_async()
+            service.mount(URL, httpx_204)
+            await service.aclose()
+            assert app.log == ["startup", "request", "shutdown"]
+            assert set(app.loops) == {asyncio.get_running_loop()}
+
+        run(test)
+
+
+def test_step_async_and_resend_async(service: MockService) -> None:
+    place = Place()
+    service.mount(URL, coroutine_function(place))
+
+    async def test() -> None:
+        assert (await service.step_async()).ran == 1
+        delivery = await service.resend_async(service.deliveries[0].id)
+        assert delivery.attempts == 2
+        assert {loop for _, loop in place.seen} == {asyncio.get_running_loop()}
+
+    run(test)
+
+
+def test_a_receiver_sees_the_context_of_the_test(service: MockService) -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="")
+    seen: list[str] = []
+    service.mount(URL, coroutine_function(lambda: seen.append(variable.get())))
+
+    async def test() -> None:
+        variable.set("of the test")
+        await service.advance_async()
+
+    run(test)
+    assert seen == ["of the test"]
+
+
+def test_a_socket_is_waited_for_without_blocking_the_loop() -> None:
+    inbox = Inbox()
+
+    async def test() -> None:
+        with listening(inbox) as url:
+            async with MockService(allow_network=True, allow_http_webhooks=True) as service:
+                with service.client() as client:
+                    client.webhook_endpoints.create(url=url, enabled_events=["*"])
+                    client.patients.create(phone="+5491155550000")
+                await service.advance_async()
+                assert service.deliveries[0].status == "succeeded"
+
+    run(test)
+
+
+def test_a_server_can_be_awaited_too() -> None:
+    async def test() -> None:
+        received = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def receive(_: httpx.Request) -> httpx.Response:
+            # It needs the loop of the test, which a blocking advance() would stop.
+            asyncio.run_coroutine_threadsafe(none(asyncio.sleep(0)), loop).result(10)
+            loop.call_soon_threadsafe(received.set)
+            return httpx.Response(204)
+
+        with MockServer(rate_limit=0, start_time=NOON) as server:
+            server.mount(URL, receive)
+            async with server.async_client() as client:
+                await client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+                await client.patients.create(phone="+5491155550000")
+            await server.advance_async()
+            await received.wait()
+            delivery = await server.resend_async(server.deliveries[0].id)
+            assert (delivery.status, delivery.attempts) == ("succeeded", 2)
+            assert (await server.step_async()).ran == 0
+
+    run(test)

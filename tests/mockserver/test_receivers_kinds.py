@@ -1,0 +1,182 @@
+"""Which kind of application a mounted receiver is: recognised by the arguments that it requires."""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest.mock import Mock
+
+import fastapi
+import flask
+import httpx
+import pytest
+from starlette.applications import Starlette
+from support.django_apps import asgi_view, wsgi_view
+
+from followup_mockserver import MockService
+
+URL = "https://clinic.example/hooks"
+calls: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def no_calls() -> Iterator[None]:
+    calls.clear()
+    yield
+    calls.clear()
+
+
+def function(request: httpx.Request) -> httpx.Response:
+    calls.append(request.headers["x-service-event-type"])
+    return httpx.Response(204)
+
+
+def with_a_store(store: object, request: httpx.Request) -> httpx.Response:
+    return function(request)
+
+
+def with_an_option(request: httpx.Request, log: Any = None, status: int = 204) -> httpx.Response:
+    return function(request)
+
+
+def with_a_keyword(request: httpx.Request, *, secret: str) -> httpx.Response:
+    return function(request)
+
+
+async def coroutine_function(request: httpx.Request, retries: int = 0) -> httpx.Response:
+    return function(request)
+
+
+def wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    calls.append(environ["HTTP_X_SERVICE_EVENT_TYPE"])
+    start_response("204 No Content", [])
+    return []
+
+
+async def asgi(scope: Any, receive: Any, send: Any) -> None:
+    assert scope["type"] == "http"
+    calls.append(dict(scope["headers"])[b"x-service-event-type"].decode())
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+class Receiver:
+    def method(self, request: httpx.Request) -> httpx.Response:
+        return function(request)
+
+    async def coroutine_method(self, request: httpx.Request) -> httpx.Response:
+        return function(request)
+
+    @staticmethod
+    def static(request: httpx.Request) -> httpx.Response:
+        return function(request)
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        return function(request)
+
+
+class AsyncReceiver:
+    async def __call__(self, request: httpx.Request) -> httpx.Response:
+        return function(request)
+
+
+class Wrapper:
+    """Passes its arguments on, whatever they are."""
+
+    def __init__(self, app: Any) -> None:
+        self.inner = app
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.inner(*arguments)
+
+
+class AsyncWrapper(Wrapper):
+    async def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return await self.inner(*arguments, **options)
+
+
+class ASGIWrapper(Wrapper):
+    def __call__(self, scope: Any, receive: Any, send: Any) -> Any:
+        return self.inner(scope, receive, send)
+
+
+def decorated(app: Any) -> Any:
+    @functools.wraps(app)
+    def wrapper(*arguments: Any, **options: Any) -> Any:
+        return app(*arguments, **options)
+
+    return wrapper
+
+
+def flask_app() -> Any:
+    app = flask.Flask("clinic")
+    app.post("/hooks")(lambda: (calls.append("webhook.ping"), ("", 204))[1])
+    return app
+
+
+def starlette_app(kind: Any) -> Any:
+    app = kind()
+    app.add_route("/hooks", _starlette_hook, methods=["POST"])
+    return app
+
+
+async def _starlette_hook(_: Any) -> Any:
+    calls.append("webhook.ping")
+    return fastapi.Response(status_code=204)
+
+
+RECEIVERS: dict[str, Callable[[], Any]] = {
+    "function": lambda: function,
+    "function with optional arguments": lambda: with_an_option,
+    "partial": lambda: functools.partial(with_a_store, object()),
+    "partial with a keyword": lambda: functools.partial(with_a_keyword, secret="s"),
+    "coroutine function": lambda: coroutine_function,
+    "partial of a coroutine function": lambda: functools.partial(coroutine_function, retries=1),
+    "bound method": lambda: Receiver().method,
+    "bound coroutine method": lambda: Receiver().coroutine_method,
+    "static method": lambda: Receiver.static,
+    "callable object": Receiver,
+    "callable object with a coroutine": AsyncReceiver,
+    "decorated function": lambda: decorated(function),
+    "decorated ASGI": lambda: decorated(asgi),
+    "mock object": lambda: Mock(side_effect=function),
+    "WSGI": lambda: wsgi,
+    "WSGI in a wrapper": lambda: Wrapper(wsgi),
+    "ASGI": lambda: asgi,
+    "ASGI in a wrapper": lambda: ASGIWrapper(asgi),
+    "ASGI in a wrapper of any arguments": lambda: Wrapper(asgi),
+    "ASGI in a coroutine of any arguments": lambda: AsyncWrapper(asgi),
+    "ASGI twice wrapped": lambda: ASGIWrapper(Wrapper(asgi)),
+    "Flask": flask_app,
+    "Flask in a wrapper": lambda: Wrapper(flask_app()),
+    "FastAPI": lambda: starlette_app(fastapi.FastAPI),
+    "Starlette": lambda: starlette_app(Starlette),
+    "Starlette in a wrapper": lambda: Wrapper(starlette_app(Starlette)),
+    "Django WSGI": lambda: wsgi_view(lambda _: calls.append("webhook.ping")),
+    "Django ASGI": lambda: asgi_view(lambda _: calls.append("webhook.ping")),
+}
+
+
+@pytest.mark.parametrize("make", RECEIVERS.values(), ids=RECEIVERS)
+def test_it_receives_the_webhook(make: Callable[[], Any]) -> None:
+    with MockService(rate_limit=0) as service, service.client() as client:
+        endpoint = client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+        client.webhook_endpoints.ping(endpoint.id)
+        service.mount(URL, make())
+        service.advance()
+        assert service.deliveries[0].last_status_code == 204
+    assert calls == ["webhook.ping"]
+
+
+@pytest.mark.parametrize("receiver", [None, "clinic", 204])
+def test_something_that_cannot_be_called_is_a_type_error(receiver: Any) -> None:
+    with pytest.raises(TypeError, match="requires an ASGI or WSGI application, or a function"):
+        MockService().mount(URL, receiver)
+
+
+def test_a_function_of_no_argument_raises_when_it_is_called() -> None:
+    with MockService(rate_limit=0) as service, service.client() as client:
+        client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+        client.patients.create(phone="+5491155550000")
+        service.mount(URL, lambda: httpx.Response(204))
+        with pytest.raises(TypeError, match="positional argument"):
+            service.advance()
