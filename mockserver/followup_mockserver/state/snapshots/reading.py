@@ -60,11 +60,15 @@ def _text_of(source: SnapshotSource) -> bytes:
         case os.PathLike():
             return content_of(Path(source))
         case Mapping():
-            try:
-                return _encoded(json.dumps(source, ensure_ascii=False, allow_nan=False))
-            except (TypeError, ValueError, RecursionError):
-                raise SnapshotError("", "This must be JSON-compatible data, as save() returns it.") from None
+            return _encoded(_json_text(source))
     raise TypeError("a snapshot must be the data that save() returned, its JSON text or a path")
+
+
+def _json_text(data: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(data, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise SnapshotError("", "This must be JSON-compatible data, as save() returns it.") from None
 
 
 def _encoded(text: str) -> bytes:

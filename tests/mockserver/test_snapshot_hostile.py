@@ -1,0 +1,351 @@
+"""A hostile snapshot is an error that names the place, or it loads into a mock that works."""
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.rich_mock import HOOKS, OTHER_HOOKS, rich_mock
+
+from followup_mockserver import MockService
+from followup_mockserver.state.snapshots.reading import MAX_BYTES
+from followup_mockserver.transport import InProcessTransport
+
+SAVED = rich_mock().save()
+Path_ = tuple[str | int, ...]
+
+
+def broken(change: Callable[[Any], None]) -> dict[str, Any]:
+    """Return a snapshot after a change of its first organization."""
+    saved = copy.deepcopy(SAVED)
+    change(saved["organizations"][0])
+    return saved
+
+
+def put(*path: str | int, value: Any) -> Callable[[Any], None]:
+    def change(organization: Any) -> None:
+        *parents, last = path
+        for step in parents:
+            organization = organization[step]
+        organization[last] = value
+
+    return change
+
+
+ORG = "organizations[0]"
+TIME = "This must be an RFC 3339 timestamp in the years 0002 to 9998, such as 2026-09-28T12:00:00.000001Z."
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "message"),
+    [
+        (put("patients", 3, "phone", value=5), "patients[3].phone", "This must be null or a string."),
+        (put("patients", 0, "id", value="doc_1"), "patients[0].id", "This must be an id that begins with pat_."),
+        (
+            put("patients", 0, "id", value="pat_ /\n"),
+            "patients[0].id",
+            "This must have letters, digits, _ and - only, at most 255.",
+        ),
+        (
+            put("patients", 0, "stage", value="asleep"),
+            "patients[0].stage",
+            "This must be one of pending_follow_up, in_conversation, scheduled, periodic_follow_up, discharged, lost.",
+        ),
+        (put("patients", 0, "createdAt", value="2026-02-30T00:00:00Z"), "patients[0].createdAt", TIME),
+        (put("patients", 0, "createdAt", value="2026-09-28T12:00:00"), "patients[0].createdAt", TIME),
+        (put("appointments", 0, "startAt", value="9999-12-31T23:00:00-05:00"), "appointments[0].startAt", TIME),
+        (put("appointments", 0, "startAt", value="0001-01-01T00:00:00+14:00"), "appointments[0].startAt", TIME),
+        (put("jobs", 0, "at", value="2016-12-31T23:59:60Z"), "jobs[0].at", TIME),
+        (put("patients", 0, "shoe", value=1), "patients[0].shoe", "There is no such field; check its spelling."),
+        (put("patients", value={}), "patients", "This must be an array."),
+        (
+            put("appointments", 0, "patient", value="pat_x"),
+            "appointments[0].patient",
+            "This must be the id of one of the patients of the organization.",
+        ),
+        (
+            put("jobs", 0, "about", value="whd_x"),
+            "jobs[0].about",
+            "This must be the id of one of the webhook deliveries of the organization.",
+        ),
+        (
+            put("jobs", 0, "kind", value="sleep"),
+            "jobs[0].kind",
+            "This must be one of reminder, post_visit, intake, stage, treatment_end, delivery, repeated_delivery.",
+        ),
+        (put("clock", "now", value="9500-01-01T00:00:00Z"), "clock", "This must be a time before the year 9000."),
+        (put("clock", "frozen", value=1), "clock.frozen", "This must be true or false."),
+        (put("clock", "secondsAdvanced", value=1e300), "clock.secondsAdvanced", "This must be a number of seconds."),
+        (put("ids", "counts", value={"pat_": -1}), "ids.counts.pat_", "This must be 0 or more."),
+        (put("ids", "counts", value={"pat_": 10**400}), "ids.counts.pat_", "This must be 9007199254740992 or less."),
+        (put("apiKeys", value=[]), "apiKeys", "This must be a non-empty array."),
+        (
+            put("apiKeys", 0, "value", value="a b"),
+            "apiKeys[0].value",
+            "This must be 1 to 255 printable ASCII characters without spaces.",
+        ),
+        (
+            put("webhookEndpoints", 0, "url", value="http://clinic.example"),
+            "webhookEndpoints[0].url",
+            "This must be an https URL, or an http URL of a loopback address.",
+        ),
+        (put("secrets", value={}), "secrets", "This must have a secret for each webhook endpoint."),
+        (
+            put("idempotency", 0, "response", value="["),
+            "idempotency[0].response",
+            "This must be the JSON text of an object.",
+        ),
+        (put("idempotency", 0, "key", value=" k"), "idempotency[0].key", "This must be an idempotency key."),
+        (
+            put("idempotency", 0, "fingerprint", value="xyz"),
+            "idempotency[0].fingerprint",
+            "This must be 64 hexadecimal digits.",
+        ),
+        (
+            put("organization", "timeZone", value="../../etc/passwd"),
+            "organization.timeZone",
+            "This must be the IANA name of a time zone, such as Europe/Madrid.",
+        ),
+        (
+            put("organization", "reminderHours", value=[1, -1]),
+            "organization.reminderHours[1]",
+            "This must be from 0 to 4320 hours.",
+        ),
+        (
+            put("faults", "pending", 0, "probability", value=2),
+            "faults.pending[0].probability",
+            "This must be from 0 to 1.",
+        ),
+        (put("faults", "seed", value="x"), "faults.seed", "This must be a whole number."),
+        (
+            put("webhookFaults", "heldByOvertaker", value={"whd_x": "whd_y"}),
+            "webhookFaults.heldByOvertaker",
+            "This must refer to endpoints and deliveries of the organization only.",
+        ),
+        (put("messages", 0, "sentAt", value=None), "messages[0].sentAt", "This must be a string."),
+        (lambda organization: organization.pop("visits"), "visits", "This field is required."),
+    ],
+)
+def test_the_error_names_the_place_and_what_is_right(change: Any, path: str, message: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        MockService.load(broken(change))
+    assert str(raised.value) == f"{ORG}.{path}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("part", "path", "message"),
+    [
+        ("patients", "patients[5].id", "This must be unique."),
+        ("webhookDeliveries", "webhookDeliveries[28].id", "This must be unique."),
+        ("apiKeys", "apiKeys[1].value", "This must be unique."),
+        ("idempotency", "idempotency[15].key", "This must be unique."),
+    ],
+)
+def test_nothing_occurs_twice(part: str, path: str, message: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        MockService.load(broken(lambda organization: organization[part].append(organization[part][0])))
+    assert str(raised.value) == f"{ORG}.{path}: {message}"
+
+
+def test_organizations_and_keys_are_unique() -> None:
+    saved = copy.deepcopy(SAVED)
+    saved["organizations"].append(copy.deepcopy(saved["organizations"][0]))
+    with pytest.raises(ValueError, match=r"organizations\[2\]\.organization\.id: This must be unique"):
+        MockService.load(saved)
+    saved["organizations"][2]["organization"]["id"] = "org_other"
+    with pytest.raises(ValueError, match=r"organizations\[2\]\.apiKeys: The value of a key must be unique"):
+        MockService.load(saved)
+
+
+def test_a_pending_delivery_has_attempts_left() -> None:
+    (position, *_) = [
+        n for n, each in enumerate(SAVED["organizations"][0]["webhookDeliveries"]) if each["nextAttemptAt"]
+    ]
+    with pytest.raises(ValueError, match=r"attempts: This must be 0 to 8 while the delivery is pending"):
+        MockService.load(broken(put("webhookDeliveries", position, "attempts", value=9)))
+
+
+def test_an_id_that_exists_is_not_generated_again() -> None:
+    patients = [each["id"] for each in SAVED["organizations"][0]["patients"]]
+    service = MockService.load(broken(put("ids", "counts", value={})))
+    service.clear_faults()
+    with service.client() as client:
+        new = [client.patients.create(phone=f"+54911666600{number:02}").id for number in range(8)]
+    assert len({*patients, *new}) == len(patients) + 8
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"x": float("nan")}, "This must be JSON-compatible data"),
+        ({"x": {1, 2}}, "This must be JSON-compatible data"),
+        ({"x": "\ud800"}, "The snapshot must be text that UTF-8 can represent"),
+        ('{"x": "\\ud800"}', "The snapshot must be UTF-8"),
+        ('{"x": 1e999}', "The snapshot must be JSON"),
+        ('{"x": ' + "1" * 5000 + "}", "The snapshot must be JSON"),
+        ('{"x": ' + "[" * 100 + "]" * 100 + "}", "The snapshot is nested too deeply"),
+        (b" " * (MAX_BYTES + 1), "A snapshot has at most 67108864 bytes"),
+        (b"[" * 4_000_001, "A snapshot has at most 4000000 objects and arrays"),
+        ({}, "format: This must be followup-mock-snapshot"),
+        ({**SAVED, "version": True}, "version: This must be a whole number, 1 or more"),
+        ({**SAVED, "version": 0}, "version: This must be a whole number, 1 or more"),
+        ({**SAVED, "version": 10**30}, "version: This must be at most 1: a newer followup saved this snapshot"),
+        ({**SAVED, "options": {"seed": "x"}}, "options.seed: This must be a whole number"),
+        ({**SAVED, "options": {"forwardTo": "https://evil.example"}}, "options: This has an unknown field"),
+        ({**SAVED, "organizations": []}, "organizations: This must be a non-empty array"),
+        ({**SAVED, "organizations": 5}, "organizations: This must be an array"),
+    ],
+)
+def test_what_is_no_snapshot(source: Any, message: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        MockService.load(source)
+    assert str(raised.value).startswith(message)
+
+
+def test_data_that_contains_itself() -> None:
+    data: dict[str, Any] = {}
+    data["data"] = data
+    with pytest.raises(ValueError, match="This must be JSON-compatible data"):
+        MockService.load(data)
+
+
+def test_errors_contain_no_values() -> None:
+    with pytest.raises(ValueError, match="dni") as raised:
+        MockService.load(broken(put("patients", 0, "dni", value=["30123456"])))
+    assert "30123456" not in str(raised.value)
+
+
+def test_the_path_of_an_error_is_short() -> None:
+    with pytest.raises(ValueError, match="counts") as raised:
+        MockService.load(broken(put("ids", "counts", value={"x" * 10_000: -1})))
+    assert len(str(raised.value)) < 300
+
+
+# --- fuzzing -----------------------------------------------------------------------------------------------------
+
+
+def _paths(value: Any, path: Path_ = ()) -> Iterator[Path_]:
+    yield path
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in entries:
+        yield from _paths(inner, (*path, key))
+
+
+PATHS = [path for path in _paths(SAVED) if path]
+_STRINGS = ["", "x", "pat_x", "2026-09-28T12:00:00Z", "0002-01-01T00:00:00Z", "9998-12-31T23:59:59Z", "\x00", "*", "é"]
+values = st.one_of(
+    st.sampled_from([None, True, False, 0, -1, 1, 2**31, 2**53, 2**64, 10**100, 0.5, 1e308, -1e308, [], {}, [[]]]),
+    st.sampled_from(_STRINGS),
+    st.sampled_from(PATHS).map(lambda path: _at(SAVED, path)),
+)
+actions = st.sampled_from(["replace", "delete", "repeat", "rename", "swap"])
+mutations = st.lists(st.tuples(st.sampled_from(PATHS), actions, values), min_size=1, max_size=3)
+
+
+def _at(value: Any, path: Path_) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def _mutate(saved: Any, path: Path_, action: str, value: Any) -> None:
+    try:
+        parent = _at(saved, path[:-1])
+        old = parent[path[-1]]
+    except (LookupError, TypeError):
+        return  # an earlier mutation has removed the place
+    last: Any = path[-1]
+    if action == "replace" or isinstance(parent, str):
+        if not isinstance(parent, str):
+            parent[last] = copy.deepcopy(value)
+    elif action == "delete":
+        del parent[last]
+    elif action == "rename" and isinstance(parent, dict):
+        parent[f"{last}X"] = parent.pop(last)
+    elif action == "swap" and isinstance(parent, list):
+        parent.reverse()
+    elif isinstance(parent, list):
+        parent.append(copy.deepcopy(old))
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(mutations)
+def test_a_mutated_snapshot_is_rejected_or_works(changes: list[tuple[Path_, str, Any]]) -> None:
+    saved = copy.deepcopy(SAVED)
+    for path, action, value in changes:
+        _mutate(saved, path, action, value)
+    text = json.dumps(saved)
+    try:
+        service = MockService.load(text)
+    except ValueError as error:
+        assert str(error)
+        return
+    assert MockService.load(service.save()).save()["organizations"] == service.save()["organizations"]
+    _check_that_it_works(service)
+
+
+def _check_that_it_works(service: MockService) -> None:
+    service.clear_faults()
+    service.clear_webhook_faults()
+    for organization in service.save()["organizations"]:
+        key = organization["apiKeys"][-1]["value"]
+        controls = service.organization(key)
+        controls.clear_faults()
+        for url in (HOOKS, OTHER_HOOKS):
+            service.mount(url, lambda _: httpx.Response(500))
+        _call_everything(service, key, organization)
+        advanced = controls.advance(days=5)
+        assert not [job for job in advanced.jobs if "inside the mock" in job.outcome]
+        _call_everything(service, key, organization)
+    service.reset()
+
+
+def _call_everything(service: MockService, key: str, organization: Any) -> None:
+    transport = InProcessTransport(service.app)
+    headers = {"Authorization": f"Bearer {key}"}
+    with httpx.Client(transport=transport, base_url=service.url, headers=headers) as http:
+        for method, path, body in _calls(organization):
+            response = http.request(method, path, json=body)
+            assert response.status_code < 500, f"{method} {path}: {response.text}"
+            assert response.json()
+
+
+def _calls(organization: Any) -> Iterator[tuple[str, str, Any]]:
+    patient = {"phone": "+5491155550000", "dni": "30123456"}
+    start = "2026-11-20T12:00:00Z"
+    yield "GET", "/v1/account", None
+    for group in ("patients", "doctors", "appointments", "visits", "treatments", "events"):
+        yield from _reads(group, organization[group])
+    yield from _reads("intake_requests", organization["intakeRequests"])
+    yield from _reads("webhook_endpoints", organization["webhookEndpoints"])
+    yield from _reads("webhook_deliveries", organization["webhookDeliveries"])
+    yield "POST", "/v1/patients", patient
+    for each in organization["patients"]:
+        yield "PATCH", f"/v1/patients/{each['id']}", {"fullName": "Eva", "externalId": "P-9"}
+        yield "POST", "/v1/appointments", {"patient": each["id"], "startAt": start}
+        yield "POST", "/v1/visits", {"patient": each["id"], "visitedAt": start}
+        yield "POST", "/v1/treatments", {"patient": each["id"], "name": "x", "endDate": start}
+    for each in organization["appointments"]:
+        yield "PATCH", f"/v1/appointments/{each['id']}", {"startAt": start, "doctor": {"externalId": "D-1"}}
+        yield "POST", "/v1/visits", {"patient": each["patient"], "visitedAt": start, "appointment": each["id"]}
+        yield "POST", f"/v1/appointments/{each['id']}/cancel", {}
+    yield "POST", "/v1/intake_requests", {"patient": patient, "address": "Mitre 1"}
+    event = {"id": "E-1", "type": "patient.upserted", "data": {"patient": patient}}
+    yield "POST", "/v1/events", [event, {**event, "id": "E-77"}]
+    yield "POST", "/v1/webhook_endpoints", {"url": f"{HOOKS}/new", "enabledEvents": ["*"]}
+    for each in organization["webhookEndpoints"]:
+        yield "POST", f"/v1/webhook_endpoints/{each['id']}/ping", None
+        yield "PATCH", f"/v1/webhook_endpoints/{each['id']}", {"description": "x"}
+    for each in organization["webhookEndpoints"][1:]:
+        yield "DELETE", f"/v1/webhook_endpoints/{each['id']}", None
+
+
+def _reads(group: str, objects: Any) -> Iterator[tuple[str, str, Any]]:
+    yield "GET", f"/v1/{group}?limit=100", None
+    for each in objects[-3:]:
+        yield "GET", f"/v1/{group}/{each['id']}", None
+        yield "GET", f"/v1/{group}?startingAfter={each['id']}", None

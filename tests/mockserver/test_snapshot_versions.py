@@ -1,0 +1,136 @@
+"""Snapshots of every version of the format load for ever, and behave as when they were saved.
+
+``version_1.json`` is what ``support.rich_mock.rich_mock().save()`` returned when version 1 was made. It never changes.
+"""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from followup import RateLimitError, WebhookSignatureError, verify_signature
+from followup_mockserver import MockService
+from followup_mockserver.state.snapshots import document
+from followup_mockserver.state.snapshots.document import UPGRADES, VERSION
+
+FOLDER = Path(__file__).parent / "snapshots"
+ANA = "pat_Or1adWBD6rctjiqpWwrgoMgP"
+SECRET = "whsec_nJ7vjScemPXoooHiyHB1jVAB"
+
+
+@pytest.fixture
+def service() -> MockService:
+    return MockService.load(FOLDER / "version_1.json")
+
+
+def test_there_is_a_snapshot_of_every_version() -> None:
+    assert sorted(path.name for path in FOLDER.iterdir()) == [f"version_{number + 1}.json" for number in range(VERSION)]
+    assert sorted(UPGRADES) == list(range(1, VERSION))
+
+
+def test_version_1_has_its_records(service: MockService) -> None:
+    with service.client() as client:
+        ana = client.patients.retrieve(ANA)
+        assert (ana.full_name, ana.phone, ana.dni) == ("A", "+5491155550000", "30123456")
+        assert ana.email == "ana@mail.example"
+        assert (ana.external_id, ana.stage, str(ana.date_of_birth)) == ("P-1", "in_conversation", "1980-05-17")
+        assert [each.status for each in client.appointments.list()] == ["cancelled", "completed", "rescheduled"]
+        assert [each.status for each in client.events.list()] == ["processed", "failed", "unhandled"]
+        assert [each.status for each in client.webhook_endpoints.list()] == ["disabled", "enabled", "enabled"]
+        assert len(list(client.doctors.list())) == 5
+
+
+def test_version_1_replays_a_response(service: MockService) -> None:
+    with service.client() as client:
+        again = client.patients.create(
+            phone="+5491155550000", full_name="Ana Pérez", dni="30.123.456", idempotency_key="ana"
+        )
+    assert again.id == ANA
+    assert again.email is None  # as it was when the key was used
+    assert again.last_response.headers["Idempotent-Replayed"] == "true"
+
+
+def test_version_1_continues_its_ids(service: MockService) -> None:
+    with service.client() as client:
+        assert client.patients.create(phone="+5491155550099").id == "pat_gQnzTGxPDGdd2vLByHsAsa4T"
+
+
+def test_version_1_continues_its_faults(service: MockService) -> None:
+    with service.client(max_retries=0) as client:
+        client.patients.list()
+        for _ in range(2):
+            with pytest.raises(RateLimitError) as raised:
+                client.patients.list()
+            assert raised.value.retry_after == 7
+        client.patients.list()
+
+
+def test_version_1_continues_in_time(service: MockService) -> None:
+    received: list[httpx.Request] = []
+
+    def receive(request: httpx.Request) -> httpx.Response:
+        received.append(request)
+        return httpx.Response(204)
+
+    service.mount("https://clinic.example/hooks", receive)
+    service.mount("https://lab.example/hooks", lambda _: httpx.Response(500))
+    assert service.clock.frozen
+    assert service.clock.now == datetime(2026, 9, 28, 12, 2, tzinfo=UTC)
+    service.advance(days=5)
+    kinds = [(message.kind, message.sent_at.isoformat()) for message in service.messages[2:]]
+    assert kinds == [
+        ("post_visit", "2026-09-28T16:00:00+00:00"),
+        ("reminder", "2026-10-01T12:30:00+00:00"),
+        ("reminder", "2026-10-02T09:30:00+00:00"),
+        ("reminder", "2026-10-02T11:48:00+00:00"),
+    ]
+    assert received
+    for request in received:
+        verify_signature(request.content, request.headers, SECRET)
+    assert {each.status for each in service.deliveries if each.attempts} == {"succeeded", "failed"}
+    with service.client() as client:
+        assert not client.treatments.list().data[0].active
+
+
+def test_version_1_keeps_its_webhook_faults(service: MockService) -> None:
+    received: list[httpx.Request] = []
+    service.mount("https://clinic.example/hooks", lambda request: received.append(request) or httpx.Response(204))
+    with service.client() as client:
+        client.visits.create(patient=ANA, visited_at="2026-09-28T11:00:00Z")
+    service.advance()
+    visit = next(each for each in received if each.headers["x-service-event-type"] == "visit.completed")
+    with pytest.raises(WebhookSignatureError):
+        verify_signature(visit.content, visit.headers, SECRET)
+
+
+def test_version_1_has_its_other_organization(service: MockService) -> None:
+    keys = json.loads((FOLDER / "version_1.json").read_text())["organizations"][1]["apiKeys"]
+    reader, writer, old = (key["value"] for key in keys)
+    with service.client(api_key=writer) as client:
+        account = client.account.retrieve()
+        assert (account.name, account.time_zone) == ("Laboratorio", "America/Sao_Paulo")
+        assert [each.phone for each in client.patients.list()] == ["+5511961234567"]
+        assert client.patients.create(phone="(21) 96123-4567").phone == "+5521961234567"
+    with service.client(api_key=reader) as client:
+        assert client.account.retrieve().api_key.scopes == ["patients:read"]
+    assert service.organization(old).clock.now == datetime(2026, 9, 28, 17, tzinfo=UTC)
+
+
+def test_an_older_version_is_upgraded_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rename(before: Any) -> Any:
+        after = {**before, "organizations": before["clinics"]}
+        del after["clinics"]
+        return after
+
+    def unwrap(before: Any) -> Any:
+        return {**before, "clinics": before["clinics"]["list"]}
+
+    saved = json.loads((FOLDER / f"version_{VERSION}.json").read_text())
+    first = {**saved, "version": 1, "clinics": {"list": saved["organizations"]}}
+    del first["organizations"]
+    monkeypatch.setattr(document, "VERSION", 3)
+    monkeypatch.setattr(document, "UPGRADES", {1: unwrap, 2: rename})
+    assert MockService.load(first).client().patients.retrieve(ANA).id == ANA
