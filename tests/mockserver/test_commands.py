@@ -121,7 +121,7 @@ def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[
     [
         (("advance", "soon"), "use a duration such as"),
         (("clock",), "no mock responds"),
-        (("trigger", "x", "--data", "{"), "--data is not JSON"),
+        (("trigger", "order.issued", "--data", "{"), "--data is not JSON"),
         (("wait", "--timeout", "0.1"), "no mock responded"),
         (("advance", "-1h"), "the clock never goes back"),
         (("advance", "--frozen"), "No such option: --frozen"),
@@ -138,14 +138,23 @@ def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[
         (("serve", "--port", "http"), "'--port'"),
         (("serve", "--rate-limit", "-1"), "--rate-limit must be a whole number, 0 or more"),
         (("serve", "--frozen"), "--frozen"),
-        (("fault", "patients.eat"), "no mock responds"),
+        (("fault", "patients.list"), "no mock responds"),
+        (("fault", "patients.creat"), "such as patients.create, or * for all; did you mean patients.create?"),
+        (("fault", "*", "--kind", "stauts"), "did you mean status?"),
+        (("trigger", "foo"), "TYPE must be one of intake.requested, patient.upserted, "),
+        (("trigger", "appointment.canceled"), "webhook.ping; did you mean appointment.cancelled?"),
+        (("disturb", "duplicat"), "; did you mean duplicate?"),
+        (("patients", "update", "pat_1", "--stage", "happy"), "--stage must be one of pending_follow_up, "),
+        (("appointments", "add", "--patient", "{", "--start-at", "2030-01-01T12:00:00Z"), "--patient is not JSON"),
+        (("events", "receive", "--event", "{}", "--source", "fax"), "--source must be one of pms, email, tool, "),
+        (("visits", "add", "--visited-at", "2030-01-01T12:00:00Z"), "'--patient'"),
         (("jump",), "No such command 'jump'"),
         (("serve", "--port", "0", "--env-file", "/nowhere/mock.env"), "cannot write --env-file"),
     ],
 )
 def test_what_goes_wrong_is_one_clear_line(arguments: tuple[str, ...], text: str) -> None:
     result = run(*arguments, FOLLOWUP_BASE_URL="http://127.0.0.1:9")
-    assert result.returncode != 0
+    assert result.returncode == (1 if text.startswith(("no mock", "cannot")) else 2)
     assert text in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
 

@@ -1,5 +1,6 @@
 """``followup-mock``: the commands of the program. Each is imported when it is used: a help page loads no service."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -18,9 +19,22 @@ _CONTROLS = {
     "deliveries": "List the webhook deliveries, newest first.",
     "trigger": "Send an outbound webhook of any type; without a type, list the types.",
     "fault": "Make the next calls of an operation fail; without an operation, list the faults.",
+    "disturb": "Make the next webhook deliveries fail; without a kind, list the webhook faults.",
+    "resend": "Make one more attempt of a webhook delivery now.",
     "listen": "Deliver webhooks to a receiver, and print a line for each attempt.",
 }
 """The commands that control a running mock, with the first paragraph of each one's help."""
+
+_GROUPS = {
+    "patients": "Act as patients: opt out, reply, fall silent.",
+    "doctors": "Manage the roster of doctors.",
+    "appointments": "Book, confirm, reschedule and cancel appointments as the service or the team does.",
+    "visits": "Add visits as the practice system or the team does.",
+    "intake-requests": "Answer, load and discard intake requests.",
+    "events": "Receive inbound events from other sources than the API.",
+    "organization": "Change the settings of the organization.",
+}
+"""The groups of commands that act as patients, staff and the service, with the help of each."""
 
 
 def _serve() -> Application:
@@ -47,6 +61,15 @@ def _snapshot() -> Application:
     return commands
 
 
+def _group(name: str) -> Callable[[], Application]:
+    def load() -> Application:
+        from followup_mockserver.cli.acting import group
+
+        return group(name)
+
+    return load
+
+
 app = Application(
     name="followup-mock",
     no_args_is_help=True,
@@ -55,6 +78,7 @@ app = Application(
         "serve": Deferred("Start the mock server.", _serve),
         "wait": Deferred("Wait until the mock server is ready; for CI jobs.", _wait),
         **{name: Deferred(summary, _controls) for name, summary in _CONTROLS.items()},
+        **{name: Deferred(summary, _group(name), is_group=True) for name, summary in _GROUPS.items()},
         "snapshot": Deferred("Save the state of the mock to a file, or load it from one.", _snapshot, is_group=True),
     },
 )
@@ -66,7 +90,8 @@ def options(
 ) -> None:
     """Run a mock of the patient follow-up service, and control it.
 
-    "serve" starts the mock server. The other commands control a running one: its clock, its faults and its webhooks.
+    "serve" starts the mock server. The other commands control a running one: its clock, its faults, its
+    webhooks, and what patients and staff do.
     """
     if version:
         typer.echo(f"followup-mock {__version__}")

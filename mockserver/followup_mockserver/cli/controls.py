@@ -1,72 +1,31 @@
 """The commands that control a running mock. Their options are generated from the functions of the control API."""
 
-import inspect
+import functools
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
 from followup.cli.application import Application
 from followup.cli.exits import reject
-from followup.cli.options import AsJson, keyword
-from followup_mockserver.cli.defaults import DEFAULT_URL
-from followup_mockserver.cli.generated import arguments_of, options_of
+from followup.cli.options import AsJson
+from followup_mockserver.cli.control_commands import control
+from followup_mockserver.cli.generated import reject_unless_one_of
 from followup_mockserver.cli.listen import listen_until_stopped
 from followup_mockserver.cli.output import show
 from followup_mockserver.cli.remote import Remote
-from followup_mockserver.cli.urls import Key, Token, Url
 from followup_mockserver.cli.values import parts_of
+from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
 from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.checks import instant
 from followup_mockserver.schema.errors import InvalidArgument
-
-_WHICH_MOCK = [keyword("url", Url, DEFAULT_URL), keyword("api_key", Key, None), keyword("token", Token, None)]
+from followup_mockserver.state.request_faults import EVERY_OPERATION
 
 commands = Application()
-
-
-def _control(
-    function: Callable[..., Any] | None = None,
-    *,
-    argument: str | None = None,
-    defaults: Mapping[str, Any] | None = None,
-    **settings: Any,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the decorated function, which takes a ``Remote``, as a command.
-
-    The command has the options that select the mock, and those that ``options_of`` generates.
-
-    Args:
-        function: a function of the control API. Its parameters become options of the command, whose values the
-            decorated function takes as a mapping, its second argument.
-        argument: name of the parameter that becomes an argument of the command instead of an option.
-        defaults: defaults that replace those of ``function``.
-        settings: the options of ``typer.Typer.command``.
-    """
-
-    def add(command: Callable[..., None]) -> Callable[..., None]:
-        def run(*, url: str, api_key: str | None, token: str | None, **values: Any) -> None:
-            remote = Remote(url, api_key, token)
-            own = {each.name: values[each.name] for each in written}
-            if function is None:
-                command(remote, **own)
-            else:
-                command(remote, arguments_of(function, values), **own)
-
-        generated = [] if function is None else options_of(function, argument=argument, defaults=defaults)
-        first = 1 if function is None else 2
-        written = [
-            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for each in [*inspect.signature(command).parameters.values()][first:]
-        ]
-        run.__signature__ = inspect.Signature(generated + written + _WHICH_MOCK)  # type: ignore[attr-defined]
-        commands.command(command.__name__, help=inspect.getdoc(command), **settings)(run)
-        return command
-
-    return add
+_control = functools.partial(control, commands)
 
 
 @_control(context_settings={"ignore_unknown_options": True})  # so that -1h is rejected as a duration
@@ -151,9 +110,36 @@ def fault(
     if clear:
         remote.call(Control.clear_faults)
     elif "operation" in arguments:
+        allowed = [EVERY_OPERATION, *OPERATIONS]
+        expected = "the name of an operation, such as patients.create, or * for all"
+        reject_unless_one_of("OPERATION", arguments["operation"], allowed, expected)
         remote.call(Control.add_fault, **arguments)
     columns = ("operation", "kind", "when", "times", "matched", "status", "seconds", "optional")
     show(remote.call(routes.faults)["data"], as_json, columns=columns, nothing="No faults are pending.")
+
+
+@_control(Control.disturb, argument="kind")
+def disturb(
+    remote: Remote,
+    arguments: Mapping[str, Any],
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all webhook faults.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make the next webhook deliveries fail; without a kind, list the webhook faults."""
+    if clear:
+        remote.call(Control.clear_webhook_faults)
+    elif "kind" in arguments:
+        remote.call(Control.disturb, **arguments)
+    show(remote.call(routes.webhook_faults)["data"], as_json, nothing="No webhook faults are pending.")
+
+
+@_control()
+def resend(
+    remote: Remote, delivery: Annotated[str, typer.Argument(help="Id of the delivery.")], as_json: AsJson = False
+) -> None:
+    """Make one more attempt of a webhook delivery now."""
+    result = remote.call(Control.resend, delivery)
+    show([result], as_json, columns=("id", "eventType", "status", "attempts", "lastStatusCode"), whole=result)
 
 
 @_control()

@@ -4,17 +4,20 @@ A parameter that is added to one of these functions, or an option that is added 
 its command, with the description in its docstring as the help.
 """
 
+import difflib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from followup import NOT_GIVEN
 from followup._for_mockserver import annotations_of, descriptions_in
+from followup.cli.exits import reject
 from followup.cli.help_texts import sentence
 from followup.cli.options import keyword, with_values
-from followup_mockserver.cli.values import flags_of, kind_of_option, value_of_option
+from followup.cli.values import kebab, literals
+from followup_mockserver.cli.values import flags_of, kind_of_option, may_be_id, takes_input_dict, value_of_option
 from followup_mockserver.options import MockOptions, Options, meanings
 
 LONG_POLLING = ("wait", "seen")
@@ -53,17 +56,47 @@ def options_of(
     return found
 
 
-def arguments_of(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_of(
+    function: Callable[..., Any], values: Mapping[str, Any], *, argument: str | None = None
+) -> dict[str, Any]:
     """Convert the values of options to keyword arguments of the function, without those of omitted options.
 
+    Args:
+        function: the function.
+        values: the values of the options, by the name of the parameter.
+        argument: name of the parameter that is an argument of the command instead of an option.
+
     Raises:
-        UsageError: the value of an option that takes JSON is not JSON.
+        UsageError: the value of an option that takes JSON is not JSON, or one that takes certain words is another.
     """
-    arguments = {
-        parameter.name: value_of_option(parameter.name, annotation, values[parameter.name])
-        for parameter, annotation in _parameters(function)
-    }
-    return {name: value for name, value in arguments.items() if value is not None}
+    arguments = {}
+    for parameter, annotation in _parameters(function):
+        name = parameter.name
+        value = value_of_option(name, annotation, values[name])
+        if value is None:
+            continue
+        if isinstance(value, str) and (allowed := literals(annotation)):
+            shown = name.upper() if name == argument else f"--{kebab(name)}"
+            reject_unless_one_of(shown, value, allowed, f"one of {', '.join(allowed)}")
+        arguments[name] = value
+    return arguments
+
+
+def reject_unless_one_of(name: str, value: str, allowed: Sequence[str], expected: str) -> None:
+    """Check a value, before anything is sent.
+
+    Args:
+        name: the option or argument, for the error.
+        value: its value.
+        allowed: the valid values.
+        expected: a description of the valid values.
+
+    Raises:
+        UsageError: the value is not one of these; the message suggests the most similar one.
+    """
+    if value not in allowed:
+        similar = difflib.get_close_matches(value, allowed, n=1)
+        reject(f"{name} must be {expected}" + (f"; did you mean {similar[0]}?" if similar else ""))
 
 
 def _parameters(function: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, Any]]:
@@ -83,8 +116,12 @@ def _option(name: str, annotation: Any, text: str, default: Any) -> inspect.Para
     text = with_values(text, annotation)
     if kind is list:
         option = typer.Option(help=f"{text} Separated by commas.", metavar="LIST")
+        if default is None:
+            return keyword(name, Annotated[str | None, option], None)
         shown = default if default is inspect.Parameter.empty else ",".join(map(_text, default or ()))
         return keyword(name, Annotated[str, option], shown)
+    if takes_input_dict(annotation):
+        text = f"{text} As JSON{', or an id' if may_be_id(annotation) else ''}."
     if kind is dict:
         return keyword(name, Annotated[str | None, typer.Option(help=text, metavar="JSON")], default)
     flags = ["/".join(flags_of(name, default))] if kind is bool else []

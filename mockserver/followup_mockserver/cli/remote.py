@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from followup._for_mockserver import camel
 from followup.cli.exits import fail, reject
@@ -49,7 +50,7 @@ class Remote:
         method, path = _ROUTE_OF[function]
         sent = {camel(name): value for name, value in arguments.items() if value is not None}
         request = {"params": sent} if method == "GET" else {"json": sent} if sent else {}
-        return self._send(method, path.replace("<path_id>", path_id), request)
+        return self._send(method, path.replace("<path_id>", quote(path_id, safe="")), request)
 
     def save_snapshot(self) -> Any:
         """Return the state of the organization, or without a key of the whole mock.

@@ -1,9 +1,9 @@
 """The values of options of ``followup-mock``, by the annotations of their parameters. Needs neither Typer nor click."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin, is_typeddict
 
-from followup._for_mockserver import annotations_of
+from followup._for_mockserver import annotations_of, camel
 from followup.cli.exits import reject
 from followup.cli.values import arms, kebab, parse_json
 from followup_mockserver.options import MockOptions
@@ -13,9 +13,9 @@ _ACCEPT = {"refuse_unknown_fields": "--accept-unknown-fields"}
 
 
 def flags_of(name: str, default: bool | None) -> dict[str, bool]:
-    """Return the flags of an option, with the value that each sets. Without a default there is nothing to turn off."""
+    """Return the flags of an option, with the value that each sets. Where it is off by default, none turns it off."""
     on, off = f"--{kebab(name)}", _ACCEPT.get(name, f"--no-{kebab(name)}")
-    return {on: True, off: False} if default else {on: True}
+    return {on: True} if default is False else {on: True, off: False}
 
 
 def mock_options(values: Mapping[str, Any]) -> Any:
@@ -30,6 +30,8 @@ def mock_options(values: Mapping[str, Any]) -> Any:
 
 def kind_of_option(annotation: Any) -> Any:
     """Return the type of an option: a scalar type, ``list``, or ``dict`` for JSON."""
+    if takes_input_dict(annotation):
+        return dict
     allowed = arms(annotation)
     origins = [origin for arm in allowed if isinstance(origin := get_origin(arm), type)]
     if any(issubclass(origin, Mapping) for origin in origins):
@@ -52,11 +54,32 @@ def value_of_option(name: str, annotation: Any, value: Any) -> Any:
     """
     kind = kind_of_option(annotation)
     if kind is dict and value is not None:
-        return parse_json(value, f"--{kebab(name)}")
+        if may_be_id(annotation) and not value.lstrip().startswith("{"):
+            return value
+        parsed = parse_json(value, f"--{kebab(name)}")
+        return _in_camel_case(parsed) if takes_input_dict(annotation) else parsed
     if kind is list and value is not None:
         parts = parts_of(value)
         return [_number(part, name) for part in parts] if _has_numbers(annotation) else parts
     return value
+
+
+def takes_input_dict(annotation: Any) -> bool:
+    """Return whether an option takes an input dict of the SDK, such as ``PatientInput``, or a list of them."""
+    allowed = arms(annotation)
+    return any(is_typeddict(each) for each in (*allowed, *(item for arm in allowed for item in get_args(arm))))
+
+
+def may_be_id(annotation: Any) -> bool:
+    """Return whether an option takes an id as well as an input dict."""
+    return takes_input_dict(annotation) and str in arms(annotation)
+
+
+def _in_camel_case(value: Any) -> Any:
+    """Return an input dict, or a list of them, with the keys of the API; ``full_name`` is accepted for ``fullName``."""
+    if isinstance(value, list):
+        return [_in_camel_case(each) for each in value]
+    return {camel(key): each for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def _has_numbers(annotation: Any) -> bool:

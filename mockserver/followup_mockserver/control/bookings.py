@@ -42,7 +42,7 @@ class BookingControls:
 
         Args:
             patient: id of the patient, or data by which to find or create them.
-            start_at: time at which it begins; an aware datetime or an ISO 8601 string.
+            start_at: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
             doctor: id of the doctor, or data by which to find them. The agent books active doctors only.
             type: type of appointment or procedure.
             external_id: the appointment's id in the organization's own system.
@@ -86,7 +86,7 @@ class BookingControls:
 
         Args:
             id: id of the appointment.
-            start_at: time at which it begins; an aware datetime or an ISO 8601 string.
+            start_at: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
 
         Returns:
             The appointment after the change.
@@ -136,7 +136,7 @@ class BookingControls:
 
         Args:
             patient: id of the patient, or data by which to find or create them.
-            visited_at: time of the visit; an aware datetime or an ISO 8601 string.
+            visited_at: time of the visit; an aware ``datetime`` or an ISO 8601 string.
             doctor: id of the doctor, or data by which to find them.
             type: type of visit.
             external_id: the visit's id in the organization's own system.

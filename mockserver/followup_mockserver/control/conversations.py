@@ -16,9 +16,10 @@ class ConversationControls:
     _access: TenantAccess
 
     def receive_reply(self, id: str, /) -> Patient:
-        """Receive a message of a patient, such as the reply to a reminder: the stage becomes ``in_conversation``.
+        """Receive a message of a patient, such as the reply to a reminder.
 
-        The stage changes again with the next appointment or visit, or with ``update_patient``.
+        The stage becomes ``in_conversation``. It changes again with the next appointment or visit, or with
+        ``update_patient``.
 
         Args:
             id: id of the patient.

@@ -97,7 +97,7 @@ class OrganizationControls:
 
         Args:
             name: name of the organization.
-            service_lines: ``follow_up`` and ``network``, or one of them.
+            service_lines: the service lines: follow_up, network, or both.
             time_zone: IANA name of the time zone in which messages to patients show times.
             reminder_hours: hours before an appointment at which reminders are sent; an empty list for none.
             post_visit_hours: hours after a visit at which the follow-up message is sent.

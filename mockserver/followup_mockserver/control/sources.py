@@ -29,7 +29,7 @@ class SourceControls:
         the same source has sent before changes nothing, unless that event failed.
 
         Args:
-            event: the event, as the functions of ``followup.inbound`` return it.
+            event: the event, with ``id``, ``type`` and ``data``; the functions of ``followup.inbound`` build one.
             source: ``pms`` (practice-system connector), ``email``, ``tool`` (a tool of the service's agent),
                 ``manual`` (the team) or ``import``.
 

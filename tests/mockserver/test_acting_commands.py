@@ -1,0 +1,154 @@
+"""The commands by which a person acts as a patient, as staff and as the service itself."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from support.shell import Shell
+
+from followup import FollowUp, Patient
+from followup_mockserver import MockServer
+
+START = "2030-10-05T12:00:00Z"
+
+
+@pytest.fixture
+def server() -> Any:
+    with MockServer(rate_limit=0, start_time="2030-09-28T12:00:00Z") as running:
+        running.mount("https://clinic.example", lambda _: httpx.Response(204))
+        yield running
+
+
+@pytest.fixture
+def client(server: MockServer) -> Any:
+    with server.client(max_retries=0) as client:
+        yield client
+
+
+@pytest.fixture
+def shell(server: MockServer, tmp_path: Path) -> Shell:
+    return Shell(server.url, server.api_key, tmp_path, [sys.executable, "-m", "followup_mockserver"])
+
+
+@pytest.fixture
+def ana(client: FollowUp) -> Patient:
+    return client.patients.create(phone="+5491155550000", full_name="Ana Pérez")
+
+
+def output(shell: Shell, *arguments: str) -> Any:
+    result = shell.run(*arguments)
+    assert (result.returncode, result.stderr) == (0, "")
+    return json.loads(result.stdout)
+
+
+def test_a_patient(shell: Shell, client: FollowUp, ana: Patient) -> None:
+    assert output(shell, "patients", "update", ana.id, "--opted-out")["optedOut"] is True
+    changed = output(shell, "patients", "update", ana.id, "--no-opted-out", "--stage", "discharged")
+    assert (changed["optedOut"], changed["stage"]) == (False, "discharged")
+    assert output(shell, "patients", "reply", ana.id)["stage"] == "in_conversation"
+    assert output(shell, "patients", "silence", ana.id)["stage"] == "lost"
+    assert output(shell, "patients", "handoff", ana.id, "--reason", "asks for a person")["stage"] == "in_conversation"
+    assert client.patients.retrieve(ana.id).stage == "in_conversation"
+    failed = shell.run("patients", "reply", "pat_none")
+    assert (failed.returncode, failed.stderr) == (1, "followup-mock: id: There is no such patient.\n")
+
+
+def test_the_roster(shell: Shell, client: FollowUp) -> None:
+    added = output(shell, "doctors", "add", "--full-name", "Dra. Nueva", "--specialty", "oncology", "--no-active")
+    assert client.doctors.retrieve(added["id"]).active is False
+    updated = output(shell, "doctors", "update", added["id"], "--active", "--external-id", "D-9")
+    assert (updated["active"], updated["externalId"], updated["specialty"]) == (True, "D-9", "oncology")
+
+
+def test_appointments_and_visits(shell: Shell, client: FollowUp, ana: Patient) -> None:
+    made = output(shell, "appointments", "add", "--patient", ana.id, "--start-at", START, "--status", "pending")
+    assert (made["patient"], made["status"], made["source"]) == (ana.id, "pending", "agent")
+    assert output(shell, "appointments", "confirm", made["id"])["status"] == "confirmed"
+    moved = output(shell, "appointments", "reschedule", made["id"], "--start-at", "2030-10-06T12:00:00Z")
+    assert (moved["status"], moved["startAt"]) == ("rescheduled", "2030-10-06T12:00:00.000Z")
+    assert output(shell, "appointments", "cancel", made["id"], "--reason", "rain")["status"] == "cancelled"
+    patient = '{"phone": "+54 9 11 5555-0001", "full_name": "Luz Gil", "dateOfBirth": "1980-05-17"}'
+    visit = output(
+        shell, "visits", "add", "--patient", patient, "--visited-at", "2030-09-28T11:00:00Z", "--doctor",
+        '{"externalId": "D-1"}', "--source", "manual",
+    )  # fmt: skip
+    assert visit["source"] == "manual"
+    assert visit["doctor"] == client.doctors.list(external_id="D-1").data[0].id
+    luz = client.patients.retrieve(visit["patient"])
+    assert (luz.full_name, luz.phone, str(luz.date_of_birth)) == ("Luz Gil", "+5491155550001", "1980-05-17")
+
+
+def test_intake_requests(shell: Shell, client: FollowUp, ana: Patient) -> None:
+    made = client.intake_requests.create(patient={"phone": "+5491155550000"})
+    ready = output(
+        shell, "intake-requests", "answer", made.id, "--patient", '{"dni": "30.123.456"}', "--coverage",
+        '{"insurer": "OSDE", "member_id": "1"}', "--address", "Mitre 1", "--requested-service", "nursing",
+        "--contacts", '[{"name": "Eva", "phone": "+54 9 11 5555-0002"}]', "--no-hospitalized",
+    )  # fmt: skip
+    assert (ready["status"], ready["missing"]) == ("ready", [])
+    assert ready["data"]["coverage"] == {"insurer": "OSDE", "memberId": "1"}
+    assert ready["data"]["contacts"] == [{"name": "Eva", "phone": "+5491155550002"}]
+    assert ready["data"]["hospitalized"] is False
+    assert output(shell, "intake-requests", "load", made.id)["status"] == "loaded"
+    other = client.intake_requests.create(patient={"phone": "+5491155550003"})
+    discarded = output(shell, "intake-requests", "discard", other.id, "--reason", "twice")
+    assert (discarded["status"], discarded["discardReason"]) == ("discarded", "twice")
+
+
+def test_events_of_other_sources(shell: Shell, client: FollowUp, ana: Patient) -> None:
+    booking = {"patient": {"phone": "+5491155550000"}, "appointment": {"startAt": START, "externalId": "A-1"}}
+    event = json.dumps({"id": "1", "type": "appointment.created", "occurred_at": START, "data": booking})
+    stored = output(shell, "events", "receive", "--source", "import", "--event", event)
+    assert (stored["source"], stored["status"], stored["data"]) == ("import", "processed", booking)
+    assert client.appointments.list(external_id="A-1").data[0].source == "pms"
+    failed = shell.run("events", "receive", "--source", "pms", "--event", '{"id": "2", "type": "x", "data": {}}')
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("followup-mock: event.type: This must be one of ")
+
+
+def test_settings_of_the_organization(shell: Shell, server: MockServer, client: FollowUp, ana: Patient) -> None:
+    client.appointments.create(patient=ana.id, start_at=START)
+    output(shell, "organization", "update", "--activated-events", "patient.silent, order.issued", "--language", "en")
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["patient.silent"])
+    output(shell, "patients", "silence", ana.id)
+    assert [each.event_type for each in server.deliveries] == ["patient.silent"]
+    client.appointments.create(patient=ana.id, start_at=START)
+    assert len(server.reminders) == 4, "omitted settings stay unchanged"
+    updated = output(shell, "organization", "update", "--reminder-hours", "", "--service-lines", "follow_up")
+    assert updated["serviceLines"] == ["follow_up"]
+    client.appointments.create(patient=ana.id, start_at=START)
+    assert len(server.reminders) == 4
+
+
+def test_webhook_faults_and_resends(shell: Shell, server: MockServer, client: FollowUp) -> None:
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    (fault,) = output(shell, "disturb", "late", "--type", "patient.upserted", "--seconds", "60")
+    assert (fault["kind"], fault["type"], fault["seconds"]) == ("late", "patient.upserted", 60)
+    assert len(output(shell, "disturb")) == 1
+    assert output(shell, "disturb", "--clear") == []
+    assert server.webhook_faults == []
+    (sent,) = output(shell, "trigger", "patient.silent")
+    assert output(shell, "resend", sent["id"])["status"] == "succeeded"
+
+
+def test_a_trigger_that_nobody_receives_fails(shell: Shell, client: FollowUp) -> None:
+    failed = shell.run("trigger", "patient.silent")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr == (
+        "followup-mock: No webhook endpoint is registered: create one, or run followup-mock listen.\n"
+    )
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["visit.completed"])
+    assert "is subscribed to patient.silent" in shell.run("trigger", "patient.silent").stderr
+
+
+def test_on_a_terminal_the_result_is_a_table(shell: Shell, ana: Patient) -> None:
+    shown = shell.on_a_terminal(120, "patients", "reply", ana.id)
+    assert all(each in shown for each in (ana.id, "Ana Pérez", "in_conversation"))
+
+
+def test_an_id_is_one_part_of_the_path(shell: Shell, ana: Patient) -> None:
+    failed = shell.run("patients", "update", f"../patients/{ana.id}", "--opted-out")
+    assert (failed.returncode, len(failed.stderr.splitlines())) == (1, 1)
