@@ -1,6 +1,7 @@
 """No client of a service in process sleeps: each of its waits advances the mock's clock instead."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -113,6 +114,15 @@ def test_a_delay_advances_the_clock(service: MockService, perform: Perform) -> N
     assert passed(service) == 29
 
 
+@pytest.mark.parametrize("seconds", [0.001, 0.069, 0.29, 0.57, 1.001, 4.35])
+def test_a_wait_advances_the_clock_exactly(service: MockService, seconds: float) -> None:
+    service.add_fault(operation="*", kind="delay", seconds=seconds)
+    with service.client() as client:
+        client.account.retrieve()
+    assert service.waits == [seconds]
+    assert service.clock.now == MockService(start_time=NOON).clock.now + timedelta(seconds=seconds)
+
+
 def test_a_delay_of_hours_is_no_problem_where_the_client_waits_for_ever(service: MockService, perform: Perform) -> None:
     service.add_fault(operation="*", kind="delay", seconds=HOURS)
     perform(service, list_patients, timeout=httpx.Timeout(None))
@@ -200,6 +210,15 @@ def test_a_timeout_leaves_an_async_client_s_other_tasks_alone(service: MockServi
     assert account.object == "account"
 
 
+def test_a_timeout_needs_no_thread(service: MockService, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise AssertionError("a thread was started")
+
+    with service.client(timeout=5, deadline=9) as client:
+        monkeypatch.setattr(threading.Thread, "start", fail)
+        assert client.with_options(timeout=2).account.retrieve().object == "account"
+
+
 # --- pacing ------------------------------------------------------------------------------------------------------
 
 
@@ -213,6 +232,17 @@ def test_a_request_rate_takes_the_time_of_the_clock(service: MockService) -> Non
     times = [each.at for each in reversed(service.requests)]
     minute = timedelta(seconds=60)
     assert max(sum(start <= at < start + minute for at in times) for start in times) <= 60
+
+
+@pytest.mark.parametrize("rate", [7, 13, 59, 97, 599])
+def test_each_request_that_is_paced_waits_once(service: MockService, rate: int) -> None:
+    burst = max(1, rate // 10)
+    with service.client(requests_per_minute=rate) as client:
+        for _ in range(burst + 30):
+            client.account.retrieve()
+    assert len(service.waits) == 30  # and no remainders of a microsecond
+    assert service.waits == pytest.approx([60 / rate] * 30, abs=0.0001)
+    assert passed(service) == pytest.approx(30 * 60 / rate, abs=0.002)
 
 
 def test_a_request_rate_holds_for_tasks_together(service: MockService) -> None:
