@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -351,6 +352,35 @@ def test_a_receiver_that_waits_during_an_advance_moves_the_clock_on(service: Moc
         assert result.now == service.clock.now == before + timedelta(seconds=50)
         service.advance(seconds=10)
         assert service.clock.now == before + timedelta(seconds=60)
+
+
+def test_a_coroutine_receiver_that_waits_during_an_advance_moves_the_clock_on(service: MockService) -> None:
+    async def run() -> None:
+        async with service.async_client() as client:
+
+            async def receive(_: httpx.Request) -> httpx.Response:
+                service.add_fault(operation="account.retrieve", kind="status", status=429, retry_after=50)
+                await client.account.retrieve()
+                return httpx.Response(204)
+
+            service.mount("https://clinic.example/hooks", receive)
+            await client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+            await create(client)
+            await service.advance_async(seconds=10)
+
+    asyncio.run(run())
+    assert service.waits == [50.0]
+    assert passed(service) == 50
+    assert [each.status for each in service.deliveries] == ["succeeded"]
+
+
+def test_threads_wait_without_sleeping(service: MockService) -> None:
+    service.add_fault(operation="*", kind="status", status=503, times=None, probability=0.3)
+    with service.client(requests_per_minute=60, max_retries=20) as client, ThreadPoolExecutor(8) as threads:
+        for each in [threads.submit(create, client) for _ in range(60)]:
+            each.result()
+        assert len([*client.patients.list()]) == 1
+    assert passed(service) >= 54  # a burst of 6, and then one each second
 
 
 def test_a_clock_that_runs_is_advanced_too() -> None:
