@@ -1,7 +1,9 @@
 """The mock at scale: calls with a million objects, the memory of an object, and the scheduler."""
 
+import copy
 import gc
 import heapq
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +20,9 @@ from followup_mockserver.state.scheduler import Scheduler
 from followup_mockserver.transport import InProcessTransport
 
 FEW, MANY = 1_000, 1_000_000
+PREPARED = 10_000
+"""Patients of a mock that a test suite prepares once."""
+
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
 
 
@@ -145,4 +150,41 @@ def timers() -> Iterator[Figure]:
     yield Figure(figure.name, figure.alternative, figure.ours / MANY, figure.theirs / MANY, figure.target)
 
 
-BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {"scale": calls, "memory": memory, "timers": timers}
+def snapshots() -> Iterator[Figure]:
+    """Compare forks and loaded snapshots with copies of plain dicts and of parsed JSON."""
+    service = filled(PREPARED)
+    kept = plain_dicts(PREPARED)
+    data = service.save()
+    text = json.dumps(data).encode()
+    yield compare(
+        "a fork of 10,000 patients",
+        service.fork,
+        "copy.deepcopy of plain dicts",
+        lambda: copy.deepcopy(kept),
+        calls=1,
+        target=0.5,
+    )
+    yield compare(
+        "a snapshot of 10,000 patients, saved and encoded",
+        lambda: json.dumps(service.save()),
+        "json.dumps of the data",
+        lambda: json.dumps(data),
+        calls=1,
+        target=5.0,
+    )
+    yield compare(
+        "a snapshot of 10,000 patients, loaded",
+        lambda: MockService.load(text),
+        "json.loads of the text",
+        lambda: json.loads(text),
+        calls=1,
+        target=10.0,
+    )
+
+
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
+    "scale": calls,
+    "memory": memory,
+    "timers": timers,
+    "snapshots": snapshots,
+}
