@@ -87,3 +87,38 @@ def test_an_error_of_a_receiver_in_a_line_of_listen(shell: Shell, server: MockSe
         assert controls(line) == set()
         process.terminate()
         assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("width", [60, 80, 110])
+def test_a_list_fits(shell: Shell, server: MockServer, width: int) -> None:
+    server.mount("https://clinic.example", lambda _: httpx.Response(503))
+    with server.client() as client:
+        client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+        client.appointments.create(
+            patient={"phone": "+5491155550000"}, start_at=server.clock.now.replace(year=2099).isoformat()
+        )
+    server.add_fault(operation="webhook_deliveries.retrieve", kind="delay", seconds=1, probability=0.5)
+    server.advance()
+    first = {
+        "deliveries": "appointment.created",
+        "requests": "appointments.create",
+        "reminders": "2099-",
+        "clock": "2099-",
+        "fault": "webhook_deliveries.retrieve",
+    }
+    for command, text in first.items():
+        lines = shell.on_a_terminal(width, command).splitlines()
+        assert all(len(line) <= width for line in lines), lines
+        assert any(text in line for line in lines), lines  # and so on one line
+
+
+def test_a_delivery_shows_its_status_code_and_error_on_80_columns(shell: Shell, server: MockServer) -> None:
+    server.mount("https://clinic.example", lambda _: httpx.Response(503))
+    with server.client() as client:
+        client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+        client.patients.create(phone="+5491155550000")
+    server.advance()
+    (row,) = [line for line in shell.on_a_terminal(80, "deliveries").splitlines() if "patient.upserted" in line]
+    status, status_code, attempts, error = [cell.strip() for cell in row.split("│")][1:5]
+    assert (status, status_code, attempts) == ("pending", "503", "1")
+    assert "503" in error

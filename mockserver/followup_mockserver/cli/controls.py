@@ -68,7 +68,7 @@ def reminders(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = Fa
 def messages(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
     """List the messages to patients, oldest first."""
     columns = ("sentAt", "kind", "phone", "text", "about")
-    show(remote.call(routes.messages, **arguments)["data"], as_json, columns=columns)
+    show(remote.call(routes.messages, **arguments)["data"], as_json, columns=columns, wrap=True)
 
 
 @_control(routes.requests)
@@ -81,7 +81,7 @@ def requests(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = Fal
 @_control(routes.deliveries)
 def deliveries(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
     """List the webhook deliveries, newest first."""
-    columns = ("id", "eventType", "status", "attempts", "lastStatusCode", "lastError", "nextAttemptAt")
+    columns = ("eventType", "status", "lastStatusCode", "attempts", "lastError", "nextAttemptAt", "id")
     show(remote.call(routes.deliveries, **arguments)["data"], as_json, columns=columns)
 
 
@@ -91,7 +91,7 @@ def trigger(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = Fals
     if "type" not in arguments:
         examples = remote.call(routes.trigger_types)
         rows = [{"type": name, "data": ", ".join(each)} for name, each in examples.items()]
-        show(rows, as_json, whole=examples, title="Types and the keys of their data; --json shows examples.")
+        show(rows, as_json, whole=examples, title="Types and the keys of their data; --json shows examples.", wrap=True)
         return
     sent = remote.call(Control.trigger, **arguments)["data"]
     columns = ("id", "eventType", "status", "webhookEndpoint")

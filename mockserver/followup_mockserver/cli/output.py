@@ -13,6 +13,7 @@ def show(
     as_json: bool,
     *,
     columns: Sequence[str] | None = None,
+    wrap: bool = False,
     whole: object = None,
     title: str | None = None,
     nothing: str = "No results.",
@@ -22,7 +23,9 @@ def show(
     Args:
         rows: the rows.
         as_json: whether to print JSON on a terminal, too.
-        columns: the columns of the table; by default all. Those without a value in any row are omitted.
+        columns: the columns of the table, the most important first; by default all. Those without a value in any row
+            are omitted.
+        wrap: whether long cells are wrapped; by default, only the columns that fit side by side are shown.
         whole: the value to print as JSON instead of the rows.
         title: a line above the table.
         nothing: the line that is printed if there are no rows; may be empty.
@@ -33,7 +36,7 @@ def show(
     # Imported late, because a pipe and a help page need no tables.
     from rich.console import Console
 
-    from followup.cli.tables import table_of
+    from followup.cli.tables import print_rows, table_of
 
     console = Console()
     if title is not None:
@@ -43,4 +46,7 @@ def show(
             console.print(nothing, highlight=False, markup=False)
         return
     filled = [name for name in columns or list(rows[0]) if any(row.get(name) for row in rows)]
-    console.print(table_of(rows, filled))
+    if wrap:
+        console.print(table_of(rows, filled))
+    else:
+        print_rows(rows, filled, local_times=False)  # the times of the mock are compared with its clock, which is UTC

@@ -79,8 +79,8 @@ def cell(value: object) -> str:
     return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def _brief(value: object) -> str:
-    """Return a value in a short form: an id without its middle, a time in the local time zone, without seconds."""
+def _brief(value: object, *, local_times: bool) -> str:
+    """Return a value in a short form: an id without its middle, a local time without seconds."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return visible(", ".join(value))
     if isinstance(value, Mapping) and isinstance(value.get("message"), str):
@@ -89,7 +89,7 @@ def _brief(value: object) -> str:
     if _ID.fullmatch(text):
         prefix, _, opaque = text.partition("_")
         return f"{prefix}_{opaque[:_ID_ENDS]}…{opaque[-_ID_ENDS:]}"
-    if _TIME.fullmatch(text):
+    if local_times and _TIME.fullmatch(text):
         return f"{parse_timestamp(text).astimezone():%Y-%m-%d %H:%M}"
     return text
 
@@ -104,10 +104,11 @@ class Column:
     width: int = 0
 
     @classmethod
-    def of(cls, name: str, rows: Sequence[Mapping[str, Any]]) -> "Column":
+    def of(cls, name: str, rows: Sequence[Mapping[str, Any]], *, local_times: bool) -> "Column":
         """Create the column of a field; its width is set when the table is laid out."""
         values = [row.get(name) for row in rows]
-        return cls(name, [_brief(value) for value in values], [cell(value) for value in values])
+        brief = [_brief(value, local_times=local_times) for value in values]
+        return cls(name, brief, [cell(value) for value in values])
 
     @property
     def heading(self) -> str:
@@ -125,9 +126,9 @@ class Column:
         return [_cut(text, self.width) for text in self.texts]
 
     @property
-    def has_times(self) -> bool:
-        """Whether the column has timestamps."""
-        return any(map(_TIME.fullmatch, self.full))
+    def has_local_times(self) -> bool:
+        """Whether the column has timestamps, which are shown as local times."""
+        return any(map(_TIME.fullmatch, self.full)) and not any(map(_TIME.fullmatch, self.texts))
 
     def show_ids_whole(self, room: int) -> int:
         """Show ids in full, so that they can be copied, if there is room; return the room that remains."""
@@ -155,15 +156,23 @@ def filled_columns(kind: type[Model], rows: Sequence[Mapping[str, Any]]) -> list
     return [name for name in (*first, *rest) if any(row.get(name) for row in rows)]
 
 
-def fitting_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str], width: int) -> list[Column]:
+def fitting_columns(
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], width: int, *, local_times: bool
+) -> list[Column]:
     """Return as many of the columns, in their order, as fit side by side; at least the first.
 
     A column that does not fit is skipped, and a narrower one after it may take its place. Room that remains goes to
     columns that are cut, and then to the id of the object.
+
+    Args:
+        rows: the rows.
+        names: the fields, the most important first.
+        width: the width of the terminal, in characters.
+        local_times: whether times are shown in the local time zone without seconds, instead of as they are.
     """
     fitting: list[Column] = []
     room = width + 1  # the last column has neither a line nor a second space after it
-    for column in (Column.of(name, rows) for name in names):
+    for column in (Column.of(name, rows, local_times=local_times) for name in names):
         is_text = column.name in _TEXTS
         column.width = min(column.natural_width, _WIDEST) if is_text else column.natural_width
         narrowest = 1 if not fitting else min(_NARROWEST, column.width) if is_text else column.width

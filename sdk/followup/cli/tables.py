@@ -28,8 +28,18 @@ def print_many(results: Sequence[Model]) -> None:
         Console().print("No results.")
         return
     rows = [encode(result) for result in results]
-    names = filled_columns(type(results[0]), rows)
-    columns = fitting_columns(rows, names, Console().width)
+    print_rows(rows, filled_columns(type(results[0]), rows))
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = True) -> None:
+    """Print rows in as many columns as fit, and name the columns that do not.
+
+    Args:
+        rows: the rows; at least one.
+        names: the columns, the most important first.
+        local_times: whether times are shown in the local time zone without seconds, instead of as they are.
+    """
+    columns = fitting_columns(rows, names, Console().width, local_times=local_times)
     Console().print(_table(columns))
     if note := _note(columns, names):
         Console().print(Text(note, style="dim"))
@@ -75,7 +85,7 @@ def _table(columns: Sequence[Column]) -> Table:
 def _note(columns: Sequence[Column], names: Sequence[str]) -> str:
     """Return the line below a table about omitted columns, shortened cells and local times."""
     shown = [column.name for column in columns]
-    parts = ["Times are local."] if any(column.has_times for column in columns) else []
+    parts = ["Times are local."] if any(column.has_local_times for column in columns) else []
     if omitted := [name for name in names if name not in shown]:
         parts.append(f"No room for {visible(', '.join(omitted))}.")
     if omitted or any(column.shown != column.full for column in columns):
