@@ -41,6 +41,12 @@ def _webhooks() -> Application:
     return webhooks
 
 
+def _inbox() -> Application:
+    from followup.cli.inbox import inbox
+
+    return inbox
+
+
 app = Application(
     name="followup",
     no_args_is_help=True,
@@ -50,6 +56,7 @@ app = Application(
             name: Deferred(summary, functools.partial(_operations, name), is_group=True)
             for name, summary in _RESOURCES.items()
         },
+        "inbox": Deferred("Handle the webhooks that an inbox has stored, and look after them.", _inbox, is_group=True),
         "webhooks": Deferred("Verify webhooks that you received.", _webhooks, is_group=True),
     },
 )

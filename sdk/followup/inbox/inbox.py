@@ -16,13 +16,13 @@ from followup._errors import ConfigurationError, WebhookSignatureError
 from followup._lazy import lazy
 from followup._store.clock import DATABASE_TIME, StoreTime
 from followup._store.database import Database
+from followup._store.problems import reason_of
 from followup._store.texts import checked_text
 from followup.inbox import upkeep
 from followup.inbox.apps import ASGIApp, WSGIApp
 from followup.inbox.arrivals import checked_arrival, store
 from followup.inbox.catching_up import CatchUpReport, catch_up
 from followup.inbox.handlers import H, Handlers, checked_types
-from followup.inbox.problems import reason_of
 from followup.inbox.tables import SCHEMA
 from followup.inbox.upkeep import FINISHED_STATES, DeadEvent, FinishedState, InboxStatus
 from followup.inbox.worker import DrainReport, Worker

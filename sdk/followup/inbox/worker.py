@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError, StatementError
 from followup._codec.decode import decode
 from followup._store.clock import StoreTime
 from followup._store.database import Database
+from followup._store.problems import reason_of
 from followup._webhook_event import WebhookEvent
 from followup.inbox.claims import (
     ABANDONED,
@@ -27,7 +28,6 @@ from followup.inbox.claims import (
     mark_unhandled,
 )
 from followup.inbox.handlers import Handler, Handlers, Received
-from followup.inbox.problems import reason_of
 from followup.inbox.tables import EVENTS, IN_FLIGHT, WAITING
 
 POLL_SECONDS = 0.5

@@ -1,0 +1,73 @@
+"""What the commands of outbox and inbox share: the database, errors, and reports."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from followup import ConfigurationError
+from followup._codec.names import camel
+from followup.cli.exits import fail, reject
+from followup.cli.lines import json_line, write_line
+from followup.cli.output import say
+
+DATABASE_VARIABLE = "FOLLOWUP_DATABASE_URL"
+
+DatabaseURL = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="URL",
+        show_default=False,
+        help=f"SQLAlchemy URL, such as sqlite:///clinic.db. By default that of {DATABASE_VARIABLE}, which other users "
+        "cannot see in the list of processes.",
+    ),
+]
+
+StoreName = Annotated[str, typer.Option("--name", help="Name that keeps several organizations in one database apart.")]
+
+
+def database_url(option: str | None) -> str:
+    """Return the URL of the database, from the option or the environment.
+
+    Raises:
+        UsageError: neither has one.
+    """
+    url = option or os.environ.get(DATABASE_VARIABLE)
+    if not url:
+        reject(f"no database: pass --database URL, or set {DATABASE_VARIABLE}")
+    return url
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Turn the errors of a database into one line, which shows no personal data.
+
+    Raises:
+        CommandFailed: the database cannot be used.
+    """
+    try:
+        import sqlalchemy.exc
+    except ModuleNotFoundError:
+        fail("this command needs packages that are not installed: python -m pip install 'followup[store]'")
+    from followup._store.problems import reason_of
+
+    try:
+        yield
+    except ConfigurationError as error:
+        fail(str(error).replace("call create_tables() once, or run the SQL of", "run its command create-tables, or"))
+    except sqlalchemy.exc.SQLAlchemyError as error:
+        fail(f"the database failed: {reason_of(error)}")
+
+
+def show_report(report: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a report: on a terminal one line for each number, else JSON."""
+    if as_json or not sys.stdout.isatty():
+        write_line(json_line({camel(name): value for name, value in report.items()}))
+        return
+    width = max(map(len, report))
+    for name, value in report.items():
+        say(f"{name.replace('_', ' '):{width}}  {'-' if value is None else value}")
