@@ -7,7 +7,7 @@ pytest_plugins = ["pytester"]
 
 def run(pytester: pytest.Pytester, code: str, *arguments: str) -> pytest.RunResult:
     pytester.makepyfile(code)
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:asyncio", *arguments)
 
 
 def test_the_fixtures(pytester: pytest.Pytester) -> None:
@@ -88,5 +88,93 @@ def test_the_plugin_imports_nothing_until_a_fixture_is_used(pytester: pytest.Pyt
         "no:schemathesis",
         "-p",
         "no:respx",
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_options_of_the_fixtures_can_be_overridden(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pytest
+
+        @pytest.fixture
+        def followup_options():
+            return {"start_time": "2030-01-01T09:00:00Z", "rate_limit": 1}
+
+        def test_service(followup_service, followup_server):
+            for mock in (followup_service, followup_server):
+                assert mock.clock.now.year == 2030 and mock.clock.frozen
+            with followup_server.client(max_retries=0) as client:
+                client.account.retrieve()
+                with pytest.raises(Exception, match="429"):
+                    client.account.retrieve()
+
+        class TestInvalid:
+            @pytest.fixture
+            def followup_options(self):
+                return {"country": "Argentina"}
+
+            def test_service(self, followup_service):
+                pass
+        """,
+    )
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["E*country must be the ISO 3166 code of a country, such as AR"])
+
+
+@pytest.mark.parametrize(
+    ("fixture", "missing", "command"),
+    [
+        ("followup_service", "flask", "python -m pip install 'followup[[]mockserver[]]'"),
+        ("followup_env", "flask", "python -m pip install 'followup[[]mockserver[]]'"),
+        ("followup_server", "waitress", "python -m pip install 'followup[[]mockserver[]]'"),
+        ("followup_respx", "respx", "python -m pip install 'followup[[]testing[]]'"),
+    ],
+)
+def test_a_missing_extra_is_named(pytester: pytest.Pytester, fixture: str, missing: str, command: str) -> None:
+    pytester.makeconftest(f"import sys; sys.modules[{missing!r}] = None")
+    result = run(pytester, f"def test_it({fixture}): pass", "-p", "no:respx", "-p", "no:schemathesis")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"*{missing}*{command}*"])
+
+
+def test_the_plugin_can_be_switched_off(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "def test_it(followup_service): pass", "-p", "no:followup")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["E*fixture 'followup_service' not found"])
+
+
+def test_an_application_of_a_loop_that_has_ended_is_dropped_and_logged(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import asyncio
+        import pytest
+
+        async def app(scope, receive, send):
+            if scope["type"] == "lifespan":
+                await receive()
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+                raise AssertionError("a shutdown needs the loop of the startup")
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body"})
+
+        def test_it(followup_service, followup_async_client):
+            async def use():
+                followup_service.mount("https://clinic.example/hooks", app)
+                url = "https://clinic.example/hooks"
+                await followup_async_client.webhook_endpoints.create(url=url, enabled_events=["*"])
+                await followup_async_client.patients.create(phone="+5491155550000")
+                await followup_service.advance_async()
+            asyncio.run(use())
+            assert followup_service.deliveries[0].status == "succeeded"
+
+        @pytest.fixture(autouse=True)
+        def log(caplog):
+            yield  # to the end of the fixtures of the service, which begin later
+            assert "https://clinic.example/hooks" in "".join(caplog.messages)
+        """,
     )
     result.assert_outcomes(passed=1)
