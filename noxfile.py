@@ -77,6 +77,7 @@ def typing(session: nox.Session) -> None:
     session.run("mypy", "-p", "followup", "-p", "followup_mockserver")
     session.run("mypy", "tests/typing")
     session.run("mypy", "examples")
+    session.run("mypy", "benchmarks", env={"MYPYPATH": "benchmarks"})
     session.run("pyright")
 
 

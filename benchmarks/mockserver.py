@@ -99,7 +99,7 @@ def in_process() -> Iterator[Figure]:
 
     with service.client() as client:
         made = client.patients.create(phone="+5491155550000").id
-        transport = client._connections.client()._transport  # type: ignore[attr-defined]
+        transport = client._connections.client()._transport
     with (
         httpx.Client(transport=transport, base_url=service.url, headers=KEY) as ours,
         httpx.Client(transport=httpx.WSGITransport(bare), base_url=service.url, headers=KEY) as theirs,
@@ -255,7 +255,7 @@ def sending() -> Iterator[Figure]:
                 endpoint = tenant.webhook_endpoints.get(made.id)
                 assert endpoint is not None
                 for _ in range(count):
-                    deliveries.queue(tenant, endpoint, "patient.upserted", {}, "x")
+                    deliveries.queue(tenant, [endpoint], "patient.upserted", {}, "x")
             server.advance()
 
         def theirs() -> None:
