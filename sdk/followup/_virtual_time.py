@@ -66,6 +66,8 @@ def virtual_time(base_url: str, time_of: TimeOf) -> Iterator[None]:
 
 def with_current_time(options: Options) -> Options:
     """Return the options for a call that begins now."""
+    if not _replacements:
+        return options
     for each in reversed(_replacements):
         if each.applies_to(options) and options.time is REAL_TIME:
             return each.apply(options)

@@ -13,7 +13,7 @@ import pytest
 import respx
 
 from followup import APITimeoutError, AsyncFollowUp, FollowUp, RateLimitError
-from followup_mockserver import MockService
+from followup_mockserver import MockServer, MockService
 from followup_mockserver.service import routed
 
 Call = Callable[[Any], Any]
@@ -389,6 +389,15 @@ def test_a_clock_that_runs_is_advanced_too() -> None:
         service.add_fault(operation="*", kind="delay", seconds=HOURS)
         client.with_options(timeout=httpx.Timeout(None)).account.retrieve()
         assert service.clock.now - before >= timedelta(seconds=HOURS)
+
+
+def test_a_server_delays_in_real_time() -> None:
+    with MockServer(start_time=NOON, rate_limit=0) as server, server.client(timeout=0.05, max_retries=0) as client:
+        server.add_fault(operation="*", kind="delay", seconds=HOURS)
+        with pytest.raises(APITimeoutError):
+            client.account.retrieve()
+        assert server.waits == []
+        assert server.clock.now == MockService(start_time=NOON).clock.now
 
 
 # --- organizations -----------------------------------------------------------------------------------------------
