@@ -127,9 +127,11 @@ class MockService(Mock):
     **Faults.** ``add_fault`` makes API calls fail, and ``disturb`` makes webhook deliveries fail. ``requests`` lists
     the API calls.
 
-    **Patients and staff.** ``update_patient``, ``answer_intake_request``, ``load_intake_request``,
-    ``discard_intake_request``, ``add_doctor`` and ``update_doctor`` do what happens outside the API, and ``messages``
-    lists what was written to patients.
+    **Patients and staff.** ``receive_reply``, ``report_silence``, ``hand_off_conversation``, ``update_patient``,
+    ``answer_intake_request``, ``load_intake_request``, ``discard_intake_request``, ``add_doctor`` and ``update_doctor``
+    do what happens outside the API, and ``messages`` lists what was written to patients. ``add_appointment``,
+    ``confirm_appointment``, ``reschedule_appointment``, ``cancel_appointment`` and ``add_visit`` act as the service's
+    agent, the team or the practice system, and ``receive_event`` lets an event enter from another source than the API.
 
     **Organizations.** At the start there is one test organization with both service lines, a small roster of doctors
     and one key, ``api_key``, with all scopes. ``update_organization``, ``add_api_key`` and ``update_api_key`` configure
