@@ -47,6 +47,12 @@ def _inbox() -> Application:
     return inbox
 
 
+def _outbox() -> Application:
+    from followup.cli.outbox import outbox
+
+    return outbox
+
+
 app = Application(
     name="followup",
     no_args_is_help=True,
@@ -57,6 +63,7 @@ app = Application(
             for name, summary in _RESOURCES.items()
         },
         "inbox": Deferred("Handle the webhooks that an inbox has stored, and look after them.", _inbox, is_group=True),
+        "outbox": Deferred("Send recorded events from your database to the service.", _outbox, is_group=True),
         "webhooks": Deferred("Verify webhooks that you received.", _webhooks, is_group=True),
     },
 )

@@ -1,7 +1,8 @@
 """The output of commands: tables on a terminal, JSON Lines with ``--json`` or in a pipe."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from followup._codec.encode import encode
 from followup._model import Model
@@ -39,3 +40,19 @@ def show_many(results: Iterable[Model], *, as_json: bool) -> None:
     from followup.cli.tables import print_many
 
     print_many([*results])
+
+
+def show_rows(rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
+    """Print rows that have the same keys: as JSON Lines, or as a table."""
+    if as_json or not sys.stdout.isatty():
+        for row in rows:
+            write_line(json_line(row))
+        return
+    from rich.console import Console
+
+    from followup.cli.tables import table_of
+
+    if rows:
+        Console().print(table_of(rows, [*rows[0]]))
+    else:
+        say("None.")

@@ -1,0 +1,210 @@
+"""No event of the outbox is lost, takes effect twice or out of order, whatever is killed when.
+
+``nox -s reliability`` runs these tests at full scale: 10,000 events and 100 kills, and 20 histories of 300
+appointments.
+"""
+
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.databases import engine_of
+
+from followup import inbound
+from followup.outbox import Outbox
+from followup_mockserver import MockServer
+
+from .conftest import SCALE, Report
+
+RELAY = Path(__file__).with_name("relay.py")
+RELAYS = 4
+PATIENCE = 600
+
+
+@contextmanager
+def burning() -> Iterator[MockServer]:
+    """Run a server that drops one response in five after the work is done, and fails in other ways too."""
+    with MockServer(rate_limit=0, seed=11) as server:
+        add: Any = server.add_fault
+        add(operation="events.create", kind="disconnect", when="after", times=None, probability=0.2)
+        add(operation="events.create", kind="status", status=500, when="after", times=None, probability=0.04)
+        add(operation="events.create", kind="status", status=503, times=None, probability=0.04)
+        add(operation="events.create", kind="status", status=429, retry_after=0.2, times=None, probability=0.04)
+        yield server
+
+
+class Relays:
+    """Relay processes, which are killed at random moments and replaced."""
+
+    def __init__(self, database_url: str, server: MockServer, rate: int = 60_000) -> None:
+        self._command = [sys.executable, str(RELAY), database_url, server.url, str(rate)]
+        self._processes = [self._start() for _ in range(RELAYS)]
+        self.kills = 0
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(self._command)
+
+    def kill_one(self, choose: random.Random) -> None:
+        """Kill or freeze a relay, and start another one in its place."""
+        position = choose.randrange(RELAYS)
+        victim = self._processes[position]
+        if choose.random() < 0.2:
+            # It wakes up, does what it can, and is killed later.
+            victim.send_signal(signal.SIGSTOP)
+            threading.Timer(choose.uniform(1, 9), self._wake, (victim,)).start()
+        else:
+            victim.kill()
+            victim.wait()
+        self._processes[position] = self._start()
+        self.kills += 1
+
+    @staticmethod
+    def _wake(victim: subprocess.Popen[bytes]) -> None:
+        victim.send_signal(signal.SIGCONT)
+        time.sleep(1)
+        victim.kill()
+        victim.wait()
+
+    def stop(self) -> None:
+        """Kill all relays."""
+        for each in self._processes:
+            each.kill()
+            each.wait()
+
+
+def burn(outbox: Outbox, relays: Relays, kills: int, choose: random.Random) -> None:
+    """Kill relays at random moments, then wait until the outbox is empty."""
+    for _ in range(kills):
+        time.sleep(choose.uniform(0.05, 1.5))
+        relays.kill_one(choose)
+    ends = time.monotonic() + PATIENCE
+    while (found := outbox.status()).waiting or found.in_flight:
+        assert time.monotonic() < ends, found
+        time.sleep(0.2)
+
+
+@pytest.fixture
+def outbox(database_url: str) -> Iterator[Outbox]:
+    outbox = Outbox(database_url)
+    outbox.create_tables()
+    yield outbox
+    outbox.close()
+
+
+def test_exactly_the_committed_events_take_effect_and_each_once(
+    outbox: Outbox, database_url: str, report: Report
+) -> None:
+    choose, began = random.Random(5), time.perf_counter()
+    committed: list[str] = []
+    number = 400 * SCALE
+    engine = engine_of(database_url)
+
+    def record() -> None:
+        for start in range(0, number, 4):
+            names = [f"t{each}" for each in range(start, start + 4)]
+            is_committed = start % 40 != 0
+            with engine.connect() as connection:
+                for name in names:
+                    outbox.record(
+                        connection,
+                        inbound.treatment_prescribed(patient={"phone": f"+54911{55550000 + start}"}, name=name),
+                    )
+                if is_committed:
+                    connection.commit()
+                    committed.extend(names)
+
+    with burning() as server:
+        relays = Relays(database_url, server)
+        recorder = threading.Thread(target=record)
+        recorder.start()
+        try:
+            burn(outbox, relays, kills=4 * SCALE, choose=choose)
+            recorder.join()
+            burn(outbox, relays, kills=0, choose=choose)
+        finally:
+            relays.stop()
+        server.clear_faults()
+        with server.client() as client:
+            found = Counter(each.name for each in client.treatments.list(limit=100))
+        statuses = Counter(each.status for each in server.requests if each.operation == "events.create")
+    assert found == Counter(committed)
+    status = outbox.status()
+    assert (status.sent, status.dead, status.held) == (len(committed), 0, 0)
+    seconds = time.perf_counter() - began
+    report(
+        f"{number:,} events, {len(committed):,} committed, {relays.kills} kills, {seconds:.0f} s, "
+        f"each done once; calls {dict(statuses)}"
+    )
+
+
+@pytest.mark.parametrize("seed", range(1 if SCALE == 1 else 20))
+def test_every_appointment_ends_at_its_last_time(outbox: Outbox, database_url: str, seed: int, report: Report) -> None:
+    choose, began = random.Random(seed), time.perf_counter()
+    appointments = 40 if SCALE == 1 else 300
+    start = datetime(2030, 1, 1, tzinfo=UTC)
+    expected: dict[str, datetime] = {}
+    engine = engine_of(database_url)
+    with burning() as server:
+        relays = Relays(database_url, server)
+        try:
+            for change in range(7):
+                with engine.begin() as connection:
+                    for number in range(appointments):
+                        external_id = f"T-{number}"
+                        start_at = start + timedelta(minutes=choose.randrange(500_000))
+                        event = (
+                            inbound.appointment_rescheduled(external_id=external_id, start_at=start_at)
+                            if change
+                            else inbound.appointment_created(
+                                patient={"phone": f"+54911{55550000 + number}"},
+                                external_id=external_id,
+                                start_at=start_at,
+                            )
+                        )
+                        outbox.record(connection, event)
+                        expected[external_id] = start_at
+                time.sleep(choose.uniform(0, 0.5))
+                relays.kill_one(choose)
+            burn(outbox, relays, kills=4, choose=choose)
+        finally:
+            relays.stop()
+        server.clear_faults()
+        with server.client() as client:
+            found = {each.external_id: each.start_at for each in client.appointments.list(limit=100)}
+    wrong = [each for each in expected if found.get(each) != expected[each]]
+    assert wrong == []
+    assert len(found) == appointments
+    report(
+        f"{appointments} appointments with 6 changes, {relays.kills} kills, {time.perf_counter() - began:.0f} s, "
+        "every time right"
+    )
+
+
+@pytest.mark.skipif(SCALE == 1, reason="takes more than two minutes; nox -s reliability runs it")
+def test_four_relays_stay_within_the_rate_and_use_it(outbox: Outbox, database_url: str, report: Report) -> None:
+    rate, seconds = 600, 150
+    with engine_of(database_url).begin() as connection:
+        for number in range(rate * seconds // 60 + 200):  # each of them takes a call of its own
+            outbox.record(connection, inbound.order_issued(patient={}, order={"number": number}), "one subject")
+    with MockServer(rate_limit=0) as server:
+        relays = Relays(database_url, server, rate)
+        try:
+            time.sleep(seconds)
+        finally:
+            relays.stop()
+        times = [each.at.timestamp() for each in server.requests if each.operation == "events.create"]
+    times.sort()
+    windows = [sum(first <= each < first + 60 for each in times) for first in times if first <= times[-1] - 60]
+    report(f"{len(times)} calls; at most {max(windows)} and at least {min(windows)} in 60 s, of {rate} allowed")
+    assert max(windows) <= rate
+    assert min(windows) >= 0.95 * rate
