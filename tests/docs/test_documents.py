@@ -81,10 +81,12 @@ def test_no_block_is_of_an_unknown_kind(document: Path) -> None:
 @each_document
 def test_the_code_of_a_document_runs(
     document: Path,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     followup_service: MockService,
     followup_client: FollowUp,
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # for the databases of the examples
     names: dict[str, Any] = {"__name__": "document"}
     installed = [kind for kind, module in OPTIONAL.items() if importlib.util.find_spec(module) is not None]
     with MockServer(allow_http_webhooks=True) as server:
