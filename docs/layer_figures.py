@@ -44,7 +44,7 @@ DESCRIPTIONS = {
     "_annotations": "small modules without internal imports",
     "__main__": "python -m followup_mockserver",
     "cli": "serve, listen, trigger, demo",
-    "pytest_plugin": "fixtures",
+    "pytest_plugin": "fixtures, and reports of failing tests",
     "server": "MockServer: a socket, in a thread",
     "service": "MockService; puts everything together",
     "http": "Flask: API, control API, dashboard",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from followup_mockserver.control import ClockState, NewOrganization, PendingJob, PendingReminder
+    from followup_mockserver.options import MockOptions
     from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
     from followup_mockserver.schema.errors import ServiceError
     from followup_mockserver.server import MockServer
@@ -30,6 +31,7 @@ __all__ = [
     "KeyRecord",
     "Message",
     "MockEnvironment",
+    "MockOptions",
     "MockServer",
     "MockService",
     "NewOrganization",
@@ -49,6 +51,7 @@ _MODULES = {
     "state.journal": ("JournalEntry",),
     "settings": ("KeyRecord",),
     "state.records": ("Attempt", "Message"),
+    "options": ("MockOptions",),
     "pytest_plugin.environment": ("MockEnvironment", "RejectedRequest"),
     "server": ("MockServer",),
     "service": ("MockService",),

@@ -178,3 +178,64 @@ def test_an_application_of_a_loop_that_has_ended_is_dropped_and_logged(pytester:
         """,
     )
     result.assert_outcomes(passed=1)
+
+
+ASYNCHRONOUS = """
+    import httpx
+    import pytest
+
+    from followup import AsyncFollowUp
+
+    pytestmark = pytest.mark.MARK
+
+    @pytest.fixture
+    def anyio_backend():
+        return "asyncio"
+
+    async def test_passes(followup_service, followup_async_client):
+        async def receive(request):
+            return httpx.Response(204)
+
+        followup_service.mount("https://clinic.example/hooks", receive)
+        await followup_async_client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+        followup_service.add_fault(operation="patients.create", kind="status", status=503)
+        await followup_async_client.patients.create(phone="+5491155550000")
+        await followup_service.advance_async()
+        assert [each.status for each in followup_service.deliveries] == ["succeeded"]
+
+    async def test_has_an_unused_fault(followup_service):
+        followup_service.add_fault(operation="patients.create", kind="status")
+
+    async def test_fails(followup_env):
+        async with AsyncFollowUp() as client:
+            await client.account.retrieve()
+        assert False
+
+    async def test_reaches_elsewhere(followup_env):
+        async with httpx.AsyncClient() as client:
+            await client.get("https://api.clinic.example/health")
+
+    async def test_passes_again(followup_async_client):
+        assert await followup_async_client.account.retrieve()
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "options"),
+    [
+        ("asyncio", ["-o", "asyncio_mode=strict"]),
+        ("asyncio", ["-o", "asyncio_mode=auto"]),
+        ("anyio", ["-p", "no:asyncio"]),
+    ],
+)
+def test_asynchronous_tests(pytester: pytest.Pytester, mark: str, options: list[str]) -> None:
+    pytester.makepyfile(ASYNCHRONOUS.replace("MARK", mark))
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
+    result.assert_outcomes(passed=2, failed=3)
+    text = result.stdout.str()
+    for shown in (
+        "1 fault was never used:",
+        "200 GET /v1/account",
+        "RejectedRequest: followup_env rejected GET https://api.clinic.example/health:",
+    ):
+        assert shown in text

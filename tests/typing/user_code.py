@@ -27,6 +27,7 @@ from followup import (
     show_personal_data,
     verify_signature,
 )
+from followup_mockserver import Fault, MockEnvironment, MockOptions, MockService
 
 
 def use(client: FollowUp) -> None:
@@ -138,3 +139,14 @@ def send_nullable_columns(client: FollowUp, name: str | None, born: date | None,
     client.intake_requests.create(patient=known, contacts=[{"name": name, "phone": None}], coverage=None)
     event: EventInput = {"id": "1", "type": "order.issued", "data": {"x": None}, "occurred_at": None, "source": None}
     client.events.create(event)
+
+
+def followup_options() -> MockOptions:
+    return {"start_time": "2030-01-01T09:00:00Z", "reminder_hours": [48]}
+
+
+def test_with_fixtures(followup_env: MockEnvironment, followup_service: MockService) -> None:
+    followup_env.allow("http://127.0.0.1:8000")
+    assert_type(followup_env.service, MockService)
+    assert_type(followup_env.url, str)
+    assert_type(followup_service.add_fault(operation="*", kind="delay", seconds=3), Fault)

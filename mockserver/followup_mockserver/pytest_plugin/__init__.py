@@ -115,7 +115,7 @@ def followup_env(request: pytest.FixtureRequest, followup_service: "MockService"
     from followup_mockserver.pytest_plugin.environment import MockEnvironment
 
     environment = MockEnvironment(followup_service)
-    _test_of(request.node).checks.append(environment.problems)
+    _test_of(request.node).checks.append(environment._problems)
     with environment.intercept():
         yield environment
 

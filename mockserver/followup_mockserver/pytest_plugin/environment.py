@@ -63,7 +63,7 @@ class MockEnvironment:
         """
         self._allowed += map(_checked, urls)
 
-    def problems(self) -> list[str]:
+    def _problems(self) -> list[str]:
         """Return the requests that were rejected in other threads, where the exception may have gone unseen."""
         return list(self._rejected)
 
