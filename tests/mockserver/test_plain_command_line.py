@@ -15,18 +15,18 @@ from followup_mockserver.cli.serve import commands
 from followup_mockserver.cli.values import mock_options
 from followup_mockserver.options import Options
 
-OWN = ("host", "port", "env_file")
+OWN = ("host", "port", "env_file")  # as text, since older versions of Typer make a path of it later
 
 def by_typer(arguments):
     try:
         values = typer.main.get_group(commands).commands["serve"].make_context("serve", arguments).params
-        return [values.pop(name) for name in OWN], Options(**mock_options(values))
+        return [str(values.pop(name)) for name in OWN], Options(**mock_options(values))
     except (Exception, SystemExit) as error:
         return error
 
 def plainly(arguments):
     values = plain_options(arguments)
-    return values and ([values.pop(name) for name in OWN], Options(**values))
+    return values and ([str(values.pop(name)) for name in OWN], Options(**values))
 
 for arguments in json.loads(sys.argv[1]):
     plain = plainly(arguments)
