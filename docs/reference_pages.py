@@ -10,7 +10,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_overloads, is_typeddict
+from typing import Annotated, Any, Literal, get_args, get_origin, is_typeddict
 
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
@@ -85,7 +85,8 @@ def write() -> None:
     """Write operations.md, inbound.md and objects.md."""
     sections = [_group(each) for each in all_groups()]
     (FOLDER / "operations.md").write_text("\n".join([OPERATIONS, *sections]), encoding="utf-8")
-    builders = [_builder(each) for each in inbound.__all__]
+    # In the order of the module, which is that of the specification.
+    builders = [_builder(name) for name in vars(inbound) if name in inbound.__all__]
     (FOLDER / "inbound.md").write_text("\n".join([INBOUND, *builders]), encoding="utf-8")
     results = [_data_class(each) for each in _public(lambda value: issubclass(value, Model))]
     inputs = [_data_class(each) for each in _public(is_typeddict)]
@@ -106,14 +107,14 @@ def _operation(group: str, declaration: Declaration) -> str:
 
 
 def _method(group: str, method: Callable[..., Any]) -> str:
-    """Return the entry of a method that is no operation; its first overload is that of ``FollowUp``."""
-    declared = [*get_overloads(method), method][0]
-    return _function("method", f"FollowUp.{group}.{method.__name__}", declared, inspect.getdoc(method) or "")
+    """Return the entry of a method that is no operation."""
+    return _function("method", f"FollowUp.{group}.{method.__name__}", method, inspect.getdoc(method) or "")
 
 
 def _builder(name: str) -> str:
     declared = inspect.unwrap(getattr(inbound, name))
-    return _function("function", f"inbound.{name}", declared, inspect.getdoc(declared) or "")
+    heading = f"## {name.replace('_', '.')}\n\n"
+    return heading + _function("function", f"inbound.{name}", declared, inspect.getdoc(declared) or "")
 
 
 def _function(directive: str, name: str, declared: Callable[..., Any], docstring: str) -> str:
