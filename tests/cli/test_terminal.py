@@ -125,6 +125,10 @@ class TestTables:
         assert "2030-05-17 14:30" in shown
         assert "Times are local." in shown
 
+    def test_a_stage_is_no_id(self, shell: Shell, server: MockServer) -> None:
+        server.receive_reply(book(server).patient)
+        assert "in_conversation" in shell.on_a_terminal(80, "patients", "list")
+
     def test_ids_are_short_on_a_narrow_terminal_and_whole_everywhere_else(
         self, shell: Shell, server: MockServer
     ) -> None:

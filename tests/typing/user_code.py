@@ -10,6 +10,7 @@ from followup import (
     AsyncFollowUp,
     AsyncPage,
     DeletedObject,
+    Event,
     EventBatch,
     EventBatchError,
     EventInput,
@@ -19,6 +20,7 @@ from followup import (
     Patient,
     PatientInput,
     RateLimitError,
+    Visit,
     WebhookDelivery,
     WebhookEndpoint,
     WebhookEvent,
@@ -150,3 +152,15 @@ def test_with_fixtures(followup_env: MockEnvironment, followup_service: MockServ
     assert_type(followup_env.service, MockService)
     assert_type(followup_env.url, str)
     assert_type(followup_service.add_fault(operation="*", kind="delay", seconds=3), Fault)
+
+
+def act_as_the_service(service: MockService, patient: Patient) -> None:
+    booked = service.add_appointment(patient=patient.id, start_at=datetime.now(UTC), source="manual", status="pending")
+    assert_type(booked, Appointment)
+    assert_type(service.confirm_appointment(booked.id), Appointment)
+    assert_type(service.add_visit(patient={"phone": "1"}, visited_at="2030-01-01T09:00:00Z"), Visit)
+    stored = service.receive_event(inbound.order_issued(patient={}, order={}), source="import")
+    assert_type(stored, Event)
+    assert_type(service.receive_reply(patient.id), Patient)
+    assert_type(service.trigger("order.issued"), list[WebhookDelivery])
+    service.update_organization(activated_events=["order.issued"])

@@ -52,3 +52,10 @@ async def use_async(client: AsyncFollowUp) -> None:
 
 def use_mock(service: MockService) -> None:
     service.patiens  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    service.add_appointment(patient="pat_1", start_at="x", source="api")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    service.add_appointment(patient="pat_1", start_at="x", status="cancelled")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    service.add_visit(patient={"fullName": "Ana"}, visited_at="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    service.receive_event(inbound.order_issued(patient={}, order={}), source="api")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    service.receive_event(inbound.order_issued(patient={}, order={}))  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    service.trigger("appointment.canceled")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    service.update_organization(activated_events=["order.isued"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]

@@ -140,7 +140,7 @@ class Column:
         return room
 
 
-_ID = re.compile(r"[a-z]+_[A-Za-z0-9]{12,}")
+_ID = re.compile(r"[a-z]+_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{12,}")  # in_conversation is a stage, not an id
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _ID_ENDS = 4
 
