@@ -207,6 +207,16 @@ class TestSeveralTasks:
 
         run(test)
 
+    def test_one_that_is_cancelled_when_its_turn_has_come_passes_it_on(self, service: MockService) -> None:
+        async def test() -> None:
+            service.mount(URL, coroutine_function(lambda: None))
+            first, second, third = (asyncio.create_task(service.advance_async()) for _ in range(3))
+            first.add_done_callback(lambda _: second.cancel())
+            await third
+            assert second.cancelled()
+
+        run(test)
+
     def test_a_synchronous_advance_that_would_block_the_loop_is_an_error(self, service: MockService) -> None:
         began, release = asyncio.Event(), asyncio.Event()
 

@@ -346,7 +346,8 @@ class TestFlaskAndDjango:
                 time.sleep(0.001)
                 raise Mine(number)
 
-            with MockService(start_time=NOON) as service, service.client() as client:
+            # The same seed gives all of them the same ids, secrets and signatures.
+            with MockService(start_time=NOON, seed=1) as service, service.client() as client:
                 client.webhook_endpoints.create(url=URL, enabled_events=["*"])
                 service.mount(URL, flask_app(work) if number % 2 else wsgi_view(lambda _: work()))
                 for patient in range(5):

@@ -123,6 +123,24 @@ class TestFailures:
         assert service.deliveries[0].status == "succeeded"
         assert app.log == ["startup", "startup", "request"]
 
+    def test_an_exit_in_a_startup_leaves_the_event_loop_running(self, service: MockService) -> None:
+        attempts: list[int] = []
+
+        @asynccontextmanager
+        async def lifespan(_: fastapi.FastAPI) -> AsyncIterator[None]:
+            attempts.append(1)
+            if len(attempts) == 1:
+                raise KeyboardInterrupt
+            yield
+
+        app = fastapi.FastAPI(lifespan=lifespan)
+        app.post("/hooks", status_code=204)(lambda: None)
+        service.mount(URL, app)
+        with pytest.raises(KeyboardInterrupt):
+            deliver(service)
+        service.advance(minutes=1)
+        assert service.deliveries[0].status == "succeeded"
+
     def test_a_server_records_and_logs_it(self, caplog: pytest.LogCaptureFixture) -> None:
         with MockServer(rate_limit=0) as server, server.client() as client:
             server.mount(URL, App(fail_startups=1).asgi)
