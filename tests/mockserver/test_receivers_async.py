@@ -487,6 +487,14 @@ def test_step_async_and_resend_async(service: MockService) -> None:
     run(test)
 
 
+@pytest.mark.parametrize("method", ["advance_async", "step_async"])
+def test_an_event_loop_of_another_library_is_an_error(service: MockService, method: str) -> None:
+    coroutine = getattr(service, method)()
+    with pytest.raises(RuntimeError, match="needs an asyncio event loop"):
+        coroutine.send(None)
+    service.advance()
+
+
 def test_a_receiver_sees_the_context_of_the_test(service: MockService) -> None:
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="")
     seen: list[str] = []

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Literal, assert_type
 
+import httpx
+
 from followup import (
     APIStatusError,
     Appointment,
@@ -164,3 +166,19 @@ def act_as_the_service(service: MockService, patient: Patient) -> None:
     assert_type(service.receive_reply(patient.id), Patient)
     assert_type(service.trigger("order.issued"), list[WebhookDelivery])
     service.update_organization(activated_events=["order.issued"])
+
+
+async def receivers(flask_app: Any, secret: str) -> None:
+    async def receive(request: httpx.Request) -> httpx.Response:
+        construct_event(request.content, request.headers, secret)
+        return httpx.Response(204)
+
+    async with MockService(allow_network=False, rate_limit=0) as service:
+        service.mount("https://clinic.example/hooks", receive)
+        service.mount("https://clinic.example/flask", flask_app, raise_exceptions=False)
+        advanced = await service.advance_async(days=1)
+        assert_type(advanced.now, datetime)
+        assert_type((await service.step_async()).ran, int)
+        assert_type(await service.resend_async(service.deliveries[0].id), WebhookDelivery)
+        assert_type(service.attempts(service.deliveries[0].id)[0].traceback, str | None)
+        await service.aclose()

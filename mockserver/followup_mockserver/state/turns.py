@@ -41,9 +41,17 @@ class Turns:
 
     @asynccontextmanager
     async def held_by_task(self) -> AsyncIterator[None]:
-        """Hold the mutex in this task."""
+        """Hold the mutex in this task.
+
+        Raises:
+            RuntimeError: there is no running asyncio event loop.
+        """
         import asyncio  # late, because a mock of its own process does not need it
 
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            raise RuntimeError("this method needs an asyncio event loop; trio is not supported") from None
         turn = self._ask()
         try:
             await asyncio.wrap_future(turn)
