@@ -61,6 +61,7 @@ TIME = "This must be an RFC 3339 timestamp in the years 0002 to 9998, such as 20
         (put("appointments", 0, "startAt", value="0001-01-01T00:00:00+14:00"), "appointments[0].startAt", TIME),
         (put("jobs", 0, "at", value="2016-12-31T23:59:60Z"), "jobs[0].at", TIME),
         (put("patients", 0, "shoe", value=1), "patients[0].shoe", "There is no such field; check its spelling."),
+        (put("organization", "id", value="x"), "organization.id", "This must be an id that begins with org_."),
         (put("patients", value={}), "patients", "This must be an array."),
         (
             put("appointments", 0, "patient", value="pat_x"),

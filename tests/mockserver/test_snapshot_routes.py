@@ -1,5 +1,6 @@
 """Snapshots over HTTP: the whole mock or one organization, their size, and who may load them."""
 
+import contextlib
 import json
 import socket
 import threading
@@ -12,7 +13,7 @@ import httpx
 import pytest
 from support.http import Api, problem
 
-from followup import FollowUp
+from followup import FollowUp, FollowUpError
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.http import snapshots
 
@@ -222,6 +223,27 @@ class TestServer:
         assert [job.kind for job in loaded.jobs] == ["delivery"]
         server.advance()
         assert [each.status for each in server.deliveries] == ["succeeded"]
+
+    def test_a_request_in_progress_counts_as_not_begun(self, server: MockServer) -> None:
+        server.add_fault(operation="patients.create", kind="delay", seconds=3600)
+        with server.client(max_retries=0, timeout=60) as client:
+
+            def create() -> None:
+                with contextlib.suppress(FollowUpError):  # the server stops before the delay ends
+                    client.patients.create(phone=PHONE, idempotency_key="key-1")
+
+            thread = threading.Thread(target=create)
+            thread.start()
+            while not len(server._tenant.idempotency):  # until the request has claimed the key
+                time.sleep(0.01)
+            saved = server.save()
+            server.stop()
+            thread.join(timeout=20)
+        assert "key-1" not in {record["key"] for record in saved["organizations"][0]["idempotency"]}
+        loaded = MockService.load(saved)
+        loaded.clear_faults()
+        with loaded.client() as client:
+            assert client.patients.create(phone=PHONE, idempotency_key="key-1").phone == PHONE
 
     def test_a_long_poll_sees_the_new_state(self, http: httpx.Client, server: MockServer) -> None:
         version = http.get("/_mock/changes").json()["version"]

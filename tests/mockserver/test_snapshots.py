@@ -1,21 +1,27 @@
 """Snapshots: a saved state, loaded or forked, behaves as the original; what they contain, and how they are replaced."""
 
 import json
+from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import GeneratorType
 from typing import Any
 
 import attrs
 import httpx
 import pytest
+from sortedcontainers import SortedList
+from support.rich_mock import rich_mock
 
 from followup import FollowUpError
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.options import Options
 from followup_mockserver.settings import Organization
+from followup_mockserver.state.jobs import JOB_OF_KIND
 from followup_mockserver.state.snapshots.document import OPTIONS_NOT_SAVED, SAVED_OPTIONS
 from followup_mockserver.state.snapshots.parts import NOT_SAVED, PARTS
+from followup_mockserver.state.snapshots.references import SUBJECT_OF_JOB
 from followup_mockserver.state.tenant import Tenant
 
 NOON = "2026-09-28T12:00:00Z"
@@ -403,8 +409,42 @@ class TestRestore:
             service.restore(broken)
         assert service.save() == saved
 
+    def test_an_organization_that_came_with_a_snapshot_is_reset_to_it(self, service: MockService) -> None:
+        other = MockService(rate_limit=0)
+        key = other.create_organization().keys[0].value
+        other.client(api_key=key).patients.create(phone=PHONE)
+        service.restore(other.save())
+        service.client(api_key=key).patients.create(phone="+5491155550001")
+        service.organization(key).reset()
+        assert [patient.phone for patient in service.client(api_key=key).patients.list()] == [PHONE]
+
+
+def graph(value: Any) -> Any:
+    """Return everything that an object of the mock's state consists of as plain data."""
+    if isinstance(value, (list, tuple, deque, SortedList)):
+        return [graph(each) for each in value]
+    if isinstance(value, (dict, set, frozenset)):
+        return {key: graph(value[key]) for key in value} if isinstance(value, dict) else sorted(value)
+    if not type(value).__module__.startswith("followup"):
+        return value
+    slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ()) if name != "__weakref__"]
+    names = [*slots, *getattr(value, "__dict__", ())]
+    return {name: graph(getattr(value, name)) for name in names if not isinstance(getattr(value, name), GeneratorType)}
+
 
 class TestCompleteness:
+    def test_a_copy_has_everything_inside_the_parts_of_the_original(self) -> None:
+        service = rich_mock()
+        fork = service.fork()
+        for original, copied in zip(service._access.registry.all(), fork._access.registry.all(), strict=True):
+            for part in PARTS:
+                if part.attribute != "clock":  # it reads the time of this process
+                    found, expected = (graph(getattr(tenant, part.attribute)) for tenant in (copied, original))
+                    assert found == expected, part.name
+
+    def test_every_kind_of_job_has_a_subject(self) -> None:
+        assert set(SUBJECT_OF_JOB) == set(JOB_OF_KIND)
+
     def test_every_attribute_of_a_tenant_is_saved_or_has_a_reason_not_to_be(self) -> None:
         attributes = set(vars(Tenant(Organization(id="org_1"), (), Options())))
         saved = {part.attribute for part in PARTS}

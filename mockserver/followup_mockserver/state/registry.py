@@ -186,11 +186,14 @@ class Registry:
                 key belongs to another organization.
         """
         with self._lock:
-            ended = list(self._tenants.values()) if tenant is None else [tenant]
             if tenant is None:
+                ended = list(self._tenants.values())
                 self._install(state)
-            elif self._tenants.get(tenant.organization.id) is tenant:
-                self._replace(tenant, self._adopted(state.tenants[0], tenant))
+            else:
+                # Another thread may have reset the tenant, or the whole mock, which removes it.
+                ended = [each for each in (self._tenants.get(tenant.organization.id),) if each is not None]
+                for current in ended:
+                    self._replace(current, self._adopted(state.tenants[0], current))
         self._end(ended)
 
     def _install(self, state: MockState) -> None:

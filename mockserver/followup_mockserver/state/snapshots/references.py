@@ -19,11 +19,12 @@ from followup_mockserver.state.jobs import (
     SendReminder,
 )
 from followup_mockserver.state.snapshots.errors import SnapshotError
+from followup_mockserver.state.snapshots.parts import PARTS
 from followup_mockserver.state.tenant import Tenant
 
 _ID = re.compile("[A-Za-z0-9_-]{4,255}")
 
-_SUBJECT_OF_JOB = {
+SUBJECT_OF_JOB = {
     SendReminder.kind: "appointments",
     RecomputeStage.kind: "appointments",
     SendPostVisitMessage.kind: "visits",
@@ -84,11 +85,12 @@ def check_references(tenant: Tenant, path: str) -> None:
         SnapshotError: an object refers to one that the organization does not have, or an id has characters that no URL
             of the API can have.
     """
-    for name in ("patients", "doctors", "appointments", "visits", "treatments", "events"):
-        _check_ids(getattr(tenant, name), f"{path}.{name}")
-    _check_ids(tenant.intake_requests, f"{path}.intakeRequests")
-    _check_ids(tenant.webhook_endpoints, f"{path}.webhookEndpoints")
-    _check_ids(tenant.webhook_deliveries, f"{path}.webhookDeliveries")
+    _check_id(tenant.organization.id, "org_", f"{path}.organization.id")
+    for part in PARTS:
+        found = getattr(tenant, part.attribute)
+        if isinstance(found, Collection):
+            for position, each in enumerate(found):
+                _check_id(each.id, "", f"{path}.{part.name}[{position}].id")
     for each in _REFERENCES:
         known = getattr(tenant, each.collection)
         for position, record in enumerate(each.records(tenant)):
@@ -97,7 +99,7 @@ def check_references(tenant: Tenant, path: str) -> None:
                 raise _unknown(f"{path}.{each.part}[{position}].{each.wire_name}", each.collection)
     _check_webhooks(tenant, path)
     for position, timer in enumerate(tenant.scheduler.pending()):
-        subject = _SUBJECT_OF_JOB[timer.job.kind]
+        subject = SUBJECT_OF_JOB[timer.job.kind]
         if timer.job.about not in getattr(tenant, subject):
             raise _unknown(f"{path}.jobs[{position}].about", subject)
 
@@ -110,10 +112,11 @@ def ids_of(tenant: Tenant) -> Iterator[str]:
     yield from tenant.secrets.values()
 
 
-def _check_ids(collection: Collection[Any], path: str) -> None:
-    for position, each in enumerate(collection):
-        if not _ID.fullmatch(each.id):
-            raise SnapshotError(f"{path}[{position}].id", "This must have letters, digits, _ and - only, at most 255.")
+def _check_id(value: str, prefix: str, path: str) -> None:
+    if not value.startswith(prefix):
+        raise SnapshotError(path, f"This must be an id that begins with {prefix}.")
+    if not _ID.fullmatch(value):
+        raise SnapshotError(path, "This must have letters, digits, _ and - only, at most 255.")
 
 
 def _check_webhooks(tenant: Tenant, path: str) -> None:
