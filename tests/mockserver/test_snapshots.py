@@ -225,6 +225,14 @@ class TestClock:
         assert reloaded(service).clock == service.clock
         assert reloaded(service).save() == service.save()
 
+    @copies
+    def test_jobs_are_due_at_the_same_microsecond(self, service: MockService, copy: Copier) -> None:
+        service.client().webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        service.disturb(kind="late", seconds=0.000123)
+        service.client().patients.create(phone=PHONE)
+        assert [job.at.microsecond for job in service.jobs] == [123]
+        assert copy(service).jobs == service.jobs
+
     def test_a_running_clock_is_as_far_ahead_of_real_time(self) -> None:
         service = MockService()
         service.advance(days=400)
