@@ -1,37 +1,18 @@
-"""A webhook receiver in FastAPI.
+"""A webhook receiver in FastAPI, which stores events for ``clinic_inbox.py``.
 
-Set the environment variables CLINIC_INBOX and FOLLOWUP_WEBHOOK_SECRET, and run it with
+Set the environment variables FOLLOWUP_DATABASE_URL and FOLLOWUP_WEBHOOK_SECRET, and run it with
 ``uvicorn --factory fastapi_receiver:create_app``.
 """
 
-import logging
-import os
-from pathlib import Path
-
-from fastapi import FastAPI, Request, Response
-from inbox import Inbox
-from starlette.concurrency import run_in_threadpool
-
-from followup import WebhookSignatureError, construct_event
-
-logger = logging.getLogger("clinic")
+from clinic_inbox import create_inbox
+from fastapi import FastAPI
+from starlette.routing import Route
 
 
-def create_app(path: str | Path | None = None, secret: str | None = None) -> FastAPI:
-    """Return the application; path and secret default to the environment variables."""
+def create_app(database: str | None = None, secret: str | None = None) -> FastAPI:
+    """Return the application; database and secret default to the environment variables."""
     app = FastAPI()
-    inbox = Inbox(path or os.environ["CLINIC_INBOX"])
-    signing_secret = secret or os.environ["FOLLOWUP_WEBHOOK_SECRET"]
-
-    @app.post("/webhooks")
-    async def webhook(request: Request) -> Response:
-        try:
-            # The raw body: with a model as a parameter, FastAPI would parse it first.
-            event = construct_event(await request.body(), request.headers, signing_secret)
-        except WebhookSignatureError as error:
-            logger.warning("webhook rejected: %s", error)
-            return Response(status_code=400)
-        await run_in_threadpool(inbox.accept, event)
-        return Response(status_code=204)
-
+    inbox = create_inbox(database, secret)
+    # Not mount, which would redirect to a URL with a slash at its end; the service does not follow redirects.
+    app.router.routes.append(Route("/webhooks", inbox.asgi_app))
     return app

@@ -1,33 +1,17 @@
-"""A webhook receiver in Flask.
+"""A webhook receiver in Flask, which stores events for ``clinic_inbox.py``.
 
-Set the environment variables CLINIC_INBOX and FOLLOWUP_WEBHOOK_SECRET, and run it with
+Set the environment variables FOLLOWUP_DATABASE_URL and FOLLOWUP_WEBHOOK_SECRET, and run it with
 ``flask --app "flask_receiver:create_app()" run``.
 """
 
-import os
-from pathlib import Path
-
-from flask import Flask, request
-from inbox import Inbox
-
-from followup import WebhookSignatureError, construct_event
+from clinic_inbox import create_inbox
+from flask import Flask
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 
-def create_app(path: str | Path | None = None, secret: str | None = None) -> Flask:
-    """Return the application; path and secret default to the environment variables."""
+def create_app(database: str | None = None, secret: str | None = None) -> Flask:
+    """Return the application; database and secret default to the environment variables."""
     app = Flask(__name__)
-    inbox = Inbox(path or os.environ["CLINIC_INBOX"])
-    signing_secret = secret or os.environ["FOLLOWUP_WEBHOOK_SECRET"]
-
-    @app.post("/webhooks")
-    def webhook() -> tuple[str, int]:
-        try:
-            # The raw body: re-serialized JSON does not match the signature.
-            event = construct_event(request.get_data(), request.headers, signing_secret)
-        except WebhookSignatureError as error:
-            app.logger.warning("webhook rejected: %s", error)
-            return "", 400
-        inbox.accept(event)
-        return "", 204
-
+    inbox = create_inbox(database, secret)
+    app.wsgi_app = DispatcherMiddleware(app.wsgi_app, {"/webhooks": inbox.wsgi_app})  # type: ignore[method-assign]
     return app
