@@ -141,7 +141,7 @@ class TestSend:
         with server.client() as client:
             assert len([*client.visits.list(limit=100)]) == 29
 
-    def test_it_waits_as_long_as_retry_after_says(self, shell: Shell, server: MockServer) -> None:
+    def test_it_waits_as_long_as_retry_after_requires(self, shell: Shell, server: MockServer) -> None:
         server.add_fault(operation="events.create", kind="status", status=429, retry_after=0.01, times=6)
         (shell.directory / "events.jsonl").write_text(json.dumps(event(1)))
         result = shell.run("events", "send", "events.jsonl")

@@ -35,7 +35,7 @@ main()
         (("demo", "nowhere.csv"), 1),
     ],
 )
-def test_the_status_says_what_happened(shell: Shell, arguments: tuple[str, ...], status: int) -> None:
+def test_the_status_reports_the_outcome(shell: Shell, arguments: tuple[str, ...], status: int) -> None:
     result = shell.run(*arguments)
     assert result.returncode == status
     assert len(result.stderr.splitlines()) == (1 if status else 0)

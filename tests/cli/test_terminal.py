@@ -184,12 +184,12 @@ class TestTables:
         assert "No room for" in shown
         assert "--json shows everything" in shown
 
-    def test_an_empty_list_says_so(self, shell: Shell) -> None:
+    def test_an_empty_list_is_reported(self, shell: Shell) -> None:
         assert shell.on_a_terminal(80, "patients", "list").strip() == "No results."
 
 
 class TestReaders:
-    def test_a_list_that_goes_on_says_so_on_a_terminal(self, shell: Shell, server: MockServer) -> None:
+    def test_a_list_with_more_pages_is_reported_on_a_terminal(self, shell: Shell, server: MockServer) -> None:
         with server.client() as client:
             for number in range(12):
                 client.patients.create(phone=f"+5491155{number:06}")

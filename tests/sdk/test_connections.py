@@ -38,7 +38,7 @@ def test_calls_share_a_connection(server: ScriptedServer) -> None:
     assert server.connections == 1
 
 
-def test_a_closed_client_says_so(server: ScriptedServer) -> None:
+def test_a_closed_client_raises_a_clear_error(server: ScriptedServer) -> None:
     client = FollowUp(api_key="k", base_url=server.url)
     client.close()
     client.close()
@@ -185,7 +185,7 @@ def test_a_hundred_tasks_share_a_client(server: ScriptedServer) -> None:
     assert asyncio.run(use()) == [str(number) for number in range(100)]
 
 
-def test_a_closed_client_of_the_users_own_says_so(server: ScriptedServer, driver: Driver) -> None:
+def test_a_closed_http_client_of_the_user_raises_a_clear_error(server: ScriptedServer, driver: Driver) -> None:
     own: Any = httpx.Client() if driver.name == "sync" else httpx.AsyncClient()
     own.close() if driver.name == "sync" else asyncio.run(own.aclose())
     with pytest.raises(ConfigurationError, match="http_client has been closed"):

@@ -141,7 +141,7 @@ def test_a_message_is_never_empty_and_the_body_is_json_or_text(
     assert str(found).startswith(message if message[:3] == str(status) else f"{status}: {message}")
 
 
-def test_the_text_of_a_body_without_a_message_says_its_status_once(server: ScriptedServer, driver: Driver) -> None:
+def test_the_text_of_a_body_without_a_message_contains_its_status_once(server: ScriptedServer, driver: Driver) -> None:
     server.script = [reply(502, b"<html>")]
     assert str(failure(server, driver, InternalServerError, retrieve)) == "502 Bad Gateway [patients.retrieve]"
     server.script = [reply(404, {"error": {"type": "invalid_request_error", "code": "resource_missing"}})]

@@ -171,7 +171,7 @@ def test_a_burst_goes_at_once_and_a_long_run_is_spread_at_the_full_rate() -> Non
     assert most_in_a_minute(sent) == 600
 
 
-def test_a_cancelled_call_gives_its_place_to_the_next() -> None:
+def test_a_cancelled_call_frees_its_place_for_the_next() -> None:
     world = World(1)
     world.call(0.0, repeated(0.0))
     world.call(1.0, repeated(0.0), patience=0)
