@@ -27,18 +27,23 @@ from followup_mockserver import MockServer
 from .conftest import SCALE, Report
 
 RELAY = Path(__file__).with_name("relay.py")
-RELAYS = 4
+RELAYS = 2 if SCALE == 1 else 4
 PATIENCE = 600
 
 
 @contextmanager
-def burning() -> Iterator[MockServer]:
-    """Run a server that drops one response in five after the work is done, and fails in other ways too."""
+def burning(unavailable: float) -> Iterator[MockServer]:
+    """Run a server that drops one response in five after the work is done, and fails in other ways too.
+
+    Args:
+        unavailable: the share of calls that fail before the work is done, so that their events wait for a retry.
+    """
     with MockServer(rate_limit=0, seed=11) as server:
         add: Any = server.add_fault
         add(operation="events.create", kind="disconnect", when="after", times=None, probability=0.2)
         add(operation="events.create", kind="status", status=500, when="after", times=None, probability=0.04)
-        add(operation="events.create", kind="status", status=503, times=None, probability=0.04)
+        add(operation="events.create", kind="status", status=503, times=None, probability=unavailable)
+        add(operation="events.create", kind="delay", seconds=0.3, times=None, probability=0.3)
         add(operation="events.create", kind="status", status=429, retry_after=0.2, times=None, probability=0.04)
         yield server
 
@@ -82,10 +87,18 @@ class Relays:
             each.wait()
 
 
+def sending(outbox: Outbox) -> None:
+    """Wait until a relay is sending, for a while: a relay that has just started has nothing to lose."""
+    ends = time.monotonic() + 30
+    while not outbox.status().in_flight and time.monotonic() < ends:
+        time.sleep(0.01)
+
+
 def burn(outbox: Outbox, relays: Relays, kills: int, choose: random.Random) -> None:
     """Kill relays at random moments, then wait until the outbox is empty."""
     for _ in range(kills):
-        time.sleep(choose.uniform(0.05, 1.5))
+        time.sleep(choose.uniform(0.05, 1))
+        sending(outbox)
         relays.kill_one(choose)
     ends = time.monotonic() + PATIENCE
     while (found := outbox.status()).waiting or found.in_flight:
@@ -123,7 +136,7 @@ def test_exactly_the_committed_events_take_effect_and_each_once(
                     connection.commit()
                     committed.extend(names)
 
-    with burning() as server:
+    with burning(unavailable=0.1) as server:
         relays = Relays(database_url, server)
         recorder = threading.Thread(target=record)
         recorder.start()
@@ -154,7 +167,7 @@ def test_every_appointment_ends_at_its_last_time(outbox: Outbox, database_url: s
     start = datetime(2030, 1, 1, tzinfo=UTC)
     expected: dict[str, datetime] = {}
     engine = engine_of(database_url)
-    with burning() as server:
+    with burning(unavailable=0.35) as server:
         relays = Relays(database_url, server)
         try:
             for change in range(7):
@@ -173,7 +186,7 @@ def test_every_appointment_ends_at_its_last_time(outbox: Outbox, database_url: s
                         )
                         outbox.record(connection, event)
                         expected[external_id] = start_at
-                time.sleep(choose.uniform(0, 0.5))
+                sending(outbox)
                 relays.kill_one(choose)
             burn(outbox, relays, kills=4, choose=choose)
         finally:

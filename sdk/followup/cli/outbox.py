@@ -9,31 +9,23 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
+import attrs
 import typer
 
 from followup._annotations import REQUESTS_PER_MINUTE
 from followup.cli.application import Application
-from followup.cli.exits import fail, reject
+from followup.cli.exits import INTERRUPTED, CommandFailed, fail, reject
+from followup.cli.lines import write_line
 from followup.cli.options import AsJson
 from followup.cli.output import remark, say, show_rows
 from followup.cli.session import connected
+from followup.cli.stores import DatabaseURL, StoreName, database_url, show_report, store_errors
 
 if TYPE_CHECKING:
     from followup.outbox import DeadEvent, Outbox
 
 outbox = Application(no_args_is_help=True)
 
-VARIABLE = "FOLLOWUP_DATABASE_URL"
-
-Database = Annotated[
-    str | None,
-    typer.Option(
-        envvar=VARIABLE,
-        show_envvar=False,
-        help=f"SQLAlchemy URL of the database, such as sqlite:///clinic.db; by default {VARIABLE}.",
-    ),
-]
-Name = Annotated[str, typer.Option(help="Name of the outbox, where a database has several.")]
 EventId = Annotated[str, typer.Argument(metavar="ID", help="Id of a dead event.")]
 
 
@@ -44,8 +36,8 @@ def group() -> None:
 
 @outbox.command()
 def run(
-    database: Database = None,
-    name: Name = "default",
+    database: DatabaseURL = None,
+    name: StoreName = "default",
     until_empty: Annotated[
         bool,
         typer.Option("--until-empty", help="End when no event waits or is in flight. Held and dead ones may stay."),
@@ -59,12 +51,12 @@ def run(
 ) -> None:
     """Send events until the process is stopped. Any number of processes may run at once.
 
-    SIGTERM or Ctrl-C end it after the call in flight. It also ends, with status 1, if the service rejects the API key.
+    Ctrl-C and SIGTERM end it after the call in flight. It also ends, with status 1, if the service rejects the API key.
     """
     stop = threading.Event()
     options = {"requests_per_minute": requests_per_minute, "on_rejected": on_rejected}
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
-    with _opened(database, name, **options) as opened, connected() as client, _stopping(stop):
+    with _opened(database, name, **options) as opened, connected() as client, _stopping(stop) as received:
         sent = duplicates = rejected = 0
         for report in opened._relay(client).rounds(stop, raise_denied=True):
             sent, duplicates, rejected = sent + report.sent, duplicates + report.duplicates, rejected + report.rejected
@@ -73,26 +65,20 @@ def run(
             if until_empty and _is_empty(opened):
                 break
         say(f"{sent} sent, {duplicates} duplicates, {rejected} rejected")
+    if signal.SIGINT in received:
+        raise CommandFailed("", INTERRUPTED)
 
 
 @outbox.command()
-def status(database: Database = None, name: Name = "default", as_json: AsJson = False) -> None:
+def status(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJson = False) -> None:
     """Show how many events wait, are in flight, held, dead and sent, and the age of the oldest that waits."""
     with _opened(database, name) as opened:
         found = opened.status()
-    row = {
-        "waiting": found.waiting,
-        "inFlight": found.in_flight,
-        "held": found.held,
-        "dead": found.dead,
-        "sent": found.sent,
-        "oldestWaitingSeconds": found.oldest_waiting_seconds,
-    }
-    show_rows([row], as_json=as_json)
+    show_report(attrs.asdict(found), as_json=as_json)
 
 
 @outbox.command()
-def dead(database: Database = None, name: Name = "default", as_json: AsJson = False) -> None:
+def dead(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJson = False) -> None:
     """List the rejected events with the reasons, without personal data."""
     with _opened(database, name) as opened:
         found = opened.dead()
@@ -104,48 +90,58 @@ def retry(
     event_id: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="Id of a dead event; all when omitted.")
     ] = None,
-    database: Database = None,
-    name: Name = "default",
+    database: DatabaseURL = None,
+    name: StoreName = "default",
 ) -> None:
     """Let dead events be sent again, under their ids."""
     with _opened(database, name) as opened:
-        count = opened.retry(event_id)
+        try:
+            count = opened.retry(event_id)
+        except ValueError as error:
+            fail(str(error))
     say(f"{count} to be sent again")
 
 
 @outbox.command()
-def discard(event_id: EventId, database: Database = None, name: Name = "default") -> None:
+def discard(event_id: EventId, database: DatabaseURL = None, name: StoreName = "default") -> None:
     """Give a dead event up, which lets the later events of its subject go on."""
     with _opened(database, name) as opened:
-        opened.discard(event_id)
+        try:
+            opened.discard(event_id)
+        except ValueError as error:
+            fail(str(error))
     say("1 discarded")
 
 
 @outbox.command()
 def purge(
     older_than: Annotated[float, typer.Option(metavar="DAYS", help="Days since an event was accepted or discarded.")],
-    database: Database = None,
-    name: Name = "default",
+    database: DatabaseURL = None,
+    name: StoreName = "default",
 ) -> None:
     """Remove the events that were sent or discarded so many days ago, with the personal data in them."""
+    try:
+        age = timedelta(days=older_than)
+    except (OverflowError, ValueError):
+        reject("--older-than must be a number of days")
+    if age < timedelta(0):
+        reject("--older-than must be 0 or more")
     with _opened(database, name) as opened:
-        try:
-            age = timedelta(days=older_than)
-        except (OverflowError, ValueError):
-            reject(f"--older-than must be a number of days, not {older_than}")
         count = opened.purge(older_than=age)
     say(f"{count} removed")
 
 
 @outbox.command()
-def ddl(database: Database = None) -> None:
+def ddl(database: DatabaseURL = None) -> None:
     """Print the SQL that creates the tables, for your own migrations."""
     with _opened(database, "default") as opened:
-        sys.stdout.write(opened.ddl())
+        text = opened.ddl()
+    for line in text.splitlines():
+        write_line(line)
 
 
 @outbox.command()
-def create_tables(database: Database = None) -> None:
+def create_tables(database: DatabaseURL = None) -> None:
     """Create the tables that do not exist yet."""
     with _opened(database, "default") as opened:
         opened.create_tables()
@@ -154,31 +150,20 @@ def create_tables(database: Database = None) -> None:
 
 @contextmanager
 def _opened(database: str | None, name: str, **options: Any) -> "Iterator[Outbox]":
-    """Open the outbox, and turn its errors into one line."""
-    try:
+    """Open the outbox, and turn the errors of its database into one line."""
+    with store_errors():
+        from followup import ConfigurationError
         from followup.outbox import Outbox  # imported late, because a help page needs no database
-    except ModuleNotFoundError as error:
-        fail(f"outbox needs packages that are not installed: {str(error).partition(': ')[2]}")
-    from sqlalchemy.exc import DBAPIError
 
-    from followup import ConfigurationError
-
-    if not database:
-        reject(f"no database: pass --database URL, or set the environment variable {VARIABLE}")
-    try:
-        opened = Outbox(database, name=name, **options)
-    except ConfigurationError as error:
-        reject(str(error))
-    try:
-        yield opened
-    except DBAPIError as error:
-        fail(f"the database failed: {str(error.orig).partition(chr(10))[0]}")
-    except ConfigurationError as error:
-        fail(str(error))
-    except ValueError as error:
-        reject(str(error))
-    finally:
-        opened.close()
+        url = database_url(database)
+        try:
+            opened = Outbox(url, name=name, **options)
+        except ConfigurationError as error:
+            reject(str(error))
+        try:
+            yield opened
+        finally:
+            opened.close()
 
 
 def _is_empty(opened: "Outbox") -> bool:
@@ -187,15 +172,18 @@ def _is_empty(opened: "Outbox") -> bool:
 
 
 @contextmanager
-def _stopping(stop: threading.Event) -> Iterator[None]:
-    """Let SIGTERM and Ctrl-C set the event."""
-    handled = (signal.SIGTERM, signal.SIGINT)
-    previous = [signal.signal(each, lambda *_: stop.set()) for each in handled]
-    try:
-        yield
-    finally:
-        for each, handler in zip(handled, previous, strict=True):
-            signal.signal(each, handler)
+def _stopping(stop: threading.Event) -> Iterator[list[int]]:
+    """Let the first SIGTERM or Ctrl-C set the event; a second one ends the process. Yield the signals received."""
+    received: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        received.append(number)
+        stop.set()
+        signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.default_int_handler)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    yield received
 
 
 def _row(event: "DeadEvent") -> dict[str, Any]:

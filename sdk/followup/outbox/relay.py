@@ -20,6 +20,7 @@ from followup._store.clock import StoreTime, current_time, time_of
 from followup._store.database import Database
 from followup._store.leases import retry_wait
 from followup._store.locks import take_lock
+from followup._store.problems import reason_of
 from followup.outbox import calls, governor
 from followup.outbox.claims import Claim, Settlement, Wait, claim, is_due, lock_name, settle
 from followup.outbox.reports import DrainReport
@@ -132,9 +133,8 @@ class Relay:
                 troubles += 1
                 logger.error("outbox %s: the service rejects the API key: %s", self._name, error)  # noqa: TRY400
             except DBAPIError as error:
-                # The text of the error may contain the parameters of the statement.
                 troubles += 1
-                logger.error("outbox %s: the database failed: %s", self._name, type(error.orig).__name__)  # noqa: TRY400
+                logger.error("outbox %s: the database failed: %s", self._name, reason_of(error))  # noqa: TRY400
             yield report
             if troubles:
                 wait = retry_wait(troubles, _LONGEST_PAUSE) / 1000
