@@ -308,6 +308,8 @@ class Engine:
         def attempt() -> None:
             with run.entered():
                 attempted = self._dispatcher.drive(self._attempt(tenant, scheduled))
+            if attempted.raised is not None:  # not by a receiver, whose exceptions are logged and not raised here
+                logger.error("a delivery attempt failed inside the mock", exc_info=attempted.raised)
             run.attempt_ended(scheduled.timer, attempted.summary)
 
         url = deliveries.url_of(tenant, scheduled.attempt.endpoint)
