@@ -29,6 +29,7 @@ def state_of(world: World) -> Any:
     before=[("create a patient", 1, 1, 1), ("register", 0, 0, 1), ("fault", 0, 0, 5), ("book", 1, 2, 4)],
     after=[("create a patient", 1, 1, 4), ("book", 1, 2, 4), ("advance", 5, 0, 4), ("list", 0, 5, 0)],
 )
+@example(before=[("disturb", 0, 1, 0), ("cancel", 0, 0, 1)], after=[("ping", 0, 0, 0)])
 def test_original_fork_and_loaded_snapshot_behave_the_same(before: list[Step], after: list[Step]) -> None:
     service = MockService(start_time="2026-09-28T12:00:00Z", seed=5, rate_limit=0)
     original = World(service)

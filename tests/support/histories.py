@@ -274,7 +274,7 @@ PROLOGUE: list[Step] = [
     ("register", 0, 0, 1),
     ("create a patient", 1, 1, 1),
     ("book", 4, 3, 1),
-    ("visit", 0, 1, 1),
+    ("visit", 0, 1, 0),
     ("request intake", 0, 0, 1),
     ("treat", 0, 1, 1),
     ("advance", 0, 2, 0),

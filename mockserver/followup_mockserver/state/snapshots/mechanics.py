@@ -191,7 +191,8 @@ def load_jobs(_: Tenant, data: Any, path: str) -> Scheduler[Job]:
 
 _FAULT: RecordCodec[Fault] = RecordCodec(Fault)
 _WEBHOOK_FAULT: RecordCodec[WebhookFault] = RecordCodec(WebhookFault)
-_APPLIED: RecordCodec[WebhookFault] = RecordCodec(WebhookFault, omit=("times", "type"))
+_APPLIED: RecordCodec[WebhookFault] = RecordCodec(WebhookFault, omit=("times", "type", "optional", "matched"))
+"""To a delivery that a webhook fault applies to, only its kind and its seconds matter."""
 
 
 def save_faults(faults: Faults) -> Any:
