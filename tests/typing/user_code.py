@@ -31,6 +31,7 @@ from followup import (
     show_personal_data,
     verify_signature,
 )
+from followup.inbox import DrainReport, Inbox, Received
 from followup_mockserver import Fault, MockEnvironment, MockOptions, MockService
 
 
@@ -182,3 +183,21 @@ async def receivers(flask_app: Any, secret: str) -> None:
         assert_type(await service.resend_async(service.deliveries[0].id), WebhookDelivery)
         assert_type(service.attempts(service.deliveries[0].id)[0].traceback, str | None)
         await service.aclose()
+
+
+def handles_webhooks(url: str, secret: str | None, client: FollowUp) -> None:
+    inbox = Inbox(url, secret=secret)
+
+    @inbox.on("appointment.created", "webhook.ping")
+    def handle(received: Received) -> None:
+        received.connection.exec_driver_sql("SELECT 1")
+        assert_type(received.is_stale, bool)
+
+    @inbox.otherwise
+    def ignore(received: Received) -> None:
+        handle(received)
+
+    assert_type(inbox.receive(b"{}", {}), int)
+    assert_type(inbox.drain(), DrainReport)
+    assert_type(inbox.catch_up(client).added, int)
+    assert_type(inbox.status().oldest_waiting_seconds, float | None)

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 from followup import AsyncFollowUp, EventInput, FollowUp, FolowUp, WebhookEvent, inbound  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+from followup.inbox import Inbox
 from followup_mockserver import MockServce, MockService  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -59,3 +60,9 @@ def use_mock(service: MockService) -> None:
     service.receive_event(inbound.order_issued(patient={}, order={}))  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     service.trigger("appointment.canceled")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     service.update_organization(activated_events=["order.isued"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
+
+
+def handles_webhooks(inbox: Inbox) -> None:
+    inbox.on("appointment.create")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    inbox.otherwise(an_async_iterable)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+    inbox.drain("60")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
