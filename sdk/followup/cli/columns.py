@@ -143,6 +143,8 @@ class Column:
 _ID = re.compile(r"[a-z]+_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{12,}")  # in_conversation is a stage, not an id
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _ID_ENDS = 4
+_COPIED = ("id", "about")
+"""The columns whose ids a reader copies into another command; they are whole if there is room."""
 
 
 def _cut(text: str, width: int) -> str:
@@ -162,7 +164,7 @@ def fitting_columns(
     """Return as many of the columns, in their order, as fit side by side; at least the first.
 
     A column that does not fit is skipped, and a narrower one after it may take its place. Room that remains goes to
-    columns that are cut, and then to the id of the object.
+    columns that are cut, and then to the ids that a reader copies.
 
     Args:
         rows: the rows.
@@ -185,6 +187,6 @@ def fitting_columns(
         column.width += more
         room -= more
     for column in fitting:
-        if column.name == "id":
+        if column.name in _COPIED:
             room = column.show_ids_whole(room)
     return fitting
