@@ -153,6 +153,27 @@ with freeze_time("2024-05-06"):
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
         assert done.stdout.strip() == "True"
 
+    def test_the_first_calls_of_a_process_may_be_made_in_a_frozen_test(self) -> None:
+        program = """
+from datetime import date, datetime, timedelta, timezone
+from freezegun import freeze_time
+from followup import FollowUp, inbound
+from followup_mockserver import MockService
+with freeze_time("2024-05-06"):
+    service = MockService()
+    client = service.client()
+    start = datetime.now(timezone.utc) + timedelta(days=2)
+    patient = {"phone": "+5491155550000", "date_of_birth": date(1990, 1, 2)}
+    booked = client.appointments.create(patient=patient, start_at=start, external_id="T-1")
+    (listed,) = client.appointments.list(start_at_gte=start)
+    client.events.create(inbound.appointment_rescheduled(external_id="T-1", start_at=start + timedelta(days=1)))
+    moved = MockService.load(service.save()).client().appointments.retrieve(booked.id)
+    assert client.patients.retrieve(booked.patient).date_of_birth == date(1990, 1, 2)
+    print(booked.start_at == start == listed.start_at, moved.start_at - start)
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert (done.stdout.strip(), done.stderr) == ("True 1 day, 0:00:00", "")
+
     @pytest.mark.parametrize("jump", [-400 * 24 * HOUR, 400 * 24 * HOUR])
     def test_a_jump_of_the_wall_clock_does_not_move_it(self, jump: timedelta) -> None:
         clock = Clock()

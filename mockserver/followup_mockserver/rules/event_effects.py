@@ -134,6 +134,9 @@ def _appointment(fields: Mapping[str, Any], required: Iterable[str]) -> Shape:
     return object_shape({"external_id": annotations["external_id"], **fields}, ["external_id", *required])
 
 
+_TIME = datetime | str  # ``effects`` runs when it is first needed; freezegun may have replaced ``datetime`` by then
+
+
 @functools.cache
 def effects() -> Mapping[str, Effect]:
     """Return the event types that have an effect. ``order.issued`` is accepted, and has none yet."""
@@ -145,7 +148,7 @@ def effects() -> Mapping[str, Effect]:
             _create_appointment, patient=reference, appointment=_fields_of(Appointments.create)
         ),
         "appointment.rescheduled": _effect(
-            _reschedule, appointment=_appointment({"start_at": datetime | str}, required=["start_at"])
+            _reschedule, appointment=_appointment({"start_at": _TIME}, required=["start_at"])
         ),
         "appointment.cancelled": _effect(_cancel, appointment=_appointment({"reason": str}, required=[])),
         "visit.completed": _effect(_complete_visit, patient=reference, visit=_fields_of(Visits.create)),

@@ -94,6 +94,8 @@ def _plain_shape(annotation: Any) -> Shape:
     return Shape(dict(schema), convert)
 
 
+# Shapes are made when they are first needed, and freezegun may have replaced the names of this module by then.
+_TIMES = (datetime, date)
 _SCALARS: dict[Any, tuple[Schema, Convert]] = {
     str: ({"type": "string", "maxLength": MAX_STRING_LENGTH}, _unchanged),
     bool: ({"type": "boolean"}, _unchanged),
@@ -131,7 +133,7 @@ def _union_shape(annotation: Any) -> Shape:
     kinds = [bare(member) for member in members]
     # Python callers may pass a datetime or a date as a string. For an enum, a string stands for values that are not
     # known yet.
-    for kind in (datetime, date):
+    for kind in _TIMES:
         if kind in kinds:
             members = [kind]
     literals = [member for member in members if get_origin(member) is Literal]

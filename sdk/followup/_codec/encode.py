@@ -95,7 +95,7 @@ def _kinds(annotation: Any) -> Iterator[_Kind]:
 
 def _union_kinds(annotation: Any) -> Iterator[_Kind]:
     kinds = list(itertools.chain.from_iterable(_kinds(arm) for arm in get_args(annotation)))
-    if any(kind in (_SCALARS[datetime], _SCALARS[date]) for kind in kinds):
+    if any(kind in (_TIMESTAMP, _DATE) for kind in kinds):
         # A time or date may also be passed as text, and the error message should say in which format.
         kinds = [attrs.evolve(kind, expected=_AS_TEXT) if kind.expected == "a string" else kind for kind in kinds]
     return iter(kinds)
@@ -141,12 +141,16 @@ _AS_TEXT = "an ISO 8601 string"
 _MAPPING = (dict, Mapping)
 """Most are dicts, for which isinstance is faster than for the abstract class."""
 _NO_LIST = (str, bytes, bytearray, Mapping)
+# Read by name and not as _SCALARS[datetime]: encoders are made at the first call, and freezegun may have replaced the
+# ``datetime`` of this module by then.
+_TIMESTAMP = _Kind("an aware datetime", (datetime,), _encode_timestamp)
+_DATE = _Kind("a date", (date,), _encode_date)
 _SCALARS: dict[Any, _Kind] = {
     bool: _Kind("True or False", (bool,), _as_is),
     int: _Kind("a whole number", (int,), _as_is, but_not=(bool,)),
     float: _Kind("a number", (float, int), _as_is, but_not=(bool,)),
-    datetime: _Kind("an aware datetime", (datetime,), _encode_timestamp),
-    date: _Kind("a date", (date,), _encode_date),
+    datetime: _TIMESTAMP,
+    date: _DATE,
     Any: _Kind("anything", (object,), _as_is),
 }
 

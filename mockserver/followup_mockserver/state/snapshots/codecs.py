@@ -213,10 +213,13 @@ _INSTANT = Shape(
 )
 
 
+_TIMESTAMP = datetime  # shapes are made when they are first needed; freezegun may have replaced ``datetime`` by then
+
+
 def _field_shape(annotation: Any) -> Shape:
-    if bare(annotation) is datetime:
+    if bare(annotation) is _TIMESTAMP:
         return _INSTANT
-    if is_union(annotation) and datetime in get_args(annotation):
+    if is_union(annotation) and _TIMESTAMP in get_args(annotation):
         schema = {**_INSTANT.schema, "type": ["string", "null"]}
         return Shape(schema, lambda value: None if value is None else _INSTANT.convert(value))
     return shape_of(annotation)
