@@ -207,6 +207,17 @@ def test_what_is_no_snapshot(source: Any, message: str) -> None:
     assert str(raised.value).startswith(message)
 
 
+@pytest.mark.parametrize("source", [None, [], 3, True, object(), bytearray(b"{}"), [SAVED], (), {1, 2}])
+def test_what_is_no_object(source: Any) -> None:
+    with pytest.raises(ValueError, match="format") as broken_snapshot:
+        MockService.load({})
+    message = "The snapshot must be the data that save\\(\\) returned, its JSON text or a path"
+    for load in (MockService.load, MockService().restore):
+        with pytest.raises(ValueError, match=message) as raised:
+            load(source)
+        assert type(raised.value) is type(broken_snapshot.value)
+
+
 def test_data_that_contains_itself() -> None:
     data: dict[str, Any] = {}
     data["data"] = data

@@ -32,7 +32,6 @@ def read(source: SnapshotSource) -> dict[str, Any]:
     Raises:
         OSError: the file cannot be read.
         SnapshotError: it is not a snapshot, or one that is too large or too new.
-        TypeError: the source has another type.
     """
     text = _text_of(source)
     if not isinstance(source, Mapping):  # data in memory needs no limit: it is there already
@@ -61,7 +60,7 @@ def _text_of(source: SnapshotSource) -> bytes:
             return content_of(Path(source))
         case Mapping():
             return _encoded(_json_text(source))
-    raise TypeError("a snapshot must be the data that save() returned, its JSON text or a path")
+    raise SnapshotError("", "The snapshot must be the data that save() returned, its JSON text or a path.")
 
 
 def _json_text(data: Mapping[str, Any]) -> str:
