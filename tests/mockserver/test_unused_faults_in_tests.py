@@ -40,13 +40,45 @@ def test_the_message_lists_the_calls_that_added_them(pytester: pytest.Pytester) 
             "*_ test_it _*",
             "3 faults were never used:",
             "  add_fault(operation='patients.create', kind='status', status=503, times=2)",
-            "  add_fault(operation='patients.list', kind='delay', seconds=3, skip=1)  (1 more would have been *",
+            "  add_fault(operation='patients.list', kind='delay', seconds=3, skip=2)  (1 more would have been *",
             "  disturb(kind='late', type='appointment.created', seconds=60)",
             "No call, event or delivery matched. If that is fine, add the fault with optional=True.",
             "*- followup_service -*",
             "FAILED *::test_it - Failed: 3 faults were never used:",
         ],
         consecutive=False,
+    )
+
+
+def test_the_report_shows_partly_used_faults_as_they_were_added(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        def test_it(followup_service, followup_client):
+            client = followup_client.with_options(max_retries=0)
+            followup_service.add_fault(operation="account.retrieve", kind="delay", seconds=1, times=3, skip=1)
+            followup_service.add_fault(operation="patients.list", kind="status", times=None, retry_after=2)
+            followup_service.disturb(kind="duplicate", times=2)
+            client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+            client.patients.create(phone="+5491155550000")
+            client.account.retrieve()
+            client.account.retrieve()
+            try:
+                client.patients.list()
+            except Exception:
+                pass
+            assert False
+        """,
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "faults that still apply, oldest first:",
+            "  add_fault(operation='account.retrieve', kind='delay', seconds=1, times=3, skip=1)",
+            "  add_fault(operation='patients.list', kind='status', times=None, retry_after=2)",
+            "  disturb(kind='duplicate', times=2)",
+        ],
+        consecutive=True,
     )
 
 

@@ -37,6 +37,9 @@ _SHOWN_OF_KEY = 8
 
 _SHOWN_OF_PARAM = 60
 
+_COUNTERS = ("matched", "skipped")
+"""The fields of a fault that count what it did; no argument of the call that added it."""
+
 
 def summary_of(mock: Mock, shown_already: str = "") -> str:
     """Return what happened in a mock, organization by organization, and what is still pending.
@@ -57,6 +60,15 @@ def summary_of(mock: Mock, shown_already: str = "") -> str:
     return "\n".join(line if len(line) <= MAX_LINE_LENGTH else f"{line[:MAX_LINE_LENGTH]}…" for line in lines)
 
 
+def rejections_in(calls: Sequence[str]) -> str:
+    """Return the requests that ``followup_env`` rejected, as text.
+
+    Args:
+        calls: method and redacted URL of each, oldest first.
+    """
+    return "\n".join(_listed("rejected requests", calls, str))
+
+
 def unused_faults_of(mock: Mock) -> list[str]:
     """Return the problem that a test passed although faults of it never had an effect, if there are any."""
     unused = mock.unused_faults()
@@ -73,16 +85,19 @@ def unused_faults_of(mock: Mock) -> list[str]:
 
 
 def _skips(fault: Fault | WebhookFault) -> str:
-    """Return how many calls the fault would still let pass; the skipped ones are counted down."""
+    """Return how many calls the fault would still let pass."""
     skip = fault.skip if isinstance(fault, Fault) else 0
     return f"  ({skip} more would have been skipped first)" if skip else ""
 
 
 def call_of(fault: Fault | WebhookFault) -> str:
-    """Return the call that adds a fault, as a test writes it."""
-    method = "add_fault" if isinstance(fault, Fault) else "disturb"
-    fields = [field for field in attrs.fields(type(fault)) if field.init]
-    passed = [(field.name, value) for field in fields if (value := getattr(fault, field.name)) != field.default]
+    """Return the call that added a fault, as a test writes it: with the numbers before any call or delivery."""
+    method, counted = ("add_fault", {"skip": fault.skipped}) if isinstance(fault, Fault) else ("disturb", {})
+    if fault.times is not None:
+        counted["times"] = fault.matched
+    written = attrs.asdict(fault) | {name: getattr(fault, name) + count for name, count in counted.items()}
+    defaults = {each.name: each.default for each in attrs.fields(type(fault)) if each.name not in _COUNTERS}
+    passed = [(name, written[name]) for name, default in defaults.items() if written[name] != default]
     return f"{method}({', '.join(f'{name}={value!r}' for name, value in passed)})"
 
 

@@ -57,11 +57,12 @@ class Fault:
         seconds: length of the delay, for kind ``delay``.
         times: number of calls, or of events, that the fault still applies to; None for all.
         when: whether the call fails ``before`` the operation is carried out, or ``after``.
-        skip: number of calls, or of events, that succeed first.
+        skip: number of calls, or of events, that the fault still lets pass first.
         probability: probability of applying to a call, or to an event, 0 to 1.
         retry_after: seconds in the ``Retry-After`` header, for kind ``status``.
         optional: whether the test may end without a match.
         matched: number of calls, or of events, that the fault has applied to.
+        skipped: number of calls, or of events, that the fault has let pass because of ``skip``.
 
     Raises:
         ValueError: an invalid argument; the message names it.
@@ -78,6 +79,7 @@ class Fault:
     retry_after: float | None = field(optional(_seconds), None)
     optional: bool = field(boolean, False)
     matched: int = field(integer(0), 0)
+    skipped: int = field(integer(0), 0)
 
 
 class Faults:
@@ -136,6 +138,7 @@ class Faults:
                 continue
             if fault.skip > 0:
                 fault.skip -= 1
+                fault.skipped += 1
             elif fault.probability >= 1 or self._draw() < fault.probability:
                 self._count(fault)
                 return fault
