@@ -22,7 +22,7 @@ from followup._httpx_private import ATTEMPT, forget_unopened, forget_unopened_as
 from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
 from followup._quiet import our_request
 from followup._steps import Send, Steps, Wait
-from followup._threads import NoThreadError, run_in_thread
+from followup._threads import ATTEMPT_THREAD, NoThreadError, run_in_thread
 from followup._time import Time
 from followup._time_limit import seconds_left, time_limit
 
@@ -137,7 +137,7 @@ def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
             done.put(error)
 
     try:
-        run_in_thread(attempt, "followup-attempt")
+        run_in_thread(attempt, ATTEMPT_THREAD)
     except NoThreadError as error:
         return NotSent("ConnectError", detail=str(error))
     try:

@@ -72,6 +72,9 @@ from followup._redaction import (
     redacted,
     visible,
 )
+from followup._threads import (
+    ATTEMPT_THREAD,
+)
 from followup._time import (
     Time,
 )
@@ -131,6 +134,7 @@ from followup.webhooks import (
 __all__ = [
     "ABSENT_IF_NONE",
     "ATTEMPT_HEADER",
+    "ATTEMPT_THREAD",
     "DEFAULT_PAGE_SIZE",
     "DEFAULT_TIMEOUT",
     "DEFAULT_TREATMENT_KIND",

@@ -3,6 +3,10 @@
 import contextvars
 import threading
 from collections.abc import Callable
+from typing import Final
+
+ATTEMPT_THREAD: Final = "followup-attempt"
+"""Name of the threads that make an attempt. Their exceptions are raised in the thread of the caller."""
 
 
 class NoThreadError(Exception):

@@ -3,7 +3,7 @@
 It imports only pytest until a fixture is used, so that test runs without the mock do not load it.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,25 +23,36 @@ class _Test:
 
     Attributes:
         mocks: the mocks of its fixtures, by the name of the fixture.
-        checks: further functions that return what is wrong at the end of the test.
+        environment: the object of the fixture ``followup_env``, if the test uses it.
         has_ended: whether the test function has ended.
         has_failed: whether the test, or a subtest of it, has failed.
     """
 
     def __init__(self) -> None:
         self.mocks: dict[str, Mock] = {}
-        self.checks: list[Callable[[], list[str]]] = []
+        self.environment: MockEnvironment | None = None
         self.has_ended = False
         self.has_failed = False
 
     def problems(self) -> list[str]:
-        """Return what is wrong although the test passed: faults without effect, and what the checks find."""
+        """Return what is wrong although the test passed: faults without effect, and requests that were rejected."""
         if not self.mocks:
             return []
         from followup_mockserver.pytest_plugin.summary import unused_faults_of
 
         problems = [problem for mock in self.mocks.values() for problem in unused_faults_of(mock)]
-        return problems + [problem for check in self.checks for problem in check()]
+        return problems if self.environment is None else problems + self.environment._problems()
+
+    def sections(self, shown_already: str) -> "Iterator[tuple[str, str]]":
+        """Yield the sections of the report of a failed test: title and text."""
+        if not self.mocks:
+            return
+        from followup_mockserver.pytest_plugin.summary import rejections_in, summary_of
+
+        for name, mock in self.mocks.items():
+            yield name, summary_of(mock, shown_already)
+        if self.environment is not None and (calls := self.environment._rejected_calls()):
+            yield "followup_env", rejections_in(calls)
 
 
 _test = pytest.StashKey[_Test]()
@@ -115,7 +126,7 @@ def followup_env(request: pytest.FixtureRequest, followup_service: "MockService"
     from followup_mockserver.pytest_plugin.environment import MockEnvironment
 
     environment = MockEnvironment(followup_service)
-    _test_of(request.node).checks.append(environment._problems)
+    _test_of(request.node).environment = environment
     with environment.intercept():
         yield environment
 
@@ -168,10 +179,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
         _fail(item, call, report, "\n\n".join(problems))
     if report.failed:
         test.has_failed = True
-        for name, mock in test.mocks.items():
-            from followup_mockserver.pytest_plugin.summary import summary_of
-
-            report.sections.append((name, summary_of(mock, report.longreprtext)))
+        report.sections += test.sections(report.longreprtext)
     return report
 
 

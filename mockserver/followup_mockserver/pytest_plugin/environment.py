@@ -1,31 +1,44 @@
 """The environment of code under test that creates its own client: its requests reach a mock in this process."""
 
+import contextvars
 import importlib
 import importlib.util
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import attrs
 import httpx
 import pytest
 
-from followup._for_mockserver import redacted, virtual_time
+from followup._for_mockserver import ATTEMPT_THREAD, redacted, virtual_time
 from followup_mockserver.service import MockService
 from followup_mockserver.transport import InProcessTransport
 
-if TYPE_CHECKING:
-    _Failed = BaseException
-else:
-    _Failed = pytest.fail.Exception
+_current: contextvars.ContextVar["MockEnvironment | None"] = contextvars.ContextVar("followup_env", default=None)
 
 
-class RejectedRequest(_Failed):
-    """Raised for a request that would leave the process: the test fails with its message.
+class RejectedRequest(AssertionError):
+    """Raised for a request that would leave the process: an assertion of the test has failed.
 
-    It derives from the exception of ``pytest.fail``, which is no ``Exception``. A client therefore does not take it for
-    a connection error that it retries, and ``except Exception`` in the code under test does not hide it.
+    It is no ``httpx.RequestError``, so clients do not take it for a connection error that they retry.
     """
+
+
+@attrs.frozen
+class _Rejection:
+    """A request that was rejected.
+
+    Attributes:
+        call: method and redacted URL.
+        message: the message of the exception.
+        reaches_test: whether the exception was raised in the thread of the test.
+    """
+
+    call: str
+    message: str
+    reaches_test: bool
 
 
 class MockEnvironment:
@@ -44,7 +57,7 @@ class MockEnvironment:
         self._origin = _origin(httpx.URL(service.url))
         self._transport = InProcessTransport(service.app)
         self._allowed: list[str] = []
-        self._rejected: list[str] = []
+        self._rejections: list[_Rejection] = []
         self._thread = threading.current_thread()
 
     def __repr__(self) -> str:
@@ -65,7 +78,16 @@ class MockEnvironment:
 
     def _problems(self) -> list[str]:
         """Return the requests that were rejected in other threads, where the exception may have gone unseen."""
-        return list(self._rejected)
+        return [*dict.fromkeys(each.message for each in self._rejections if not each.reaches_test)]
+
+    def _rejected_calls(self) -> list[str]:
+        """Return the requests that were rejected, oldest first."""
+        return [each.call for each in self._rejections]
+
+    def _is_thread_of_test(self) -> bool:
+        """Return whether an exception in this thread reaches the test: in its own thread, or an attempt of the SDK."""
+        current = threading.current_thread()
+        return current is self._thread or (current.name == ATTEMPT_THREAD and _current.get() is self)
 
     def _destination(self, request: httpx.Request) -> InProcessTransport | None:
         """Return the transport to the mock, or None for a server that is allowed.
@@ -78,13 +100,13 @@ class MockEnvironment:
             return self._transport
         if origin in self._allowed:
             return None
+        call = f"{request.method} {origin}{redacted(request.url.path)}"
         message = (
-            f"followup_env rejected {request.method} {origin}{redacted(request.url.path)}: in this test, httpx reaches "
+            f"followup_env rejected {call}: in this test, httpx reaches "
             f"only {' and '.join([self._origin, *self._allowed])}. Read the base URL from FOLLOWUP_BASE_URL, or let "
             f"requests through with followup_env.allow({origin!r})."
         )
-        if threading.current_thread() is not self._thread:
-            self._rejected.append(message)
+        self._rejections.append(_Rejection(call, message, self._is_thread_of_test()))
         raise RejectedRequest(message)
 
     @contextmanager
@@ -97,7 +119,11 @@ class MockEnvironment:
             self._intercept_asynchronous(patch, httpx.AsyncHTTPTransport)
             if importlib.util.find_spec("httpx_aiohttp") is not None:
                 self._intercept_asynchronous(patch, importlib.import_module("httpx_aiohttp").AiohttpTransport)
-            yield
+            token = _current.set(self)
+            try:
+                yield
+            finally:
+                _current.reset(token)
 
     def _intercept_synchronous(self, patch: pytest.MonkeyPatch) -> None:
         send = httpx.HTTPTransport.handle_request
