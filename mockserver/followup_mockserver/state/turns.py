@@ -7,28 +7,36 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 
 
+class _Turn(Future[None]):
+    """A turn of a thread or a task, which is done when it may begin.
+
+    Attributes:
+        loop_thread: identity of the thread whose event loop runs the task; None for the turn of a thread.
+    """
+
+    def __init__(self, loop_thread: int | None = None) -> None:
+        super().__init__()
+        self.loop_thread = loop_thread
+
+
 class Turns:
     """A mutex that a thread or an asyncio task holds. A task waits for it without blocking its event loop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: deque[Future[None]] = deque()
-        self._held = False
-        self._thread_of_task: int | None = None
+        self._waiting: deque[_Turn] = deque()
+        self._current: _Turn | None = None
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the mutex in this thread.
 
         Raises:
-            RuntimeError: a task in the event loop of this thread holds it; the thread would wait for itself.
+            RuntimeError: a task in the event loop of this thread holds it or has asked for it before; the thread would
+                wait for itself.
         """
-        if self._thread_of_task == threading.get_ident():
-            raise RuntimeError(
-                "a task of this event loop is advancing the clock, and this call would block it; "
-                "use 'await service.advance_async()'"
-            )
-        turn = self._ask()
+        turn = _Turn()
+        self._ask(turn, blocked=threading.get_ident())
         try:
             turn.result()
         except BaseException:
@@ -52,24 +60,24 @@ class Turns:
             asyncio.get_running_loop()
         except RuntimeError:
             raise RuntimeError("this method needs an asyncio event loop; trio is not supported") from None
-        turn = self._ask()
+        turn = _Turn(threading.get_ident())
+        self._ask(turn)
         try:
             await asyncio.wrap_future(turn)
         except BaseException:
             self._give_up(turn)
             raise
-        self._thread_of_task = threading.get_ident()
         try:
             yield
         finally:
-            self._thread_of_task = None
             self.release()
 
     def take(self) -> bool:
         """Hold the mutex if it is free, and return whether it was; the caller releases it."""
         with self._lock:
-            was_free = not self._held
-            self._held = True
+            was_free = self._current is None
+            if was_free:
+                self._current = _Turn()
             return was_free
 
     def release(self) -> None:
@@ -78,21 +86,32 @@ class Turns:
             while self._waiting:
                 turn = self._waiting.popleft()
                 if turn.set_running_or_notify_cancel():
+                    self._current = turn
                     turn.set_result(None)
                     return
-            self._held = False
+            self._current = None
 
-    def _ask(self) -> "Future[None]":
-        turn: Future[None] = Future()
+    def _ask(self, turn: _Turn, blocked: int | None = None) -> None:
+        """Let a turn begin as soon as those before it have ended.
+
+        Args:
+            turn: the turn.
+            blocked: identity of the thread that waits for the turn, and whose event loop runs no task meanwhile.
+        """
         with self._lock:
-            if self._held:
+            before = [] if self._current is None else [self._current, *self._waiting]
+            if blocked is not None and any(each.loop_thread == blocked and not each.cancelled() for each in before):
+                raise RuntimeError(
+                    "a task of this event loop is advancing the clock, and this call would block it; "
+                    "use 'await service.advance_async()'"
+                )
+            if before:
                 self._waiting.append(turn)
-                return turn
-            self._held = True
+                return
+            self._current = turn
         turn.set_result(None)
-        return turn
 
-    def _give_up(self, turn: "Future[None]") -> None:
+    def _give_up(self, turn: _Turn) -> None:
         with self._lock:
             cancelled = turn.cancel()
         if not cancelled:
