@@ -374,6 +374,26 @@ def test_a_coroutine_receiver_that_waits_during_an_advance_moves_the_clock_on(se
     assert [each.status for each in service.deliveries] == ["succeeded"]
 
 
+def test_jobs_that_a_receiver_causes_after_a_wait_run_in_the_same_advance(service: MockService) -> None:
+    with service.client() as client:
+        client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["patient.upserted"])
+        received = []
+
+        def receive(_: httpx.Request) -> httpx.Response:
+            received.append(service.clock.now)
+            if len(received) == 1:
+                client.patients.update(patient.id, full_name="Ana Pérez")
+            return httpx.Response(204)
+
+        patient = create(client)
+        service.add_fault(operation="patients.update", kind="status", status=503, retry_after=50)
+        service.mount("https://clinic.example/hooks", receive)
+        before = service.clock.now
+        service.advance()
+        assert received == [before, before + timedelta(seconds=50)]
+        assert [delivery.status for delivery in service.deliveries] == ["succeeded", "succeeded"]
+
+
 def test_threads_wait_without_sleeping(service: MockService) -> None:
     service.add_fault(operation="*", kind="status", status=503, times=None, probability=0.3)
     with service.client(requests_per_minute=60, max_retries=20) as client, ThreadPoolExecutor(8) as threads:
