@@ -306,3 +306,46 @@ def test_the_outcome_is_in_a_junit_report(pytester: pytest.Pytester) -> None:
     report = (pytester.path / "report.xml").read_text()
     assert 'failures="1"' in report
     assert "1 fault was never used:" in report
+
+
+def test_a_fixture_that_overrides_ours_counts_as_well(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pytest
+        from followup import FollowUp
+        from followup_mockserver import MockService
+
+        @pytest.fixture(scope="module")
+        def clinic():
+            with MockService(rate_limit=0) as service:
+                yield service
+
+        @pytest.fixture
+        def followup_service(clinic):
+            with clinic.fork() as service:
+                yield service
+
+        def test_unused(followup_env):
+            followup_env.service.add_fault(operation="patients.create", kind="status", status=503)
+
+        def test_fails(followup_env):
+            with FollowUp() as client:
+                client.account.retrieve()
+            assert False
+
+        def test_used(followup_service, followup_client):
+            followup_service.add_fault(operation="account.retrieve", kind="status", status=503)
+            followup_client.account.retrieve()
+        """,
+    )
+    result.assert_outcomes(failed=2, passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*_ test_unused _*",
+            "1 fault was never used:",
+            "*_ test_fails _*",
+            "*- followup_service -*",
+            "*200 GET /v1/account",
+        ]
+    )

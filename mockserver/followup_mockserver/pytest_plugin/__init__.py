@@ -57,6 +57,9 @@ class _Test:
 
 _test = pytest.StashKey[_Test]()
 
+_MOCKS = frozenset({"followup_service", "followup_server"})
+"""The fixtures that are mocks."""
+
 
 @pytest.fixture
 def followup_options() -> "MockOptions":
@@ -68,7 +71,7 @@ def followup_options() -> "MockOptions":
 
 
 @pytest.fixture
-def followup_service(request: pytest.FixtureRequest, followup_options: "MockOptions") -> "Iterator[MockService]":
+def followup_service(followup_options: "MockOptions") -> "Iterator[MockService]":
     """A new ``MockService`` for this test, without a rate limit. Its clock is frozen at the current time.
 
     It is closed after the test. If the test fails, its report shows the API calls, webhook deliveries and messages. A
@@ -81,7 +84,6 @@ def followup_service(request: pytest.FixtureRequest, followup_options: "MockOpti
     options: MockOptions = {"start_time": datetime.now(UTC), "rate_limit": 0}
     options.update(followup_options)
     with MockService(**options) as service:
-        _test_of(request.node).mocks["followup_service"] = service
         yield service
 
 
@@ -99,7 +101,7 @@ def followup_async_client(followup_service: "MockService") -> "AsyncFollowUp":
 
 
 @pytest.fixture
-def followup_server(request: pytest.FixtureRequest, followup_options: "MockOptions") -> "Iterator[MockServer]":
+def followup_server(followup_options: "MockOptions") -> "Iterator[MockServer]":
     """A new, running ``MockServer`` for this test, on a free port of 127.0.0.1.
 
     It has no rate limit, and accepts webhook URLs that are http to a loopback address. It is stopped after the test; if
@@ -110,7 +112,6 @@ def followup_server(request: pytest.FixtureRequest, followup_options: "MockOptio
     options: MockOptions = {"rate_limit": 0, "allow_http_webhooks": True}
     options.update(followup_options)
     with MockServer(**options) as server:
-        _test_of(request.node).mocks["followup_server"] = server
         yield server
 
 
@@ -149,6 +150,20 @@ def followup_respx(followup_service: "MockService", monkeypatch: pytest.MonkeyPa
     with respx.mock(assert_all_called=False) as router, routed(followup_service, router):
         router.route().pass_through()
         yield router
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, Any, Any]:
+    """Remember the mocks of a test. Those of fixtures that override ours, such as one that forks a mock, count too."""
+    value = yield
+    if fixturedef.argname in _MOCKS and fixturedef.scope == "function":
+        from followup_mockserver.service import Mock
+
+        if isinstance(value, Mock):
+            _test_of(request.node).mocks[fixturedef.argname] = value
+    return value
 
 
 @pytest.hookimpl(tryfirst=True)
