@@ -37,6 +37,9 @@ _MAX_SLEEP = 3600.0
 
 T = TypeVar("T")
 
+Target = Callable[[datetime], datetime]
+"""Returns the instant to advance a clock to, from its time when the run begins: another run may have advanced it."""
+
 
 class _ReceiverRaised(Exception):
     """Ends the run of the jobs after an attempt whose receiver raised ``error``, which the caller gets."""
@@ -127,19 +130,23 @@ class Engine:
 
     # --- the clock -----------------------------------------------------------------------------------------------
 
-    def advance(self, tenant: Tenant, to: datetime) -> Advanced:
+    def advance(self, tenant: Tenant, target: Target) -> Advanced:
         """Advance the clock to an instant, and run every job that is due by then, including those that jobs schedule.
+
+        Args:
+            tenant: the tenant.
+            target: returns the instant.
 
         Raises:
             RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for, or in the
                 event loop of an application or a task that this call would block.
             BaseException: the exception of a mounted receiver; the attempt has been recorded.
         """
-        return self._run_jobs(tenant, lambda run: self._advancing(tenant, run, to))
+        return self._run_jobs(tenant, lambda run: self._advancing(tenant, run, target))
 
-    async def advance_async(self, tenant: Tenant, to: datetime) -> Advanced:
+    async def advance_async(self, tenant: Tenant, target: Target) -> Advanced:
         """Do the same as ``advance`` in a task: asynchronous receivers run in the running event loop."""
-        return await self._run_jobs_async(tenant, lambda run: self._advancing(tenant, run, to))
+        return await self._run_jobs_async(tenant, lambda run: self._advancing(tenant, run, target))
 
     def step(self, tenant: Tenant) -> Advanced:
         """Advance the clock to the due time of the next job, and run that job only.
@@ -217,7 +224,9 @@ class Engine:
         with self._runs_lock:
             return self._runs.setdefault(tenant, Run(lambda: self.stopped))
 
-    def _advancing(self, tenant: Tenant, run: Run, to: datetime) -> Sending[Advanced]:
+    def _advancing(self, tenant: Tenant, run: Run, target: Target) -> Sending[Advanced]:
+        with tenant.lock:
+            to = target(tenant.clock.now())
         while (yield from self._run_next_instant(tenant, run, to)):
             pass
         with tenant.lock:

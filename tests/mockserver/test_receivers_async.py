@@ -184,6 +184,7 @@ class TestSeveralTasks:
             release.set()
             assert (await first).now == NOON + timedelta(hours=1)
             assert (await second).ran == 0
+            assert service.clock.now == NOON + timedelta(hours=2), "the duration began when the first had ended"
 
         run(test)
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import attrs
 
 from followup._for_mockserver import format_timestamp
-from followup_mockserver.engine import Engine
+from followup_mockserver.engine import Engine, Target
 from followup_mockserver.schema.checks import LATEST_TIME, instant
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.state.access import TenantAccess
@@ -129,7 +129,8 @@ class ClockControls:
         """Do the same as ``advance`` in an asyncio task, without blocking the event loop.
 
         In a ``MockService``, mounted ASGI applications and coroutine functions run in the running event loop; functions
-        and WSGI applications are called in its thread. If two tasks advance the clock at once, the second waits.
+        and WSGI applications are called in its thread. If two tasks advance the clock at once, the second waits,
+        and its duration begins when the first has ended.
 
         Args:
             seconds: seconds to advance by. The four arguments are added up.
@@ -175,15 +176,20 @@ class ClockControls:
 
     def _target(
         self, *, seconds: float, minutes: float, hours: float, days: float, to: datetime | str | None
-    ) -> tuple[Tenant, datetime]:
-        """Return the state of the organization, and the instant to advance its clock to."""
+    ) -> tuple[Tenant, Target]:
+        """Return the state of the organization, and the instant to advance its clock to.
+
+        A duration begins when the jobs do: if another thread or task is advancing the clock, both durations count.
+        """
         tenant = self._access.tenant
         duration = _duration(seconds=seconds, minutes=minutes, hours=hours, days=days)
         if duration and to is not None:
             raise InvalidArgument("to", "omitted when a duration is passed")
+        if to is None:
+            return tenant, lambda now: _later(now, duration)
         with tenant.lock:
-            target = _later(tenant.clock.now(), duration) if to is None else _ahead(tenant.now(), to)
-        return tenant, target
+            target = _ahead(tenant.now(), to)
+        return tenant, lambda _: target
 
 
 def pending_jobs(tenant: Tenant, limit: int | None = None) -> list[PendingJob]:
