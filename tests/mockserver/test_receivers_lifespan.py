@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from typing import Any
 import fastapi
 import httpx
 import pytest
+from support.forks import in_a_child
 from support.lifespan_app import App
 from support.waiting import wait_for
 
@@ -268,7 +270,9 @@ def threads() -> list[threading.Thread]:
 
 
 @pytest.mark.parametrize("end", [MockService.close, lambda _: None], ids=["closed", "forgotten"])
-def test_no_service_leaves_a_thread_behind(end: Callable[[MockService], None]) -> None:
+def test_no_service_leaves_a_thread_behind(
+    end: Callable[[MockService], None], caplog: pytest.LogCaptureFixture
+) -> None:
     gc.collect()
     wait_for(lambda: not threads() or None)
     service = MockService(rate_limit=0)
@@ -280,6 +284,7 @@ def test_no_service_leaves_a_thread_behind(end: Callable[[MockService], None]) -
     del service
     gc.collect()
     assert wait_for(lambda: not threads())
+    assert "Task was destroyed" not in caplog.text
 
 
 def test_a_service_without_asynchronous_receivers_has_no_thread(service: MockService) -> None:
@@ -287,3 +292,19 @@ def test_a_service_without_asynchronous_receivers_has_no_thread(service: MockSer
     service.mount(URL, lambda _: httpx.Response(204))
     deliver(service)
     assert threading.active_count() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_process_starts_the_application_again(service: MockService) -> None:
+    app = App()
+    service.mount(URL, app.asgi)
+    assert deliver(service, 0) == "succeeded"
+
+    def in_child() -> list[str]:
+        deliver(service, 1)
+        service.close()
+        return [*app.log, service.deliveries[0].status]
+
+    assert in_a_child(in_child) == ["startup", "request", "startup", "request", "shutdown", "succeeded"]
+    assert deliver(service, 2) == "succeeded"
+    assert app.log == ["startup", "request", "request"]

@@ -1,6 +1,7 @@
 """An event loop in a thread, for coroutines that synchronous code waits for."""
 
 import asyncio
+import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
@@ -16,7 +17,8 @@ _JOIN_TIMEOUT = 1.0
 class EventLoopThread:
     """An event loop in a thread of its own, which starts with the first coroutine. Thread-safe.
 
-    Objects that belong to an event loop, such as a database connection, survive from one coroutine to the next.
+    Objects that belong to an event loop, such as a database connection, survive from one coroutine to the next. A
+    process that was forked has no thread, and starts another one.
     """
 
     def __init__(self) -> None:
@@ -24,6 +26,7 @@ class EventLoopThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._pending: set[Future[Any]] = set()
+        self._process = os.getpid()
         self._closed = False
 
     def submit(self, function: Callable[[], Coroutine[Any, Any, T]]) -> "Future[T]":
@@ -37,6 +40,8 @@ class EventLoopThread:
                 cancelled: Future[T] = Future()
                 cancelled.cancel()
                 return cancelled
+            if self._process != os.getpid():
+                self._loop, self._pending, self._process = None, set(), os.getpid()
             future = asyncio.run_coroutine_threadsafe(function(), self._loop or self._start())
             self._pending.add(future)
         future.add_done_callback(self._forget)

@@ -1,6 +1,7 @@
 """The lifespan of an ASGI application: its startup before the first request, and its shutdown."""
 
 import asyncio
+import os
 import threading
 from collections.abc import MutableMapping
 from typing import Any
@@ -34,6 +35,7 @@ class Lifespan:
     def __init__(self, app: Any, timeout: float) -> None:
         self.loop = asyncio.get_running_loop()
         self.thread = threading.get_ident()
+        self._process = os.getpid()
         self.state: dict[str, Any] = {}
         self._timeout = timeout
         self._messages: asyncio.Queue[Message] = asyncio.Queue()
@@ -44,10 +46,17 @@ class Lifespan:
         self._failure: str | None = None
         self._error: BaseException | None = None
         self._task = self.loop.create_task(self._run(app), name="followup-mock-lifespan")
+        task: Any = self._task
+        task._log_destroy_pending = False  # a service that nobody closes is collected together with this task
 
     @property
     def needs_shutdown(self) -> bool:
-        """Whether the application runs, or its event loop ended and cancelled it before its shutdown."""
+        """Whether the application runs, or its event loop ended and cancelled it before its shutdown.
+
+        In a process that was forked since then it does not run: the fork has no thread of its event loop.
+        """
+        if self._process != os.getpid():
+            return False
         return not self._task.done() or (self._complete and self._cancelled)
 
     async def startup(self) -> None:
