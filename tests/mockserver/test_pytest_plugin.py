@@ -239,3 +239,22 @@ def test_asynchronous_tests(pytester: pytest.Pytester, mark: str, options: list[
         "RejectedRequest: followup_env rejected GET https://api.clinic.example/health:",
     ):
         assert shown in text
+
+
+def test_followup_respx_has_room_for_other_services(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import httpx
+        from followup import FollowUp
+
+        def test_it(followup_respx, followup_server):
+            laboratory = followup_respx.get("https://laboratory.invalid/results").respond(json=["normal"])
+            assert httpx.get("https://laboratory.invalid/results").json() == ["normal"]
+            assert laboratory.call_count == 1
+            with FollowUp() as client:
+                assert client.account.retrieve().id
+            assert httpx.get(f"{followup_server.url}/_mock/health").json() == {"status": "ok"}  # it is sent
+        """,
+    )
+    result.assert_outcomes(passed=1)

@@ -147,8 +147,14 @@ def followup_respx(followup_service: "MockService", monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setenv("FOLLOWUP_BASE_URL", followup_service.url)
     monkeypatch.setenv("FOLLOWUP_API_KEY", followup_service.api_key)
-    with respx.mock(assert_all_called=False) as router, routed(followup_service, router):
-        router.route().pass_through()
+    with (
+        respx.mock(assert_all_called=False) as router,
+        routed(followup_service, router),
+        # A second router, which respx asks only if no route of the first one matches: a route of the first that matches
+        # everything would precede those that the test adds.
+        respx.mock(assert_all_called=False) as others,
+    ):
+        others.route().pass_through()
         yield router
 
 
