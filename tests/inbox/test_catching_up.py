@@ -307,3 +307,27 @@ class altered:  # noqa: N801 - reads as a function
 
     def __exit__(self, *_: object) -> None:
         self._http.close()
+
+
+def test_a_later_since_hides_nothing_from_the_next_call(
+    inbox: Inbox, service: MockService, client: FollowUp, receiving: Callable[[bool], None]
+) -> None:
+    new_patients(client, 1)
+    service.advance()
+    inbox.catch_up(client)
+    receiving(False)
+    new_patients(client, 5, first=1)
+    service.advance(days=4)
+    new_patients(client, 1, first=6)
+    assert inbox.catch_up(client, since=service.clock.now - timedelta(hours=3)).added == 1
+    assert inbox.catch_up(client).added == 5
+
+
+def test_the_next_call_reads_only_what_is_new_also_after_several_pages(
+    inbox: Inbox, service: MockService, client: FollowUp, receiving: Callable[[bool], None]
+) -> None:
+    for hour in range(6):
+        new_patients(client, 40, first=40 * hour)
+        service.advance(hours=2)
+    assert inbox.catch_up(client) == CatchUpReport(seen=240, added=0)
+    assert inbox.catch_up(client) == CatchUpReport(seen=40, added=0)

@@ -2,7 +2,9 @@
 
 import logging
 import threading
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import event as sqlalchemy_event
@@ -300,6 +302,52 @@ def test_a_session_joins_the_transaction(inbox: Inbox, deliver: Deliver, clock: 
     clock.advance(1)
     inbox.drain()
     assert written(database_url) == ["whd_1"]
+
+
+def test_a_handler_that_commits_and_fails_then_is_not_repeated(
+    inbox: Inbox, deliver: Deliver, database_url: str
+) -> None:
+    @inbox.otherwise
+    def handle(received: Received) -> None:
+        write(received)
+        received.connection.commit()
+        write(received)  # the transaction has ended, so this raises
+
+    deliver("whd_1")
+    assert inbox.drain().dead == 1
+    assert written(database_url) == ["whd_1"]
+    assert inbox.dead()[0].error.startswith("the handler committed or rolled back received.connection")
+
+
+def test_a_lost_connection_is_not_taken_for_a_handler_that_commits(
+    inbox: Inbox, deliver: Deliver, request: pytest.FixtureRequest
+) -> None:
+    if request.node.callspec.params["database_url"] == "sqlite":
+        return  # which has no connections to lose
+
+    @inbox.otherwise
+    def handle(received: Received) -> None:
+        received.connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+
+    deliver()
+    assert inbox.drain().failed == 1
+
+
+async def coroutine(_: Received) -> None: ...
+
+
+def generator(_: Received) -> Iterator[None]:
+    yield
+
+
+@pytest.mark.parametrize("function", [coroutine, generator])
+def test_a_handler_whose_code_has_not_run_is_never_done(
+    inbox: Inbox, deliver: Deliver, function: Callable[[Received], Any]
+) -> None:
+    inbox.otherwise(lambda received: function(received))
+    deliver()
+    assert inbox.drain().failed == 1
+    assert inbox.status().done == 0
 
 
 def test_a_handler_that_commits_by_itself_is_dead_at_once(inbox: Inbox, deliver: Deliver, database_url: str) -> None:

@@ -423,3 +423,10 @@ def test_a_client_of_a_mock_service_lives_in_its_time(outbox: Outbox, record: Re
         service.advance(seconds=5)
         assert outbox.drain(client) == DrainReport(sent=1)
     service.close()
+
+
+def test_the_longest_name_works(database_url: str, record: Record, client: FollowUp) -> None:
+    outbox = Outbox(database_url, name="n" * 255)
+    record("e1", into=outbox)
+    assert outbox.drain(client).sent == 1
+    outbox.close()

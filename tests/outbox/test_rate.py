@@ -101,3 +101,14 @@ def test_each_outbox_has_a_rate_of_its_own(
     assert service.clock.seconds == 0
     mine.close()
     other.close()
+
+
+def test_a_clock_that_is_set_back_does_not_stop_the_outbox(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp
+) -> None:
+    service.clock.seconds = 100_000.0
+    record(*(f"e{number}" for number in range(3)), subject="one")
+    outbox.drain(client)
+    service.clock.seconds -= 3600
+    record("later")
+    assert outbox.drain(client, deadline=60).sent == 1

@@ -16,7 +16,7 @@ import pytest
 from psycopg.rows import dict_row
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from sqlalchemy.pool import NullPool
 from support.databases import engine_of, with_psycopg
 
@@ -77,6 +77,30 @@ def sqlite_connection_with_explicit_transactions(url: str) -> Iterator[Opened]:
 
 
 @contextmanager
+def sqlalchemy_scoped_session(url: str) -> Iterator[Opened]:
+    session = scoped_session(sessionmaker(engine_of(url)))  # as that of Flask-SQLAlchemy
+    try:
+        yield session, lambda sql: session.execute(text(sql)), session.commit
+    finally:
+        session.remove()
+
+
+@contextmanager
+def sqlite_connection_with_rows_as_dicts(url: str) -> Iterator[Opened]:
+    with sqlite_connection(url) as (connection, execute, commit):
+        connection.row_factory = lambda cursor, row: {
+            each[0]: value for each, value in zip(cursor.description, row, strict=True)
+        }
+        yield connection, execute, commit
+
+
+@contextmanager
+def psycopg_pipeline(url: str) -> Iterator[Opened]:
+    with psycopg_connection(url) as (connection, execute, commit), connection.pipeline():
+        yield connection, execute, commit
+
+
+@contextmanager
 def psycopg_connection(url: str) -> Iterator[Opened]:
     with contextlib.closing(psycopg.connect(url, row_factory=dict_row)) as connection:
         yield connection, connection.execute, connection.commit
@@ -128,10 +152,14 @@ SYNC = [
     (sqlalchemy_connection, "postgresql"),
     (sqlalchemy_session, "sqlite"),
     (sqlalchemy_session, "postgresql"),
+    (sqlalchemy_scoped_session, "sqlite"),
+    (sqlalchemy_scoped_session, "postgresql"),
     (sqlite_connection, "sqlite"),
+    (sqlite_connection_with_rows_as_dicts, "sqlite"),
     (sqlite_connection_with_explicit_transactions, "sqlite"),
     (psycopg_connection, "postgresql"),
     (psycopg_transaction, "postgresql"),
+    (psycopg_pipeline, "postgresql"),
     (django_connection, "sqlite"),
     (django_connection, "postgresql"),
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from support.responses import error
 from support.server import hang_up, reply
 from support.waiting import wait_for
@@ -52,6 +53,12 @@ def test_discarding_frees_the_subject(rejected: Outbox, service: Service, client
     assert rejected.dead() == []
     assert rejected.drain(client).sent == 1
     assert service.ids == ["a1", "a2"]
+
+
+def test_discarding_needs_an_id(rejected: Outbox) -> None:
+    with pytest.raises(TypeError, match="event_id must be the id of a dead event, not NoneType"):
+        rejected.discard(None)  # type: ignore[arg-type]
+    assert rejected.status().dead == 1
 
 
 def test_all_dead_events_can_be_retried(rejected: Outbox, client: FollowUp) -> None:
@@ -149,6 +156,25 @@ def test_run_survives_a_database_that_fails(
     stop.set()
     runner.join(20)
     assert service.ids == ["e1", "e2"]
+
+
+def test_run_survives_an_engine_without_a_free_connection(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record("e1")
+    relay, stop, failures = outbox._relay(client), threading.Event(), [PoolTimeoutError("no connection is free")] * 3
+    transaction = outbox._database.transaction
+
+    def without_a_free_connection() -> Any:
+        if failures:
+            raise failures.pop()
+        return transaction()
+
+    monkeypatch.setattr(outbox._database, "transaction", without_a_free_connection)
+    for _ in relay.rounds(stop, raise_denied=False):
+        if service.ids:
+            stop.set()
+    assert service.ids == ["e1"]
 
 
 def test_logs_contain_no_personal_data(

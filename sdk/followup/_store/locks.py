@@ -6,6 +6,7 @@ from sqlalchemy import BigInteger, Column, Connection, MetaData, String, Table, 
 
 from followup._errors import ConfigurationError
 from followup._store.statements import insert_if_absent
+from followup._store.texts import LONGEST_TEXT
 
 FROZEN_HOLDER_SECONDS = 10
 """PostgreSQL ends a transaction that holds a lock and has been idle for so long: its process is frozen, or its machine
@@ -16,7 +17,7 @@ metadata = MetaData()
 LOCKS = Table(
     "followup_locks",
     metadata,
-    Column("name", String(255), primary_key=True),
+    Column("name", String(LONGEST_TEXT), primary_key=True),
     Column("times_taken", BigInteger, nullable=False),
 )
 
@@ -34,6 +35,7 @@ def take_lock(connection: Connection, name: str) -> None:
     Raises:
         ConfigurationError: the Engine is in autocommit mode, so that its statements form no transaction.
     """
+    name = name[:LONGEST_TEXT]  # names that differ only beyond that share a lock, no more
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{FROZEN_HOLDER_SECONDS}s'"))
     taking = update(LOCKS).where(LOCKS.c.name == name).values(times_taken=LOCKS.c.times_taken + 1)

@@ -82,13 +82,16 @@ def catch_up(
     if webhook_endpoint is not None:
         client.webhook_endpoints.retrieve(webhook_endpoint)
     with database.transaction() as connection:
-        bounds = [since or _cursor(connection, name, endpoint), purged_until(connection, name)]
+        cursor = _cursor(connection, name, endpoint)
+        bounds = [since or cursor, purged_until(connection, name)]
     oldest = max((each for each in bounds if each is not None), default=None)
     reading = _read(client, endpoint, oldest, database, name)
     with database.transaction() as connection:
         # Oldest first, and all at once: a worker must not handle a newer event of a ref before an older one is stored.
         added = store(connection, name, clock, reversed(reading.unknown))
-        if reading.is_complete and reading.newest is not None:
+        # What lies between the cursor and a later ``since`` was not read, and must not be skipped by the next call.
+        leaves_a_gap = since is not None and cursor is not None and since > cursor
+        if reading.is_complete and reading.newest is not None and not leaves_a_gap:
             _move_cursor(connection, name, endpoint, reading.newest)
     return CatchUpReport(reading.seen, added)
 
@@ -114,7 +117,8 @@ def _read(client: "FollowUp", endpoint: str, oldest: datetime | None, database: 
     for page in _pages(client, endpoint):
         new = [each for each in page.data if oldest is None or each.created_at >= oldest]
         reading.seen += len(new)
-        reading.newest = max((each.created_at for each in new), default=reading.newest)
+        times = [each.created_at for each in new]
+        reading.newest = max([*times, reading.newest] if reading.newest else times, default=None)
         with database.transaction() as connection:
             known = _known(connection, name, [each.id for each in new])
         for delivery in new:

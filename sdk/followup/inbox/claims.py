@@ -14,7 +14,6 @@ from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, tex
 from followup._store.clock import StoreTime, current_time, sql_time
 from followup._store.leases import new_token, retry_wait
 from followup._store.locks import FROZEN_HOLDER_SECONDS, take_lock
-from followup._store.texts import LONGEST_TEXT
 from followup.inbox.tables import DEAD, DONE, EVENTS, IN_FLIGHT, UNHANDLED, WAITING
 
 LONGEST_WAIT = 600.0
@@ -77,7 +76,7 @@ def claim_next(connection: Connection, name: str, clock: StoreTime, timeout: flo
         timeout: seconds until the lease ends.
         max_attempts: number of attempts after which an abandoned event is dead.
     """
-    take_lock(connection, f"inbox:{name}"[:LONGEST_TEXT])  # names that differ only beyond that share a lock, no more
+    take_lock(connection, f"inbox:{name}")
     # Read after the lock was taken, which may have taken a while.
     now = current_time(connection, clock)
     died = _end_leases(connection, name, now, max_attempts)

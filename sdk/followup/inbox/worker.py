@@ -1,5 +1,6 @@
 """Handles events: claims one, calls its handler in a transaction, and settles it."""
 
+import inspect
 import json
 import logging
 import threading
@@ -58,6 +59,9 @@ class DrainReport:
     dead: int
     unhandled: int
     remaining: int
+
+
+_ENDED = "the handler committed or rolled back received.connection; the inbox does that after it has returned"
 
 
 class _TransactionEndedError(Exception):
@@ -148,11 +152,18 @@ class Worker:
         """Call the handler; nothing is written before it, and the mark that the event is done is the last statement."""
         event = decode(WebhookEvent, json.loads(claim.body))
         limit_idle_time(connection, self.timeout)
-        handler(Received(event, connection, claim.is_stale, claim.attempt))
+        call: Callable[[Received], object] = handler  # whatever its annotation promises
+        try:
+            result = call(Received(event, connection, claim.is_stale, claim.attempt))
+        except Exception as error:
+            if connection.in_transaction() or connection.invalidated:
+                raise
+            raise _TransactionEndedError(_ENDED) from error
         if not connection.in_transaction():
-            raise _TransactionEndedError(
-                "the handler committed or rolled back received.connection; the inbox does that after it has returned"
-            )
+            raise _TransactionEndedError(_ENDED)
+        if inspect.iscoroutine(result) or inspect.isgenerator(result):
+            result.close()
+            raise TypeError("the handler returned a coroutine or generator, whose code has not run")
         if not mark_done(connection, claim, self.clock):
             raise _LeaseEndedError(ABANDONED)
 

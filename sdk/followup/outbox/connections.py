@@ -7,14 +7,15 @@ roll back with the caller's writes.
 import sqlite3
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect as Compiler
 from sqlalchemy.exc import StatementError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
-from sqlalchemy.orm import Session
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+from sqlalchemy.orm import Session, scoped_session
 
 from followup._store.database import Dialect, checked_dialect
 from followup.outbox.recording import Rows, Statement, Steps
@@ -44,9 +45,11 @@ class DjangoConnection(Protocol):
 
 
 RecordingConnection: TypeAlias = (
-    "Connection | Session | sqlite3.Connection | psycopg.Connection[Any] | DjangoConnection"
+    "Connection | Session | scoped_session[Any] | sqlite3.Connection | psycopg.Connection[Any] | DjangoConnection"
 )
-AsyncRecordingConnection: TypeAlias = "AsyncConnection | AsyncSession | psycopg.AsyncConnection[Any]"
+AsyncRecordingConnection: TypeAlias = (
+    "AsyncConnection | AsyncSession | async_scoped_session[Any] | psycopg.AsyncConnection[Any]"
+)
 
 Recording = Callable[[Dialect], Steps]
 """Returns the steps for the database of the connection."""
@@ -70,13 +73,17 @@ def record_on(connection: object, recording: Recording) -> None:
         ValueError: it is in autocommit mode, and no transaction is open.
         ConfigurationError: it is a connection to another database, or the tables are missing.
     """
+    if isinstance(connection, scoped_session):
+        connection = connection()
     if isinstance(connection, Session):
         connection = connection.connection()
     if isinstance(connection, Connection):
         _record_on_sqlalchemy(connection, recording)
     elif isinstance(connection, sqlite3.Connection):
         _reject(_commits_by_itself_in_sqlite(connection))
-        _drive(recording("sqlite"), lambda each: connection.execute(*_compiled(each, _NAMED)).fetchall())
+        # A cursor of our own kind, because the user's may return rows of another shape.
+        cursor = sqlite3.Cursor(connection)
+        _drive(recording("sqlite"), lambda each: cursor.execute(*_compiled(each, _NAMED)).fetchall())
     elif _is_psycopg(connection, "Connection"):
         _record_on_psycopg(connection, recording)
     elif _is_django(connection):
@@ -87,6 +94,8 @@ def record_on(connection: object, recording: Recording) -> None:
 
 async def record_on_async(connection: object, recording: Recording) -> None:
     """Record an event on an asynchronous connection. It raises the same errors as ``record_on``."""
+    if isinstance(connection, async_scoped_session):
+        connection = connection()
     if isinstance(connection, AsyncSession):
         connection = await connection.connection()
     if isinstance(connection, AsyncConnection):
@@ -165,7 +174,9 @@ def _record_on_psycopg(connection: Any, recording: Recording) -> None:
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
 
         def execute(statement: Statement) -> Rows:
-            cursor.execute(*_compiled(statement, _PYFORMAT))
+            # In a pipeline, the result is there only after a sync, at the end of an inner pipeline.
+            with connection.pipeline() if connection.info.pipeline_status else nullcontext():
+                cursor.execute(*_compiled(statement, _PYFORMAT))
             return cursor.fetchall() if cursor.description else []
 
         _drive(recording("postgresql"), execute)
@@ -182,7 +193,8 @@ async def _record_on_async_psycopg(connection: Any, recording: Recording) -> Non
             statement = next(steps)
             while True:
                 try:
-                    await cursor.execute(*_compiled(statement, _PYFORMAT))
+                    async with connection.pipeline() if connection.info.pipeline_status else nullcontext():
+                        await cursor.execute(*_compiled(statement, _PYFORMAT))
                     rows: Rows = await cursor.fetchall() if cursor.description else []
                 except Exception as error:  # noqa: BLE001 - the generator decides
                     statement = steps.throw(error)

@@ -50,11 +50,14 @@ def reserve(
         return reserve(connection, name, requests_per_minute, now, lease_token, lease_ends_at)
     between = MINUTE / requests_per_minute
     burst = max(1, requests_per_minute // _BURST_SHARE) - 1
-    full_burst_at = max(rate["full_burst_at"], float(now))
-    earliest = max(rate["not_before"], math.ceil(full_burst_at - burst * between))
+    # A time that is further ahead than it can be is from before the clock was set back: do not wait for it for hours.
+    full_burst_at = rate["full_burst_at"] if now < rate["full_burst_at"] <= now + MINUTE else float(now)
+    not_before = rate["not_before"] if rate["not_before"] <= now + _LONGEST_RETRY_AFTER * 1000 else now
+    earliest = max(not_before, math.ceil(full_burst_at - burst * between))
     if earliest > now:
         return int(earliest - now)
     connection.execute(delete(CALLS).where(CALLS.c.name == name, CALLS.c.ends_at <= now - MINUTE))
+    connection.execute(update(CALLS).where(CALLS.c.name == name, CALLS.c.ends_at > now + MINUTE).values(ends_at=now))
     count = connection.execute(select(func.count()).where(CALLS.c.name == name)).scalar_one()
     if count >= requests_per_minute:
         blocking = select(CALLS.c.ends_at).where(CALLS.c.name == name).order_by(CALLS.c.ends_at)

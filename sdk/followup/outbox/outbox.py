@@ -228,7 +228,10 @@ class Outbox:
 
         Raises:
             ValueError: no dead event has this id.
+            TypeError: the id is no string; there is no way to discard all of them at once.
         """
+        if not isinstance(event_id, str):
+            raise TypeError(f"event_id must be the id of a dead event, not {type(event_id).__name__}")
         with self._checked() as connection:
             count = upkeep.discard(connection, self.name, event_id, current_time(connection, self._clock))
         _checked_count(count, event_id)

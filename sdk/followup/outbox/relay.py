@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from followup._errors import ConfigurationError
 from followup._status_errors import AuthenticationError, PermissionDeniedError
@@ -132,7 +132,7 @@ class Relay:
                     raise
                 troubles += 1
                 logger.error("outbox %s: the service rejects the API key: %s", self._name, error)  # noqa: TRY400
-            except DBAPIError as error:
+            except SQLAlchemyError as error:
                 troubles += 1
                 logger.error("outbox %s: the database failed: %s", self._name, reason_of(error))  # noqa: TRY400
             yield report
