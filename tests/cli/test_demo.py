@@ -21,6 +21,8 @@ def test_the_default_file() -> None:
     assert result.stdout.count("verified") == 5
     assert "10 webhooks received; all signatures are valid." in result.stdout
     assert "10 reminders sent" in result.stdout
+    rows = [line for line in result.stdout.splitlines() if line.endswith("verified")]
+    assert len(rows) == 5, "the rows are padded to the width of a page"
 
 
 def test_a_json_file(tmp_path: Path) -> None:

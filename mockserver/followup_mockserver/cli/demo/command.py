@@ -88,7 +88,7 @@ def _demonstrate(console: Console, server: MockServer, client: FollowUp, receive
     expected = {appointment.id for _, appointment in booked}
     receiver.wait_for(lambda events: expected <= _announced(events), SECONDS_TO_WAIT)
     announced = _announced([*receiver.events.values()])
-    console.print(Padding(_table(booked, listed, announced), (0, 0, 0, 2)))
+    console.print(Padding.indent(_table(booked, listed, announced), 2))
 
     _heading(console, 3, "Receive the webhooks")
     received = _count(len(receiver.events) + receiver.rejected, "webhook")
