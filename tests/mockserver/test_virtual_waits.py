@@ -318,6 +318,14 @@ def test_waits_of_tasks_overlap(service: MockService) -> None:
 # --- the clock ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("seconds", [1e-7, 1.4e-6, 0.1 + 0.2, 1.0000004, 12345.6789012])
+def test_a_wait_never_ends_early(service: MockService, seconds: float) -> None:
+    time = service._time_of(service.api_key)
+    before = time.monotonic()
+    time.sleep(seconds)
+    assert seconds - 1e-9 < time.monotonic() - before < seconds + 3e-6
+
+
 def test_what_becomes_due_runs_at_the_next_advance_and_at_the_then_current_time(service: MockService) -> None:
     with service.client() as client:
         start = service.clock.now + timedelta(hours=24, seconds=30)

@@ -121,8 +121,8 @@ def followup_env(request: pytest.FixtureRequest, followup_service: "MockService"
 
     ``FOLLOWUP_BASE_URL`` and ``FOLLOWUP_API_KEY`` are set for the test. Whatever httpx would send over the network is
     intercepted, from clients that exist already as well: a request for the mock's URL is handled by the mock, and its
-    waits take no time; one for any other server fails the test, unless ``allow`` lets it through. Clients with a
-    transport of their own, such as Starlette's ``TestClient``, are left alone.
+    waits take no time; one for any other server raises ``RejectedRequest``, unless ``allow`` lets it through. Clients
+    with a transport of their own, such as Starlette's ``TestClient``, are left alone.
     """
     from followup_mockserver.pytest_plugin.environment import MockEnvironment
 
