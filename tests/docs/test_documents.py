@@ -109,6 +109,7 @@ def test_the_code_of_a_document_runs(
 )
 def test_the_tests_of_a_document_pass(document: Path, kind: str, pytester: pytest.Pytester) -> None:
     files = blocks(document, kind)
+    pytester.makeini("[pytest]")  # pytest would use the configuration of this project for a folder within it
     for number, block in enumerate(files):
         pytester.path.joinpath(f"test_{number}.py").write_text(block)
     for options in IN_PYTEST[kind]:

@@ -26,11 +26,21 @@ URL = "https://clinic.example/webhooks"
 def served(app: Any) -> Iterator[str]:
     """Serve a WSGI application on a free port, and yield its URL."""
     server = create_server(app, host="127.0.0.1", port=0, threads=4)
-    thread = threading.Thread(target=server.run)
+    closing = threading.Event()
+
+    def run() -> None:
+        try:
+            server.run()
+        except OSError:  # close() closes the sockets on which waitress waits
+            if not closing.is_set():
+                raise
+
+    thread = threading.Thread(target=run)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.effective_port}/webhooks"
     finally:
+        closing.set()
         server.close()
         thread.join()
 

@@ -229,6 +229,7 @@ ASYNCHRONOUS = """
     ],
 )
 def test_asynchronous_tests(pytester: pytest.Pytester, mark: str, options: list[str]) -> None:
+    pytester.makeini("[pytest]")  # pytest would use the configuration of this project for a folder within it
     pytester.makepyfile(ASYNCHRONOUS.replace("MARK", mark))
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
     result.assert_outcomes(passed=2, failed=3)
