@@ -18,7 +18,7 @@ from support.server import Action, Received, hang_up, reply
 
 from followup import AsyncFollowUp, AuthenticationError, ConfigurationError, FollowUp, PermissionDeniedError
 from followup.outbox import DrainReport, Outbox
-from followup_mockserver import MockService
+from followup_mockserver import MockServer, MockService
 
 from .conftest import Record, Service, batch, processed, result
 
@@ -286,6 +286,18 @@ def test_a_drain_ends_at_its_deadline(outbox: Outbox, record: Record, service: S
     record(*(f"e{number}" for number in range(1000)))
     service.script = [slow]
     assert outbox.drain(client, deadline=7) == DrainReport(sent=300, remaining=700)
+
+
+def test_a_call_that_the_deadline_of_a_drain_ends_is_no_failure_of_the_service(
+    outbox: Outbox, engine: Engine, record: Record
+) -> None:
+    with MockServer(rate_limit=0) as server, server.client() as client:
+        server.add_fault(operation="events.create", kind="delay", seconds=60)
+        record("e1")
+        assert outbox.drain(client, deadline=0.5).failed == 1
+    with engine.connect() as connection:
+        rate = connection.exec_driver_sql("SELECT failures_in_a_row FROM followup_outbox_rates")
+        assert rate.scalar_one() == 0  # otherwise all relays would pause soon
 
 
 @pytest.mark.parametrize("deadline", [0, -1, True, "5", float("nan")])

@@ -3,11 +3,13 @@
 import logging
 import threading
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from support.databases import engine_of
 from support.responses import error
 from support.server import hang_up, reply
 from support.waiting import wait_for
@@ -15,7 +17,7 @@ from support.waiting import wait_for
 from followup import FollowUp, inbound
 from followup.outbox import Outbox, OutboxStatus
 
-from .conftest import Record, Service, batch, processed, result
+from .conftest import Record, Service, batch, event, processed, result
 
 
 @pytest.fixture
@@ -158,6 +160,31 @@ def test_run_survives_a_database_that_fails(
     assert service.ids == ["e1", "e2"]
 
 
+def test_run_waits_for_a_database_that_is_not_there_at_the_start(
+    tmp_path: Path, service: Service, client: FollowUp, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "mounted later"
+    url = f"sqlite:///{folder}/clinic.db"
+    outbox, stop = Outbox(url), threading.Event()
+    runner = threading.Thread(target=outbox.run, args=(client, stop))
+    with caplog.at_level(logging.ERROR, "followup.outbox"):
+        runner.start()
+        wait_for(lambda: service.clock.waits)
+    prepared = Outbox(f"sqlite:///{tmp_path}/clinic.db")
+    prepared.create_tables()
+    with engine_of(f"sqlite:///{tmp_path}/clinic.db").begin() as connection:
+        prepared.record(connection, event("e1"))
+    other = tmp_path / "other"
+    other.mkdir()
+    (tmp_path / "clinic.db").rename(other / "clinic.db")
+    other.rename(folder)
+    wait_for(lambda: service.ids)
+    stop.set()
+    runner.join(20)
+    assert (service.ids, runner.is_alive()) == (["e1"], False)
+    assert "the database failed: OperationalError" in caplog.text
+
+
 def test_run_survives_an_engine_without_a_free_connection(
     outbox: Outbox, record: Record, service: Service, client: FollowUp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +198,7 @@ def test_run_survives_an_engine_without_a_free_connection(
         return transaction()
 
     monkeypatch.setattr(outbox._database, "transaction", without_a_free_connection)
-    for _ in relay.rounds(stop, raise_denied=False):
+    for _ in relay.rounds(stop, lambda: None, raise_denied=False):
         if service.ids:
             stop.set()
     assert service.ids == ["e1"]

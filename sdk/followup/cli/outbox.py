@@ -58,7 +58,8 @@ def run(
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
     with _opened(database, name, **options) as opened, connected() as client, _stopping(stop) as received:
         sent = duplicates = rejected = 0
-        for report in opened._relay(client).rounds(stop, raise_denied=True):
+        opened._check_tables()  # a wrong database is an error of the command; one that fails later is logged
+        for report in opened._relay(client).rounds(stop, opened._check_tables, raise_denied=True):
             sent, duplicates, rejected = sent + report.sent, duplicates + report.duplicates, rejected + report.rejected
             if report.sent or report.duplicates or report.rejected:
                 remark(f"{sent} sent, {duplicates} duplicates, {rejected} rejected")

@@ -173,6 +173,7 @@ class Outbox:
         """
         seconds = checked_deadline(deadline)
         report = DrainReport()
+        self._check_tables()
         self._relay(client).work(report, seconds, None)
         found = self.status()
         report.remaining = found.waiting + found.in_flight
@@ -191,7 +192,8 @@ class Outbox:
         Raises:
             ConfigurationError: the tables are missing, or another release made them.
         """
-        for _ in self._relay(client).rounds(stop or threading.Event(), raise_denied=False):
+        relay = self._relay(client)
+        for _ in relay.rounds(stop or threading.Event(), self._check_tables, raise_denied=False):
             pass
 
     def status(self) -> OutboxStatus:
@@ -263,21 +265,23 @@ class Outbox:
     def _relay(self, client: FollowUp) -> Relay:
         if not isinstance(client, FollowUp):
             raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
-        with self._checked():
-            return Relay(
-                self._database,
-                self.name,
-                client,
-                self._clock,
-                requests_per_minute=self._requests_per_minute,
-                holds=self._on_rejected == "hold",
-            )
+        return Relay(
+            self._database,
+            self.name,
+            client,
+            self._clock,
+            requests_per_minute=self._requests_per_minute,
+            holds=self._on_rejected == "hold",
+        )
+
+    def _check_tables(self) -> None:
+        with self._database.transaction() as connection:
+            SCHEMA.check(connection)
 
     @contextmanager
     def _checked(self) -> Iterator[Connection]:
         """Begin a transaction, after the check of the tables' version."""
-        with self._database.transaction() as connection:
-            SCHEMA.check(connection)
+        self._check_tables()
         with self._database.transaction() as connection:
             yield connection
 

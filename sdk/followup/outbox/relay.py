@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from followup._errors import ConfigurationError
+from followup._errors import APITimeoutError, ConfigurationError
 from followup._status_errors import AuthenticationError, PermissionDeniedError
 from followup._store.clock import StoreTime, current_time, time_of
 from followup._store.database import Database
@@ -114,17 +114,19 @@ class Relay:
                 continue
             self._send(claimed, report, began, left)
 
-    def rounds(self, stop: threading.Event, *, raise_denied: bool) -> Iterator[DrainReport]:
+    def rounds(self, stop: threading.Event, check: Callable[[], None], *, raise_denied: bool) -> Iterator[DrainReport]:
         """Work until ``stop`` is set, and yield the report of each round, with a wait between two rounds.
 
         Args:
             stop: ends the work after the call that is in flight.
+            check: checks the tables in each round, because the database may not be reachable at the start.
             raise_denied: whether a rejected API key ends the work; otherwise it is logged.
         """
         troubles = 0
         while not stop.is_set():
             report, wait = DrainReport(), POLL_SECONDS
             try:
+                check()
                 self.work(report, None, stop)
                 troubles = 0
             except (AuthenticationError, PermissionDeniedError) as error:
@@ -171,6 +173,10 @@ class Relay:
                 self._store_results(claimed, outcome, report)
             case calls.RejectedAsAWhole():
                 self._split(claimed, outcome, report)
+            case calls.Failed(error=APITimeoutError()) if seconds < self._call_seconds:
+                # The deadline of this drain ended the call, which says nothing about the service.
+                if self._settle(claimed, _all_wait(claimed, _LONGEST_WAIT_AFTER_FAILED_CALL), governor.ended):
+                    report.failed += len(claimed.events)
             case calls.Failed():
                 self._give_back(claimed, outcome, report)
 
