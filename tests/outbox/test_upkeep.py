@@ -127,7 +127,7 @@ def test_run_goes_on_after_errors_until_it_is_stopped(
     service.script = [reply(401, error()), hang_up, batch(processed)]
     record("e1")
     stop = threading.Event()
-    runner = threading.Thread(target=outbox.run, args=(client, stop))
+    runner = threading.Thread(target=outbox.run, args=(client, stop), daemon=True)
     with caplog.at_level(logging.WARNING, "followup.outbox"):
         runner.start()
         wait_for(lambda: outbox.status().sent == 1)
@@ -145,7 +145,7 @@ def test_run_survives_a_database_that_fails(
 ) -> None:
     record("e1")
     stop = threading.Event()
-    runner = threading.Thread(target=outbox.run, args=(client, stop))
+    runner = threading.Thread(target=outbox.run, args=(client, stop), daemon=True)
     runner.start()
     wait_for(lambda: outbox.status().sent == 1)
     with engine.begin() as connection:
@@ -166,7 +166,7 @@ def test_run_waits_for_a_database_that_is_not_there_at_the_start(
     folder = tmp_path / "mounted later"
     url = f"sqlite:///{folder}/clinic.db"
     outbox, stop = Outbox(url), threading.Event()
-    runner = threading.Thread(target=outbox.run, args=(client, stop))
+    runner = threading.Thread(target=outbox.run, args=(client, stop), daemon=True)
     with caplog.at_level(logging.ERROR, "followup.outbox"):
         runner.start()
         wait_for(lambda: service.clock.waits)
