@@ -29,7 +29,7 @@ CANCELLATION_TIMEOUT = 0.5
 """Seconds within which a cancelled coroutine must end; otherwise it is left behind."""
 
 _STARTUP_EXTRA = 1.0
-"""Seconds beyond the timeout that a startup has before a thread that waits for it gives up."""
+"""Seconds beyond the timeout after which a thread stops waiting for a startup."""
 
 _MAX_TRACEBACK = 20_000
 """Characters of a traceback that are kept: the last ones."""

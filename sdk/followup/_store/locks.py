@@ -36,8 +36,7 @@ def take_lock(connection: Connection, name: str) -> None:
         ConfigurationError: the Engine is in autocommit mode, so that its statements form no transaction.
     """
     name = name[:LONGEST_TEXT]  # names that differ only beyond that share a lock, no more
-    if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{FROZEN_HOLDER_SECONDS}s'"))
+    limit_idle_time(connection, FROZEN_HOLDER_SECONDS)
     taking = update(LOCKS).where(LOCKS.c.name == name).values(times_taken=LOCKS.c.times_taken + 1)
     if connection.execute(taking).rowcount == 0:
         connection.execute(insert_if_absent(LOCKS, connection.dialect.name), {"name": name, "times_taken": 0})
@@ -45,3 +44,13 @@ def take_lock(connection: Connection, name: str) -> None:
     driver: Any = connection.connection.driver_connection
     if connection.dialect.name == "sqlite" and not driver.in_transaction:
         raise ConfigurationError("database is an Engine in autocommit mode, in which no transaction rolls back")
+
+
+def limit_idle_time(connection: Connection, seconds: float) -> None:
+    """Let PostgreSQL end this transaction if its process is idle for so long, frozen or behind a broken network.
+
+    SQLite cannot do so; there, the process has to be ended.
+    """
+    if connection.dialect.name == "postgresql":
+        milliseconds = round(seconds * 1000)
+        connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = {milliseconds}"))

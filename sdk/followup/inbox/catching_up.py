@@ -55,7 +55,7 @@ class _Reading:
 
     Attributes:
         newest: creation time of the newest delivery.
-        is_complete: whether nothing was left out, so that later calls need not read all of it again.
+        is_complete: whether every delivery could be read, so that later calls need not read all of them again.
     """
 
     seen: int = 0

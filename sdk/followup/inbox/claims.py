@@ -9,11 +9,11 @@ lease is still its own: ``mark_done`` is part of the handler's transaction, and 
 """
 
 import attrs
-from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, tuple_, update
 
 from followup._store.clock import StoreTime, current_time, sql_time
 from followup._store.leases import new_token, retry_wait
-from followup._store.locks import FROZEN_HOLDER_SECONDS, take_lock
+from followup._store.locks import FROZEN_HOLDER_SECONDS, limit_idle_time, take_lock
 from followup.inbox.tables import DEAD, DONE, EVENTS, IN_FLIGHT, UNHANDLED, WAITING
 
 LONGEST_WAIT = 600.0
@@ -114,16 +114,6 @@ def claim_next(connection: Connection, name: str, clock: StoreTime, timeout: flo
         )
     )
     return Turn(claim, died)
-
-
-def limit_idle_time(connection: Connection, seconds: float) -> None:
-    """Let PostgreSQL end this transaction if its process is idle for so long, frozen or behind a broken network.
-
-    SQLite cannot do so; there, the process has to be ended.
-    """
-    if connection.dialect.name == "postgresql":
-        milliseconds = round(seconds * 1000)
-        connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = {milliseconds}"))
 
 
 def mark_done(connection: Connection, claim: Claim, clock: StoreTime) -> bool:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError, StatementError
 from followup._codec.decode import decode
 from followup._store.clock import StoreTime
 from followup._store.database import Database
+from followup._store.locks import limit_idle_time
 from followup._store.problems import reason_of
 from followup._webhook_event import WebhookEvent
 from followup.inbox.claims import (
@@ -23,7 +24,6 @@ from followup.inbox.claims import (
     Claim,
     claim_next,
     is_work_due,
-    limit_idle_time,
     mark_done,
     mark_failed,
     mark_unhandled,
