@@ -12,6 +12,7 @@ import cold_starts
 import mockserver
 import scale
 import sdk
+import stores
 from measure import Figure
 from rich.console import Console
 from rich.table import Table
@@ -25,7 +26,12 @@ def other_sdks() -> Iterator[Figure]:
 
 
 BENCHMARKS = (
-    sdk.BENCHMARKS | {"other-sdks": other_sdks} | cold_starts.BENCHMARKS | mockserver.BENCHMARKS | scale.BENCHMARKS
+    sdk.BENCHMARKS
+    | {"other-sdks": other_sdks}
+    | cold_starts.BENCHMARKS
+    | mockserver.BENCHMARKS
+    | scale.BENCHMARKS
+    | stores.BENCHMARKS
 )
 
 

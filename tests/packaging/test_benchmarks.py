@@ -8,8 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-QUICK = ["decoding", "signature", "in-memory", "in-process", "testing", "deliveries"]
-"""The benchmarks that need neither other packages nor a large mock."""
+QUICK = ["decoding", "signature", "in-memory", "in-process", "testing", "deliveries", "relay", "receiving"]
+"""The benchmarks that need neither a large mock nor packages that the tests lack."""
 
 
 def test_the_quick_benchmarks_run() -> None:
