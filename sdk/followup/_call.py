@@ -19,7 +19,6 @@ them, and before the first where the client has a request rate, there may be any
 
 import itertools
 import logging
-import random
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
@@ -31,6 +30,7 @@ from followup._errors import WasSent
 from followup._governor import Governor, Slot
 from followup._options import Options
 from followup._outcomes import Outcome, Response
+from followup._randomness import random_fraction
 from followup._redaction import redacted
 from followup._results import Result
 from followup._retry import may_have_been_done, may_have_reached_the_service, seconds_before_retry
@@ -48,7 +48,7 @@ def run_call(
     *,
     now: Callable[[], float] | None = None,
     wall_clock: Callable[[], float] | None = None,
-    jitter: Callable[[], float] = random.random,
+    jitter: Callable[[], float] = random_fraction,
 ) -> Steps[R]:
     """Run a call: send its request, and retry it until it succeeds or fails for good.
 

@@ -2,13 +2,13 @@
 
 import functools
 import inspect
-import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec
 
 from followup._annotations import EventType
 from followup._codec.encode import Encoder, encoder_for
 from followup._codec.names import annotations_of, camel, without_none
+from followup._randomness import new_uuid
 from followup.resources.event_batches import EventInput
 
 P = ParamSpec("P")
@@ -55,7 +55,7 @@ def _assembled(type: EventType, fields_of: str | None, encoded: Mapping[str, Any
     if fields_of is not None:
         patient = {"patient": data.pop("patient")} if "patient" in data else {}
         data = {**patient, fields_of: data}
-    built: EventInput = {"id": encoded["id"] if "id" in encoded else str(uuid.uuid4()), "type": type, "data": data}
+    built: EventInput = {"id": encoded["id"] if "id" in encoded else str(new_uuid()), "type": type, "data": data}
     if "occurred_at" in encoded:
         built["occurred_at"] = encoded["occurred_at"]
     if "source" in encoded:

@@ -68,6 +68,9 @@ from followup._operations import (
 from followup._options import (
     DEFAULT_TIMEOUT,
 )
+from followup._randomness import (
+    reproducible_randomness,
+)
 from followup._redaction import (
     redacted,
     visible,
@@ -80,6 +83,7 @@ from followup._time import (
 )
 from followup._virtual_time import (
     use_virtual_time,
+    virtual_store_time,
     virtual_time,
 )
 from followup.resources import (
@@ -197,8 +201,10 @@ __all__ = [
     "is_union",
     "lazy",
     "redacted",
+    "reproducible_randomness",
     "sign",
     "use_virtual_time",
+    "virtual_store_time",
     "virtual_time",
     "visible",
     "wire_fields",

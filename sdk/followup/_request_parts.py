@@ -1,7 +1,6 @@
 """The parts of a request besides its body: the id in its path, its query and its idempotency key."""
 
 import re
-import uuid
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -10,6 +9,7 @@ from followup._annotations import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, IdPrefi
 from followup._codec.body import text_problem
 from followup._codec.encode import LONGEST_ID
 from followup._codec.names import kind_of
+from followup._randomness import new_uuid
 
 LONGEST_QUERY = 32_768
 """Characters, once encoded. httpx rejects URLs of more than 65,536."""
@@ -43,7 +43,7 @@ def checked_key(key: object) -> str:
         ValueError: it is not a valid key; the message does not contain it.
     """
     if key is None:
-        return str(uuid.uuid4())
+        return str(new_uuid())
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise ValueError(f"idempotency_key {IDEMPOTENCY_KEY_RULE}")
     return key

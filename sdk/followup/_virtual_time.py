@@ -1,4 +1,4 @@
-"""Virtual time for clients, which only the mock sets: for one client, or for every client of a base URL.
+"""Virtual time, which only the mock sets: for one client, for every client of a base URL, or for outboxes and inboxes.
 
 In production nothing is set, and a call checks this with one look at an empty tuple.
 """
@@ -43,6 +43,7 @@ class _Replacement:
 
 
 _replacements: tuple[_Replacement, ...] = ()
+_time_of_stores: Time | None = None
 
 
 @contextmanager
@@ -85,3 +86,29 @@ def use_virtual_time(client: "FollowUp | AsyncFollowUp", time_of: TimeOf, *, tra
     """
     client._options = attrs.evolve(client._options, time=time_of(client._options.api_key))
     client._connections.enforce_time_limits = transport_enforces_limits
+
+
+@contextmanager
+def virtual_store_time(time: Time) -> Iterator[None]:
+    """Replace the time of every Outbox and Inbox of this process until the with block ends.
+
+    None of them reads the clock of its database meanwhile, also if it existed before, and waiting advances ``time``.
+    An Outbox or Inbox that is created again on the same database, as after a crash, goes on in the same time. Two
+    things stay real: the check of a webhook's timestamp, and how long a database waits for a lock. Jitter, event ids
+    and lease tokens are random, unless ``reproducible_randomness`` is set too.
+
+    Args:
+        time: the time. Its ``now`` is what the rows of the tables contain.
+    """
+    global _time_of_stores
+    before = _time_of_stores
+    _time_of_stores = time
+    try:
+        yield
+    finally:
+        _time_of_stores = before
+
+
+def virtual_time_of_stores() -> Time | None:
+    """Return the time that replaces that of every Outbox and Inbox; None if nothing does."""
+    return _time_of_stores

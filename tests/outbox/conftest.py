@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from followup import EventInput, FollowUp, inbound
 from followup._for_mockserver import virtual_time
 from followup.outbox import Outbox
 
+START = datetime(2026, 9, 28, 12, tzinfo=UTC)
+
 
 class VirtualClock:
     """The time of the clients: waiting advances it."""
@@ -26,6 +29,10 @@ class VirtualClock:
     def monotonic(self) -> float:
         """Return the seconds so far."""
         return self.seconds
+
+    def now(self) -> datetime:
+        """Return a date and time that advances with the clock."""
+        return START + timedelta(seconds=self.seconds)
 
     def sleep(self, seconds: float) -> None:
         """Advance the clock."""

@@ -41,6 +41,12 @@ class VirtualTime:
             self._latest = max(self._latest, (now - self._origin).total_seconds())
             return self._latest
 
+    def now(self) -> datetime:
+        """Return what the clock shows."""
+        tenant = self._current()
+        with tenant.lock:
+            return tenant.clock.now()
+
     def sleep(self, seconds: float) -> None:
         """Advance the clock."""
         wait(self._current(), seconds)

@@ -1,20 +1,20 @@
 """The time of a store: the clock that its tables use, and waiting. Nothing else in a store reads a clock or sleeps.
 
-``DATABASE_TIME`` is the default. A client of a mock in this process has a clock of its own, which ``ClientTime`` uses.
+In production that is the clock of the database, and real waiting. A mock in this process can replace both by its own
+clock: for all stores, as its simulation does, or for the relays whose client is a client of the mock.
 """
 
 import threading
 import time
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Protocol
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, literal_column, select
 
 from followup._store.database import Dialect, checked_dialect
 from followup._time import REAL_TIME, Time
-from followup._virtual_time import with_current_time
+from followup._virtual_time import virtual_time_of_stores, with_current_time
 
 if TYPE_CHECKING:
     from followup._client import FollowUp
@@ -74,41 +74,62 @@ class DatabaseTime:
 DATABASE_TIME = DatabaseTime()
 
 
-class ClientTime:
-    """The virtual time of a client, in which waiting takes no real time.
-
-    Args:
-        time: the time of the client.
-    """
-
-    _origins: ClassVar[WeakKeyDictionary[Time, float]] = WeakKeyDictionary()
+class VirtualTime:
+    """The time of a mock in this process, in which waiting takes no real time."""
 
     def __init__(self, time: Time) -> None:
         self._time = time
-        # The clock of a client begins anywhere. All stores that use it have to agree, also after a simulated crash.
-        self._origin = self._origins.setdefault(time, datetime.now(UTC).timestamp() - time.monotonic())
 
     def sql(self, dialect: Dialect) -> str:  # noqa: ARG002 - the database does not matter
-        """Return the time of the client."""
-        return str(round((self._origin + self._time.monotonic()) * 1000))
+        """Return the time of the mock."""
+        return str(round(self._time.now().timestamp() * 1000))
 
     def now(self) -> datetime:
-        """Return the time of the client, in UTC."""
-        return datetime.fromtimestamp(self._origin + self._time.monotonic(), UTC)
+        """Return the time of the mock."""
+        return self._time.now()
 
     def monotonic(self) -> float:
-        """Return the seconds of the client's clock."""
+        """Return the seconds of the mock's clock, which never decrease."""
         return self._time.monotonic()
 
-    def wait(self, seconds: float, stop: threading.Event | None) -> None:  # noqa: ARG002 - it returns at once
-        """Let the time of the client pass."""
-        self._time.sleep(seconds)
+    def wait(self, seconds: float, stop: threading.Event | None) -> None:
+        """Let the time of the mock pass, unless ``stop`` is set."""
+        if stop is None or not stop.is_set():
+            self._time.sleep(seconds)
+
+
+class DefaultTime:
+    """The time of every outbox and inbox: virtual while a mock replaces it, otherwise that of the database."""
+
+    def sql(self, dialect: Dialect) -> str:
+        """Return the expression for the current time."""
+        return _default_time().sql(dialect)
+
+    def now(self) -> datetime:
+        """Return the time, in UTC."""
+        return _default_time().now()
+
+    def monotonic(self) -> float:
+        """Return the seconds of a clock that never goes back."""
+        return _default_time().monotonic()
+
+    def wait(self, seconds: float, stop: threading.Event | None) -> None:
+        """Wait in the time that is set now."""
+        _default_time().wait(seconds, stop)
+
+
+def _default_time() -> StoreTime:
+    virtual = virtual_time_of_stores()
+    return DATABASE_TIME if virtual is None else VirtualTime(virtual)
+
+
+DEFAULT_TIME = DefaultTime()
 
 
 def time_of(client: "FollowUp", default: StoreTime) -> StoreTime:
-    """Return the virtual time of a client that lives in one, such as that of a mock; otherwise the default."""
+    """Return the time of a relay: that of a client of a mock, unless all stores are in virtual time already."""
     time = with_current_time(client._options).time
-    return default if time is REAL_TIME else ClientTime(time)
+    return default if time is REAL_TIME or virtual_time_of_stores() is not None else VirtualTime(time)
 
 
 def current_time(connection: Connection, clock: StoreTime) -> int:

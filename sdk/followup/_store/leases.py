@@ -1,8 +1,8 @@
 """Leases: how long a row belongs to the process that claimed it, and when a row that failed is due again."""
 
-import random
-import uuid
 from collections.abc import Callable
+
+from followup._randomness import new_uuid, random_fraction
 
 FIRST_WAIT = 0.5
 """Seconds, at most, from the first failure of a row to its next attempt. It doubles with each failure."""
@@ -12,10 +12,10 @@ _MAX_DOUBLINGS = 30
 
 def new_token() -> str:
     """Return the token of a new lease. Only a process that knows it may settle the rows of the lease."""
-    return uuid.uuid4().hex
+    return new_uuid().hex
 
 
-def retry_wait(attempts: int, longest: float, jitter: Callable[[], float] = random.random) -> int:
+def retry_wait(attempts: int, longest: float, jitter: Callable[[], float] = random_fraction) -> int:
     """Return the milliseconds until the next attempt: exponential backoff, less up to 25 % jitter.
 
     Args:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from followup._annotations import OutboundEventType
 from followup._errors import ConfigurationError, WebhookSignatureError
 from followup._lazy import lazy
-from followup._store.clock import DATABASE_TIME, StoreTime
+from followup._store.clock import DEFAULT_TIME, StoreTime
 from followup._store.database import Database
 from followup._store.problems import reason_of
 from followup._store.texts import checked_text
@@ -93,7 +93,7 @@ class Inbox:
         self._max_attempts = max_attempts
         self._handler_timeout = handler_timeout
         self._database = Database(database)
-        self._clock: StoreTime = DATABASE_TIME
+        self._clock: StoreTime = DEFAULT_TIME
         self._handlers = Handlers()
         self._is_version_checked = False
 

@@ -3,7 +3,6 @@
 import functools
 import hashlib
 import json
-import uuid
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Required, TypedDict, get_args
@@ -15,6 +14,7 @@ from followup._codec.body import json_bytes
 from followup._codec.encode import Encoder, encoder_for
 from followup._codec.names import camel, kind_of
 from followup._codec.timestamps import format_timestamp
+from followup._randomness import new_uuid
 from followup._redaction import redacted
 from followup._store.texts import LONGEST_TEXT, checked_text
 from followup.resources.event_batches import EventInput, EventSourceInput
@@ -77,7 +77,7 @@ def checked_event(event: object, subject: object, now: datetime) -> Recorded:
         )
     given = {name: value for name, value in event.items() if value is not None or name in ("type", "data")}
     _check_required(given)
-    given.setdefault("id", str(uuid.uuid4()))
+    given.setdefault("id", str(new_uuid()))
     given.setdefault("occurred_at", format_timestamp(now))
     try:
         encoded = _encoder()(given, "event")

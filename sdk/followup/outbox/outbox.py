@@ -13,7 +13,7 @@ from followup._client import FollowUp
 from followup._errors import ConfigurationError
 from followup._options import checked_deadline
 from followup._redaction import redacted
-from followup._store.clock import DATABASE_TIME, StoreTime, current_time
+from followup._store.clock import DEFAULT_TIME, StoreTime, current_time
 from followup._store.database import Database, Dialect
 from followup._store.texts import checked_text
 from followup.outbox import upkeep
@@ -81,7 +81,7 @@ class Outbox:
         self._requests_per_minute = requests_per_minute
         self._on_rejected = on_rejected
         self._database = Database(database)
-        self._clock: StoreTime = DATABASE_TIME
+        self._clock: StoreTime = DEFAULT_TIME
         self._is_version_checked = False
 
     def __repr__(self) -> str:

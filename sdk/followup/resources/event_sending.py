@@ -5,7 +5,6 @@ waits between them.
 """
 
 import itertools
-import random
 import re
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
@@ -16,6 +15,7 @@ import attrs
 from followup._call import run_call
 from followup._errors import ResponseDecodeError
 from followup._options import Options
+from followup._randomness import random_fraction
 from followup._retry import backoff
 from followup._status_errors import APIStatusError, RateLimitError
 from followup._steps import Call, Steps, Wait
@@ -61,7 +61,7 @@ class EventSender:
 
     make_call: Callable[[Sequence[EventInput]], Call[EventBatch]]
     max_rounds: int
-    jitter: Callable[[], float] = random.random
+    jitter: Callable[[], float] = random_fraction
 
     def send(self, events: Sequence[EventInput], options: Options) -> Steps[list[EventResult]]:
         """Send the events of one batch until each has its final result.
