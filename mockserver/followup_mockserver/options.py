@@ -1,5 +1,6 @@
 """The options of ``followup-mock serve``, ``MockServer`` and ``MockService``: meanings, defaults and checks."""
 
+import os
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypedDict
@@ -39,6 +40,11 @@ class MockOptions(TypedDict, total=False):
         intake_required: data that an intake request needs to become ready, such as dni or coverage.insurer, in the
             order in which missing data is listed. Default: fullName, dni, phone, coverage.insurer, address,
             requestedService.
+        language: language of the messages to patients: es, en or pt. Default: es.
+        time_zone: IANA name of the time zone in which messages to patients show times. Default:
+            America/Argentina/Buenos_Aires.
+        settings: settings file, in TOML, with other options in its table settings, as ``followup-mock calibrate`` writes
+            it; options that are passed take precedence.
     """
 
     rate_limit: int
@@ -52,6 +58,9 @@ class MockOptions(TypedDict, total=False):
     reminder_hours: Sequence[float]
     post_visit_hours: float
     intake_required: Sequence[str]
+    language: str
+    time_zone: str
+    settings: str | os.PathLike[str] | None
 
 
 def meanings() -> dict[str, str]:
@@ -71,7 +80,7 @@ def _start(value: datetime | str | None) -> datetime | None:
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """The options of a mock, validated; ``MockOptions`` describes them.
+    """The options of a mock, validated, those of a settings file included; ``MockOptions`` describes them.
 
     Raises:
         ValueError: an invalid option; the message names it.
@@ -88,11 +97,14 @@ class Options:
     reminder_hours: Sequence[float] = _setting("reminder_hours")
     post_visit_hours: float = _setting("post_visit_hours")
     intake_required: Sequence[str] = _setting("intake_required")
+    language: str = _setting("language")
+    time_zone: str = _setting("time_zone")
 
     def organization(self, id: str, **settings: Any) -> Organization:
         """Return a new organization. ``settings`` take precedence over those of these options."""
-        defaults = {name: getattr(self, name) for name in _SETTINGS}
+        defaults = {name: getattr(self, name) for name in ORGANIZATION_SETTINGS}
         return Organization(id=id, **defaults | settings)
 
 
-_SETTINGS = ("country", "reminder_hours", "post_visit_hours", "intake_required")
+ORGANIZATION_SETTINGS = tuple(name for name in attrs.fields_dict(Options) if name in attrs.fields_dict(Organization))
+"""The options that are settings of new organizations."""

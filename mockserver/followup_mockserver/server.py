@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.snapshots import body_limit
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
-from followup_mockserver.options import MockOptions, Options
+from followup_mockserver.options import MockOptions
 from followup_mockserver.service import Mock
+from followup_mockserver.settings_file import options_of
 from followup_mockserver.state.snapshots.loading import prepare
 from followup_mockserver.state.snapshots.reading import SnapshotSource
 
@@ -42,15 +43,15 @@ class MockServer(Mock):
 
     Raises:
         TypeError: an unknown option.
-        ValueError: an invalid option; the message names it.
-        OSError: the mock cannot listen on this address.
+        ValueError: an invalid option, or one in the settings file; the message names it.
+        OSError: the mock cannot listen on this address, or the settings file cannot be read.
     """
 
     _request_timeout: ClassVar[float] = REQUEST_TIMEOUT
     """Seconds within which a request must have arrived completely. Only tests of the mock itself change it."""
 
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0, **options: Unpack[MockOptions]) -> None:
-        checked = Options(**options)
+        checked = options_of(options)
         self._host = host
         # Bound first, so that a port in use raises before any thread has been started.
         self._socket = _bound_socket(host, port)

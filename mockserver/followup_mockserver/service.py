@@ -20,6 +20,7 @@ from followup_mockserver.rules import doctors, intake_requests, messages, remind
 from followup_mockserver.schema.checks import boolean
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.schema.webhook_urls import is_local
+from followup_mockserver.settings_file import options_of
 from followup_mockserver.state.registry import DEFAULT_KEY, Registry
 from followup_mockserver.state.snapshots.loading import prepare
 from followup_mockserver.state.snapshots.reading import SnapshotSource
@@ -146,17 +147,19 @@ class MockService(Mock):
             ``forward_to`` must be a URL of this machine.
         options: keyword arguments, each optional and named like the option of ``followup-mock serve``: ``rate_limit``,
             ``start_time``, ``allow_http_webhooks``, ``forward_to``, ``seed``, ``country``, ``idempotency_hours``,
-            ``refuse_unknown_fields``, ``reminder_hours``, ``post_visit_hours`` and ``intake_required``.
-            ``followup_mockserver.options.MockOptions`` describes them.
+            ``refuse_unknown_fields``, ``reminder_hours``, ``post_visit_hours``, ``intake_required``, ``language``,
+            ``time_zone`` and ``settings``, a file with such options. ``followup_mockserver.options.MockOptions``
+            describes them.
 
     Raises:
+        OSError: the settings file cannot be read.
         TypeError: an unknown option.
-        ValueError: an invalid option; the message names it.
+        ValueError: an invalid option, or one in the settings file; the message names it.
     """
 
     def __init__(self, *, allow_network: bool = False, **options: Unpack[MockOptions]) -> None:
         boolean("allow_network", allow_network)
-        checked = Options(**options)
+        checked = options_of(options)
         if checked.forward_to is not None and not allow_network and not is_local(checked.forward_to):
             raise InvalidArgument("forward_to", "a URL of this machine; MockService(allow_network=True) accepts others")
         super().__init__(
@@ -187,8 +190,8 @@ class MockService(Mock):
             allow_network: as in ``MockService``; never saved.
             options: the options of ``MockService``; omitted ones are as in the snapshot, except ``forward_to``, which
                 is never saved. ``start_time`` freezes the clock at this time. ``country``, ``reminder_hours``,
-                ``post_visit_hours`` and ``intake_required`` are settings of the organizations in the snapshot, and
-                cannot be passed.
+                ``post_visit_hours``, ``intake_required``, ``language`` and ``time_zone`` are settings of the
+                organizations in the snapshot, and cannot be passed; neither can ``settings``.
 
         Raises:
             OSError: the file cannot be read.

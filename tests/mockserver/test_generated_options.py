@@ -47,7 +47,7 @@ print(json.dumps([helps, arguments_of(add_outage, typed)]))
 SERVE = """
     --host --port --rate-limit --start-time --allow-http-webhooks --forward-to --seed --env-file --country
     --idempotency-hours --refuse-unknown-fields --accept-unknown-fields --reminder-hours --post-visit-hours
-    --intake-required
+    --intake-required --language --time-zone --settings --from
 """
 
 

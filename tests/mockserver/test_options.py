@@ -20,6 +20,8 @@ OPTIONS: Any = {
     "reminder_hours": (48,),
     "post_visit_hours": 1.5,
     "intake_required": ["dni", "patient.email"],
+    "language": "en",
+    "time_zone": "Europe/Madrid",
 }
 
 
@@ -41,6 +43,8 @@ def behaves_as_asked(service: MockService, key: str) -> None:
     client.visits.create(patient=patient.id, visited_at=now)
     organization.advance(hours=1.5)
     assert [each.kind for each in organization.messages] == ["post_visit"]
+    assert "visit" in organization.messages[0].text
+    assert client.account.retrieve().time_zone == "Europe/Madrid"
     replayed = client.patients.create(phone="094 123 456", idempotency_key="k")
     assert replayed.last_response.headers.get("Idempotent-Replayed") == "true"
     organization.advance(hours=1)
@@ -106,6 +110,9 @@ INVALID: list[tuple[Any, str]] = [
     ({"post_visit_hours": 1e300}, "post_visit_hours must be from 0 to 4320 hours"),
     ({"intake_required": ["dni", "shoeSize"]}, "intake_required[1] must be a field of an intake request"),
     ({"intake_required": "dni"}, "intake_required must be a list"),
+    ({"language": "fr"}, "language must be one of es, en, pt"),
+    ({"time_zone": "Madrid"}, "time_zone must be the IANA name of a time zone, such as Europe/Madrid"),
+    ({"settings": 3}, "settings must be the path of a settings file"),
 ]
 
 
@@ -135,6 +142,8 @@ DEFAULTS = {
     "reminder_hours": "24, 3",
     "post_visit_hours": "4",
     "intake_required": "fullName, dni, phone, coverage.insurer, address, requestedService",
+    "language": "es",
+    "time_zone": "America/Argentina/Buenos_Aires",
 }
 
 

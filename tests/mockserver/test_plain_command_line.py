@@ -13,20 +13,20 @@ import json, sys, typer.main
 from followup_mockserver.cli.plain_serve import plain_options
 from followup_mockserver.cli.serve import commands
 from followup_mockserver.cli.values import mock_options
-from followup_mockserver.options import Options
+from followup_mockserver.settings_file import options_of
 
 OWN = ("host", "port", "env_file")  # as text, since older versions of Typer make a path of it later
 
 def by_typer(arguments):
     try:
         values = typer.main.get_group(commands).commands["serve"].make_context("serve", arguments).params
-        return [str(values.pop(name)) for name in OWN], Options(**mock_options(values))
+        return [str(values.pop(name)) for name in OWN], options_of(mock_options(values))
     except (Exception, SystemExit) as error:
         return error
 
 def plainly(arguments):
     values = plain_options(arguments)
-    return values and ([str(values.pop(name)) for name in OWN], Options(**values))
+    return values and ([str(values.pop(name)) for name in OWN], options_of(values))
 
 for arguments in json.loads(sys.argv[1]):
     plain = plainly(arguments)
@@ -48,6 +48,8 @@ ONCE: dict[str, Sequence[str]] = {
     "--reminder-hours": ["48", "48,1.5", "24, 3,"],
     "--post-visit-hours": ["0", "4.25"],
     "--intake-required": ["dni", "dni, coverage.insurer"],
+    "--language": ["pt"],
+    "--time-zone": ["Europe/Madrid"],
 }
 FLAGS = ["--allow-http-webhooks", "--refuse-unknown-fields", "--accept-unknown-fields"]
 

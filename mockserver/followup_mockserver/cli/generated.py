@@ -29,7 +29,7 @@ def options_of_mock() -> list[inspect.Parameter]:
     texts = meanings()
     defaults = Options()
     return [
-        _option(name, annotation, sentence(texts[name]), getattr(defaults, name))
+        _option(name, annotation, sentence(texts[name]), getattr(defaults, name, None))
         for name, annotation in annotations_of(MockOptions).items()
     ]
 

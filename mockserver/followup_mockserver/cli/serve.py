@@ -25,9 +25,8 @@ def serve(
     """
     from followup_mockserver.cli.serving import serve_until_stopped  # imported late, because a help page needs no mock
 
-    options = mock_options(values)
-    if snapshot is not None:
-        options = {name: value for name, value in options.items() if _is_passed(context, name)}
+    # Only those that are passed take precedence over the options in a snapshot or a settings file.
+    options = {name: value for name, value in mock_options(values).items() if _is_passed(context, name)}
     serve_until_stopped(host, port, env_file, snapshot, **options)
 
 

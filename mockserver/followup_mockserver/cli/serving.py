@@ -16,6 +16,7 @@ from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.options import MockOptions
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.server import MockServer
+from followup_mockserver.settings_file import SettingsFileError
 from followup_mockserver.state.snapshots.errors import SnapshotError
 from followup_mockserver.state.snapshots.reading import content_of
 
@@ -46,9 +47,13 @@ def serve_until_stopped(
             server = MockServer.load(_content_of(snapshot), host=host, port=port, **options)
     except SnapshotError as error:
         fail(f"cannot load {snapshot}: {error}")
+    except SettingsFileError as error:
+        reject(f"--settings {error}")
     except InvalidArgument as error:
         reject(f"--{kebab(error.argument)} must be {error.expected}")
     except OSError as error:
+        if error.filename is not None:
+            reject(f"cannot read --settings {error.filename}: {error.strerror}")
         problem = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
         fail(f"cannot listen on {host}:{port}: {problem}")
     with server:

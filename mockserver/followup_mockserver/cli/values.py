@@ -1,6 +1,8 @@
 """The values of options of ``followup-mock``, by the annotations of their parameters. Needs neither Typer nor click."""
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, get_args, get_origin, is_typeddict
 
 from followup._for_mockserver import annotations_of, camel
@@ -29,7 +31,7 @@ def mock_options(values: Mapping[str, Any]) -> Any:
 
 
 def kind_of_option(annotation: Any) -> Any:
-    """Return the type of an option: a scalar type, ``list``, or ``dict`` for JSON."""
+    """Return the type of an option: a scalar type, ``Path``, ``list``, or ``dict`` for JSON."""
     if takes_input_dict(annotation):
         return dict
     allowed = arms(annotation)
@@ -38,6 +40,8 @@ def kind_of_option(annotation: Any) -> Any:
         return dict
     if any(issubclass(origin, Sequence) for origin in origins):
         return list
+    if os.PathLike in origins:
+        return Path
     return next((kind for kind in (bool, int, float) if kind in allowed), str)
 
 

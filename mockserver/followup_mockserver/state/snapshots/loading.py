@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from followup._for_mockserver import format_timestamp
-from followup_mockserver.options import Options
+from followup_mockserver.options import ORGANIZATION_SETTINGS, Options
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.ids import IdFactory
@@ -12,10 +12,6 @@ from followup_mockserver.state.snapshots.codecs import scalar
 from followup_mockserver.state.snapshots.document import MockState, options_of, state_of
 from followup_mockserver.state.snapshots.reading import SnapshotSource, read
 from followup_mockserver.state.tenant import Tenant
-
-SETTINGS = ("country", "reminder_hours", "post_visit_hours", "intake_required")
-"""The options that are settings of new organizations. Those in a snapshot have theirs."""
-
 
 def prepare(source: SnapshotSource, options: Mapping[str, Any]) -> tuple[dict[str, Any], MockState]:
     """Return the options and the state of a mock that starts from a snapshot.
@@ -29,7 +25,7 @@ def prepare(source: SnapshotSource, options: Mapping[str, Any]) -> tuple[dict[st
         SnapshotError: the snapshot is invalid.
         ValueError: an invalid option; the message names it.
     """
-    for name in SETTINGS:
+    for name in (*ORGANIZATION_SETTINGS, "settings"):
         if name in options:
             raise InvalidArgument(name, "omitted with a snapshot, which has the settings of its organizations")
     document = read(source)
