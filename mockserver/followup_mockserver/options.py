@@ -43,8 +43,8 @@ class MockOptions(TypedDict, total=False):
         language: language of the messages to patients: es, en or pt. Default: es.
         time_zone: IANA name of the time zone in which messages to patients show times. Default:
             America/Argentina/Buenos_Aires.
-        settings: settings file, in TOML, with other options in its table settings, as ``followup-mock calibrate`` writes
-            it; options that are passed take precedence.
+        settings: settings file, in TOML, with other options in its table ``settings``; options that are passed take
+            precedence. ``followup-mock calibrate`` writes such a file.
     """
 
     rate_limit: int

@@ -55,9 +55,14 @@ def test_each_option_in_the_file_takes_effect(settings: Path) -> None:
     service.advance(hours=1)
     again = client.visits.create(patient=booked.patient, visited_at=service.clock.now, idempotency_key="k")
     assert again.id != visit.id
-    client.visits.list()
+
+
+def test_the_file_may_set_the_rate_limit(settings: Path) -> None:
+    client = MockService(settings=settings).client(max_retries=0)
+    for _ in range(7):
+        client.account.retrieve()
     with pytest.raises(RateLimitError):
-        client.visits.list()  # the eighth call
+        client.account.retrieve()
 
 
 def test_the_path_may_be_text_and_a_passed_option_takes_precedence(settings: Path) -> None:
@@ -162,7 +167,7 @@ def test_a_missing_file_a_folder_and_a_pipe_are_errors(tmp_path: Path) -> None:
 
 def test_a_snapshot_has_the_settings_of_its_organizations(settings: Path) -> None:
     state = MockService(settings=settings).save()
-    with pytest.raises(ValueError, match="^settings must be omitted with a snapshot"):
+    with pytest.raises(ValueError, match=r"^settings must be omitted with a snapshot"):
         MockService.load(state, settings=settings)
     for name, value in {"language": "en", "time_zone": "Europe/Madrid"}.items():
         with pytest.raises(ValueError, match=f"^{name} must be omitted with a snapshot"):

@@ -13,6 +13,7 @@ from followup_mockserver.state.snapshots.document import MockState, options_of, 
 from followup_mockserver.state.snapshots.reading import SnapshotSource, read
 from followup_mockserver.state.tenant import Tenant
 
+
 def prepare(source: SnapshotSource, options: Mapping[str, Any]) -> tuple[dict[str, Any], MockState]:
     """Return the options and the state of a mock that starts from a snapshot.
 
