@@ -64,7 +64,7 @@ def test_run_until_empty_sends_all(outbox: Outbox, engine: Engine, shell: Shell,
     with server.client() as client:
         assert len([*client.events.list(limit=100)]) == 150
     assert shell.json("outbox", "status") == [
-        {"waiting": 0, "inFlight": 0, "held": 0, "dead": 0, "sent": 150, "oldestWaitingSeconds": 0.0}
+        {"waiting": 0, "inFlight": 0, "held": 0, "dead": 0, "sent": 150, "oldestWaitingSeconds": None}
     ]
 
 

@@ -95,7 +95,7 @@ def test_retry_takes_one_event_or_all(shell: Shell, inbox: Inbox) -> None:
     deliver(inbox, "whd_2", ref="apt_bad")
     deliver(inbox, "whd_3", "patient.silent")
     shell.run("inbox", "drain", "clinic_webhooks:inbox")
-    assert shell.error("inbox", "retry", "whd_9") == "followup: whd_9 is neither dead nor unhandled\n"
+    assert shell.error("inbox", "retry", "whd_9") == "followup: no dead or unhandled event has the id 'whd_9'\n"
     assert shell.run("inbox", "retry", "whd_2").stdout == "1 event will be handled again.\n"
     assert shell.run("inbox", "retry").stdout == "1 event will be handled again.\n"
     assert inbox.status().waiting == 2

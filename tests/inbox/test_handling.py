@@ -96,7 +96,8 @@ def test_after_the_last_attempt_an_event_is_dead_and_retry_starts_again(
     assert "Núñez" not in repr(dead)
     assert deliver("whd_1") == 204
     assert inbox.drain().done == 0, "a repeated delivery does not revive it"
-    assert inbox.retry("whd_other") == 0
+    with pytest.raises(ValueError, match=r"^no dead or unhandled event has the id 'whd_other'"):
+        inbox.retry("whd_other")
     assert inbox.retry("whd_1") == 1
     assert inbox.drain().done == 1
     assert attempts == [1, 2, 3, 1]

@@ -16,13 +16,12 @@ from followup import EventInput, FollowUp, inbound
 from followup._for_mockserver import virtual_time
 from followup.outbox import Outbox
 
-START = datetime(2026, 9, 28, 12, tzinfo=UTC)
-
 
 class VirtualClock:
     """The time of the clients: waiting advances it."""
 
     def __init__(self) -> None:
+        self.start = datetime.now(UTC)
         self.seconds = 0.0
         self.waits: list[float] = []
 
@@ -32,7 +31,7 @@ class VirtualClock:
 
     def now(self) -> datetime:
         """Return a date and time that advances with the clock."""
-        return START + timedelta(seconds=self.seconds)
+        return self.start + timedelta(seconds=self.seconds)
 
     def sleep(self, seconds: float) -> None:
         """Advance the clock."""

@@ -31,7 +31,7 @@ def rejected(outbox: Outbox, record: Record, service: Service, client: FollowUp)
 
 
 def test_the_status_of_an_empty_outbox(outbox: Outbox) -> None:
-    assert outbox.status() == OutboxStatus(waiting=0, in_flight=0, held=0, dead=0, sent=0, oldest_waiting_seconds=0.0)
+    assert outbox.status() == OutboxStatus(waiting=0, in_flight=0, held=0, dead=0, sent=0, oldest_waiting_seconds=None)
 
 
 def test_the_age_of_the_oldest_waiting_event(outbox: Outbox, engine: Engine, record: Record) -> None:
@@ -39,7 +39,7 @@ def test_the_age_of_the_oldest_waiting_event(outbox: Outbox, engine: Engine, rec
     record("e2")
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE followup_outbox SET recorded_at = recorded_at - 90000 WHERE event_id = 'e1'")
-    assert 90 <= outbox.status().oldest_waiting_seconds < 150
+    assert 90 <= (outbox.status().oldest_waiting_seconds or 0) < 150
 
 
 def test_a_held_event_is_old_too(rejected: Outbox, engine: Engine) -> None:
@@ -47,7 +47,7 @@ def test_a_held_event_is_old_too(rejected: Outbox, engine: Engine) -> None:
         connection.exec_driver_sql("UPDATE followup_outbox SET recorded_at = recorded_at - 90000")
     found = rejected.status()
     assert (found.held, found.waiting) == (1, 0)
-    assert found.oldest_waiting_seconds >= 90
+    assert (found.oldest_waiting_seconds or 0) >= 90
 
 
 def test_discarding_frees_the_subject(rejected: Outbox, service: Service, client: FollowUp) -> None:
@@ -113,12 +113,6 @@ def test_purge_removes_what_was_sent_or_discarded_long_ago(
 def test_purge_removes_neither_dead_nor_waiting_events(rejected: Outbox) -> None:
     assert rejected.purge(older_than=timedelta(0)) == 0
     assert rejected.status().dead == 1
-
-
-@pytest.mark.parametrize("older_than", [30, None, timedelta(days=-1)])
-def test_a_bad_age_is_a_value_error(outbox: Outbox, older_than: Any) -> None:
-    with pytest.raises(ValueError, match=r"^older_than must be a timedelta"):
-        outbox.purge(older_than=older_than)
 
 
 def test_run_goes_on_after_errors_until_it_is_stopped(

@@ -269,7 +269,9 @@ def test_the_same_seed_gives_the_same_rows(sqlite_url: str) -> None:
                 record(outbox, engine, {"type": "order.issued", "data": {}})
                 outbox.drain(client)
                 service.advance(seconds=0.4)
+            client.patients.create(phone="+5491155550000")
             keys = [each.idempotency_key for each in service.requests]
+            assert None not in keys
         outbox.close()
         return [*rows(engine, "followup_outbox", "event_id", "event", "due_at", "attempts", "finished_at"), keys]
 

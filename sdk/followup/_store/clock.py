@@ -140,3 +140,13 @@ def current_time(connection: Connection, clock: StoreTime) -> int:
 def sql_time(dialect: str, clock: StoreTime) -> ColumnElement[int]:
     """Return the current time of a store as an expression of SQLAlchemy, in milliseconds since the epoch."""
     return literal_column(clock.sql(checked_dialect(dialect)), BigInteger)
+
+
+def datetime_of(milliseconds: int) -> datetime:
+    """Return a time in the tables as an aware datetime, in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def seconds_since(then: int | None, now: int) -> float | None:
+    """Return the seconds between two times in the tables, 0 if the clock was set back; None if there is no time."""
+    return None if then is None else max(0, now - then) / 1000

@@ -11,7 +11,7 @@ import typer
 
 from followup._codec.timestamps import format_timestamp
 from followup.cli.application import Application
-from followup.cli.exits import INTERRUPTED, CommandFailed, fail, reject
+from followup.cli.exits import INTERRUPTED, CommandFailed, reject
 from followup.cli.inbox_module import load_inbox
 from followup.cli.lines import json_line, write_line
 from followup.cli.options import AsJson
@@ -107,8 +107,6 @@ def retry(
     """Let dead and unhandled events be handled again."""
     with store_errors():
         count = _opened(database, name).retry(event_id)
-    if event_id is not None and not count:
-        fail(f"{event_id} is neither dead nor unhandled")
     say(f"{_events(count)} will be handled again.")
 
 

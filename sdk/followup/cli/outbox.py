@@ -14,7 +14,7 @@ import typer
 
 from followup._annotations import REQUESTS_PER_MINUTE
 from followup.cli.application import Application
-from followup.cli.exits import INTERRUPTED, CommandFailed, fail, reject
+from followup.cli.exits import INTERRUPTED, CommandFailed, reject
 from followup.cli.lines import write_line
 from followup.cli.options import AsJson
 from followup.cli.output import remark, say, show_rows
@@ -96,10 +96,7 @@ def retry(
 ) -> None:
     """Let dead events be sent again, under their ids."""
     with _opened(database, name) as opened:
-        try:
-            count = opened.retry(event_id)
-        except ValueError as error:
-            fail(str(error))
+        count = opened.retry(event_id)
     say(f"{count} to be sent again")
 
 
@@ -107,10 +104,7 @@ def retry(
 def discard(event_id: EventId, database: DatabaseURL = None, name: StoreName = "default") -> None:
     """Give a dead event up, which lets the later events of its subject go on."""
     with _opened(database, name) as opened:
-        try:
-            opened.discard(event_id)
-        except ValueError as error:
-            fail(str(error))
+        opened.discard(event_id)
     say("1 discarded")
 
 

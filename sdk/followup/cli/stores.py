@@ -44,10 +44,10 @@ def database_url(option: str | None) -> str:
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """Turn the errors of a database into one line, which shows no personal data.
+    """Turn the errors of a store into one line, which shows no personal data.
 
     Raises:
-        CommandFailed: the database cannot be used.
+        CommandFailed: the database cannot be used, or there is no such event.
     """
     try:
         import sqlalchemy.exc
@@ -59,6 +59,8 @@ def store_errors() -> Iterator[None]:
         yield
     except ConfigurationError as error:
         fail(str(error).replace("call create_tables() once, or run the SQL of", "run its command create-tables, or"))
+    except ValueError as error:
+        fail(str(error))
     except sqlalchemy.exc.SQLAlchemyError as error:
         fail(f"the database failed: {reason_of(error)}")
 

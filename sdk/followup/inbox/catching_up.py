@@ -8,7 +8,7 @@ later than its time says. Only reading moves that time, never an event that was 
 import json
 import logging
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import attrs
@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select, update
 
 from followup._codec.decode import WireError, decode
 from followup._errors import WebhookSignatureError
-from followup._store.clock import StoreTime
+from followup._store.clock import StoreTime, datetime_of
 from followup._store.database import Database
 from followup._store.statements import insert_if_absent
 from followup._webhook_event import WebhookEvent
@@ -165,7 +165,7 @@ def _arrival(delivery: "WebhookDelivery") -> Arrival | None:
 def _cursor(connection: Connection, name: str, endpoint: str) -> datetime | None:
     query = select(CURSORS.c.read_until_at).where(CURSORS.c.name == name, CURSORS.c.webhook_endpoint == endpoint)
     until = connection.execute(query).scalar_one_or_none()
-    return None if until is None else datetime.fromtimestamp(until / 1000, UTC) - OVERLAP
+    return None if until is None else datetime_of(until) - OVERLAP
 
 
 def _move_cursor(connection: Connection, name: str, endpoint: str, newest: datetime) -> None:

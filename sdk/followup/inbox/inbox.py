@@ -3,21 +3,19 @@
 import logging
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sqlalchemy import URL, Connection, Engine
+from sqlalchemy import URL, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from followup._annotations import OutboundEventType
 from followup._errors import ConfigurationError, WebhookSignatureError
 from followup._lazy import lazy
-from followup._store.clock import DEFAULT_TIME, StoreTime
-from followup._store.database import Database
+from followup._options import checked_deadline
 from followup._store.problems import reason_of
-from followup._store.texts import checked_text
+from followup._store.store import Store, checked_age, checked_count
 from followup.inbox import upkeep
 from followup.inbox.apps import ASGIApp, WSGIApp
 from followup.inbox.arrivals import checked_arrival, store
@@ -38,7 +36,7 @@ LONGEST_HANDLER_TIMEOUT = 86_400
 logger = logging.getLogger("followup.inbox")
 
 
-class Inbox:
+class Inbox(Store):
     """Webhook events in your own database, whose work is done exactly once.
 
     ``receive`` stores an event before the service gets its 204. ``drain`` or ``run`` calls the handler of its type, in
@@ -55,6 +53,8 @@ class Inbox:
         def update_calendar(received: Received) -> None:
             received.connection.execute(...)
     """
+
+    _schema = SCHEMA
 
     def __init__(
         self,
@@ -81,10 +81,7 @@ class Inbox:
             ConfigurationError: an argument is invalid, or for another database; the message names it.
             TypeError, ValueError: the secret is invalid.
         """
-        try:
-            self.name = checked_text(name, "name")
-        except ValueError as error:
-            raise ConfigurationError(str(error)) from None
+        super().__init__(database, name)
         if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or max_attempts < 1:
             raise ConfigurationError("max_attempts must be a whole number, 1 or more")
         if isinstance(handler_timeout, bool) or not 1 <= handler_timeout <= LONGEST_HANDLER_TIMEOUT:
@@ -92,29 +89,7 @@ class Inbox:
         self._secrets = None if secret is None else [each.decode() for each in checked_secrets(secret)]
         self._max_attempts = max_attempts
         self._handler_timeout = handler_timeout
-        self._database = Database(database)
-        self._clock: StoreTime = DEFAULT_TIME
         self._handlers = Handlers()
-        self._is_version_checked = False
-
-    def __repr__(self) -> str:
-        return f"Inbox({self._database!r}, name={self.name!r})"
-
-    def close(self) -> None:
-        """Close the connections that this Inbox opened. Those of your own Engine stay open."""
-        self._database.close()
-
-    def ddl(self) -> str:
-        """Return the SQL that creates the tables, for your own migrations. It can be run again."""
-        return SCHEMA.ddl(self._database.dialect)
-
-    def create_tables(self) -> None:
-        """Create the tables that do not exist yet. It can be called again.
-
-        Raises:
-            ConfigurationError: the tables exist, made by another release that needs others.
-        """
-        SCHEMA.create(self._database)
 
     def receive(self, body: bytes | str, headers: Headers) -> int:
         """Verify a webhook request, and store its event (specification, section 6.2).
@@ -204,14 +179,13 @@ class Inbox:
             What was done.
 
         Raises:
-            ValueError: the deadline is not a positive number.
-            ConfigurationError: the tables are missing, or made by another release.
+            ConfigurationError: the deadline is not a positive number; or the tables are missing, or made by another
+                release.
             sqlalchemy.exc.SQLAlchemyError: the database cannot be reached. An event in flight is tried again.
         """
-        if deadline is not None and (isinstance(deadline, bool) or not deadline > 0):
-            raise ValueError("deadline must be a positive number of seconds, or None")
-        self._check_version()
-        return self._worker().drain(deadline, None)
+        seconds = checked_deadline(deadline)
+        self._check_tables()
+        return self._worker().drain(seconds, None)
 
     def run(self, stop: threading.Event | None = None) -> None:
         """Handle events for ever. While the database cannot be reached, it waits and logs.
@@ -222,7 +196,7 @@ class Inbox:
         Raises:
             ConfigurationError: the tables are missing, or made by another release.
         """
-        self._worker().run(stop or threading.Event(), self._check_version)
+        self._worker().run(stop or threading.Event(), self._check_tables)
 
     def catch_up(
         self, client: "FollowUp", webhook_endpoint: str | None = None, since: datetime | None = None
@@ -252,7 +226,7 @@ class Inbox:
             raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
         if since is not None and (not isinstance(since, datetime) or since.utcoffset() is None):
             raise ValueError("since must be an aware datetime, such as datetime.now(timezone.utc) - timedelta(days=3)")
-        self._check_version()
+        self._check_tables()
         return catch_up(client, self._database, self.name, self._clock, webhook_endpoint, since)
 
     def status(self) -> InboxStatus:
@@ -272,10 +246,14 @@ class Inbox:
             event_id: one event; by default all of them.
 
         Returns:
-            The number of events; 0 if the event is neither dead nor unhandled.
+            The number of events.
+
+        Raises:
+            ValueError: the event is neither dead nor unhandled, or there is none with this id.
         """
         with self._checked_transaction() as connection:
-            return upkeep.retry(connection, self.name, event_id)
+            count = upkeep.retry(connection, self.name, event_id)
+        return checked_count(count, event_id, "dead or unhandled")
 
     def purge(self, *, older_than: timedelta, states: Collection[FinishedState] = frozenset({"done"})) -> int:
         """Remove the content of events that were finished long ago: their bodies and errors.
@@ -292,12 +270,11 @@ class Inbox:
         Raises:
             ValueError: an argument is invalid.
         """
-        if not isinstance(older_than, timedelta) or older_than < timedelta():
-            raise ValueError("older_than must be a timedelta that is not negative, such as timedelta(days=30)")
+        age = checked_age(older_than)
         if isinstance(states, str) or not states or not set(states) <= set(FINISHED_STATES):
             raise ValueError(f"states must contain one or more of {', '.join(FINISHED_STATES)}")
         with self._checked_transaction() as connection:
-            return upkeep.purge(connection, self.name, self._clock, older_than, states)
+            return upkeep.purge(connection, self.name, self._clock, age, states)
 
     def _worker(self) -> Worker:
         return Worker(
@@ -308,18 +285,6 @@ class Inbox:
             timeout=self._handler_timeout,
             max_attempts=self._max_attempts,
         )
-
-    @contextmanager
-    def _checked_transaction(self) -> Iterator[Connection]:
-        self._check_version()
-        with self._database.transaction() as connection:
-            yield connection
-
-    def _check_version(self) -> None:
-        if not self._is_version_checked:
-            with self._database.transaction() as connection:
-                SCHEMA.check(connection)
-            self._is_version_checked = True
 
 
 def _secrets_of_environment() -> list[str]:

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Literal, get_args
 
 import attrs
 from sqlalchemy import Connection, func, select, update
 
 from followup._codec.decode import decode
-from followup._store.clock import StoreTime, current_time
+from followup._store.clock import StoreTime, current_time, datetime_of, seconds_since
 from followup._store.statements import insert_if_absent
 from followup._webhook_event import WebhookEvent
 from followup.inbox.tables import DEAD, DONE, EVENTS, IN_FLIGHT, PURGES, UNHANDLED, WAITING
@@ -29,7 +29,7 @@ class InboxStatus:
         dead: events whose handler failed ``max_attempts`` times; ``retry`` tries them again.
         unhandled: events whose type had no handler; ``retry`` takes them too.
         done: events whose work is done, without those that were purged.
-        oldest_waiting_seconds: seconds since the oldest of the waiting events arrived; None if none waits.
+        oldest_waiting_seconds: age of the oldest event that waits or is in flight; None if there is none.
     """
 
     waiting: int
@@ -67,8 +67,8 @@ def status(connection: Connection, name: str, clock: StoreTime) -> InboxStatus:
     )
     found = {state: (count, oldest) for state, count, oldest in rows}
     counts = {state: found.get(state, (0, None))[0] for state in (WAITING, IN_FLIGHT, DEAD, UNHANDLED, DONE)}
-    _, oldest = found.get(WAITING, (0, None))
-    return InboxStatus(**counts, oldest_waiting_seconds=None if oldest is None else max(0, now - oldest) / 1000)
+    oldest = [found[state][1] for state in (WAITING, IN_FLIGHT) if state in found]
+    return InboxStatus(**counts, oldest_waiting_seconds=seconds_since(min(oldest, default=None), now))
 
 
 def dead(connection: Connection, name: str) -> list[DeadEvent]:
@@ -83,7 +83,7 @@ def dead(connection: Connection, name: str) -> list[DeadEvent]:
             event=decode(WebhookEvent, json.loads(bytes(row.body))),
             error=row.error,
             attempts=row.attempts,
-            received_at=datetime.fromtimestamp(row.received_at / 1000, UTC),
+            received_at=datetime_of(row.received_at),
         )
         for row in rows
     ]
@@ -121,4 +121,4 @@ def purge(
 def purged_until(connection: Connection, name: str) -> datetime | None:
     """Return the time until which events may have been purged; None if there was no purge."""
     until = connection.execute(select(PURGES.c.purged_until_at).where(PURGES.c.name == name)).scalar_one_or_none()
-    return None if until is None else datetime.fromtimestamp(until / 1000, UTC)
+    return None if until is None else datetime_of(until)

@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError, StatementError
 from followup._codec.decode import decode
 from followup._store.clock import StoreTime
 from followup._store.database import Database
+from followup._store.leases import retry_wait
 from followup._store.locks import limit_idle_time
 from followup._store.problems import reason_of
 from followup._webhook_event import WebhookEvent
@@ -104,19 +105,19 @@ class Worker:
 
     def run(self, stop: threading.Event, check_tables: Callable[[], None]) -> None:
         """Handle events until ``stop`` is set; wait while there are none, or the database cannot be reached."""
-        outage_wait = POLL_SECONDS
+        failures = 0
         while not stop.is_set():
             try:
                 check_tables()
                 self.drain(None, stop)
             except SQLAlchemyError as error:
-                logger.error("no events handled for %.1f s: %s", outage_wait, reason_of(error))  # noqa: TRY400 - the traceback may show data
-                self.clock.wait(outage_wait, stop)
-                outage_wait = min(2 * outage_wait, LONGEST_OUTAGE_WAIT)
+                failures += 1
+                wait = retry_wait(failures, LONGEST_OUTAGE_WAIT) / 1000
+                logger.error("no events handled for %.1f s: %s", wait, reason_of(error))  # noqa: TRY400 - the traceback may show data
             else:
-                outage_wait = POLL_SECONDS
-                if not stop.is_set():
-                    self.clock.wait(POLL_SECONDS, stop)
+                failures, wait = 0, POLL_SECONDS
+            if not stop.is_set():
+                self.clock.wait(wait, stop)
 
     def _handle_next(self, counts: Counter[str]) -> bool:
         """Handle one event; return whether there was anything to do."""

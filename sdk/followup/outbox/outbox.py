@@ -1,21 +1,18 @@
 """The outbox: the public class."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Literal
 
-from sqlalchemy import URL, Connection, Engine
+from sqlalchemy import URL, Engine
 
 from followup._annotations import REQUESTS_PER_MINUTE
 from followup._client import FollowUp
 from followup._errors import ConfigurationError
 from followup._options import checked_deadline
-from followup._redaction import redacted
-from followup._store.clock import DEFAULT_TIME, StoreTime, current_time
-from followup._store.database import Database, Dialect
-from followup._store.texts import checked_text
+from followup._store.clock import current_time
+from followup._store.database import Dialect
+from followup._store.store import Store, checked_age, checked_count
 from followup.outbox import upkeep
 from followup.outbox.connections import (
     AsyncRecordingConnection,
@@ -31,7 +28,7 @@ from followup.outbox.tables import SCHEMA
 from followup.resources.event_batches import EventInput
 
 
-class Outbox:
+class Outbox(Store):
     """Events in your own database, which a relay sends until the service has accepted them.
 
     ``record`` stores an event in your transaction, so that it exists exactly if your own write does. A relay sends it
@@ -48,6 +45,8 @@ class Outbox:
             connection.execute(book_the_appointment)
             outbox.record(connection, inbound.appointment_created(...))
     """
+
+    _schema = SCHEMA
 
     def __init__(
         self,
@@ -70,38 +69,14 @@ class Outbox:
         Raises:
             ConfigurationError: an argument is invalid, or for another database; the message names it.
         """
-        try:
-            self.name = checked_text(name, "name")
-        except ValueError as error:
-            raise ConfigurationError(str(error)) from None
+        super().__init__(database, name)
         if isinstance(requests_per_minute, bool) or not isinstance(requests_per_minute, int) or requests_per_minute < 1:
             raise ConfigurationError("requests_per_minute must be a whole number, 1 or more")
         if on_rejected not in ("hold", "skip"):
             raise ConfigurationError('on_rejected must be "hold" or "skip"')
         self._requests_per_minute = requests_per_minute
         self._on_rejected = on_rejected
-        self._database = Database(database)
-        self._clock: StoreTime = DEFAULT_TIME
-        self._is_version_checked = False
-
-    def __repr__(self) -> str:
-        return f"Outbox({self._database!r}, name={self.name!r})"
-
-    def close(self) -> None:
-        """Close the connections that this Outbox opened. Those of your own Engine stay open."""
-        self._database.close()
-
-    def ddl(self) -> str:
-        """Return the SQL that creates the tables, for your own migrations. It can be run again."""
-        return SCHEMA.ddl(self._database.dialect)
-
-    def create_tables(self) -> None:
-        """Create the tables that do not exist yet. It can be called again.
-
-        Raises:
-            ConfigurationError: the tables exist, made by another release that needs others.
-        """
-        SCHEMA.create(self._database)
+        self._has_recorded = False
 
     def record(self, connection: RecordingConnection, event: NewEvent | EventInput, subject: str | None = None) -> str:
         """Store an event in the transaction of a connection: it is sent if and only if that transaction commits.
@@ -150,8 +125,8 @@ class Outbox:
         return recorded.id
 
     def _recording(self, event: Recorded, dialect: Dialect) -> Steps:
-        yield from recording(self.name, event, dialect, self._clock, check_version=not self._is_version_checked)
-        self._is_version_checked = True
+        yield from recording(self.name, event, dialect, self._clock, check_version=not self._has_recorded)
+        self._has_recorded = True
 
     def drain(self, client: FollowUp, deadline: float | None = None) -> DrainReport:
         """Send the events that are due, until none is.
@@ -198,12 +173,12 @@ class Outbox:
 
     def status(self) -> OutboxStatus:
         """Return how many events wait, are in flight, held, dead and sent, and the age of the oldest that waits."""
-        with self._checked() as connection:
+        with self._checked_transaction() as connection:
             return upkeep.status(connection, self.name, current_time(connection, self._clock))
 
     def dead(self) -> list[DeadEvent]:
         """Return the events that the service rejected, each with the reason, in the order of recording."""
-        with self._checked() as connection:
+        with self._checked_transaction() as connection:
             return upkeep.dead(connection, self.name)
 
     def retry(self, event_id: str | None = None) -> int:
@@ -218,9 +193,9 @@ class Outbox:
         Raises:
             ValueError: no dead event has this id.
         """
-        with self._checked() as connection:
+        with self._checked_transaction() as connection:
             count = upkeep.retry(connection, self.name, event_id)
-        return _checked_count(count, event_id)
+        return checked_count(count, event_id, "dead")
 
     def discard(self, event_id: str) -> None:
         """Give a dead event up, which lets the later events of its subject go on.
@@ -234,9 +209,9 @@ class Outbox:
         """
         if not isinstance(event_id, str):
             raise TypeError(f"event_id must be the id of a dead event, not {type(event_id).__name__}")
-        with self._checked() as connection:
+        with self._checked_transaction() as connection:
             count = upkeep.discard(connection, self.name, event_id, current_time(connection, self._clock))
-        _checked_count(count, event_id)
+        checked_count(count, event_id, "dead")
 
     def purge(self, *, older_than: timedelta) -> int:
         """Remove the events that were sent or discarded so long ago, with the personal data in them.
@@ -252,12 +227,11 @@ class Outbox:
         Raises:
             ValueError: ``older_than`` is no timedelta of 0 or more.
         """
-        if not isinstance(older_than, timedelta) or older_than < timedelta(0):
-            raise ValueError("older_than must be a timedelta of 0 or more, such as timedelta(days=30)")
+        age = checked_age(older_than)
         total = 0
         while True:
-            with self._checked() as connection:
-                count = upkeep.purge_some(connection, self.name, older_than, current_time(connection, self._clock))
+            with self._checked_transaction() as connection:
+                count = upkeep.purge_some(connection, self.name, age, current_time(connection, self._clock))
             total += count
             if not count:
                 return total
@@ -273,20 +247,3 @@ class Outbox:
             requests_per_minute=self._requests_per_minute,
             holds=self._on_rejected == "hold",
         )
-
-    def _check_tables(self) -> None:
-        with self._database.transaction() as connection:
-            SCHEMA.check(connection)
-
-    @contextmanager
-    def _checked(self) -> Iterator[Connection]:
-        """Begin a transaction, after the check of the tables' version."""
-        self._check_tables()
-        with self._database.transaction() as connection:
-            yield connection
-
-
-def _checked_count(count: int, event_id: str | None) -> int:
-    if event_id is not None and count == 0:
-        raise ValueError(f"no dead event has the id {redacted(str(event_id), max_length=64)!r}")
-    return count

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Insert, TextClause, text
 
+from followup._errors import ConfigurationError
 from followup._store.clock import StoreTime, sql_time
 from followup._store.database import Dialect
 from followup._store.schema import VERSIONS
@@ -48,10 +49,17 @@ def recording(name: str, event: Recorded, dialect: Dialect, clock: StoreTime, *,
         if check_version:
             yield from _version_check()
         yield _insert(name, event, dialect, clock)
-    except Exception:
+    except Exception as error:
         if dialect == "postgresql":
             yield _ROLL_BACK
-            yield _RELEASE
+        try:
+            if not check_version and not isinstance(error, ConfigurationError):
+                # The version was right, but perhaps in another database than that of this connection.
+                yield from _version_check()
+        finally:
+            if dialect == "postgresql":
+                yield _ROLL_BACK
+                yield _RELEASE
         raise
     if dialect == "postgresql":
         yield _RELEASE

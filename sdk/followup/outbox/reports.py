@@ -37,7 +37,7 @@ class OutboxStatus:
         held: events that wait until a dead event of their subject is retried or discarded.
         dead: events that the service rejected.
         sent: events that the service accepted and that have not been purged.
-        oldest_waiting_seconds: age of the oldest event that waits, is held or is in flight; 0 if there is none.
+        oldest_waiting_seconds: age of the oldest event that waits, is held or is in flight; None if there is none.
     """
 
     waiting: int
@@ -45,7 +45,7 @@ class OutboxStatus:
     held: int
     dead: int
     sent: int
-    oldest_waiting_seconds: float
+    oldest_waiting_seconds: float | None
 
 
 @attrs.frozen(kw_only=True)

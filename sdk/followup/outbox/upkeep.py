@@ -1,11 +1,12 @@
 """What people and monitors do with an outbox: its status, its dead events, and the removal of old ones."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Connection, delete, exists, func, select, update
 
+from followup._store.clock import datetime_of, seconds_since
 from followup._store.locks import take_lock
 from followup.outbox.claims import lock_name
 from followup.outbox.events import as_input
@@ -29,7 +30,7 @@ def status(connection: Connection, name: str, now: int) -> OutboxStatus:
         held=held,
         dead=number.get(DEAD, 0),
         sent=number.get(SENT, 0),
-        oldest_waiting_seconds=max(0, now - min(oldest, default=now)) / 1000,
+        oldest_waiting_seconds=seconds_since(min(oldest, default=None), now),
     )
 
 
@@ -43,8 +44,8 @@ def dead(connection: Connection, name: str) -> list[DeadEvent]:
             subject=row["subject"],
             error=row["error"] or "",
             attempts=row["attempts"],
-            recorded_at=_time(row["recorded_at"]),
-            died_at=_time(row["finished_at"]),
+            recorded_at=datetime_of(row["recorded_at"]),
+            died_at=datetime_of(row["finished_at"]),
         )
         for row in connection.execute(query).mappings()
     ]
@@ -94,7 +95,3 @@ def _held(name: str) -> Sequence[Any]:
 def _dead(name: str, event_id: str | None) -> Sequence[Any]:
     every = (EVENTS.c.name == name, EVENTS.c.state == DEAD)
     return every if event_id is None else (*every, EVENTS.c.event_id == event_id)
-
-
-def _time(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -1,0 +1,98 @@
+"""What an Outbox and an Inbox are both: tables of one name in a database."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import ClassVar
+
+from sqlalchemy import URL, Connection, Engine
+
+from followup._errors import ConfigurationError
+from followup._redaction import redacted
+from followup._store.clock import DEFAULT_TIME, StoreTime
+from followup._store.database import Database
+from followup._store.schema import Schema
+from followup._store.texts import checked_text
+
+
+class Store:
+    """The base class of Outbox and Inbox.
+
+    The version of the tables is checked before they are first used, and never again once it was right: a process that
+    runs while another release changes the tables has to be restarted.
+    """
+
+    _schema: ClassVar[Schema]
+
+    def __init__(self, database: str | URL | Engine, name: str) -> None:
+        try:
+            self.name = checked_text(name, "name")
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from None
+        self._database = Database(database)
+        self._clock: StoreTime = DEFAULT_TIME
+        self._is_version_checked = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._database!r}, name={self.name!r})"
+
+    def close(self) -> None:
+        """Close the connections that were opened for this object. Those of your own Engine stay open."""
+        self._database.close()
+
+    def ddl(self) -> str:
+        """Return the SQL that creates the tables, for your own migrations. It can be run again."""
+        return self._schema.ddl(self._database.dialect)
+
+    def create_tables(self) -> None:
+        """Create the tables that do not exist yet. It can be called again.
+
+        Raises:
+            ConfigurationError: the tables exist, made by another release that needs others.
+        """
+        self._schema.create(self._database)
+
+    def _check_tables(self) -> None:
+        """Check the version of the tables, unless it was right already.
+
+        Raises:
+            ConfigurationError: they are missing, or have another version.
+        """
+        if not self._is_version_checked:
+            with self._database.transaction() as connection:
+                self._schema.check(connection)
+            self._is_version_checked = True
+
+    @contextmanager
+    def _checked_transaction(self) -> Iterator[Connection]:
+        """Begin a transaction on tables that exist and have the right version."""
+        self._check_tables()
+        with self._database.transaction() as connection:
+            yield connection
+
+
+def checked_age(older_than: object) -> timedelta:
+    """Check the age of what a purge removes.
+
+    Raises:
+        ValueError: it is not a timedelta of 0 or more.
+    """
+    if not isinstance(older_than, timedelta) or older_than < timedelta(0):
+        raise ValueError("older_than must be a timedelta of 0 or more, such as timedelta(days=30)")
+    return older_than
+
+
+def checked_count(count: int, event_id: str | None, states: str) -> int:
+    """Check that an action on one event has found it, and return the number of events.
+
+    Args:
+        count: number of events that the action found.
+        event_id: the one event; None for an action on all.
+        states: the states that the action is for, such as ``dead``.
+
+    Raises:
+        ValueError: there is no such event.
+    """
+    if event_id is not None and count == 0:
+        raise ValueError(f"no {states} event has the id {redacted(str(event_id), max_length=64)!r}")
+    return count

@@ -1,0 +1,161 @@
+"""What holds for an Outbox and an Inbox alike."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.pool import NullPool
+from support.databases import engine_of
+from support.webhook_events import SECRET, body_of, headers_of
+
+from followup import ConfigurationError, inbound
+from followup.inbox import Inbox
+from followup.outbox import Outbox
+
+Store = Outbox | Inbox
+
+
+@pytest.fixture(params=[Outbox, Inbox], ids=["outbox", "inbox"])
+def kind(request: pytest.FixtureRequest) -> type[Store]:
+    kind: type[Store] = request.param
+    return kind
+
+
+@pytest.fixture
+def store(kind: type[Store], database_url: str) -> Iterator[Store]:
+    """A store with its tables, of a kind that takes each database."""
+    store = kind(engine_of(database_url))
+    store.create_tables()
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "1 to 255 characters"),
+        ("a" * 256, "1 to 255 characters"),
+        (None, "1 to 255"),
+        (3, "1 to 255"),
+        ("a\0b", "U\\+0000"),
+        ("\ud800", "not valid Unicode"),
+    ],
+)
+def test_an_invalid_name_is_a_configuration_error(kind: type[Store], sqlite_url: str, name: Any, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^name .*{reason}"):
+        kind(sqlite_url, name=name)
+
+
+def test_repr_shows_the_name_and_the_database_without_the_password(kind: type[Store]) -> None:
+    shown = repr(kind("postgresql://me:hunter2@db.example/clinic", name="north"))
+    assert shown == f"{kind.__name__}(Database('postgresql+psycopg://me:***@db.example/clinic'), name='north')"
+
+
+def test_an_empty_store_has_no_oldest_event(store: Store) -> None:
+    assert store.status().oldest_waiting_seconds is None
+
+
+def test_an_event_in_flight_is_not_forgotten_by_the_age_of_the_oldest(sqlite_url: str) -> None:
+    inbox = Inbox(sqlite_url, secret=SECRET)
+    inbox.create_tables()
+    body = body_of()
+    inbox.receive(body, headers_of(body))
+
+    @inbox.on("appointment.created")
+    def die(received: Any) -> None:
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        inbox.drain()
+    found = inbox.status()
+    assert (found.waiting, found.in_flight) == (0, 1)
+    assert found.oldest_waiting_seconds is not None
+
+
+def test_the_version_is_checked_before_the_first_use_only(kind: type[Store], database_url: str) -> None:
+    engine = engine_of(database_url)
+    store = kind(engine)
+    store.create_tables()
+    queries: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *arguments: queries.append(arguments[2]))
+    for _ in range(3):
+        store.status()
+    assert sum("FROM followup_schema" in each for each in queries) == 1
+
+
+@pytest.mark.parametrize("action", ["status", "dead", "retry"])
+def test_missing_tables_name_the_remedy(kind: type[Store], database_url: str, action: str) -> None:
+    store = kind(engine_of(database_url))
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match=r"has no tables of the (out|in)box: call create_tables\(\) once"):
+            getattr(store, action)()
+    store.create_tables()
+    getattr(store, action)()
+
+
+@pytest.mark.parametrize("older_than", [30, None, "30", timedelta(seconds=-1)])
+def test_a_bad_age_is_a_value_error(store: Store, older_than: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"^older_than must be a timedelta of 0 or more, such as timedelta\(days=30\)$"
+    ):
+        store.purge(older_than=older_than)
+
+
+@pytest.mark.parametrize("event_id", ["unknown", "", "x" * 1000])
+def test_retry_of_an_event_that_is_not_there_is_a_value_error(store: Store, event_id: str) -> None:
+    with pytest.raises(ValueError, match=r"^no dead .*event has the id"):
+        store.retry(event_id)
+    assert store.retry() == 0
+
+
+@pytest.mark.parametrize("deadline", [0, -1, "3", True, float("nan"), float("inf")])
+def test_a_bad_deadline_is_an_error(store: Store, deadline: Any) -> None:
+    from followup import FollowUp
+
+    with (
+        FollowUp(api_key="fu_test", base_url="http://127.0.0.1:9") as client,
+        pytest.raises(ConfigurationError, match=r"^deadline must be a positive number of seconds"),
+    ):
+        store.drain(client, deadline=deadline) if isinstance(store, Outbox) else store.drain(deadline)
+
+
+def test_a_connection_to_another_database_is_named_also_after_the_first_record(
+    database_url: str, sqlite_url: str
+) -> None:
+    outbox = Outbox(database_url)
+    outbox.create_tables()
+    with engine_of(database_url).begin() as connection:
+        outbox.record(connection, order("e1"))
+    other: Engine = create_engine(f"{sqlite_url}.other", poolclass=NullPool)
+    with other.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE own (id INTEGER)")
+        with pytest.raises(ConfigurationError, match="the database has no tables of the outbox"):
+            outbox.record(connection, order("e2"))
+        connection.exec_driver_sql("INSERT INTO own VALUES (1)")
+    with other.connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM own").scalar_one() == 1
+    outbox.close()
+
+
+def test_tables_that_disappear_do_not_spoil_the_transaction_of_record(database_url: str) -> None:
+    outbox = Outbox(database_url)
+    outbox.create_tables()
+    engine = engine_of(database_url)
+    with engine.begin() as connection:
+        outbox.record(connection, order("e1"))
+        connection.exec_driver_sql("CREATE TABLE own (id INTEGER)")
+        for table in ("followup_outbox", "followup_schema"):
+            connection.exec_driver_sql(f"DROP TABLE {table}")
+    with engine.begin() as connection:
+        with pytest.raises(ConfigurationError, match="the database has no tables of the outbox"):
+            outbox.record(connection, order("e2"))
+        connection.exec_driver_sql("INSERT INTO own VALUES (1)")
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM own").scalar_one() == 1
+    outbox.close()
+
+
+def order(id: str) -> Any:
+    return inbound.order_issued(id=id, patient={}, order={})
