@@ -31,7 +31,7 @@ DESCRIPTIONS = {
     "_declarations": "an operation as a typed function, no body",
     "_pagination": "pages that iterate by themselves",
     "_call": "the life of a call, as a generator",
-    "_endings": "the result or error of a call; virtual time",
+    "_endings": "result or error of a call; spans; virtual time",
     "_options": "options, retries, parts of requests, steps of a call",
     "_event_builder": "inbound events from typed functions",
     "webhooks": "verifies webhooks (public)",

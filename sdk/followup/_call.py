@@ -10,11 +10,14 @@
 - When the call succeeds, the generator returns the result (``StopIteration.value``). When it fails for good, the
   generator raises a ``FollowUpError`` with the attributes that a caller needs to resume the call safely.
 - Any other exception ends the call outside the generator: ``KeyboardInterrupt``, a cancelled task, a closed client, an
-  exception of a user's event hook. The driver lets it propagate and discards the generator, which then releases its
-  place in the request rate and holds nothing else. The driver never throws an exception into the generator.
+  exception of a user's event hook. The driver closes the generator and lets the exception propagate. The generator
+  releases its place in the request rate, and holds nothing else. The driver never throws an exception into it.
 
 All ``Send`` steps of one call carry the same request, byte for byte, with the same idempotency key. Between two of
 them, and before the first where the client has a request rate, there may be any number of ``Wait`` steps.
+
+Where calls are recorded (``_telemetry``), ``Options.observe`` wraps the generator in another one, which passes the
+steps on under the same contract.
 """
 
 import itertools
@@ -67,7 +70,17 @@ def run_call(
         APIConnectionError, APITimeoutError, APIStatusError, ResponseDecodeError: the call failed. The error has the
             idempotency key, the number of attempts, and whether the request was sent.
     """
-    now = now or options.time.monotonic
+    steps = _attempts(call, options, now or options.time.monotonic, wall_clock, jitter)
+    return steps if options.observe is None else options.observe(call, steps)
+
+
+def _attempts(
+    call: Call[R],
+    options: Options,
+    now: Callable[[], float],
+    wall_clock: Callable[[], float] | None,
+    jitter: Callable[[], float],
+) -> Steps[R]:
     send = _first_step(call, options)
     deadline = _Deadline(options.deadline, now)
     history = _History()

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import attrs
 import httpx
 
+from followup import _telemetry
 from followup._annotations import SERVICE_VERSION
 from followup._batches import batches, batches_async
 from followup._call import run_call
@@ -79,7 +80,8 @@ class _Client(Generic[HttpClient, AnyConnections]):
                 be used in another process, such as after a fork.
 
         Raises:
-            ConfigurationError: an option is missing or invalid; the message names it.
+            ConfigurationError: an option is missing or invalid, or the environment variable ``FOLLOWUP_TELEMETRY`` is;
+                the message names it.
         """
         if http_client is not None and not isinstance(http_client, self._http_client_class):
             expected = f"an httpx.{self._http_client_class.__name__}"
@@ -94,6 +96,10 @@ class _Client(Generic[HttpClient, AnyConnections]):
             requests_per_minute,
             own_client=http_client is not None,
         )
+        if _telemetry.is_on():
+            from followup._telemetry.calls import CallObserver
+
+            options = attrs.evolve(options, observe=CallObserver(options.base_url))
         for module in self._used_by_calls:
             import_module(module)
         all_groups()

@@ -39,33 +39,39 @@ _SHORTEST_TIMEOUT = 0.001
 def drive(steps: Steps[R], connections: Connections, time: Time) -> R:
     """Carry out the steps in this thread, and return their result."""
     outcome: Outcome | None = None
-    while True:
-        try:
-            step = steps.send(outcome)
-        except StopIteration as done:
-            result: R = done.value
-            return result
-        outcome = None
-        if isinstance(step, Wait):
-            time.sleep(step.seconds)
-        else:
-            outcome = _send_in_time(connections, step)
+    try:
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as done:
+                result: R = done.value
+                return result
+            outcome = None
+            if isinstance(step, Wait):
+                time.sleep(step.seconds)
+            else:
+                outcome = _send_in_time(connections, step)
+    finally:
+        steps.close()
 
 
 async def drive_async(steps: Steps[R], connections: AsyncConnections, time: Time) -> R:
     """Carry out the steps in this task, and return their result."""
     outcome: Outcome | None = None
-    while True:
-        try:
-            step = steps.send(outcome)
-        except StopIteration as done:
-            result: R = done.value
-            return result
-        outcome = None
-        if isinstance(step, Wait):
-            await time.sleep_async(step.seconds)
-        else:
-            outcome = await send_async(connections.client(), step)
+    try:
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as done:
+                result: R = done.value
+                return result
+            outcome = None
+            if isinstance(step, Wait):
+                await time.sleep_async(step.seconds)
+            else:
+                outcome = await send_async(connections.client(), step)
+    finally:
+        steps.close()
 
 
 def _send_in_time(connections: Connections, step: Send) -> Outcome:

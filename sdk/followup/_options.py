@@ -18,6 +18,8 @@ from followup._time import REAL_TIME, Time
 if TYPE_CHECKING:
     import httpx  # imported late below: the mock and the commands read the declarations, and need no HTTP client
 
+    from followup._telemetry.calls import CallObserver
+
 DEFAULT_TIMEOUT = 30.0
 """Seconds for each attempt as a whole."""
 
@@ -38,6 +40,7 @@ class Options:
         deadline: seconds for a whole call; None for no deadline.
         governor: holds the calls to a request rate, with those of all clients that share it; None for no such limit.
         time: the clock of deadline and request rate, and the sleep between attempts.
+        observe: records each call; None for no telemetry.
     """
 
     api_key: str = attrs.field(repr=False)
@@ -49,6 +52,7 @@ class Options:
     deadline: float | None
     governor: Governor | None = None
     time: Time = attrs.field(default=REAL_TIME, repr=False)
+    observe: "CallObserver | None" = attrs.field(default=None, repr=False, eq=False)
 
 
 Timeouts = tuple[Mapping[str, float | None] | None, float | None]

@@ -8,7 +8,7 @@ import contextvars
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 _ours: contextvars.ContextVar[bool] = contextvars.ContextVar("followup_request", default=False)
@@ -27,7 +27,9 @@ def our_request() -> Iterator[None]:
         with _untraced():
             yield
     finally:
-        _ours.reset(token)
+        # A coroutine that nobody finishes is closed in another context, in which there is nothing to reset.
+        with suppress(ValueError):
+            _ours.reset(token)
 
 
 def _not_ours(_: logging.LogRecord) -> bool:

@@ -30,6 +30,7 @@ from followup._options import Options
 from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
 from followup._retry import backoff
 from followup._steps import Call, Send, Wait
+from followup._telemetry.calls import CallObserver
 from followup.resources.events import Events
 from followup.resources.patients import Patients
 from followup.resources.webhook_endpoints import WebhookEndpoints
@@ -328,27 +329,34 @@ ROWS = [pytest.param(row, id=f"{table}: {row.name}") for table, rows in TABLES.i
 class Run:
     """A call taken to its end by a driver that reads the outcomes off a row.
 
+    Args:
+        observe: records the call, as with OpenTelemetry.
+
     Attributes:
         steps: what the call did, as a row says it.
         sends: every ``Send``.
         result, error: how it ended.
     """
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: Row, observe: CallObserver | None = None) -> None:
         self.steps: list[str | float] = []
         self.sends: list[Send] = []
         self.result: Any = None
         self.error: FollowUpError | None = None
         self._time = 50.0
         try:
-            self._drive(row)
+            self._drive(row, observe)
         except FollowUpError as error:
             self.error = error
 
-    def _drive(self, row: Row) -> None:
+    def _drive(self, row: Row, observe: CallObserver | None) -> None:
         left = list(row.outcomes)
         steps = run_call(
-            row.call, options(row), now=lambda: self._time, wall_clock=lambda: TODAY, jitter=lambda: row.jitter
+            row.call,
+            attrs.evolve(options(row), observe=observe),
+            now=lambda: self._time,
+            wall_clock=lambda: TODAY,
+            jitter=lambda: row.jitter,
         )
         step = next(steps)
         while True:
@@ -376,9 +384,10 @@ def options(row: Row) -> Options:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("observe", [None, CallObserver("https://api.example")], ids=["", "observed"])
 @pytest.mark.parametrize("row", ROWS)
-def test_a_call_takes_these_steps_and_ends_so(row: Row) -> None:
-    run = Run(row)
+def test_a_call_takes_these_steps_and_ends_so(row: Row, observe: CallObserver | None) -> None:
+    run = Run(row, observe)
     assert run.steps == list(row.steps)
     assert len(run.sends) == len(row.outcomes), "an outcome of the row was not asked for"
     if isinstance(row.end, Done):

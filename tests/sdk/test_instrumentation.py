@@ -126,7 +126,7 @@ import sys
 from followup import FollowUp
 with FollowUp(api_key="k", base_url={server.url!r}) as client:
     client.patients.list()
-print([name for name in sys.modules if name.startswith("opentelemetry")])
+print([name for name in sys.modules if name.startswith("opentelemetry.instrumentation")])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"

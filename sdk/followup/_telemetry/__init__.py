@@ -1,0 +1,41 @@
+"""Spans and metrics of OpenTelemetry, for programs in which its API is installed.
+
+Only this package imports OpenTelemetry, and only once a client, an outbox or an inbox is created: ``import followup``
+does not. Nothing that it records comes from a request or a response, except for the status and the id of the request.
+``names`` lists all that is recorded.
+"""
+
+import functools
+import logging
+import os
+from importlib import import_module
+
+from followup._errors import ConfigurationError
+
+VARIABLE = "FOLLOWUP_TELEMETRY"
+
+logger = logging.getLogger("followup")
+
+
+def is_on() -> bool:
+    """Return whether to record spans and metrics: unless the user has turned it off, or OpenTelemetry is missing.
+
+    Raises:
+        ConfigurationError: the environment variable ``FOLLOWUP_TELEMETRY`` is neither ``on`` nor ``off``.
+    """
+    setting = os.environ.get(VARIABLE, "").strip().lower()
+    if setting not in ("", "on", "off"):
+        raise ConfigurationError(f"{VARIABLE} must be on, which is the default, or off")
+    return setting != "off" and _is_usable()
+
+
+@functools.cache
+def _is_usable() -> bool:
+    try:
+        import_module("followup._telemetry.api")
+    except ImportError:  # not installed, or an older version than the extra requires
+        return False
+    except Exception as error:  # noqa: BLE001 - a wrong setting of OpenTelemetry must not stop the calls
+        logger.warning("no telemetry, because OpenTelemetry cannot be imported: %s", type(error).__name__)
+        return False
+    return True

@@ -1,0 +1,181 @@
+"""Records each call as one span, with an event for each attempt, and its metrics.
+
+``CallObserver`` wraps the generator of a call and passes its steps on to the driver (``_call`` describes both), so that
+the synchronous and the asynchronous client need no code of their own. The texts of errors are not recorded, since the
+service may quote what was sent: a span has the class of an error, and neither a description nor a stack trace.
+"""
+
+import re
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import attrs
+from opentelemetry import context as current
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, Span, SpanKind, StatusCode, set_span_in_context
+
+from followup._outcomes import Outcome, Response
+from followup._results import Result
+from followup._status_errors import APIStatusError
+from followup._steps import Call, Send, Steps, Wait
+from followup._telemetry import names
+from followup._telemetry.api import call_metrics, headers_of, span_context_of, tracer
+
+R = TypeVar("R", bound=Result)
+
+_REQUEST_ID = re.compile(r"req_[0-9A-Za-z]{1,64}")
+"""What the service sends. A proxy may put anything into the header."""
+
+_links: ContextVar[tuple[Link, ...]] = ContextVar("followup_links", default=())
+
+
+@contextmanager
+def linked_to(traceparents: Iterable[str]) -> Iterator[None]:
+    """Link the calls in a with block to these trace contexts."""
+    contexts = {each: span_context_of(each) for each in traceparents}
+    token = _links.set(tuple(Link(each) for each in contexts.values() if each is not None))
+    try:
+        yield
+    finally:
+        _links.reset(token)
+
+
+class CallObserver:
+    """Records the calls of a client.
+
+    Args:
+        base_url: base URL of the client, whose host and port are recorded.
+    """
+
+    def __init__(self, base_url: str) -> None:
+        parts = urlsplit(base_url)
+        self._server: dict[str, str | int] = {
+            names.SERVER_ADDRESS: parts.hostname or "",
+            names.SERVER_PORT: parts.port or (443 if parts.scheme == "https" else 80),
+        }
+
+    def __call__(self, call: Call[R], steps: Steps[R]) -> Steps[R]:
+        """Return the steps of the call, which are recorded when they are carried out."""
+        recording = _Recording(call, self._server)
+        try:
+            result = yield from recording.observed(steps)
+        except GeneratorExit as end:
+            # The driver closes the generator while it handles the exception that ended the call.
+            recording.end(_type_of(end.__context__ or end))
+            raise
+        except BaseException as error:
+            recording.end(_type_of(error))
+            raise
+        recording.end(None)
+        return result
+
+
+class _Recording:
+    """One call, while it is recorded."""
+
+    def __init__(self, call: Call[Any], server: dict[str, str | int]) -> None:
+        self._call = call
+        self._began = time.perf_counter()
+        self._span: Span = tracer().start_span(
+            call.operation,
+            kind=SpanKind.CLIENT,
+            attributes={
+                names.OPERATION: call.operation,
+                names.METHOD: call.method,
+                names.TEMPLATE: call.path_template,
+                **server,
+            },
+            links=_links.get(),
+        )
+        self._context = set_span_in_context(self._span)
+        self._headers = headers_of(self._context)
+        self._attempts = 0
+        self._waited = 0.0
+        self._cause = names.PACING
+        self._status_code: int | None = None
+
+    def observed(self, steps: Steps[R]) -> Steps[R]:
+        """Pass the steps on to the driver, and the outcomes back to the call."""
+        outcome: Outcome | None = None
+        try:
+            while True:
+                with _current(self._context):
+                    try:
+                        step = steps.send(outcome)
+                    except StopIteration as done:
+                        result: R = done.value
+                        return result
+                    if isinstance(step, Send):
+                        outcome = yield from self._attempt(step)
+                if isinstance(step, Wait):
+                    self._waited += step.seconds
+                    outcome = None
+                    yield step
+        finally:
+            steps.close()
+
+    def _attempt(self, step: Send) -> Generator[Send, Outcome | None, Outcome]:
+        self._attempts += 1
+        if self._attempts > 1:
+            call_metrics().retries.add(1, {names.OPERATION: self._call.operation, names.ERROR_TYPE: self._cause})
+        outcome = yield attrs.evolve(step, headers=step.headers | self._headers)
+        assert outcome is not None
+        attributes: dict[str, str | int | float] = {}
+        if self._attempts > 1:
+            attributes[names.RESEND_COUNT] = self._attempts - 1
+        if self._attempts > 1 or self._waited > 0:
+            attributes |= {names.WAIT: self._waited, names.CAUSE: self._cause}
+        attributes |= self._described(outcome)
+        self._span.add_event(names.ATTEMPT, attributes)
+        self._waited = 0.0
+        return outcome
+
+    def _described(self, outcome: Outcome) -> dict[str, str | int | float]:
+        """Return the attributes of an outcome, and keep those that the span and the next attempt have too."""
+        if not isinstance(outcome, Response):
+            self._status_code = None
+            self._cause = outcome.name
+            return {names.ERROR_TYPE: self._cause}
+        self._status_code = outcome.status_code
+        attributes: dict[str, str | int | float] = {names.STATUS_CODE: outcome.status_code}
+        if not outcome.is_success:
+            self._cause = attributes[names.ERROR_TYPE] = str(outcome.status_code)
+        if _REQUEST_ID.fullmatch(request_id := outcome.headers.get("request-id", "")):
+            attributes[names.REQUEST_ID] = request_id
+        return attributes
+
+    def end(self, error_type: str | None) -> None:
+        """End the span, and count the call; ``error_type`` is None for a call that succeeded."""
+        attributes: dict[str, str | int] = {}
+        if self._status_code is not None:
+            attributes[names.STATUS_CODE] = self._status_code
+        if error_type is not None:
+            attributes[names.ERROR_TYPE] = error_type
+            self._span.set_status(StatusCode.ERROR)
+        call_metrics().duration.record(
+            time.perf_counter() - self._began, {names.OPERATION: self._call.operation, **attributes}, self._context
+        )
+        if self._attempts > 1:
+            attributes[names.RESEND_COUNT] = self._attempts - 1
+        self._span.set_attributes(attributes)
+        self._span.end()
+
+
+@contextmanager
+def _current(context: Context) -> Iterator[None]:
+    """Make a trace context the current one."""
+    token = current.attach(context)
+    try:
+        yield
+    finally:
+        # A coroutine that nobody finishes is closed anywhere, where another context is current.
+        if current.get_current() is context:
+            current.detach(token)
+
+
+def _type_of(error: BaseException) -> str:
+    return str(error.status_code) if isinstance(error, APIStatusError) else type(error).__qualname__

@@ -1,0 +1,112 @@
+"""Telemetry is on where OpenTelemetry is installed, and ``FOLLOWUP_TELEMETRY=off`` turns it off."""
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from support.drivers import Driver
+from support.responses import page, patient
+from support.server import ScriptedServer, reply
+from telemetry.exported import Exported
+
+from followup import AsyncFollowUp, ConfigurationError, FollowUp
+
+
+def find(client: Any) -> Any:
+    return client.patients.list(phone="+5491155550000")
+
+
+@pytest.mark.parametrize("setting", ["off", "OFF", " off "])
+def test_off_exports_nothing_not_even_by_the_instrumentation_of_httpx(
+    server: ScriptedServer, driver: Driver, exported: Exported, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    monkeypatch.setenv("FOLLOWUP_TELEMETRY", setting)
+    server.script = [reply(200, page(patient()))]
+    driver.items(server.url, find)
+    assert exported.everything() == ""
+    assert "traceparent" not in server.received[0].headers
+
+
+@pytest.mark.parametrize("setting", ["on", "On", ""])
+def test_on_is_the_default(
+    server: ScriptedServer, driver: Driver, exported: Exported, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    monkeypatch.setenv("FOLLOWUP_TELEMETRY", setting)
+    server.script = [reply(200, page(patient()))]
+    driver.items(server.url, find)
+    assert exported.span().name == "patients.list"
+
+
+@pytest.mark.parametrize("setting", ["false", "0", "disabled", "of"])
+@pytest.mark.parametrize("kind", [FollowUp, AsyncFollowUp])
+def test_another_value_is_an_error_that_says_what_is_right(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Any], setting: str
+) -> None:
+    monkeypatch.setenv("FOLLOWUP_TELEMETRY", setting)
+    with pytest.raises(ConfigurationError, match="FOLLOWUP_TELEMETRY must be on, which is the default, or off"):
+        kind(api_key="k", base_url="http://127.0.0.1:9")
+
+
+def run(server: ScriptedServer, code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "FOLLOWUP_API_KEY": "k", "FOLLOWUP_BASE_URL": server.url, **variables}
+    arguments = [sys.executable, "-c", code]
+    return subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=60, check=True)
+
+
+CALL = """
+import followup
+loaded = [name for name in sys.modules if name.startswith("opentelemetry")]
+with followup.FollowUp() as client:
+    client.patients.list()
+"""
+
+
+def test_importing_followup_imports_no_opentelemetry_and_a_client_does(server: ScriptedServer) -> None:
+    server.script = [reply(200, page(patient()))]
+    code = f'import sys\n{CALL}\nprint(loaded, "opentelemetry.trace" in sys.modules)'
+    assert run(server, code).stdout.strip() == "[] True"
+    assert run(server, code, FOLLOWUP_TELEMETRY="off").stdout.strip() == "[] False"
+
+
+def test_without_opentelemetry_calls_are_made_as_ever(server: ScriptedServer) -> None:
+    server.script = [reply(200, page(patient()))]
+    code = f'import sys\nsys.modules["opentelemetry"] = None\n{CALL}\nprint(client._options.observe)'
+    done = run(server, code)
+    assert done.stdout.strip() == "None"
+    assert done.stderr == ""
+    assert "traceparent" not in server.received[0].headers
+
+
+def test_a_version_that_is_too_old_is_as_none(server: ScriptedServer) -> None:
+    server.script = [reply(200, page(patient()))]
+    old = "import opentelemetry.metrics as m\nm.Meter.create_histogram = lambda self, name, unit='': None"
+    done = run(server, f"import sys\n{old}\n{CALL}\nprint(client._options.observe)")
+    assert done.stdout.strip() == "None"
+    assert done.stderr == ""
+
+
+def test_a_wrong_setting_of_opentelemetry_does_not_stop_calls(server: ScriptedServer) -> None:
+    server.script = [reply(200, page(patient()))]
+    done = run(server, f"import sys\n{CALL}\nprint(client._options.observe)", OTEL_PROPAGATORS="misspelt")
+    assert done.stdout.strip() == "None"
+    assert done.stderr.strip() == "no telemetry, because OpenTelemetry cannot be imported: ValueError"
+
+
+def test_a_provider_that_is_set_after_the_first_call_is_used(server: ScriptedServer) -> None:
+    server.script = [reply(200, page(patient()))]
+    code = """
+import followup
+client = followup.FollowUp()
+client.patients.list()
+from opentelemetry import metrics, trace
+from telemetry.exported import Exported
+exported = Exported()
+trace.set_tracer_provider(exported.traces)
+metrics.set_meter_provider(exported.metrics)
+client.patients.list()
+print(len(exported.spans()), *sorted(each["name"] for each in exported.collected()))
+"""
+    done = run(server, code, PYTHONPATH="tests")
+    assert done.stdout.strip() == "1 followup.client.operation.duration"
