@@ -37,6 +37,7 @@ def _delay(seconds: float, exchange: Exchange) -> None:
     """Let time pass. In virtual time, no more than the client waits: the request itself is handled in any case."""
     if not exchange.registry.has_virtual_time:
         exchange.registry.pause(seconds)
+        exchange.late = exchange.request.client_has_left()
         return
     timeout = exchange.request.read_timeout
     if timeout is not None and timeout < seconds:

@@ -15,6 +15,7 @@ from followup_mockserver.gateway.parsing import parser
 from followup_mockserver.gateway.request import Exchange, Request, Response
 from followup_mockserver.options import Options
 from followup_mockserver.schema.errors import ServiceError, invalid, missing
+from followup_mockserver.state import observers
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
@@ -261,7 +262,23 @@ def record_call(exchange: Exchange) -> None:
     response.headers["Service-Version"] = SERVICE_VERSION
 
 
-FINAL_STEPS: tuple[Callable[[Exchange], None], ...] = (release_idempotency_key, break_response, record_call)
+def report_call(exchange: Exchange) -> None:
+    """Report the call to the observers of this process."""
+    response = exchange.response
+    for observer in observers.observers:
+        observer.call_ended(
+            exchange.request.operation.name,
+            None if response.broken else response.status,
+            replayed=response.status == 200 and exchange.replayed is not None,
+        )
+
+
+FINAL_STEPS: tuple[Callable[[Exchange], None], ...] = (
+    release_idempotency_key,
+    break_response,
+    record_call,
+    report_call,
+)
 
 
 # --- helpers of the steps ----------------------------------------------------------------------------------------

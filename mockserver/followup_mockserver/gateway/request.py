@@ -1,6 +1,6 @@
 """Request and response as plain data, and the state that the pipeline keeps while it handles a request."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import attrs
@@ -26,6 +26,7 @@ class Request:
         query: pairs of name and value, in their order.
         body: None if it is larger than the service accepts and was not read.
         read_timeout: seconds after which the client stops waiting, where virtual time passes; None: it does not.
+        client_has_left: returns whether the client has closed the connection, where there is one.
     """
 
     operation: Operation
@@ -35,6 +36,7 @@ class Request:
     query: Sequence[tuple[str, str]] = attrs.field(repr=False)
     body: bytes | None = attrs.field(repr=False)
     read_timeout: float | None = None
+    client_has_left: Callable[[], bool] = attrs.field(default=lambda: False, repr=False)
 
 
 @attrs.define(kw_only=True)
@@ -69,7 +71,7 @@ class Exchange:
         tenant: ``known_tenant``, or else the default tenant, whose faults and journal apply to such requests.
         key: the valid API key.
         fault: the fault that applies to this request, if any.
-        late: whether the client has stopped waiting, in virtual time.
+        late: whether the client stopped waiting during a delay.
         claimed: the record of the idempotency key, while this request holds it.
         replayed: body of the response to an earlier request with the same idempotency key.
         response: the response.

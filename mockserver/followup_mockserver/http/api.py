@@ -11,7 +11,13 @@ from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
 from followup_mockserver.http.current import current_gateway
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
-from followup_mockserver.schema.wsgi import DROPPED, READ_TIMEOUT, ConnectionDropped, ResponseTooLate
+from followup_mockserver.schema.wsgi import (
+    CLIENT_HAS_LEFT,
+    DROPPED,
+    READ_TIMEOUT,
+    ConnectionDropped,
+    ResponseTooLate,
+)
 
 PREFIXES = ("", "/api")
 """Each operation is served under its path with each of these prefixes."""
@@ -29,7 +35,7 @@ class BrokenResponse(flask.Response):
     def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
         """Send half of the body, or nothing, and raise the exception that ends the connection."""
         if self._complete.broken == "late":
-            raise ResponseTooLate
+            raise environ.get(DROPPED, ResponseTooLate)
         dropped: type[Exception] = environ.get(DROPPED, ConnectionDropped)
         if self._complete.broken == "disconnect":
             raise dropped
@@ -56,9 +62,14 @@ def call_operation(operation: Operation, path_id: str | None = None) -> flask.Re
             query=list(current.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
             body=_body(current) if operation.takes_body else b"",
             read_timeout=environ.get(READ_TIMEOUT),
+            client_has_left=environ.get(CLIENT_HAS_LEFT, _never),
         )
     )
     return flask_response(response)
+
+
+def _never() -> bool:
+    return False
 
 
 for _operation in OPERATIONS.values():

@@ -14,14 +14,14 @@ from typing import Any
 from waitress.channel import ClientDisconnected, HTTPChannel
 from waitress.parser import HTTPRequestParser
 from waitress.server import create_server
-from waitress.task import ErrorTask
+from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import BadRequest, RequestEntityTooLarge
 from werkzeug.datastructures import Headers
 
 from followup_mockserver.gateway.parsing import body_too_large
 from followup_mockserver.gateway.request import Response
 from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.schema.wsgi import DROPPED, WSGIApp
+from followup_mockserver.schema.wsgi import CLIENT_HAS_LEFT, DROPPED, WSGIApp
 from followup_mockserver.state.clock import RealTime
 
 THREADS = 64
@@ -66,7 +66,7 @@ class WebServer:
     """Serves an application on a bound socket.
 
     Args:
-        app: the application. Its environment has the exception that drops a connection, under the key ``DROPPED``.
+        app: the application. Its environment has what the keys ``DROPPED`` and ``CLIENT_HAS_LEFT`` describe.
         bound: the socket.
         error_response: builds the response to a request that does not reach the application.
         request_timeout: seconds in which a request must arrive completely.
@@ -86,7 +86,7 @@ class WebServer:
         self._next_check = 0.0
         self._stopping = False
         server: Any = create_server(
-            _with_dropped_exception(app),
+            app,
             sockets=[bound],
             threads=THREADS,
             connection_limit=_MAX_BUSY_CONNECTIONS,
@@ -235,10 +235,30 @@ def _service_error(error: Any) -> ServiceError:
     return ServiceError(error.code, "invalid_request_error", "request_malformed", "This is not a valid HTTP request.")
 
 
+class _Task(WSGITask):
+    """Responds to a request by calling the application."""
+
+    def get_environment(self) -> Any:
+        environ = super().get_environment()
+        environ[DROPPED] = ClientDisconnected
+        environ[CLIENT_HAS_LEFT] = self._client_has_left
+        return environ
+
+    def _client_has_left(self) -> bool:
+        connection: socket.socket = self.channel.socket
+        try:
+            return connection.recv(1, socket.MSG_PEEK) == b""
+        except BlockingIOError:  # the socket does not block: the connection is open, and nothing has arrived
+            return False
+        except OSError:
+            return True
+
+
 class _Channel(HTTPChannel):
     """One connection."""
 
     parser_class = _Parser
+    task_class = _Task
     error_task_class = _ErrorTask
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
@@ -272,13 +292,3 @@ class _Channel(HTTPChannel):
     def closing_order(self) -> tuple[bool, float]:
         """The order in which idle connections are closed: those that never served a request first, then the oldest."""
         return self._has_served_a_request, self.idle_since
-
-
-def _with_dropped_exception(app: WSGIApp) -> WSGIApp:
-    """Wrap the application so that its environment has the exception by which waitress drops a connection."""
-
-    def wsgi(environ: dict[str, Any], start_response: Any) -> Any:
-        environ[DROPPED] = ClientDisconnected
-        return app(environ, start_response)
-
-    return wsgi

@@ -1,12 +1,14 @@
-"""The pytest plugin: fixtures with a mock of the service and its clients.
+"""The pytest plugin: fixtures with a mock of the service and its clients, and the coverage of a test suite.
 
-It imports only pytest until a fixture is used, so that test runs without the mock do not load it.
+It imports only pytest until a fixture or an option is used, so that test runs without the mock do not load it.
 """
 
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from followup_mockserver.pytest_plugin.coverage.options import add_options, is_requested
 
 if TYPE_CHECKING:
     import respx
@@ -59,6 +61,23 @@ _test = pytest.StashKey[_Test]()
 
 _MOCKS = frozenset({"followup_service", "followup_server"})
 """The fixtures that are mocks."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the coverage."""
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start to measure the coverage, if it is requested."""
+    if not is_requested(config):
+        return
+    try:
+        from followup_mockserver.pytest_plugin.coverage.session import CoveragePlugin
+    except ModuleNotFoundError as error:
+        command = "python -m pip install 'followup[mockserver]'"
+        raise pytest.UsageError(f"--followup-coverage needs {error.name}, which is not installed: {command}") from None
+    config.pluginmanager.register(CoveragePlugin(config), "followup-coverage")
 
 
 @pytest.fixture

@@ -19,3 +19,6 @@ READ_TIMEOUT = "followup_mockserver.read_timeout"
 
 DROPPED = "followup_mockserver.connection_dropped"
 """Key of the WSGI environment: the exception class that makes the server drop the connection."""
+
+CLIENT_HAS_LEFT = "followup_mockserver.client_has_left"
+"""Key of the WSGI environment: a function that returns whether the client has closed the connection; absent: never."""

@@ -23,6 +23,7 @@ from followup._for_mockserver import (
 )
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.settings import NOT_YET_SENT
+from followup_mockserver.state import observers
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.state.records import Attempt, AttemptInProgress
@@ -305,22 +306,35 @@ def finish(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome) -> str:
         return "deleted meanwhile"
     now = tenant.now()
     _release(tenant, delivery)
-    tenant.attempts.setdefault(delivery.id, []).append(
-        Attempt(
-            delivery=delivery.id,
-            webhook_endpoint=endpoint.id,
-            event_type=delivery.event_type,
-            number=prepared.number,
-            at=now,
-            trigger=prepared.trigger,
-            status_code=outcome.status_code,
-            seconds=outcome.seconds,
-            error=outcome.error,
-            timestamp=prepared.timestamp,
-            signature=prepared.signature,
-            traceback=outcome.traceback,
-        )
+    attempt = Attempt(
+        delivery=delivery.id,
+        webhook_endpoint=endpoint.id,
+        event_type=delivery.event_type,
+        number=prepared.number,
+        at=now,
+        trigger=prepared.trigger,
+        status_code=outcome.status_code,
+        seconds=outcome.seconds,
+        error=outcome.error,
+        timestamp=prepared.timestamp,
+        signature=prepared.signature,
+        traceback=outcome.traceback,
     )
+    tenant.attempts.setdefault(delivery.id, []).append(attempt)
+    before = delivery.status
+    summary = _apply(tenant, prepared, outcome, now)
+    for observer in observers.observers:
+        observer.attempt_ended(
+            attempt,
+            delivered=delivery.status == "succeeded" != before,
+            exhausted=delivery.status == "failed" != before,
+        )
+    return summary
+
+
+def _apply(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome, now: datetime) -> str:
+    """Change the delivery and its endpoint as the outcome requires, and return a summary."""
+    delivery, endpoint = prepared.delivery, prepared.endpoint
     if prepared.trigger == "disturbance" or (delivery.status != "pending" and not outcome.succeeded):
         # A repetition does not change the delivery, and neither does a failed manual retry after its end.
         return outcome.error or str(outcome.status_code)

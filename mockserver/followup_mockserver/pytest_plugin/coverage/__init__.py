@@ -1,0 +1,1 @@
+"""``pytest --followup-coverage``: which outcomes of the operations and webhooks a test suite has met."""

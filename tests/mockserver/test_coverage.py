@@ -1,0 +1,302 @@
+"""What ``pytest --followup-coverage`` counts: outcomes of operations and of webhooks, in all mocks of the process."""
+
+import pytest
+from contract import specification as spec
+from support.coverage import met, run, written
+
+import followup_mockserver.pytest_plugin.coverage.session
+from followup_mockserver import MockServer, MockService
+
+pytest_plugins = ["pytester"]
+
+_LOADED = (followup_mockserver.pytest_plugin.coverage.session, MockServer, MockService)
+"""Loaded here, because pytester unloads what a run in this process has loaded, and the next run loads it again."""
+
+CALLS = """
+    import httpx
+    import pytest
+
+    from followup import FollowUp, FollowUpError
+
+    PHONE = "+5491155550000"
+
+    def ignoring(call, *arguments, **keywords):
+        with pytest.raises(FollowUpError):
+            call(*arguments, **keywords)
+"""
+
+
+def expected_outcomes(operation: spec.Operation) -> list[str]:
+    """Return the outcomes of sections 4, 5 and 7 that an operation can have."""
+    return [
+        "success",
+        *(["replay"] if operation.idem else []),
+        "400",
+        "401",
+        *(["403"] if operation.scope else []),
+        *(["404"] if operation.id else []),
+        *(["409"] if operation.idem else []),
+        "429",
+        "5xx",
+        "no_answer",
+    ]
+
+
+def test_the_file_has_the_outcomes_that_an_operation_can_have_and_no_others(pytester: pytest.Pytester) -> None:
+    run(pytester, "def test_it(): pass")
+    found = written(pytester)
+    assert list(found) == ["operations", "webhooks", "percent"]
+    assert found["operations"] == {each.name: dict.fromkeys(expected_outcomes(each), 0) for each in spec.OPERATIONS}
+    assert {name: list(row) for name, row in found["operations"].items()} == {
+        each.name: expected_outcomes(each) for each in spec.OPERATIONS
+    }
+    assert found["webhooks"] == {each: {"delivered": 0, "retried": 0, "failed": 0} for each in spec.OUTBOUND_TYPES}
+    assert list(found["operations"]["account.retrieve"]) == ["success", "400", "401", "429", "5xx", "no_answer"]
+    assert found["percent"] == 0.0
+
+
+def test_each_attempt_counts_as_its_outcome(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        CALLS
+        + """
+    def test_it(followup_service):
+        create = followup_service.client(max_retries=0).patients.create
+        create(phone=PHONE, idempotency_key="one")
+        create(phone=PHONE, idempotency_key="one")
+        ignoring(create, phone="nobody")
+        ignoring(create, phone="+5491155550001", idempotency_key="one")
+        ignoring(followup_service.client(api_key="fu_test_unknown").patients.create, phone=PHONE)
+        reader = followup_service.add_api_key(scopes=["patients:read"]).value
+        ignoring(followup_service.client(api_key=reader).patients.create, phone=PHONE)
+        for status in (409, 429, 500, 503, 418):
+            followup_service.add_fault(operation="patients.create", kind="status", status=status)
+            ignoring(create, phone=PHONE)
+        ignoring(followup_service.client().patients.retrieve, "pat_unknown")
+
+    def test_retries(followup_service):
+        followup_service.add_fault(operation="*", kind="status", status=502, times=2)
+        followup_service.client().account.retrieve()
+        followup_service.add_fault(operation="doctors.list", kind="status", status=500, when="after")
+        followup_service.client().doctors.list().first()
+    """,
+    )
+    result.assert_outcomes(passed=2)
+    assert met(pytester) == {
+        "patients.create": {
+            "success": 1, "replay": 1, "400": 2, "401": 1, "403": 1, "409": 1, "429": 1, "5xx": 2,
+        },
+        "patients.retrieve": {"404": 1},
+        "account.retrieve": {"success": 1, "5xx": 2},
+        "doctors.list": {"success": 1, "5xx": 1},
+    }  # fmt: skip
+    assert written(pytester)["percent"] == pytest.approx(100 * 13 / 295)
+
+
+def test_a_response_that_is_lost_cut_or_late_is_no_answer(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        CALLS
+        + """
+    @pytest.mark.parametrize("when", ["before", "after"])
+    @pytest.mark.parametrize("kind", ["disconnect", "truncate", "delay"])
+    def test_in_process(followup_service, kind, when):
+        seconds = {"seconds": 3600} if kind == "delay" else {}
+        followup_service.add_fault(operation="patients.list", kind=kind, when=when, **seconds)
+        ignoring(followup_service.client(max_retries=0).patients.list)
+
+    @pytest.mark.parametrize("when", ["before", "after"])
+    @pytest.mark.parametrize("kind", ["disconnect", "truncate", "delay"])
+    def test_over_a_socket(followup_server, kind, when):
+        seconds = {"seconds": 0.5} if kind == "delay" else {}
+        followup_server.add_fault(operation="visits.list", kind=kind, when=when, **seconds)
+        with followup_server.client(max_retries=0, timeout=0.2) as client:
+            ignoring(client.visits.list)
+        while len(followup_server.requests) < 1:  # the mock handles a late request in any case
+            pass
+
+    def test_a_short_delay_is_an_answer(followup_service, followup_server):
+        for mock in (followup_service, followup_server):
+            mock.add_fault(operation="doctors.list", kind="delay", seconds=0.01)
+            with mock.client() as client:
+                client.doctors.list().first()
+    """,
+    )
+    result.assert_outcomes(passed=13)
+    assert met(pytester) == {
+        "patients.list": {"no_answer": 6},
+        "visits.list": {"no_answer": 6},
+        "doctors.list": {"success": 2},
+    }
+
+
+def test_all_mocks_of_the_process_count(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import asyncio
+
+        import pytest
+
+        from followup import AsyncFollowUp, FollowUp
+        from followup_mockserver import MockServer, MockService
+
+        service = MockService()
+        service.client().patients.create(phone="+5491155550000")  # while the tests are collected
+
+        @pytest.fixture(scope="session", autouse=True)
+        def session():
+            with MockServer() as server, server.client() as client:
+                yield
+                client.doctors.list().first()
+
+        def test_a_fork_and_a_loaded_copy():
+            service.fork().client().patients.list().first()
+            MockService.load(service.save()).client().visits.list().first()
+
+        def test_another_organization(followup_service):
+            key = followup_service.create_organization(name="lab").keys[0].value
+            followup_service.client(api_key=key).treatments.list().first()
+
+        def test_respx(followup_respx):
+            with FollowUp() as client:
+                client.events.list().first()
+
+        def test_env(followup_env):
+            async def use():
+                async with AsyncFollowUp() as client:
+                    await client.appointments.list()
+            asyncio.run(use())
+
+        def test_wsgi(followup_service):
+            followup_service.app.test_client().get("/api/v1/intake_requests")
+        """,
+    )
+    result.assert_outcomes(passed=5)
+    assert met(pytester) == {
+        "patients.create": {"success": 1},
+        "patients.list": {"success": 1},
+        "visits.list": {"success": 1},
+        "treatments.list": {"success": 1},
+        "events.list": {"success": 1},
+        "appointments.list": {"success": 1},
+        "intake_requests.list": {"401": 1},
+        "doctors.list": {"success": 1},
+    }
+
+
+def test_each_delivery_counts_as_delivered_retried_or_failed(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import httpx
+        import pytest
+
+        URL = "https://clinic.example/hooks"
+
+        @pytest.fixture
+        def send(followup_service, followup_client):
+            endpoint = followup_client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+
+            def send(type, *statuses):
+                left = [*statuses]
+                followup_service.mount(URL, lambda request: httpx.Response(left.pop(0) if left else 204))
+                followup_service.trigger(type)
+                followup_service.advance()
+                return endpoint
+
+            return send
+
+        def test_at_once(send):
+            send("patient.upserted")
+
+        def test_at_the_second_attempt(send, followup_service):
+            send("appointment.created", 500)
+            followup_service.advance(days=3)
+
+        def test_at_the_ninth_attempt(send, followup_service):
+            send("visit.completed", *[500] * 8)
+            followup_service.advance(days=3)
+
+        def test_never(send, followup_service):
+            send("treatment.prescribed", *[500] * 9)
+            followup_service.advance(days=30)
+
+        def test_by_a_manual_retry(send, followup_service):
+            send("intake.created", *[500] * 9)
+            followup_service.advance(days=3)
+            followup_service.resend(followup_service.deliveries[0].id)
+            followup_service.resend(followup_service.deliveries[0].id)
+
+        def test_sent_again_after_a_success(send, followup_service):
+            send("conversation.handoff")
+            followup_service.resend(followup_service.deliveries[0].id)
+
+        def test_waits_for_its_second_attempt(send):
+            send("intake.ready", 500)
+
+        def test_duplicated_by_a_fault(send, followup_service):
+            followup_service.disturb(kind="duplicate")
+            send("order.issued")
+
+        def test_cut_because_the_endpoint_was_disabled(send, followup_client, followup_service):
+            endpoint = send("patient.silent", 500)
+            followup_client.webhook_endpoints.update(endpoint.id, disabled=True)
+            followup_service.advance(days=3)
+            assert followup_service.deliveries[0].status == "failed"
+
+        def test_over_a_socket(followup_server, send, followup_service):
+            followup_server.mount(URL, lambda request: httpx.Response(204))
+            with followup_server.client() as client:
+                client.webhook_endpoints.ping(client.webhook_endpoints.create(url=URL, enabled_events=["*"]).id)
+            followup_server.advance()
+        """,
+    )
+    result.assert_outcomes(passed=10)
+    found = written(pytester)["webhooks"]
+    assert {name: row for name, row in found.items() if any(row.values())} == {
+        "patient.upserted": {"delivered": 1, "retried": 0, "failed": 0},
+        "appointment.created": {"delivered": 1, "retried": 1, "failed": 0},
+        "visit.completed": {"delivered": 1, "retried": 1, "failed": 0},
+        "treatment.prescribed": {"delivered": 0, "retried": 1, "failed": 1},
+        "intake.created": {"delivered": 1, "retried": 1, "failed": 1},
+        "conversation.handoff": {"delivered": 1, "retried": 1, "failed": 0},
+        "order.issued": {"delivered": 1, "retried": 0, "failed": 0},
+        "webhook.ping": {"delivered": 1, "retried": 0, "failed": 0},
+    }
+
+
+def test_the_calls_of_a_receiver_and_of_other_threads_count(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import threading
+
+        import httpx
+
+        def test_it(followup_service, followup_client):
+            def receive(request):
+                followup_client.account.retrieve()
+                return httpx.Response(204)
+
+            url = "https://clinic.example/hooks"
+            followup_service.mount(url, receive)
+            followup_client.webhook_endpoints.create(url=url, enabled_events=["*"])
+            followup_client.patients.create(phone="+5491155550000")
+            followup_service.advance()
+
+            def use():
+                service = followup_service.fork()
+                for _ in range(50):
+                    service.client().doctors.list().first()
+
+            threads = [threading.Thread(target=use) for _ in range(4)]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+        """,
+    )
+    result.assert_outcomes(passed=1)
+    found = met(pytester)
+    assert (found["account.retrieve"], found["doctors.list"]) == ({"success": 1}, {"success": 200})

@@ -1,0 +1,275 @@
+"""How ``pytest --followup-coverage`` reports: the table, the file, the threshold, and the processes of pytest-xdist."""
+
+import re
+
+import pytest
+from support.coverage import met, run, written
+
+import followup_mockserver.pytest_plugin.coverage.session
+from followup_mockserver import MockService
+from followup_mockserver.state import observers
+
+pytest_plugins = ["pytester"]
+
+_LOADED = (followup_mockserver.pytest_plugin.coverage.session, MockService)
+"""Loaded here, because pytester unloads what a run in this process has loaded, and the next run loads it again."""
+
+SUITE = """
+    import httpx
+    import pytest
+
+    URL = "https://clinic.example/hooks"
+
+    def test_a_patient(followup_service, followup_client):
+        followup_service.mount(URL, lambda request: httpx.Response(204))
+        followup_client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+        followup_service.add_fault(operation="patients.create", kind="status", status=503)
+        followup_service.add_fault(operation="patients.create", kind="disconnect")
+        followup_client.patients.create(phone="+5491155550000")
+        followup_service.advance()
+
+    def test_many(followup_client):
+        for _ in range(1234):
+            followup_client.account.retrieve()
+"""
+"""It meets 5 outcomes of operations and 1 of webhooks; there are 295."""
+
+HEADINGS = """\
+                                                                           no
+operation                   success replay 400 401 403 404 409 429 5xx answer"""
+
+
+def shown(result: pytest.RunResult) -> str:
+    """Return the output without trailing spaces."""
+    return "\n".join(line.rstrip() for line in result.outlines)
+
+
+def test_the_table(pytester: pytest.Pytester) -> None:
+    result = run(pytester, SUITE)
+    text = shown(result)
+    assert HEADINGS in text
+    for row in (
+        "account.retrieve                1k+          -   -               -   -      -",
+        "patients.create                   1      -   -   -   -       -   -   1      1",
+        "patients.retrieve                 -          -   -   -   -       -   -      -",
+        "webhook_endpoints.create          1      -   -   -   -       -   -   -      -",
+        "webhook                     delivered retried failed",
+        "patient.upserted                    1       -      -",
+        "webhook.ping                        -       -      -",
+        "- was never met; an empty cell cannot be met.",
+        "6 of 295 outcomes were met: 2.0 %.",
+        f"Wrote {pytester.path / 'coverage.json'}.",
+    ):
+        assert f"\n{row}\n" in text
+    table = text[text.index(HEADINGS) : text.index("\nWrote ")]
+    assert len(re.findall(r"^\w+\.\w+(?= )", table, re.MULTILINE)) == 32 + 13
+    assert max(map(len, table.splitlines())) <= 80
+    assert written(pytester)["operations"]["account.retrieve"]["success"] == 1234
+    assert written(pytester)["percent"] == pytest.approx(600 / 295)
+
+
+@pytest.mark.parametrize("options", [["-q"], ["-qq"], ["--no-header"], ["-v"], ["--color=yes"], ["--tb=no", "-x"]])
+def test_the_table_is_shown_whatever_the_verbosity(pytester: pytest.Pytester, options: list[str]) -> None:
+    result = run(pytester, "def test_it(followup_client): followup_client.account.retrieve()", *options)
+    assert result.ret == 0
+    assert HEADINGS in shown(result)
+    assert "1 of 295 outcomes were met: 0.3 %." in shown(result)
+
+
+def test_a_run_without_the_options_has_no_observer(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]")
+    pytester.makepyfile(
+        """
+        from followup_mockserver.state import observers
+
+        def test_it(followup_client):
+            followup_client.account.retrieve()
+            assert observers.observers == ()
+        """
+    )
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
+    result.assert_outcomes(passed=1)
+    assert "coverage" not in result.stdout.str()
+
+
+def test_runs_in_one_process_count_by_themselves(pytester: pytest.Pytester) -> None:
+    code = "def test_it(followup_client): followup_client.account.retrieve()"
+    for _ in range(2):
+        run(pytester, code)
+        assert met(pytester) == {"account.retrieve": {"success": 1}}
+    assert observers.observers == ()
+
+
+@pytest.mark.parametrize("code", ["assert False", "pytest.exit('enough')", "raise KeyboardInterrupt"])
+def test_the_file_is_written_also_when_the_run_fails(pytester: pytest.Pytester, code: str) -> None:
+    result = run(
+        pytester,
+        f"""
+        import pytest
+
+        def test_it(followup_client):
+            followup_client.account.retrieve()
+            {code}
+        """,
+        "--followup-coverage-fail-under",
+        "0",
+    )
+    assert result.ret == (1 if "False" in code else 2)
+    assert met(pytester) == {"account.retrieve": {"success": 1}}
+
+
+@pytest.mark.parametrize(
+    ("percent", "passes"),
+    [("0", True), ("0.33", True), ("0.3389830508474576", True), ("0.34", False), ("100", False)],
+)
+def test_the_threshold(pytester: pytest.Pytester, percent: str, passes: bool) -> None:
+    code = "def test_it(followup_client): followup_client.account.retrieve()"
+    result = run(pytester, code, "--followup-coverage-fail-under", percent)
+    result.assert_outcomes(passed=1)
+    assert result.ret == (0 if passes else 1)
+    last = (
+        "FAILED followup coverage: 1 of 295 outcomes were met: 0.3 %, "
+        f"but --followup-coverage-fail-under requires {percent} %"
+    )
+    assert (result.outlines[-1] == last) is not passes
+
+
+def test_a_missed_threshold_is_explained_without_a_summary(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "def test_it(): pass", "--no-summary", "--followup-coverage-fail-under", "1")
+    assert result.ret == 1
+    assert result.outlines[-1].startswith("FAILED followup coverage: 0 of 295 outcomes were met: 0.0 %")
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "status"),
+    [("def test_it(): assert False", [], 1), ("", [], 5), ("def test_it(): pass", ["-k", "nothing"], 5)],
+)
+def test_the_threshold_replaces_no_other_exit_status(
+    pytester: pytest.Pytester, code: str, options: list[str], status: int
+) -> None:
+    assert run(pytester, code, "--followup-coverage-fail-under", "50", *options).ret == status
+
+
+@pytest.mark.parametrize("option", ["--collect-only", "--fixtures"])
+def test_without_a_run_there_is_no_coverage(pytester: pytest.Pytester, option: str) -> None:
+    result = run(pytester, "def test_it(): pass", "--followup-coverage-fail-under", "50", option)
+    assert result.ret == 0
+    assert "outcomes" not in result.stdout.str()
+    assert not pytester.path.joinpath("coverage.json").exists()
+
+
+@pytest.mark.parametrize("text", ["many", "-1", "100.1", "nan", "inf", ""])
+def test_a_threshold_that_is_no_percentage(pytester: pytest.Pytester, text: str) -> None:
+    result = run(pytester, "def test_it(): pass", f"--followup-coverage-fail-under={text}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    expected = f"argument --followup-coverage-fail-under: must be a percentage from 0 to 100, not {text!r}"
+    assert expected in result.stderr.str()
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("missing/coverage.json", "--followup-coverage-file missing/coverage.json: the folder {path}/missing does not"),
+        (".", "--followup-coverage-file needs the name of a file, not '.'"),
+        ("", "--followup-coverage-file needs the name of a file, not ''"),
+    ],
+)
+def test_a_file_that_cannot_be_written(pytester: pytest.Pytester, file: str, message: str) -> None:
+    result = run(pytester, "def test_it(): print('started')", "-s", f"--followup-coverage-file={file}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"ERROR: {message.format(path=pytester.path)}" in result.stderr.str()
+    assert "started" not in result.stdout.str()
+
+
+def test_a_file_that_cannot_be_written_at_the_end(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+        import pathlib
+
+        def test_it():
+            pathlib.Path("coverage.json").mkdir()
+        """,
+    )
+    assert result.ret == 1
+    file = pytester.path / "coverage.json"
+    assert result.outlines[-1] == f"FAILED followup coverage: --followup-coverage-file {file}: Is a directory"
+
+
+def test_the_file_is_that_of_the_folder_in_which_pytest_started(pytester: pytest.Pytester) -> None:
+    run(
+        pytester,
+        """
+        def test_it(followup_client, tmp_path, monkeypatch):
+            monkeypatch.chdir(tmp_path)
+            followup_client.account.retrieve()
+        """,
+    )
+    assert met(pytester) == {"account.retrieve": {"success": 1}}
+
+
+def test_a_missing_extra_is_named(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]")
+    pytester.makepyfile(_without="import sys; sys.modules['sortedcontainers'] = None")
+    result = pytester.runpytest_subprocess("-p", "_without", "-p", "no:schemathesis", "--followup-coverage")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: --followup-coverage needs sortedcontainers, *: python -m pip install 'followup[[]mockserver[]]'"]
+    )
+
+
+DISTRIBUTED = """
+    import os
+
+    import httpx
+    import pytest
+
+    @pytest.mark.parametrize("number", range(6))
+    def test_it(followup_service, followup_client, number):
+        url = "https://clinic.example/hooks"
+        followup_service.mount(url, lambda request: httpx.Response(204))
+        followup_client.webhook_endpoints.create(url=url, enabled_events=["*"])
+        followup_client.patients.create(phone="+5491155550000")
+        followup_service.advance()
+        CODE
+"""
+
+
+UNUSED = ("asyncio", "anyio", "benchmark", "cacheprovider", "respx", "schemathesis", "hypothesispytest")
+"""Plugins that each process would spend time on."""
+
+
+def distributed(pytester: pytest.Pytester, workers: int, code: str, *options: str) -> pytest.RunResult:
+    pytester.makeini("[pytest]")
+    pytester.makepyfile(DISTRIBUTED.replace("CODE", code))
+    without = [each for name in UNUSED for each in ("-p", f"no:{name}")]
+    return pytester.runpytest_subprocess(
+        *without, "-n", str(workers), "--followup-coverage-file", "coverage.json", *options
+    )
+
+
+def test_the_workers_of_xdist_count(pytester: pytest.Pytester) -> None:
+    result = distributed(pytester, 2, "pass", "--followup-coverage-fail-under", "50")
+    result.assert_outcomes(passed=6)
+    assert result.ret == 1
+    assert shown(result).count(HEADINGS) == 1
+    assert result.stdout.str().count("FAILED followup coverage: 3 of 295 outcomes were met: 1.0 %") == 1
+    assert met(pytester) == {
+        "webhook_endpoints.create": {"success": 6},
+        "patients.create": {"success": 6},
+        "patient.upserted": {"delivered": 6},
+    }
+
+
+def test_the_workers_count_when_a_failure_stops_them(pytester: pytest.Pytester) -> None:
+    result = distributed(pytester, 1, "assert False", "-x")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    created = met(pytester)["patients.create"]["success"]
+    assert 1 <= created == met(pytester)["patient.upserted"]["delivered"] <= 6
+
+
+def test_a_worker_that_crashed_is_named(pytester: pytest.Pytester) -> None:
+    result = distributed(pytester, 1, "if number == 0: os._exit(3)")
+    text = result.stdout.str()
+    assert re.search(r"^The counts of gw[01] are missing: it did not end regularly\.$", text, re.MULTILINE)
+    assert met(pytester)["patients.create"]["success"] >= 1
