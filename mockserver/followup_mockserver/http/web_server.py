@@ -245,9 +245,9 @@ class _Task(WSGITask):
         return environ
 
     def _client_has_left(self) -> bool:
-        connection: socket.socket = self.channel.socket
+        connection = self.channel.socket
         try:
-            return connection.recv(1, socket.MSG_PEEK) == b""
+            return connection is None or connection.recv(1, socket.MSG_PEEK) == b""
         except BlockingIOError:  # the socket does not block: the connection is open, and nothing has arrived
             return False
         except OSError:

@@ -10,7 +10,7 @@ from followup_mockserver.webhooks.deliveries import OUTBOUND_TYPES
 
 SUCCESS, REPLAY, SERVER_ERROR, NO_ANSWER = "success", "replay", "5xx", "no_answer"
 OUTCOMES = (SUCCESS, REPLAY, "400", "401", "403", "404", "409", "429", SERVER_ERROR, NO_ANSWER)
-"""The outcomes of an API call (specification, section 7); ``no_answer``: the client got no complete response in time."""
+"""The outcomes of an API call (specification, section 7); ``no_answer``: the client got no whole response in time."""
 
 DELIVERED, RETRIED, FAILED = "delivered", "retried", "failed"
 WEBHOOK_OUTCOMES = (DELIVERED, RETRIED, FAILED)
