@@ -70,6 +70,16 @@ def _has_tls_proxy(pool: Any) -> bool:
     return proxy is not None and proxy.scheme == b"https"
 
 
+def proxy_of(client: httpx.Client, url: str) -> str | None:
+    """Return the URL of the proxy for requests to a URL, without its credentials; None for a direct connection."""
+    proxy = getattr(pool_of(client._transport_for_url(httpx.URL(url))), "_proxy_url", None)
+    if proxy is None:
+        return None
+    host = proxy.host.decode("ascii")
+    shown = f"[{host}]" if ":" in host else host
+    return f"{proxy.scheme.decode('ascii')}://{shown}" + (f":{proxy.port}" if proxy.port else "")
+
+
 def pool_of(transport: Any) -> Any:
     """Return the httpcore pool of a transport of httpx; None for any other transport."""
     from httpcore import AsyncConnectionPool, ConnectionPool  # late, as in use_our_network

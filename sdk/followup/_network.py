@@ -56,7 +56,7 @@ class Backend(httpcore.NetworkBackend):
     def _addresses(self, host: str, port: int, timeout: float | None) -> list[str]:
         if seconds_left() is None or _is_address(host):
             return [host]
-        return _look_up(host, port, _at_most(timeout, httpcore.ConnectTimeout))
+        return look_up(host, port, _at_most(timeout, httpcore.ConnectTimeout))
 
 
 class _Stream(httpcore.NetworkStream):
@@ -144,8 +144,13 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _look_up(host: str, port: int, seconds: float | None) -> list[str]:
-    """Return the addresses of a host. The lookup runs in a thread, because it has no timeout of its own."""
+def look_up(host: str, port: int, seconds: float | None) -> list[str]:
+    """Return the addresses of a host. The lookup runs in a thread, because it has no timeout of its own.
+
+    Raises:
+        httpcore.ConnectError: the host has no address.
+        httpcore.ConnectTimeout: the lookup took too long.
+    """
     done: queue.SimpleQueue[_Found] = queue.SimpleQueue()
     _look_up_in_thread(host, port, done.put)
     try:

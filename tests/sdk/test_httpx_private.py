@@ -219,3 +219,19 @@ class TestReplacedTransports:
 
     def test_a_mock_has_no_pool(self) -> None:
         assert _httpx_private.pool_of(MagicMock()) is None
+
+
+@pytest.mark.parametrize(
+    ("proxy", "expected"),
+    [
+        ("http://user:password@proxy.example:3128", "http://proxy.example:3128"),
+        ("http://proxy.example", "http://proxy.example"),
+        ("socks5://[::1]:1080", "socks5://[::1]:1080"),
+    ],
+)
+def test_the_pool_of_a_proxy_has_its_url(proxy: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    monkeypatch.setenv("NO_PROXY", "excluded.example")
+    with httpx.Client() as client:
+        assert _httpx_private.proxy_of(client, "https://api.example.com/v1") == expected
+        assert _httpx_private.proxy_of(client, "https://excluded.example/v1") is None

@@ -56,11 +56,12 @@ def connect_proxy() -> Iterator[Tunnel]:
 
 
 @contextmanager
-def tls_relay(url: str) -> Iterator[str]:
+def tls_relay(url: str, own_context: ssl.SSLContext | None = None) -> Iterator[str]:
     """Run a TLS server for localhost that relays to a plain server, and yield its URL."""
     port = int(url.rsplit(":", 1)[1])
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATE)
+    context = own_context or ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if own_context is None:
+        context.load_cert_chain(CERTIFICATE)
 
     def serve(client: socket.socket) -> None:
         with context.wrap_socket(client, server_side=True) as secure:

@@ -41,6 +41,12 @@ def _webhooks() -> Application:
     return webhooks
 
 
+def _doctor() -> Application:
+    from followup.cli.doctor.command import application
+
+    return application
+
+
 def _inbox() -> Application:
     from followup.cli.inbox import inbox
 
@@ -62,6 +68,9 @@ app = Application(
             name: Deferred(summary, functools.partial(_operations, name), is_group=True)
             for name, summary in _RESOURCES.items()
         },
+        "doctor": Deferred(
+            "Check everything between this computer and the service, and say what to do about each problem.", _doctor
+        ),
         "inbox": Deferred("Handle the webhooks that an inbox has stored, and look after them.", _inbox, is_group=True),
         "outbox": Deferred("Send recorded events from your database to the service.", _outbox, is_group=True),
         "webhooks": Deferred("Verify webhooks that you received.", _webhooks, is_group=True),
@@ -76,7 +85,7 @@ def options(
     """Work with the patient follow-up service from the command line.
 
     Each group of commands has the operations of one resource. Set FOLLOWUP_API_KEY and FOLLOWUP_BASE_URL first;
-    "followup account" checks them.
+    "followup doctor" checks them, and everything between this computer and the service.
     """
     if version:
         typer.echo(f"followup {__version__}")

@@ -43,7 +43,7 @@ def connected(*, requests_per_minute: int | None = None) -> "Iterator[FollowUp]"
     except PermissionDeniedError as error:
         fail(f"{error}. Ask your organization for a key with this scope, or to enable the service line.")
     except APIConnectionError as error:
-        fail(f"{error}. Check FOLLOWUP_BASE_URL and the network.")
+        fail(f'{error}. Check FOLLOWUP_BASE_URL and the network: "followup doctor" finds out what is wrong.')
     except FollowUpError as error:
         fail(str(error))
     except (ValueError, TypeError) as error:

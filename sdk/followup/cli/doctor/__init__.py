@@ -1,0 +1,1 @@
+"""``followup doctor``: checks everything between this computer and the service, one family of checks per module."""

@@ -1,0 +1,120 @@
+"""The key: whether it is accepted, what it is for, and what it must not do (specification, section 5)."""
+
+from followup import Account
+from followup._annotations import SERVICE_VERSION
+from followup._codec.decode import WireError, decode
+from followup._declarations import Declaration
+from followup._operations import declarations_of
+from followup._outcomes import Response
+from followup._redaction import redacted
+from followup.cli.doctor.findings import Finding, fail, ok, warn
+from followup.cli.doctor.requests import Requests, json_of
+from followup.resources import all_groups
+
+LISTS_ENDPOINTS = "webhooks:read"
+"""The scope that listing endpoints needs."""
+
+_FOLLOW_UP = "follow_up"
+
+
+def check_key(requests: Requests, response: Response) -> Finding:
+    """Check that the service accepts the key."""
+    if response.status_code == 401:
+        return fail(
+            "key",
+            f"the service rejects the key: {requests.error_in(response)}",
+            "Check FOLLOWUP_API_KEY: the key may be incomplete, revoked, expired, or of another environment than "
+            "FOLLOWUP_BASE_URL.",
+        )
+    try:
+        account = decode(Account, json_of(response))
+    except WireError as error:
+        return fail(
+            "key",
+            f"accepted, but the account does not match the specification: {error.path or 'the body'} {error.problem}",
+            "Check whether this version of followup is the current one: python -m pip install --upgrade followup",
+        )
+    return ok("key", f"{account.api_key.name!r} of {account.name} ({account.id})")
+
+
+def account_in(response: Response) -> Account | None:
+    """Return the account in a response; None if there is none."""
+    if response.status_code != 200:
+        return None
+    try:
+        return decode(Account, json_of(response))
+    except WireError:
+        return None
+
+
+def check_mode(account: Account) -> Finding:
+    """Say in plain words whether the key is for production."""
+    if account.livemode:
+        return ok("mode", "production (livemode true): the service writes to real patients")
+    return ok("mode", "test environment (livemode false)")
+
+
+def check_scopes(account: Account) -> Finding:
+    """Find the scopes that the key lacks, and the operations that need them."""
+    lacking: dict[str, list[str]] = {}
+    for operation in _operations():
+        scope = scope_of(operation)
+        if scope is not None and scope not in account.api_key.scopes:
+            lacking.setdefault(scope, []).append(operation.name)
+    if not lacking:
+        return ok("scopes", "the key has the scopes of all operations")
+    shown = "; ".join(f"{scope} ({', '.join(names)})" for scope, names in lacking.items())
+    return warn(
+        "scopes",
+        f"the key lacks {shown}",
+        "If you use these operations, ask your organization for a key with these scopes.",
+    )
+
+
+def check_lines(account: Account) -> Finding:
+    """Find out whether the organization has the service line that most writing operations need."""
+    if _FOLLOW_UP in account.service_lines:
+        return ok("lines", ", ".join(redacted(each, max_length=40) for each in account.service_lines))
+    names = ", ".join(each.name for each in _operations() if needs_follow_up(each))
+    return warn(
+        "lines",
+        f"the organization lacks the service line {_FOLLOW_UP} ({names})",
+        "If you use these operations, ask the service to enable this line.",
+    )
+
+
+def check_version(response: Response, rejected: Response | None, requests: Requests) -> Finding:
+    """Check that the service has the version that this package is made for.
+
+    Args:
+        response: the response to a request with the version.
+        rejected: the response to a request with the version, if the service rejects it.
+        requests: sent the requests.
+    """
+    upgrade = "Upgrade followup: python -m pip install --upgrade followup"
+    if rejected is not None:
+        return fail("version", f"the service rejects {SERVICE_VERSION}: {requests.error_in(rejected)}", upgrade)
+    echoed = response.headers.get("service-version")
+    if echoed == SERVICE_VERSION:
+        return ok("version", f"{SERVICE_VERSION}, confirmed by the service")
+    said = f"responds with {echoed[:40]}" if echoed else "does not confirm it"
+    return fail("version", f"requested {SERVICE_VERSION}, but the service {said}", upgrade)
+
+
+def scope_of(operation: Declaration) -> str | None:
+    """Return the scope that an operation needs; None if any valid key may call it (specification, section 5)."""
+    group = operation.name.partition(".")[0]
+    if group == "account":
+        return None
+    resource = "webhooks" if group.startswith("webhook_") else group
+    return f"{resource}:{'read' if operation.method == 'GET' else 'write'}"
+
+
+def needs_follow_up(operation: Declaration) -> bool:
+    """Return whether an operation needs the service line ``follow_up`` (specification, sections 1 and 4)."""
+    scope = scope_of(operation)
+    return scope is not None and scope.endswith(":write") and scope != "webhooks:write"
+
+
+def _operations() -> list[Declaration]:
+    return [each for group in all_groups() for each in declarations_of(group).values()]

@@ -1,0 +1,146 @@
+"""The order of the checks. A check that cannot be made because another one failed is named once, with the reason."""
+
+import os
+from collections.abc import Iterator
+from typing import get_args
+
+import attrs
+
+from followup import ConfigurationError
+from followup._outcomes import Response
+from followup._redaction import HIDDEN
+from followup.cli.doctor import variables
+from followup.cli.doctor.account import (
+    LISTS_ENDPOINTS,
+    account_in,
+    check_key,
+    check_lines,
+    check_mode,
+    check_scopes,
+    check_version,
+)
+from followup.cli.doctor.contract import check_contract
+from followup.cli.doctor.endpoints import check_endpoints
+from followup.cli.doctor.findings import Check, Finding, Unchecked
+from followup.cli.doctor.reaching import check_dns, check_tcp
+from followup.cli.doctor.requests import Requests
+from followup.cli.doctor.service import check_clock, check_service
+from followup.cli.doctor.targets import Target, check_proxy, connect_as_the_sdk_does, target_of, unusable
+from followup.cli.doctor.tls import check_tls
+
+CHECKS: tuple[Check, ...] = get_args(Check)
+
+Steps = Iterator[Finding | Unchecked]
+
+
+def examine(seconds: float) -> Steps:
+    """Make the checks one after another, and yield what they find.
+
+    Args:
+        seconds: time limit of each look-up, connection, handshake and request.
+    """
+    hidden = [each for each in map(os.environ.get, (variables.API_KEY, variables.SECRET)) if each]
+    for found in _examine(seconds):
+        yield _without(hidden, found) if isinstance(found, Finding) else found
+
+
+def _examine(seconds: float) -> Steps:
+    base_url = variables.check_base_url(os.environ)
+    key = variables.check_key(os.environ)
+    yield base_url
+    yield key
+    if secret := variables.check_secret(os.environ):
+        yield secret
+    if base_url.outcome == "FAIL":
+        yield _after("environment", f"{variables.BASE_URL} cannot be used")
+        return
+    value = os.environ[variables.BASE_URL].rstrip("/")
+    usable_key = os.environ[variables.API_KEY] if key.outcome == "OK" else None
+    try:
+        connections = connect_as_the_sdk_does(value)
+        target = target_of(value, connections)
+    except ConfigurationError as error:
+        yield unusable(error)
+        yield _after("environment", "the environment cannot be used")
+        return
+    try:
+        yield from _examine_target(target, Requests(connections, usable_key, seconds))
+    finally:
+        connections.close()
+
+
+def _examine_target(target: Target, requests: Requests) -> Steps:
+    if proxy := check_proxy(target):
+        yield proxy
+    dns, addresses = check_dns(target, requests.seconds)
+    yield dns
+    if not addresses:
+        yield _after("DNS", "the host has no address")
+        return
+    tcp = check_tcp(target, addresses, requests.seconds)
+    yield tcp
+    if tcp.outcome == "FAIL":
+        yield _after("TCP", "there is no connection")
+        return
+    tls = check_tls(target, requests.seconds)
+    yield tls
+    if tls.unreachable:
+        yield _after("TLS", "there is no secure connection")
+        return
+    if tls.outcome == "FAIL":
+        yield _after("TLS", "the connection is not encrypted")
+        return
+    yield from _examine_service(target, requests)
+
+
+def _examine_service(target: Target, requests: Requests) -> Steps:
+    exchange = requests.get(f"{target.base_url}/v1/account")
+    rejected_version = None
+    if isinstance(exchange.outcome, Response) and exchange.outcome.status_code == 400:
+        # The version is the only thing in this request that can be invalid.
+        rejected_version, exchange = exchange.outcome, requests.get(f"{target.base_url}/v1/account", with_version=False)
+    service = check_service(target, requests, exchange)
+    yield service
+    response = exchange.outcome
+    if service.outcome == "FAIL" or not isinstance(response, Response):
+        yield _after("service", "no usable response")
+        return
+    clock = check_clock(exchange, response)
+    yield clock or Unchecked(("clock",), "the response has no Date")
+    account = None
+    if requests.key is not None:
+        yield check_key(requests, response)
+        account = account_in(response)
+    if account is not None:
+        yield check_mode(account)
+        yield check_scopes(account)
+        yield check_lines(account)
+        yield check_version(response, rejected_version, requests)
+    yield check_contract(requests, target.base_url)
+    if requests.key is None:
+        yield Unchecked(("key", *_NEED_ACCOUNT), f"{variables.API_KEY} cannot be used")
+    elif account is None:
+        yield Unchecked(_NEED_ACCOUNT, "the key shows no account")
+    elif LISTS_ENDPOINTS not in account.api_key.scopes:
+        yield Unchecked(("endpoints",), f"the key lacks {LISTS_ENDPOINTS}")
+    else:
+        yield from check_endpoints(requests, target.base_url)
+
+
+def _without(secrets: list[str], finding: Finding) -> Finding:
+    """Hide the key and the secret wherever they are: a service or a receiver may quote them."""
+    detail = finding.detail
+    for secret in secrets:
+        for each in filter(lambda part: len(part) >= _SHORTEST_SECRET, secret.split(",")):
+            detail = detail.replace(each.strip(), HIDDEN)
+    return attrs.evolve(finding, detail=detail)
+
+
+_SHORTEST_SECRET = 6
+"""Characters. A shorter value is no secret, and hiding it would make the texts unreadable."""
+
+_NEED_ACCOUNT: tuple[Check, ...] = ("mode", "scopes", "lines", "version", "endpoints")
+
+
+def _after(check: Check, reason: str) -> Unchecked:
+    return Unchecked(CHECKS[CHECKS.index(check) + 1 :], reason)
