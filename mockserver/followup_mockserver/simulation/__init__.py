@@ -1,0 +1,20 @@
+"""The simulation of a clinic: it plays random histories against the mock, and judges what an integration makes of them.
+
+A clinic is a subclass of ``Clinic``; ``simulate`` plays bookings, faults, repeated and forged webhooks, crashes and
+restarts, and checks that nothing is lost and nothing is done twice. It needs Hypothesis.
+"""
+
+try:
+    import hypothesis as _hypothesis  # noqa: F401 - it is imported here to report that it is missing
+
+    from followup_mockserver.simulation.clinic import Booking, Clinic, Crash
+    from followup_mockserver.simulation.simulate import simulate
+except ModuleNotFoundError as error:
+    if (error.name or "").startswith(__name__.partition(".")[0]):
+        raise
+    raise ImportError(
+        f"{__name__} needs {error.name}, which is not installed: python -m pip install 'followup[testing]'",
+        name=error.name,
+    ) from None
+
+__all__ = ["Booking", "Clinic", "Crash", "simulate"]

@@ -1,0 +1,84 @@
+"""The network between the clinic and the service, where requests and responses get lost and the clinic crashes."""
+
+import threading
+
+import httpx
+
+from followup_mockserver.service import MockService
+from followup_mockserver.simulation.calls import Call, described
+from followup_mockserver.simulation.process import Process
+from followup_mockserver.simulation.story import Story
+from followup_mockserver.simulation.troubles import RequestFault, Troubles
+from followup_mockserver.transport import call_wsgi
+
+
+class Network:
+    """Carries the requests of the clinic to the service, and lets troubles strike them. Thread-safe.
+
+    Attributes:
+        strikes: how many requests a fault has struck.
+
+    Args:
+        service: the service.
+        troubles: what is in store.
+        story: learns what happens.
+    """
+
+    def __init__(self, service: MockService, troubles: Troubles, story: Story) -> None:
+        self.strikes = 0
+        self._service = service
+        self._troubles = troubles
+        self._story = story
+        self._lock = threading.Lock()
+        self._sent: dict[bytes, str | None] = {}
+
+    def carry(self, process: Process, request: httpx.Request) -> httpx.Response:
+        """Pass a request to the service, and return its response.
+
+        Raises:
+            Crash: the process crashes at this request, or has crashed before.
+            httpx.TransportError: a fault struck the request.
+        """
+        with self._lock:
+            process.check()
+            call = described(self._service, request)
+            crash = self._troubles.next_crash()
+            if crash is not None and not crash.after:
+                self._story.tell(f"The clinic crashed before it sent {call}.")
+                raise process.crash()
+            fault = None if crash is not None else self._troubles.next_fault(call.operation)
+            sentence = f"The clinic sent {call}{self._repetition(call)}"
+            response = self._send(request, call, fault, sentence)
+            if crash is not None:
+                self._story.tell(f"{sentence}, and crashed before it saw the response.")
+                raise process.crash()
+            return response
+
+    def _send(self, request: httpx.Request, call: Call, fault: RequestFault | None, sentence: str) -> httpx.Response:
+        if fault is None:
+            response = call_wsgi(self._service.app, request)
+            if not response.is_success:
+                self._story.tell(f"{sentence}; the service responded with a {response.status_code}.")
+            elif call.writes:
+                self._story.tell(f"{sentence}.")
+            return response
+        self.strikes += 1
+        self._service.add_fault(operation=fault.operation or "*", **fault.arguments)
+        try:
+            return call_wsgi(self._service.app, request)
+        finally:
+            self._service.clear_faults()  # a request that matches no operation meets no fault
+            self._story.tell(f"{sentence}; {fault.story}.")
+
+    def _repetition(self, call: Call) -> str:
+        """Return how the request repeats an earlier one, as a part of the sentence."""
+        if not call.writes:
+            return ""
+        is_new = call.identity not in self._sent
+        key_before = self._sent.get(call.identity)
+        self._sent[call.identity] = call.idempotency_key
+        if is_new:
+            return ""
+        if call.idempotency_key is None:
+            return " again"
+        return " again, under the same key" if call.idempotency_key == key_before else " again, under a new key"

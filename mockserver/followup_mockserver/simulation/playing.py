@@ -1,0 +1,257 @@
+"""Plays one history: a fresh service, a fresh folder, the steps, and the judgement at the end."""
+
+import random
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from followup._for_mockserver import reproducible_randomness, virtual_store_time
+from followup_mockserver.service import MockService
+from followup_mockserver.simulation.checks import bookings_of, handled_of
+from followup_mockserver.simulation.clinic import Clinic
+from followup_mockserver.simulation.garbage import FastCollections
+from followup_mockserver.simulation.history import (
+    Again,
+    Book,
+    Cancel,
+    CrashAtRequest,
+    CrashNow,
+    DelayDelivery,
+    FailRequests,
+    Forge,
+    History,
+    LoseWebhookResponse,
+    PassTime,
+    RepeatDelivery,
+    Reschedule,
+    Step,
+    Work,
+)
+from followup_mockserver.simulation.ledger import START, Entry, Ledger, Operation, time_of
+from followup_mockserver.simulation.network import Network
+from followup_mockserver.simulation.promises import COMES_TO_REST, PromiseBroken, check_bookings, check_events
+from followup_mockserver.simulation.running import Runner, TimeOfStores
+from followup_mockserver.simulation.story import Story, time_text
+from followup_mockserver.simulation.traffic import Traffic
+from followup_mockserver.simulation.troubles import Troubles
+
+DURATIONS = (
+    ("", timedelta(0)),
+    ("A minute passed.", timedelta(minutes=1)),
+    ("10 minutes passed.", timedelta(minutes=10)),
+    ("An hour passed.", timedelta(hours=1)),
+    ("6 hours passed.", timedelta(hours=6)),
+    ("A day passed.", timedelta(days=1)),
+    ("3 days passed.", timedelta(days=3)),
+)
+
+_MAX_ROUNDS = 50
+_QUIET_ROUNDS = 2
+_ROUND = timedelta(hours=1)
+"""How far the clock is advanced after each of the last rounds, at least."""
+
+_MEMORY = Path("/dev/shm")  # noqa: S108 - a new folder is made in it
+"""A file system in memory, where there is one: a database that syncs each commit is many times faster there."""
+
+
+@attrs.frozen
+class Finding:
+    """What a history found.
+
+    Attributes:
+        promise: the promise that was broken.
+        detail: what is wrong.
+        story: what happened, in numbered lines.
+        cause: the exception of the user's code that led to it; None if there is none.
+    """
+
+    promise: str
+    detail: str
+    story: list[str]
+    cause: BaseException | None
+
+
+class Player:
+    """Plays histories for one class of clinics.
+
+    Attributes:
+        has_receiver: whether the clinic receives webhooks.
+
+    Args:
+        clinic: the user's class.
+        collections: makes the garbage collections after crashes fast.
+    """
+
+    def __init__(self, clinic: type[Clinic], collections: FastCollections) -> None:
+        self.has_receiver = clinic.receiver_url is not None
+        self._clinic = clinic
+        self._collections = collections
+        self._template = MockService(start_time=START, seed=0, rate_limit=0)
+        self._secret = ""
+        if clinic.receiver_url is not None:
+            with self._template.client() as client:
+                endpoint = client.webhook_endpoints.create(url=clinic.receiver_url, enabled_events=["*"])
+            self._secret = endpoint.secret or ""
+
+    def play(self, history: History) -> Finding | None:
+        """Play a history, and return what it found; None if all promises were kept.
+
+        Raises:
+            TypeError, ValueError: a method of the clinic returned what it must not return.
+        """
+        self._collections.begin()
+        with self._template.fork() as service, _folder() as folder:
+            return _Play(self._clinic, service, self._secret, folder).play(history)
+
+
+class _Play:
+    """One history in the course of being played."""
+
+    def __init__(self, clinic: type[Clinic], service: MockService, secret: str, folder: Path) -> None:
+        self._has_receiver = clinic.receiver_url is not None
+        self._service = service
+        self._story = Story()
+        self._troubles = Troubles()
+        self._ledger = Ledger()
+        self._network = Network(service, self._troubles, self._story)
+        self._runner = Runner(clinic, service, self._network, self._story, folder, secret)
+        url = clinic.receiver_url
+        self._traffic = Traffic(service, self._runner, self._troubles, self._story, url, secret)
+
+    def play(self, history: History) -> Finding | None:
+        time = self._service._time_of(self._service.api_key)
+        with (
+            _reproducible_random(),
+            reproducible_randomness(0),
+            virtual_store_time(TimeOfStores(time, lambda: self._runner.process)),
+        ):
+            try:
+                self._runner.up()
+                for step in history:
+                    self._step(step)
+                self._come_to_rest()
+                self._judge()
+            except PromiseBroken as broken:
+                cause = broken.__cause__ or self._runner.problem
+                return Finding(broken.promise, broken.detail, self._story.lines(), cause)
+            finally:
+                self._runner.bury()
+        return None
+
+    def _step(self, step: Step) -> None:
+        match step:
+            case Book():
+                if (entry := self._ledger.new(step.patient, step.slot)) is not None:
+                    self._operate(entry, "book")
+            case Reschedule():
+                if (entry := self._ledger.changeable(step.booking)) is not None:
+                    entry.booking = attrs.evolve(entry.booking, start_at=time_of(step.slot))
+                    self._operate(entry, "reschedule")
+            case Cancel():
+                if (entry := self._ledger.changeable(step.booking)) is not None:
+                    self._operate(entry, "cancel")
+            case Again():
+                entry = self._ledger.failed()
+                if entry is not None and entry.failed is not None:
+                    self._operate(entry, entry.failed, again=True)
+            case Work():
+                self._story.tell("work() ran.")
+                self._runner.call("work")
+            case PassTime():
+                text, duration = DURATIONS[step.duration]
+                if text:
+                    self._story.tell(text)
+                self._traffic.pass_time(duration)
+            case CrashNow():
+                if not self._runner.is_down:
+                    self._story.tell("The clinic crashed.")
+                    self._runner.bury()
+            case CrashAtRequest():
+                self._troubles.crash_at_request(step)
+            case FailRequests():
+                self._troubles.fail_requests(step)
+            case RepeatDelivery():
+                self._traffic.repeat(step)
+            case DelayDelivery():
+                self._traffic.delay(step)
+            case LoseWebhookResponse():
+                self._troubles.lose_webhook_response()
+            case Forge():
+                self._traffic.forge(step)
+
+    def _operate(self, entry: Entry, operation: Operation, *, again: bool = False) -> None:
+        booking = entry.booking
+        self._runner.up()
+        what = {
+            "book": f"booked {booking.external_id} for {booking.full_name}, {time_text(booking.start_at)}",
+            "reschedule": f"moved {booking.external_id} to {time_text(booking.start_at)}",
+            "cancel": f"cancelled {booking.external_id}",
+        }[operation]
+        self._story.tell(f"The same person again {what}." if again else f"A person {what}.")
+        returned = self._runner.call(operation, booking) == "returned"
+        self._ledger.record(entry, operation, returned=returned)
+
+    def _come_to_rest(self) -> None:
+        self._troubles.end()
+        self._service.clear_webhook_faults()
+        self._runner.up()
+        self._story.tell("All faults ended, and work() ran until nothing changed.")
+        self._runner.problem = None
+        before, quiet = self._state(), 0
+        for _ in range(_MAX_ROUNDS):
+            self._runner.call("work")
+            now, due = self._service.clock.now, self._traffic.next_attempt_at()
+            self._traffic.pass_time(max(_ROUND, _ROUND if due is None else due - now))
+            state = self._state()
+            quiet = quiet + 1 if state == before else 0
+            if quiet == _QUIET_ROUNDS:
+                return
+            before = state
+        raise PromiseBroken(COMES_TO_REST, f"After {_MAX_ROUNDS} rounds of work() there are still changes.")
+
+    def _state(self) -> Any:
+        """Return what must not change any more when the clinic has come to rest."""
+        clinic = self._runner.up().clinic
+        pending = [(each.id, each.attempts) for each in self._service.deliveries if each.status == "pending"]
+        believed = self._believed()
+        appointments = [(each.id, each.status, each.start_at, each.external_id) for each in self._appointments()]
+        return believed, appointments, pending, sorted(handled_of(clinic) or ())
+
+    def _judge(self) -> None:
+        check_bookings(self._ledger.entries, self._believed(), self._appointments())
+        handled = handled_of(self._runner.up().clinic)
+        if self._has_receiver and handled is not None:
+            genuine = {each.id: each.event_type for each in reversed(self._service.deliveries)}
+            check_events(handled, genuine, self._traffic.invented)
+
+    def _believed(self) -> dict[str, datetime | None]:
+        return bookings_of(self._runner.up().clinic, self._ledger)
+
+    def _appointments(self) -> list[Any]:
+        tenant = self._service._access.tenant
+        with tenant.lock:
+            return [*tenant.appointments]
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Make a folder for one history."""
+    memory = _MEMORY if _MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="followup-simulation-", dir=memory, ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+@contextmanager
+def _reproducible_random() -> Iterator[None]:
+    """Make the numbers of ``random`` reproducible, for the user's code."""
+    state = random.getstate()
+    random.seed(0)
+    try:
+        yield
+    finally:
+        random.setstate(state)

@@ -1,0 +1,207 @@
+"""Runs the clinic: starts it, calls its methods, and buries it after a crash."""
+
+import gc
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from followup import FollowUpError
+from followup._for_mockserver import Time
+from followup_mockserver.service import MockService
+from followup_mockserver.simulation.clinic import Clinic
+from followup_mockserver.simulation.network import Network
+from followup_mockserver.simulation.process import Process
+from followup_mockserver.simulation.promises import STARTS, PromiseBroken
+from followup_mockserver.simulation.receiving import Receiving
+from followup_mockserver.simulation.story import Story
+
+CallOutcome = Literal["returned", "raised", "crashed"]
+
+_EXITS = (KeyboardInterrupt, SystemExit)
+_SECONDS_BETWEEN_STARTS = 10.0
+_PATIENCE = 0.005
+"""Seconds, in real time, for which a wait of another thread lets the simulation move the clock by itself."""
+
+
+class Runner:
+    """The clinic's process, or its absence.
+
+    Attributes:
+        process: the process that runs; None while the clinic is down.
+        problem: the latest exception of the user's code that no fault explains; None if there is none.
+
+    Args:
+        clinic: the user's class.
+        service: the service.
+        network: carries the requests.
+        story: learns what happens.
+        folder: what survives a crash.
+        secret: signing secret of the webhook endpoint.
+    """
+
+    def __init__(
+        self, clinic: type[Clinic], service: MockService, network: Network, story: Story, folder: Path, secret: str
+    ) -> None:
+        self.process: Process | None = None
+        self.problem: Exception | None = None
+        self._clinic = clinic
+        self._service = service
+        self._network = network
+        self._story = story
+        self._folder = folder
+        self._secret = secret
+        self._time = service._time_of(service.api_key)
+        self._starts = 0
+
+    @property
+    def is_down(self) -> bool:
+        """Whether no process runs."""
+        return self.process is None or self.process.has_crashed
+
+    def up(self) -> Process:
+        """Return the process that runs; start one if the clinic is down.
+
+        Raises:
+            PromiseBroken: ``start`` or ``receiver`` raised an exception although no fault struck it.
+            TypeError: ``receiver`` returned no receiver.
+        """
+        while self.is_down:
+            self.bury()
+            self.process = self._start()
+        assert self.process is not None
+        return self.process
+
+    def call(self, method: str, *arguments: Any) -> CallOutcome:
+        """Call a method of the clinic, and return how the call ended."""
+        process = self.up()
+        outcome: CallOutcome = "returned"
+        try:
+            getattr(process.clinic, method)(*arguments)
+        except _EXITS:
+            raise
+        except BaseException as error:
+            if not process.has_crashed:
+                if not isinstance(error, Exception):
+                    raise
+                outcome = "raised"
+                self._story.tell(f"{method}() raised {type(error).__name__}.")
+                self.note(error)
+        if process.has_crashed:
+            del process
+            self.bury()
+            return "crashed"
+        return outcome
+
+    def bury(self) -> None:
+        """Drop a process that has crashed, with everything that it held, such as the locks of its databases."""
+        process, self.process = self.process, None
+        if process is None:
+            return
+        process.end()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a process that crashes closes nothing
+            del process
+            gc.collect()
+
+    def note(self, error: BaseException | None) -> None:
+        """Remember an exception of the user's code, unless it is the consequence of a fault."""
+        if error is None:
+            return
+        without_locals(error)
+        if isinstance(error, Exception) and not isinstance(error, FollowUpError):
+            self.problem = error
+
+    def _start(self) -> Process | None:
+        if self._starts:
+            self._story.tell("The clinic restarted.")
+        self._starts += 1
+        strikes = self._network.strikes
+        process = Process(
+            self._clinic,
+            base_url=self._service.url,
+            api_key=self._service.api_key,
+            time=self._time,
+            carry=self._network.carry,
+        )
+        process.clinic.secret = self._secret
+        try:
+            process.clinic.start(process.client, self._folder)
+            receiver = process.clinic.receiver() if self._clinic.receiver_url is not None else None
+        except _EXITS:
+            raise
+        except BaseException as error:
+            if process.has_crashed:
+                return process
+            if not isinstance(error, Exception):
+                raise
+            process.has_crashed = True
+            without_locals(error)
+            if self._network.strikes == strikes:
+                raise PromiseBroken(STARTS, f"start() or receiver() raised {type(error).__name__}.") from error
+            self._story.tell(f"start() raised {type(error).__name__}, so the clinic did not start.")
+            self._time.sleep(_SECONDS_BETWEEN_STARTS)
+            return process
+        if self._clinic.receiver_url is not None:
+            process.receiving = Receiving(process, self._clinic.receiver_url, receiver)
+        return process
+
+
+class TimeOfStores:
+    """The time of every Outbox and Inbox in a simulation.
+
+    A thread of a process that has crashed ends in its next wait. While the simulating thread is busy, a wait of another
+    thread ends when that one has moved the clock far enough, or after some milliseconds.
+
+    Args:
+        time: the time of the service's clock.
+        process: returns the process that runs.
+    """
+
+    def __init__(self, time: Time, process: Callable[[], Process | None]) -> None:
+        self._time = time
+        self._process = process
+        self._simulating = threading.get_ident()
+        self._owners: dict[int, Process | None] = {}
+        self._real_wait = threading.Event()
+
+    def monotonic(self) -> float:
+        """Return the seconds of the service's clock."""
+        return self._time.monotonic()
+
+    def now(self) -> datetime:
+        """Return what the service's clock shows."""
+        return self._time.now()
+
+    def sleep(self, seconds: float) -> None:
+        """Let the time of the service pass."""
+        if threading.get_ident() != self._simulating:
+            owner = self._owners.setdefault(threading.get_ident(), self._process())
+            ends = self._time.monotonic() + seconds
+            self._real_wait.wait(_PATIENCE)
+            if owner is not None:
+                owner.check()
+            seconds = ends - self._time.monotonic()
+        if seconds > 0:
+            self._time.sleep(seconds)
+
+    async def sleep_async(self, seconds: float) -> None:
+        """Let the time of the service pass."""
+        await self._time.sleep_async(seconds)
+
+
+def without_locals(error: BaseException) -> None:
+    """Release the local variables of an exception and its causes: a database connection among them is then closed."""
+    seen: set[int] = set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        each = pending.pop()
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            traceback.clear_frames(each.__traceback__)
+            pending += [each.__cause__, each.__context__]
+            if isinstance(each, BaseExceptionGroup):
+                pending += each.exceptions

@@ -1,0 +1,178 @@
+"""``simulate``: plays random histories, and reports the shortest one that breaks a promise."""
+
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hypothesis import HealthCheck, Phase, Verbosity, find, settings
+from hypothesis.errors import NoSuchExample
+
+from followup_mockserver.simulation.checks import check_clinic, check_numbers
+from followup_mockserver.simulation.clinic import Clinic, Crash
+from followup_mockserver.simulation.drawing import histories
+from followup_mockserver.simulation.garbage import FastCollections
+from followup_mockserver.simulation.history import History
+from followup_mockserver.simulation.playing import Finding, Player
+from followup_mockserver.simulation.seeds import history_of, seed_of
+
+_FRESH_BITS = 32
+_MOST_SHRINKS = 500
+"""How many histories are played in search of a shorter one. A limit in seconds would not be reproducible."""
+
+
+def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) -> None:
+    """Play random histories with a clinic against the mock, and check that it keeps its promises.
+
+    Each history has bookings, changes, cancellations, faults of the service and of the network, webhooks that are
+    repeated, late, out of order or forged, crashes and restarts. Then the faults end, ``work`` runs until nothing
+    changes, and the promises are checked: each booking that the clinic believes in is at the service exactly once, at
+    its last time; cancelled ones are cancelled; nothing is there that the clinic does not know; and the work of each
+    genuine webhook event was done exactly once, and of no forged one.
+
+    The same seed gives the same histories in every process with the same versions of Python, Hypothesis and followup,
+    for an integration that uses one thread.
+
+    Args:
+        clinic: the integration, a subclass of ``Clinic``.
+        examples: how many histories to play.
+        seed: the seed of the histories; another one in each run when omitted. The seed in a failure's message is that
+            of its one history, which is played first.
+
+    Raises:
+        AssertionError: a promise is broken. The message has the shortest history that was found, in numbered lines, the
+            promise, and the call that repeats the history. Its cause is the exception of the clinic's code, if one led
+            to it.
+        TypeError: the class lacks a method, or a method returned something of a wrong type; the message names it.
+        ValueError: an invalid argument, or a method returned an invalid value; the message names it.
+    """
+    __tracebackhide__ = True
+    check_clinic(clinic)
+    check_numbers(examples, seed)
+    with FastCollections() as collections, _silent_crashes():
+        found = _Search(Player(clinic, collections)).search(examples, _fresh_seed() if seed is None else seed)
+    if found is None:
+        return
+    history, finding = found
+    raise AssertionError(_message(clinic, history, finding)) from finding.cause
+
+
+class _Stop(BaseException):
+    """Carries an exception through Hypothesis, which would take it for a failure to shrink."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+class _Search:
+    """The search for a history that breaks a promise.
+
+    Args:
+        player: plays the histories.
+    """
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+        self._known: dict[History, bool] = {}
+        self._first: tuple[History, Finding] | None = None
+        self._shrinks = 0
+
+    def search(self, examples: int, seed: int) -> tuple[History, Finding] | None:
+        """Return the shortest history found that breaks a promise, with what it found; None if there is none."""
+        encoded = history_of(seed)
+        if encoded is not None:
+            finding = self._player.play(encoded)
+            if finding is not None:
+                return encoded, finding
+            examples -= 1
+        if examples == 0:
+            return None
+        shortest = self._find(examples, seed)
+        return None if shortest is None else self._reported(shortest)
+
+    def _find(self, examples: int, seed: int) -> History | None:
+        own = settings(
+            max_examples=examples,
+            database=None,
+            deadline=None,
+            derandomize=False,
+            phases=(Phase.generate, Phase.shrink),
+            print_blob=False,
+            suppress_health_check=list(HealthCheck),
+            verbosity=Verbosity.quiet,
+        )
+        random_ = random.Random(seed)  # noqa: S311 - histories are reproducible on purpose
+        try:
+            return find(histories(with_webhooks=self._player.has_receiver), self._breaks, settings=own, random=random_)
+        except NoSuchExample:
+            return None
+        except _Stop as stop:
+            error = stop.error
+        raise error
+
+    def _breaks(self, history: History) -> bool:
+        known = self._known.get(history)
+        if known is not None:
+            return known
+        if self._first is not None:
+            self._shrinks += 1
+            if self._shrinks > _MOST_SHRINKS:
+                return False
+        try:
+            finding = self._player.play(history)
+        except Exception as error:  # noqa: BLE001 - raised again outside of Hypothesis
+            raise _Stop(error) from None
+        if finding is not None and self._first is None:
+            self._first = history, finding
+        self._known[history] = finding is not None
+        return finding is not None
+
+    def _reported(self, history: History) -> tuple[History, Finding]:
+        """Leave out the steps that do not matter, and play what is left once more for the report."""
+        for position in reversed(range(len(history))):
+            shorter = history[:position] + history[position + 1 :]
+            if shorter and self._breaks(shorter):
+                history = shorter
+        finding = self._player.play(history)
+        if finding is not None:
+            return history, finding
+        assert self._first is not None
+        return self._first
+
+
+def _message(clinic: type[Clinic], history: History, finding: Finding) -> str:
+    seed = seed_of(history)
+    return "\n".join(
+        [
+            f"{clinic.__name__} breaks a promise.",
+            "",
+            *finding.story,
+            "",
+            f"Promise: {finding.promise}",
+            finding.detail,
+            "",
+            f"Repeat this history (seed {seed}) with:",
+            f"simulate({clinic.__name__}, seed={seed})",
+        ]
+    )
+
+
+def _fresh_seed() -> int:
+    return random.SystemRandom().getrandbits(_FRESH_BITS)
+
+
+@contextmanager
+def _silent_crashes() -> Iterator[None]:
+    """Let threads of the clinic end by a crash without a report."""
+    before = threading.excepthook
+
+    def report(arguments: threading.ExceptHookArgs) -> None:
+        if not issubclass(arguments.exc_type, Crash):
+            before(arguments)
+
+    threading.excepthook = report
+    try:
+        yield
+    finally:
+        threading.excepthook = before

@@ -1,0 +1,201 @@
+"""The webhooks of a history, and the time that passes: the service's attempts run when the clock is advanced."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import httpx
+
+from followup._for_mockserver import ATTEMPT_HEADER, MAX_WEBHOOK_ATTEMPTS
+from followup_mockserver.service import MockService
+from followup_mockserver.simulation.checks import handled_of
+from followup_mockserver.simulation.clinic import Crash
+from followup_mockserver.simulation.forging import INVENTED, WRONG_SIGNATURE, forge
+from followup_mockserver.simulation.history import DelayDelivery, Forge, RepeatDelivery
+from followup_mockserver.simulation.process import Process
+from followup_mockserver.simulation.promises import HANDLES_NO_FORGERY, PromiseBroken
+from followup_mockserver.simulation.receiving import ReceiverFailed
+from followup_mockserver.simulation.running import Runner
+from followup_mockserver.simulation.story import Story
+from followup_mockserver.simulation.troubles import Troubles
+from followup_mockserver.state.jobs import AttemptDelivery
+
+DELAYS: tuple[tuple[Literal["late", "reorder"], float], ...] = (("late", 600), ("late", 6 * 3600), ("reorder", 3600))
+"""Kinds of delays, with their seconds."""
+
+_LONGEST_DOWN = timedelta(minutes=10)
+"""After this time, somebody restarts a clinic that is down."""
+
+_FIRST_SPARED_ATTEMPT = MAX_WEBHOOK_ATTEMPTS - 2
+"""No trouble strikes this attempt of a delivery, nor a later one, so that every event is owed."""
+
+
+class Traffic:
+    """The webhooks of a history.
+
+    Attributes:
+        invented: ids of the invented events that have arrived.
+
+    Args:
+        service: the service.
+        runner: runs the clinic.
+        troubles: what is in store.
+        story: learns what happens.
+        url: URL of the receiver; None if there is none.
+        secret: signing secret of the endpoint.
+    """
+
+    def __init__(
+        self, service: MockService, runner: Runner, troubles: Troubles, story: Story, url: str | None, secret: str
+    ) -> None:
+        self.invented: set[str] = set()
+        self._service = service
+        self._runner = runner
+        self._troubles = troubles
+        self._story = story
+        self._url = url
+        self._secret = secret
+        self._sent: Counter[str] = Counter()
+        self._wrongly_signed: set[str] = set()
+        self._raised: Exception | None = None
+        if url is not None:
+            service.mount(url, self._receive, raise_exceptions=False)
+
+    def pass_time(self, duration: timedelta) -> None:
+        """Let time pass, and the deliveries that are due be attempted."""
+        end = self._now() + duration
+        while True:
+            if self._runner.is_down and self._has_few_attempts_left():
+                self._runner.up()
+            to = min(end, self._now() + _LONGEST_DOWN) if self._runner.is_down else end
+            if self._advance(to):
+                continue  # the rest of what is due meets a clinic that is down
+            if self._now() >= end:
+                return
+            self._runner.up()
+
+    def repeat(self, step: RepeatDelivery) -> None:
+        """Send a webhook once more that has been delivered."""
+        delivered = [each.id for each in reversed(self._service.deliveries) if each.status == "succeeded"]
+        if not delivered:
+            return
+        with suppress(Crash):
+            self._service.resend(delivered[step.delivery % len(delivered)])
+        self._finish()
+
+    def delay(self, step: DelayDelivery) -> None:
+        """Let the next webhook be late or out of order."""
+        kind, seconds = DELAYS[step.delay]
+        self._service.disturb(kind=kind, seconds=seconds, optional=True)
+
+    def forge(self, step: Forge) -> None:
+        """Send a forged webhook, if the clinic is up and has a receiver."""
+        if self._url is None or self._runner.is_down:
+            return
+        forgery = forge(self._service, self._url, self._secret, step, len(self.invented) + 1)
+        if forgery is None:
+            return
+        if forgery.kind == INVENTED:
+            self.invented.add(forgery.event_id)
+        elif forgery.kind == WRONG_SIGNATURE and not self._sent[forgery.event_id]:
+            self._wrongly_signed.add(forgery.event_id)
+        self._story.tell(f"{forgery.story}.")
+        try:
+            response = self._call(self._runner.up(), forgery.request)
+        except (Crash, ReceiverFailed):
+            pass
+        else:
+            self._story.tell(f"The clinic responded with a {response.status_code}.")
+        self._finish()
+
+    def next_attempt_at(self) -> datetime | None:
+        """Return when the next delivery attempt is due; None if none is."""
+        tenant = self._service._access.tenant
+        with tenant.lock:
+            return min((each.at for each in tenant.scheduler.pending(kind=AttemptDelivery.kind)), default=None)
+
+    # --- the receiver that the service calls -----------------------------------------------------------------------
+
+    def _receive(self, request: httpx.Request) -> httpx.Response:
+        """Pass an attempt to the clinic; an exception is an attempt without a response."""
+        body = json.loads(request.content)
+        number = int(request.headers[ATTEMPT_HEADER])
+        again = " again" if self._sent[body["id"]] else ""
+        if self._runner.is_down:
+            self._story.tell(f"The service sent {_what(body)}{again}; the clinic was down.")
+            raise ConnectionRefusedError("the clinic is down")
+        process = self._runner.up()
+        self._check_forged(process, body)
+        self._sent[body["id"]] += 1
+        self._story.tell(f"The service sent {_what(body)}{again}.")
+        with self._troubles.suspended() if number >= _FIRST_SPARED_ATTEMPT else nullcontext():
+            try:
+                response = self._call(process, request)
+            except ReceiverFailed as failure:
+                if failure.response is None:
+                    raise
+                return failure.response
+            if self._troubles.loses_webhook_response():
+                self._story.tell("The response of the clinic was lost.")
+                raise ConnectionResetError("the response was lost")
+        if not response.is_success:
+            self._story.tell(f"The clinic responded with a {response.status_code}.")
+        return response
+
+    def _call(self, process: Process, request: httpx.Request) -> httpx.Response:
+        assert process.receiving is not None
+        try:
+            return process.receiving.call(request)
+        except ReceiverFailed as failure:
+            self._story.tell(f"The receiver raised {type(failure.__cause__).__name__}.")
+            self._runner.note(failure.__cause__)
+            raise
+
+    def _check_forged(self, process: Process, body: Mapping[str, Any]) -> None:
+        """Check, before a genuine event arrives, that the clinic has not done its work for a forged request."""
+        if body["id"] not in self._wrongly_signed:
+            return
+        self._wrongly_signed.discard(body["id"])
+        try:
+            with self._troubles.suspended():
+                handled = handled_of(process.clinic)
+            if handled is not None and body["id"] in handled:
+                raise PromiseBroken(  # noqa: TRY301 - raised again below, out of the attempt
+                    HANDLES_NO_FORGERY,
+                    f"handled() has {body['id']}, {_what(body)}, which had only arrived with a wrong signature.",
+                )
+        except Exception as error:
+            self._raised = error
+            raise
+
+    # --- the clock -------------------------------------------------------------------------------------------------
+
+    def _now(self) -> datetime:
+        return self._service.clock.now
+
+    def _advance(self, to: datetime) -> bool:
+        """Advance the clock, and return whether the clinic crashed meanwhile."""
+        with suppress(Crash):
+            self._service.advance(to=max(to, self._now()))
+        return self._finish()
+
+    def _finish(self) -> bool:
+        """Raise what was found during attempts, and return whether the clinic crashed meanwhile."""
+        if self._raised is not None:
+            raise self._raised
+        if self._runner.process is not None and self._runner.process.has_crashed:
+            self._runner.bury()
+            return True
+        return False
+
+    def _has_few_attempts_left(self) -> bool:
+        return any(each.status == "pending" and each.attempts >= 5 for each in self._service.deliveries)
+
+
+def _what(body: Mapping[str, Any]) -> str:
+    """Return the type of an event, and the appointment that it is about."""
+    external_id = body["data"].get("appointment", {}).get("externalId")
+    return body["type"] if external_id is None else f"{body['type']} for {external_id}"

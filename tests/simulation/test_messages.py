@@ -1,0 +1,105 @@
+"""The message of a violation, its seed, and the same course in every process."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.clinics import Careful, Naive
+
+from followup_mockserver.simulation import Booking, simulate
+
+TESTS = Path(__file__).parents[1]
+
+
+def message_of(clinic: type, **options: int) -> str:
+    with pytest.raises(AssertionError) as failure:
+        simulate(clinic, **options)
+    return str(failure.value)
+
+
+def seed_in(message: str) -> int:
+    found = re.search(r"simulate\(\w+, seed=(\d+)\)$", message)
+    assert found, message
+    return int(found.group(1))
+
+
+def test_the_message_is_the_story_the_promise_and_the_call_that_repeats_it() -> None:
+    message = message_of(Naive, seed=1)
+    story, promise, repetition = message.split("\n\n")[1:]
+    assert [line.partition(" ")[0] for line in story.splitlines()] == ["1.", "2.", "3.", "4."]
+    assert story.splitlines()[0] == "1. A person booked B1 for José Núñez, 2040-04-01 12:00 UTC."
+    assert story.splitlines()[2:] == [
+        "3. The clinic restarted.",
+        "4. All faults ended, and work() ran until nothing changed.",
+    ]
+    assert promise.startswith("Promise: Every booking that the clinic believes in is at the service exactly once,")
+    assert "B1: bookings() says 2040-04-01 12:00 UTC; the service has nothing." in promise
+    assert repetition.splitlines()[-1] == f"simulate(Naive, seed={seed_in(message)})"
+
+
+def test_the_seed_of_a_message_is_played_first_whatever_the_number_of_examples() -> None:
+    message = message_of(Naive, seed=3)
+    assert message_of(Naive, seed=seed_in(message), examples=1) == message
+    assert message_of(Naive, seed=seed_in(message)) == message
+
+
+def test_a_history_of_a_seed_that_passes_is_followed_by_others() -> None:
+    seed = seed_in(message_of(Naive, seed=3))
+    books = []
+
+    class Counting(Careful):
+        def book(self, booking: Booking) -> None:
+            books.append(booking.external_id)
+            super().book(booking)
+
+    simulate(Counting, seed=seed, examples=1)
+    assert books == ["B1"]
+    simulate(Counting, seed=seed, examples=5)
+    assert len(books) > 5
+
+
+COURSE = """
+import sys
+sys.path.insert(0, {tests!r})
+from support.clinics import Careful, Naive
+from followup_mockserver.simulation import simulate
+
+class Noted(Careful):
+    def book(self, booking):
+        print("book", booking)
+        super().book(booking)
+    def send(self, *arguments, **options):
+        print("send", arguments, self.now())
+        super().send(*arguments, **options)
+    def start(self, client, folder):
+        print("start", self.now())
+        super().start(client, folder)
+
+simulate(Noted, examples=8, seed=5)
+try:
+    simulate(Naive, seed=5)
+except AssertionError as error:
+    print(error)
+"""
+
+
+def course(hash_seed: str, more: str = "") -> str:
+    run = subprocess.run(
+        [sys.executable, "-c", more + COURSE.format(tests=str(TESTS))],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    return run.stdout
+
+
+def test_the_same_seed_gives_the_same_course_in_every_process() -> None:
+    first = course("1")
+    assert first.count("start") > 8
+    # Another process has other modules, whose numbers Hypothesis would draw, and another state of ``random``.
+    assert course("2", "import random, statistics, fractions\nrandom.seed(99)\n") == first
