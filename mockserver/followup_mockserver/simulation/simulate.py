@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hypothesis import HealthCheck, Phase, Verbosity, find, settings
+from hypothesis import Phase, Verbosity, find, settings
 from hypothesis.errors import NoSuchExample
 
 from followup_mockserver.simulation.checks import check_clinic, check_numbers
@@ -99,7 +99,6 @@ class _Search:
             derandomize=False,
             phases=(Phase.generate, Phase.shrink),
             print_blob=False,
-            suppress_health_check=list(HealthCheck),
             verbosity=Verbosity.quiet,
         )
         random_ = random.Random(seed)  # noqa: S311 - histories are reproducible on purpose
