@@ -44,6 +44,7 @@ DESCRIPTIONS = {
     "_annotations": "small modules without internal imports",
     "__main__": "python -m followup_mockserver",
     "cli": "serve, listen, trigger, demo",
+    "receiver_check": "checks a live webhook receiver",
     "pytest_plugin": "fixtures, and reports of failing tests",
     "server | simulation": "MockServer: a socket, in a thread; random histories",
     "service": "MockService; puts everything together",

@@ -61,6 +61,12 @@ def _snapshot() -> Application:
     return commands
 
 
+def _check_receiver() -> Application:
+    from followup_mockserver.cli.check_receiver import commands
+
+    return commands
+
+
 def _group(name: str) -> Callable[[], Application]:
     def load() -> Application:
         from followup_mockserver.cli.acting import group
@@ -80,6 +86,10 @@ app = Application(
         **{name: Deferred(summary, _controls) for name, summary in _CONTROLS.items()},
         **{name: Deferred(summary, _group(name), is_group=True) for name, summary in _GROUPS.items()},
         "snapshot": Deferred("Save the state of the mock to a file, or load it from one.", _snapshot, is_group=True),
+        "check-receiver": Deferred(
+            "Check a live webhook receiver: play the cases of its duty, and print PASS, FAIL or NOT SEEN for each.",
+            _check_receiver,
+        ),
     },
 )
 

@@ -48,11 +48,20 @@ class Connection(http.client.HTTPConnection):
             TimeoutError: the response has not begun in time.
             OSError: the connection failed.
         """
+        return self._send("POST", url, headers, body, ends)
+
+    def get(self, url: WebhookUrl, headers: dict[str, str], ends: float) -> http.client.HTTPResponse:
+        """Do the same with a GET request, which has no body. The time limit also holds for reading the response."""
+        return self._send("GET", url, headers, None, ends)
+
+    def _send(
+        self, method: str, url: WebhookUrl, headers: dict[str, str], body: bytes | None, ends: float
+    ) -> http.client.HTTPResponse:
         assert self.sock is not None
         self.sock.ends = ends
         # A receiver may respond and close the connection before it has read the whole request: its status counts.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.request("POST", url.target, body, {"Host": url.authority, **headers})
+            self.request(method, url.target, body, {"Host": url.authority, **headers})
         return self.getresponse()
 
     def is_usable(self) -> bool:

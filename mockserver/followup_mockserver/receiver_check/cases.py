@@ -1,0 +1,241 @@
+"""The cases of a receiver's duty: the requests of each, what is expected, and what the specification says."""
+
+import enum
+import secrets
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from followup_mockserver.receiver_check.events import Events, changed
+from followup_mockserver.receiver_check.requests import WebhookRequest, signed
+from followup_mockserver.webhooks import deliveries
+
+COPIES = 50
+LARGE = 256 * 1024
+"""Bytes of a large body."""
+
+_MINUTES_OFF = 6
+"""Timestamps are this far off: beyond the tolerance of five minutes, even if the two clocks differ by some seconds."""
+
+
+class Expected(enum.Enum):
+    """What a receiver does in a case that it passes."""
+
+    ACCEPTED = "responds with 2xx; with a probe, the event is also seen to be handled exactly once"
+    ONCE = "responds with 2xx and handles each event exactly once, which only a probe shows"
+    ACKNOWLEDGED = "responds with 2xx; the event need not be handled"
+    REJECTED = "responds with 4xx; with a probe, the event is also seen not to be handled"
+    IN_TIME = "responds to the requests of all cases within the time limit"
+
+
+@attrs.frozen(kw_only=True)
+class Case:
+    """A case.
+
+    Attributes:
+        name: its name.
+        requests: makes its requests, given the events and the secret.
+        at_once: whether the requests are sent at the same time, instead of one after the other.
+        expected: what a receiver does that passes.
+        specification: section and rule of the specification.
+        fix: what to change in a receiver that fails.
+    """
+
+    name: str
+    requests: Callable[[Events, str], Sequence[WebhookRequest]]
+    at_once: bool = False
+    expected: Expected
+    specification: str
+    fix: str
+
+
+def _genuine(events: Events, secret: str) -> list[WebhookRequest]:
+    return [signed(events.appointment_created(), secret)]
+
+
+def _wrong_secret(events: Events, _: str) -> list[WebhookRequest]:
+    return [signed(events.appointment_created(), f"whsec_{secrets.token_hex(12)}")]
+
+
+def _changed_body(events: Events, secret: str) -> list[WebhookRequest]:
+    event = events.appointment_created()
+    patient = {**event.payload["data"]["patient"], "phone": "+12025550199"}
+    return [attrs.evolve(signed(event, secret), body=deliveries.body_of(changed(event, data={"patient": patient})))]
+
+
+def _old_timestamp(events: Events, secret: str) -> list[WebhookRequest]:
+    return [signed(events.appointment_created(), secret, age=_MINUTES_OFF * 60)]
+
+
+def _future_timestamp(events: Events, secret: str) -> list[WebhookRequest]:
+    return [signed(events.appointment_created(), secret, age=-_MINUTES_OFF * 60)]
+
+
+def _missing_signature(events: Events, secret: str) -> list[WebhookRequest]:
+    return [signed(events.appointment_created(), secret).without_signature()]
+
+
+def _uppercase_hex(events: Events, secret: str) -> list[WebhookRequest]:
+    return [signed(events.appointment_created(), secret).with_uppercase_signature()]
+
+
+def _repeated(events: Events, secret: str) -> list[WebhookRequest]:
+    event = events.appointment_created()
+    return [signed(event, secret, number=number) for number in (1, 2)]
+
+
+def _fifty_at_once(events: Events, secret: str) -> list[WebhookRequest]:
+    return [signed(events.appointment_created(), secret)] * COPIES
+
+
+def _out_of_order(events: Events, secret: str) -> list[WebhookRequest]:
+    older, newer = events.created_and_rescheduled()
+    return [signed(newer, secret), signed(older, secret)]
+
+
+def _unknown_type(events: Events, secret: str) -> list[WebhookRequest]:
+    return [signed(changed(events.appointment_created(), type="appointment.archived"), secret)]
+
+
+def _unknown_fields(events: Events, secret: str) -> list[WebhookRequest]:
+    event = events.appointment_created()
+    added = {"note": "A later version may add fields.", "values": [1, 2.5, True, None]}
+    appointment = {**event.payload["data"]["appointment"], "addedLater": added}
+    return [signed(changed(event, data={"appointment": appointment, "addedLater": added}, addedLater=added), secret)]
+
+
+def _large_body(events: Events, secret: str) -> list[WebhookRequest]:
+    event = events.appointment_created()
+    body = deliveries.body_of(event)
+    # Whitespace, so that neither the columns of a database nor a schema matter, but only the size.
+    return [signed(event, secret, body=body[:-1] + b" " * (LARGE - len(body)) + body[-1:])]
+
+
+def _non_ascii(events: Events, secret: str) -> list[WebhookRequest]:
+    event = events.appointment_created(non_ascii=True)
+    # One character is escaped and the others are not, so that re-serialized JSON never matches the signature.
+    return [signed(event, secret, body=deliveries.body_of(event).replace("ñ".encode(), rb"\u00f1", 1))]
+
+
+_SIGNATURE = "Section 6.2, Signature"
+_HEADERS = "Section 6.2, Request headers"
+_BODY = "Section 6.2, Request body"
+_DELIVERY = "Section 6.2, Delivery and retries"
+
+CASES = (
+    Case(
+        name="genuine",
+        requests=_genuine,
+        expected=Expected.ACCEPTED,
+        specification=f"{_DELIVERY}: an attempt succeeds when the endpoint responds with any 2xx status.",
+        fix="Check the URL and the secret. Compute the signature over the timestamp, a dot and the raw body; store the "
+        "event, and respond with 2xx.",
+    ),
+    Case(
+        name="wrong_secret",
+        requests=_wrong_secret,
+        expected=Expected.REJECTED,
+        specification=f"{_SIGNATURE}: the signature is an HMAC-SHA256 that is keyed with the secret of the endpoint.",
+        fix="Compare the signature with the one that you compute with your secret, and respond with 401 if they "
+        "differ.",
+    ),
+    Case(
+        name="changed_body",
+        requests=_changed_body,
+        expected=Expected.REJECTED,
+        specification=f"{_SIGNATURE}: the signature covers the timestamp and the raw body, byte for byte.",
+        fix="Compute the signature over the whole raw body, and respond with 401 if it differs.",
+    ),
+    Case(
+        name="old_timestamp",
+        requests=_old_timestamp,
+        expected=Expected.REJECTED,
+        specification=f"{_SIGNATURE}: a timestamp more than 5 minutes off the current time is rejected.",
+        fix=f"Reject timestamps more than 300 seconds old; this one was {_MINUTES_OFF} minutes old. Check the clocks "
+        "of both machines.",
+    ),
+    Case(
+        name="future_timestamp",
+        requests=_future_timestamp,
+        expected=Expected.REJECTED,
+        specification=f"{_SIGNATURE}: a timestamp more than 5 minutes off the current time, in either direction, is "
+        "rejected.",
+        fix=f"Reject timestamps more than 300 seconds ahead, too; this one was {_MINUTES_OFF} minutes ahead. Check the "
+        "clocks of both machines.",
+    ),
+    Case(
+        name="missing_signature",
+        requests=_missing_signature,
+        expected=Expected.REJECTED,
+        specification="Section 5: requests of the service are authenticated by their signature.",
+        fix="Respond with 401 to a request without the header x-service-signature.",
+    ),
+    Case(
+        name="uppercase_hex",
+        requests=_uppercase_hex,
+        expected=Expected.REJECTED,
+        specification=f"{_HEADERS}: the signature is sha256= and lowercase hexadecimal digits.",
+        fix="Compare the texts of the signatures in constant time, without changing their case or decoding them.",
+    ),
+    Case(
+        name="repeated",
+        requests=_repeated,
+        expected=Expected.ONCE,
+        specification=f"{_BODY}: the id is the same in every attempt; deduplicate by it.",
+        fix="Keep the ids of events under a unique constraint, skip those that you have, and respond with 2xx to them, "
+        "too.",
+    ),
+    Case(
+        name="fifty_at_once",
+        requests=_fifty_at_once,
+        at_once=True,
+        expected=Expected.ONCE,
+        specification=f"{_DELIVERY}: the same event may arrive twice.",
+        fix="Insert the id under a unique constraint, and let the insert decide: another request can store the same id "
+        "after you have looked for it.",
+    ),
+    Case(
+        name="out_of_order",
+        requests=_out_of_order,
+        expected=Expected.ONCE,
+        specification=f"{_DELIVERY}: the order of arrival is not guaranteed; order events by occurredAt.",
+        fix="Accept events in any order, also about an object that you do not know yet, and compare occurredAt before "
+        "you change your data.",
+    ),
+    Case(
+        name="unknown_type",
+        requests=_unknown_type,
+        expected=Expected.ACKNOWLEDGED,
+        specification=f"{_DELIVERY}: any response but 2xx is a failed attempt, and retried, whatever the type.",
+        fix="Respond with 2xx to types that you do not handle: new types must not fail for days.",
+    ),
+    Case(
+        name="unknown_fields",
+        requests=_unknown_fields,
+        expected=Expected.ACCEPTED,
+        specification=f"{_BODY}: data holds the facts of the event, and its fields are not limited to known ones.",
+        fix="Ignore fields that you do not know, at the top and within data.",
+    ),
+    Case(
+        name="large_body",
+        requests=_large_body,
+        expected=Expected.ACCEPTED,
+        specification=f"{_BODY}, and section 8: the size of a body is not limited.",
+        fix=f"Raise the size limit of your web server, framework and proxy: this body had {LARGE // 1024} KiB. Compute "
+        "the signature over the raw body.",
+    ),
+    Case(
+        name="non_ascii",
+        requests=_non_ascii,
+        expected=Expected.ACCEPTED,
+        specification=f"{_SIGNATURE}: the signature covers the exact bytes sent; re-serialized JSON does not match.",
+        fix="Compute the signature over the raw bytes, before you decode them as UTF-8 and parse them.",
+    ),
+    Case(
+        name="in_time",
+        requests=_genuine,
+        expected=Expected.IN_TIME,
+        specification=f"{_DELIVERY}, and section 8: an attempt without a response within 10 seconds has failed.",
+        fix="Store the event, respond, and do the work afterwards.",
+    ),
+)

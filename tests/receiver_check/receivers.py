@@ -1,0 +1,302 @@
+"""A receiver that is written by hand, without the SDK, and receivers with one planted fault each."""
+
+import hashlib
+import hmac
+import json
+import sqlite3
+import ssl
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+SECRET = "whsec_check"
+
+TYPES = {
+    "intake.requested",
+    "patient.upserted",
+    "appointment.created",
+    "appointment.rescheduled",
+    "appointment.cancelled",
+    "visit.completed",
+    "treatment.prescribed",
+    "order.issued",
+    "intake.created",
+    "intake.ready",
+    "conversation.handoff",
+    "patient.silent",
+    "webhook.ping",
+}
+
+
+class Receiver:
+    """A correct receiver with a database of its own."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.released = threading.Event()
+        self.requests = 0
+        with closing(self.connect()) as database, database:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY, ref TEXT, occurred_at TEXT)")
+            database.execute("CREATE TABLE IF NOT EXISTS work (id TEXT, name TEXT)")
+
+    def connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.file, timeout=10)
+
+    def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
+        """Return the status of the response."""
+        self.requests += 1
+        if not self.is_genuine(body, headers):
+            return 401
+        event = self.parsed(body)
+        if event is None:
+            return 400
+        return self.process(event)
+
+    def process(self, event: Any) -> int:
+        with closing(self.connect()) as database, database:
+            if self.is_new(database, event):
+                self.work(database, event)
+        return 204
+
+    def is_genuine(self, body: bytes, headers: Mapping[str, str]) -> bool:
+        signature, timestamp = headers.get("x-service-signature", ""), headers.get("x-service-timestamp", "")
+        return self.is_signed(body, timestamp, signature) and self.is_recent(time.time() - int(timestamp))
+
+    def is_signed(self, body: bytes, timestamp: str, signature: str) -> bool:
+        digest = hmac.new(SECRET.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+        return hmac.compare_digest(f"sha256={digest}", signature)
+
+    def is_recent(self, age: float) -> bool:
+        return abs(age) <= 300
+
+    def parsed(self, body: bytes) -> Any:
+        return json.loads(body)
+
+    def is_new(self, database: sqlite3.Connection, event: Any) -> bool:
+        row = (event["id"], event["ref"], event["occurredAt"])
+        return database.execute("INSERT INTO events VALUES (?, ?, ?) ON CONFLICT DO NOTHING", row).rowcount == 1
+
+    def work(self, database: sqlite3.Connection, event: Any) -> None:
+        name = event["data"]["patient"]["fullName"]
+        database.execute("INSERT INTO work VALUES (?, ?)", (event["id"], name))
+
+    def handled(self) -> dict[str, int]:
+        with closing(self.connect()) as database:
+            return dict(database.execute("SELECT id, count(*) FROM work GROUP BY id").fetchall())
+
+    def probed(self) -> tuple[int, bytes]:
+        """Return status and body of the probe's response."""
+        return 200, json.dumps({"handled": self.handled()}).encode()
+
+
+class AcceptsEverything(Receiver):
+    def is_genuine(self, body: bytes, headers: Mapping[str, str]) -> bool:
+        return True
+
+
+class ComparesPresenceOnly(Receiver):
+    def is_genuine(self, body: bytes, headers: Mapping[str, str]) -> bool:
+        return "x-service-signature" in headers
+
+
+class WorksBeforeItVerifies(Receiver):
+    def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
+        self.process(json.loads(body))
+        return 204 if self.is_genuine(body, headers) else 401
+
+
+class VerifiesSerializedAgain(Receiver):
+    def is_signed(self, body: bytes, timestamp: str, signature: str) -> bool:
+        again = json.dumps(json.loads(body), ensure_ascii=False, separators=(",", ":"))
+        return super().is_signed(again.encode(), timestamp, signature)
+
+
+class IgnoresTimestamps(Receiver):
+    def is_recent(self, age: float) -> bool:
+        return True
+
+
+class AcceptsTheFuture(Receiver):
+    def is_recent(self, age: float) -> bool:
+        return age <= 300
+
+
+class AcceptsThePast(Receiver):
+    def is_recent(self, age: float) -> bool:
+        return age >= -300
+
+
+class ToleratesTenMinutes(Receiver):
+    def is_recent(self, age: float) -> bool:
+        return abs(age) <= 600
+
+
+class IgnoresCase(Receiver):
+    def is_signed(self, body: bytes, timestamp: str, signature: str) -> bool:
+        return super().is_signed(body, timestamp, signature.lower())
+
+
+class CrashesWithoutSignature(Receiver):
+    def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
+        return super().receive(body, headers) if "x-service-signature" in headers else 500
+
+
+class RedirectsForged(Receiver):
+    def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
+        return 204 if super().receive(body, headers) == 204 else 302
+
+
+class NeverDeduplicates(Receiver):
+    def is_new(self, database: sqlite3.Connection, event: Any) -> bool:
+        return True
+
+
+class LooksBeforeItInserts(Receiver):
+    def is_new(self, database: sqlite3.Connection, event: Any) -> bool:
+        row = (event["id"], event["ref"], event["occurredAt"])
+        if database.execute("SELECT 1 FROM events WHERE id = ?", row[:1]).fetchone():
+            return False
+        time.sleep(0.05)  # another request looks meanwhile
+        database.execute("INSERT OR REPLACE INTO events VALUES (?, ?, ?)", row)
+        return True
+
+
+class ConflictsWithRepetitions(Receiver):
+    def process(self, event: Any) -> int:
+        with closing(self.connect()) as database, database:
+            if not self.is_new(database, event):
+                return 409
+            self.work(database, event)
+        return 204
+
+
+class DropsTheOlder(Receiver):
+    def process(self, event: Any) -> int:
+        with closing(self.connect()) as database, database:
+            (newest,) = database.execute("SELECT max(occurred_at) FROM events WHERE ref = ?", [event["ref"]]).fetchone()
+            if self.is_new(database, event) and (newest is None or newest < event["occurredAt"]):
+                self.work(database, event)
+        return 204
+
+
+class RejectsUnknownTypes(Receiver):
+    def parsed(self, body: bytes) -> Any:
+        event = json.loads(body)
+        return event if event["type"] in TYPES else None
+
+
+class RejectsUnknownFields(Receiver):
+    FIELDS = frozenset({"id", "object", "type", "apiVersion", "livemode", "occurredAt", "ref", "data"})
+
+    def parsed(self, body: bytes) -> Any:
+        event = json.loads(body)
+        return event if event.keys() <= self.FIELDS else None
+
+
+class RejectsUnknownData(Receiver):
+    def parsed(self, body: bytes) -> Any:
+        event = json.loads(body)
+        return event if event["data"].keys() <= {"appointment", "patient"} else None
+
+
+class LimitsBodies(Receiver):
+    def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
+        return 413 if len(body) > 65_536 else super().receive(body, headers)
+
+
+class ReadsAscii(Receiver):
+    def parsed(self, body: bytes) -> Any:
+        return json.loads(body) if body.isascii() else None
+
+
+class LosesLargeBodies(Receiver):
+    def work(self, database: sqlite3.Connection, event: Any) -> None:
+        if "李" not in event["data"]["patient"]["fullName"]:
+            super().work(database, event)
+
+
+class WorksTooLong(Receiver):
+    def process(self, event: Any) -> int:
+        self.released.wait(30)
+        return super().process(event)
+
+
+class WorksTooLongOnOneEvent(Receiver):
+    """The rescheduling of an appointment takes too long."""
+
+    def process(self, event: Any) -> int:
+        if event["type"] == "appointment.rescheduled":
+            self.released.wait(30)
+        return super().process(event)
+
+
+class NeverWorks(Receiver):
+    def work(self, database: sqlite3.Connection, event: Any) -> None:
+        """Forget the event."""
+
+
+class RejectsEverything(Receiver):
+    def is_genuine(self, body: bytes, headers: Mapping[str, str]) -> bool:
+        return False
+
+
+class LimitsTheRate(Receiver):
+    """Responds with 429 after the first request."""
+
+    def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
+        return super().receive(body, headers) if self.requests == 0 else 429
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
+@contextmanager
+def served(receiver: Receiver, *, certificate: Path | None = None) -> Iterator[str]:
+    """Serve a receiver at ``/webhooks`` and its probe at ``/handled``, and yield the base URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            self.respond(receiver.receive(body, headers), b"")
+
+        def do_GET(self) -> None:
+            self.respond(*receiver.probed())
+
+        def respond(self, status: int, content: bytes) -> None:
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", "/webhooks")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: Any) -> None:
+            """Log nothing."""
+
+    class Server(_Server):
+        def handle_error(self, *_: Any) -> None:
+            """Ignore connections that the client has closed."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    scheme = "http"
+    if certificate is not None:
+        scheme, context = "https", ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"{scheme}://127.0.0.1:{server.server_port}"
+    finally:
+        receiver.released.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
