@@ -214,7 +214,7 @@ class ReadsAscii(Receiver):
         return json.loads(body) if body.isascii() else None
 
 
-class LosesLargeBodies(Receiver):
+class LosesSomeNames(Receiver):
     def work(self, database: sqlite3.Connection, event: Any) -> None:
         if "李" not in event["data"]["patient"]["fullName"]:
             super().work(database, event)
@@ -243,6 +243,36 @@ class NeverWorks(Receiver):
 class RejectsEverything(Receiver):
     def is_genuine(self, body: bytes, headers: Mapping[str, str]) -> bool:
         return False
+
+
+class RejectsEverythingWithErrors(Receiver):
+    def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
+        return 500
+
+
+class IgnoresForged(Receiver):
+    """Responds to forged requests much later."""
+
+    def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
+        status = super().receive(body, headers)
+        if status == 401:
+            self.released.wait(30)
+        return status
+
+
+class UniqueAppointments(Receiver):
+    """Keeps appointments under the clinic's own ids, and patients under their phones."""
+
+    def work(self, database: sqlite3.Connection, event: Any) -> None:
+        super().work(database, event)
+        database.execute("CREATE TABLE IF NOT EXISTS patients (id TEXT PRIMARY KEY, phone TEXT UNIQUE)")
+        database.execute("CREATE TABLE IF NOT EXISTS appointments (id TEXT PRIMARY KEY, external_id TEXT UNIQUE)")
+        patient, appointment = event["data"]["patient"], event["data"]["appointment"]
+        for table, values in (
+            ("patients", (patient["id"], patient["phone"])),
+            ("appointments", (appointment["id"], appointment["externalId"])),
+        ):
+            database.execute(f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT (id) DO NOTHING", values)
 
 
 class LimitsTheRate(Receiver):

@@ -27,7 +27,9 @@ _STYLES = {"PASS": "green", "FAIL": "bold red", "NOT SEEN": "yellow"}
 
 @commands.command(name="check-receiver")
 def check_receiver(
-    url: Annotated[str, typer.Argument(help="URL of the receiver: https, or http to a loopback address.")],
+    url: Annotated[
+        str, typer.Argument(help="URL of the receiver: https, or http to a loopback address.", metavar="URL")
+    ],
     secret: Annotated[
         str,
         typer.Option(
@@ -42,7 +44,7 @@ def check_receiver(
 ) -> None:
     """Check a live webhook receiver: play the cases of its duty, and print PASS, FAIL or NOT SEEN for each.
 
-    It sends some 70 requests about appointments of invented patients, as the service would, genuine and forged ones.
+    It sends 66 requests about appointments of invented patients, as the service would, genuine and forged ones.
     Run it against a test environment. Without --probe, the effects of requests are not seen.
 
     Exit status: 0 if no case fails, 1 if one fails, 2 if the receiver or the probe cannot be reached, or if the
@@ -101,7 +103,7 @@ def _show(report: "Report") -> None:
         beginning = Text(_beginning(verdict))
         beginning.stylize(_STYLES[verdict.outcome], 0, _OUTCOME)
         for text, style in ((verdict.detail, ""), (verdict.specification, "dim")):
-            for line in textwrap.wrap(visible(text), max(console.width - _INDENT, _NARROWEST)):
+            for line in textwrap.wrap(visible(text), max(console.width - _INDENT, _NARROWEST), break_on_hyphens=False):
                 console.print(Text.assemble(beginning, (line, style)), soft_wrap=True)
                 beginning = Text(" " * _INDENT)
     console.print(counts, highlight=False)

@@ -34,11 +34,6 @@ class Played:
     responses: Sequence[Response]
 
     @property
-    def is_forged(self) -> bool:
-        """Whether its requests are forged, so that the receiver must reject them."""
-        return self.case.expected is Expected.REJECTED
-
-    @property
     def is_accepted(self) -> bool:
         """Whether each response was 2xx."""
         return bool(self.responses) and all(each.is_success for each in self.responses)
@@ -82,7 +77,7 @@ def judged(played: Played, observed: Observed) -> tuple[Outcome, str]:
         outcome, detail = _in_time(observed)
     elif not played.responses:
         outcome, detail = "NOT SEEN", "Not sent, because cases before had no response in time."
-    elif expected is Expected.REJECTED:
+    elif played.case.is_forged:
         outcome, detail = _rejected(played, observed)
     else:
         outcome, detail = _accepted(played, observed)
@@ -92,12 +87,12 @@ def judged(played: Played, observed: Observed) -> tuple[Outcome, str]:
 
 
 def _follows_from_first(played: Played, observed: Observed) -> bool:
-    independent = played is observed.first or played.case.expected in (Expected.REJECTED, Expected.IN_TIME)
+    independent = played is observed.first or played.case.is_forged or played.case.expected is Expected.IN_TIME
     return not independent and _accepted(observed.first, observed)[0] == "FAIL"
 
 
 def _in_time(observed: Observed) -> tuple[Outcome, str]:
-    genuine = [each for each in observed.played if not each.is_forged]
+    genuine = [each for each in observed.played if not each.case.is_forged]
     if late := [each.case.name for each in genuine if each.is_late]:
         return "FAIL", f"No response within {observed.timeout:g} s in {', '.join(late)}."
     seconds = [each.seconds for one in genuine for each in one.responses if each.is_success]

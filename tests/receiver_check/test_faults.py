@@ -1,0 +1,154 @@
+"""Receivers with a planted fault each: the check finds it in the cases that it concerns, and in no others."""
+
+import pytest
+from receiver_check import receivers
+from receiver_check.conftest import Check, detail, failed, outcomes
+
+from followup_mockserver.receiver_check.checking import Times
+
+CASES = [
+    "genuine",
+    "wrong_secret",
+    "changed_body",
+    "old_timestamp",
+    "future_timestamp",
+    "missing_signature",
+    "uppercase_hex",
+    "repeated",
+    "fifty_at_once",
+    "out_of_order",
+    "unknown_type",
+    "unknown_fields",
+    "large_body",
+    "non_ascii",
+    "in_time",
+]
+FORGED = set(CASES[1:7])
+EFFECTS = {"repeated", "fifty_at_once", "out_of_order"}
+
+FAULTS = {
+    receivers.AcceptsEverything: FORGED,
+    receivers.ComparesPresenceOnly: FORGED - {"missing_signature"},
+    receivers.WorksBeforeItVerifies: FORGED,
+    receivers.VerifiesSerializedAgain: {"large_body", "non_ascii"},
+    receivers.IgnoresTimestamps: {"old_timestamp", "future_timestamp"},
+    receivers.ToleratesTenMinutes: {"old_timestamp", "future_timestamp"},
+    receivers.AcceptsTheFuture: {"future_timestamp"},
+    receivers.AcceptsThePast: {"old_timestamp"},
+    receivers.IgnoresCase: {"uppercase_hex"},
+    receivers.CrashesWithoutSignature: {"missing_signature"},
+    receivers.RedirectsForged: FORGED,
+    receivers.NeverDeduplicates: {"repeated", "fifty_at_once"},
+    receivers.LooksBeforeItInserts: {"fifty_at_once"},
+    receivers.ConflictsWithRepetitions: {"repeated", "fifty_at_once"},
+    receivers.DropsTheOlder: {"out_of_order"},
+    receivers.RejectsUnknownTypes: {"unknown_type"},
+    receivers.RejectsUnknownFields: {"unknown_fields"},
+    receivers.RejectsUnknownData: {"unknown_fields"},
+    receivers.LimitsBodies: {"large_body"},
+    receivers.ReadsAscii: {"non_ascii"},
+    receivers.LosesSomeNames: {"non_ascii"},
+}
+SEEN_ONLY_WITH_A_PROBE = {
+    receivers.WorksBeforeItVerifies,
+    receivers.NeverDeduplicates,
+    receivers.LooksBeforeItInserts,
+    receivers.DropsTheOlder,
+    receivers.LosesSomeNames,
+}
+
+
+def test_a_correct_receiver_passes_every_case(check: Check) -> None:
+    report = check(receivers.Receiver)
+    assert outcomes(report) == dict.fromkeys(CASES, "PASS")
+    assert [each.case for each in report.cases] == CASES
+    assert (report.passed, report.failed, report.not_seen) == (15, 0, 0)
+
+
+def test_without_a_probe_an_effect_is_not_seen(check: Check) -> None:
+    report = check(receivers.Receiver, probe=False)
+    assert outcomes(report) == {each: "NOT SEEN" if each in EFFECTS else "PASS" for each in CASES}
+    assert (report.passed, report.failed, report.not_seen) == (12, 0, 3)
+    assert "--probe" in detail(report, "repeated")
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda each: each.__name__)
+def test_a_fault_is_found(check: Check, fault: type[receivers.Receiver]) -> None:
+    report = check(fault)
+    assert failed(report) == FAULTS[fault]
+    assert set(outcomes(report).values()) == {"PASS", "FAIL"}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda each: each.__name__)
+def test_without_a_probe_no_effect_passes(check: Check, fault: type[receivers.Receiver]) -> None:
+    report = check(fault, probe=False)
+    found = set() if fault in SEEN_ONLY_WITH_A_PROBE else FAULTS[fault]
+    assert failed(report) == found
+    assert {case for case, outcome in outcomes(report).items() if outcome == "NOT SEEN"} == EFFECTS - found
+
+
+def test_a_receiver_that_rejects_everything_has_not_shown_that_it_verifies(check: Check) -> None:
+    for kind in (receivers.RejectsEverything, receivers.RejectsEverythingWithErrors):
+        seen = outcomes(check(kind, probe=False))
+        assert seen["genuine"] == "FAIL"
+        assert seen["in_time"] == "NOT SEEN"
+        assert "PASS" not in seen.values()
+    assert {outcomes(check(receivers.RejectsEverything))[each] for each in FORGED} == {"NOT SEEN"}
+
+
+def test_with_the_secret_of_another_endpoint_nothing_passes(check: Check) -> None:
+    report = check(receivers.Receiver, secret="whsec_other")
+    assert report.passed == 0
+    assert "secret" in detail(report, "genuine")
+    assert detail(report, "repeated").endswith("Fix genuine first.")
+
+
+def test_an_event_that_is_never_handled_fails_each_case_that_must_have_an_effect(check: Check) -> None:
+    report = check(receivers.NeverWorks)
+    assert failed(report) == {"genuine", *EFFECTS, "unknown_fields", "large_body", "non_ascii"}
+    assert "not handled within 0.6 s: appointment.created" in detail(report, "genuine")
+
+
+def test_a_limit_of_the_rate_is_no_rejection(check: Check) -> None:
+    seen = outcomes(check(receivers.LimitsTheRate))
+    assert {seen[each] for each in FORGED} == {"NOT SEEN"}
+    assert seen["repeated"] == "FAIL"
+
+
+def test_a_receiver_that_works_too_long_fails_in_time_and_passes_nothing(check: Check) -> None:
+    report = check(receivers.WorksTooLong, times=Times(response=0.3, probing=0.3, settling=0.1))
+    assert outcomes(report) == {each: "FAIL" if each == "in_time" else "NOT SEEN" for each in CASES}
+    assert "No response within 0.3 s in genuine, repeated, fifty_at_once." in detail(report, "in_time")
+    # Each of the others would take as long.
+    assert "Not sent" in detail(report, "out_of_order")
+
+
+def test_one_response_that_is_late_fails_in_time(check: Check) -> None:
+    report = check(receivers.WorksTooLongOnOneEvent, times=Times(response=3, probing=0.6, settling=0.2))
+    assert failed(report) == {"in_time"}
+    assert outcomes(report)["out_of_order"] == "NOT SEEN"
+    assert report.passed == 13
+
+
+def test_a_forged_request_without_a_response_is_neither_accepted_nor_rejected(check: Check) -> None:
+    seen = outcomes(check(receivers.IgnoresForged, times=Times(response=1, probing=0.6, settling=0.2)))
+    assert {seen[each] for each in FORGED} == {"NOT SEEN"}
+    assert seen["genuine"] == seen["unknown_type"] == "PASS"
+
+
+def test_a_failure_names_the_observation_the_rule_and_the_fix(check: Check) -> None:
+    report = check(receivers.AcceptsTheFuture)
+    verdict = next(each for each in report.cases if each.case == "future_timestamp")
+    assert "Responded 204" in verdict.detail
+    assert "Reject timestamps more than 300 seconds ahead" in verdict.detail
+    assert verdict.specification.startswith("Section 6.2: a timestamp more than 5 minutes off")
+
+
+def test_each_verdict_names_a_section(check: Check) -> None:
+    for verdict in check(receivers.Receiver, probe=False).cases:
+        assert verdict.specification.startswith(("Section 6.2: ", "Section 5: ", "Sections 6.2 and 8: "))
+
+
+def test_a_database_that_was_checked_before_is_no_obstacle(check: Check) -> None:
+    for _ in range(2):
+        assert check(receivers.UniqueAppointments).passed == 15

@@ -1,0 +1,224 @@
+"""A receiver or a probe that cannot be reached, and one that responds in other ways than with HTTP in time."""
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from receiver_check.conftest import SYNCHRONOUS, Check, detail, outcomes
+from receiver_check.receivers import SECRET, Receiver, served
+from support.ports import free_port
+from support.proxies import CERTIFICATE
+from support.server import Action, ScriptedServer, drip, hang, hang_up, interim, reply
+
+from followup_mockserver.receiver_check.checking import Times, check_receiver
+from followup_mockserver.receiver_check.connecting import Unreachable
+
+IMPATIENT = Times(response=0.3, probing=0.3, settling=0.1)
+
+
+def problem(url: str, probe: str | None = None) -> str:
+    with pytest.raises(Unreachable) as caught:
+        check_receiver(url, SECRET, probe, times=IMPATIENT)
+    return str(caught.value)
+
+
+def test_a_closed_port() -> None:
+    port = free_port()
+    found = problem(f"http://127.0.0.1:{port}/hooks?token=hidden")
+    assert (
+        found
+        == f"cannot connect to the receiver http://127.0.0.1:{port}/hooks?…: the connection was refused (case genuine)"
+    )
+
+
+def test_a_name_that_does_not_exist() -> None:
+    assert "the name of the host is unknown" in problem("https://receiver.invalid/hooks")
+
+
+def test_an_untrusted_certificate(tmp_path: Path) -> None:
+    with served(Receiver(tmp_path / "clinic.db"), certificate=CERTIFICATE) as url:
+        assert "its TLS certificate is not trusted (self" in problem(f"{url}/webhooks")
+
+
+def test_a_trusted_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    with served(Receiver(tmp_path / "clinic.db"), certificate=CERTIFICATE) as url:
+        assert check_receiver(f"{url}/webhooks", SECRET, f"{url}/handled", times=SYNCHRONOUS).passed == 15
+
+
+def test_no_tls_at_the_port_of_an_https_url(tmp_path: Path) -> None:
+    with served(Receiver(tmp_path / "clinic.db")) as url:
+        assert "the TLS handshake failed" in problem(f"{url}/webhooks".replace("http:", "https:"))
+
+
+def test_a_port_that_accepts_no_connection() -> None:
+    with socket.socket() as listener, contextlib.ExitStack() as waiting:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(3):  # the queue of the listener is full
+            connecting = waiting.enter_context(socket.socket())
+            connecting.setblocking(False)
+            connecting.connect_ex(listener.getsockname())
+        assert "no connection in time" in problem(f"http://127.0.0.1:{listener.getsockname()[1]}/hooks")
+
+
+def test_a_receiver_that_stops_listening_is_named_with_the_case() -> None:
+    with ScriptedServer() as server:
+
+        def stop(connection: socket.socket, received: Any) -> bool:
+            server.stop_listening()
+            return reply(401, headers={"Connection": "close"})(connection, received)
+
+        server.script = [reply(204, b""), stop]
+        assert problem(f"{server.url}/hooks").endswith("the connection was refused (case changed_body)")
+
+
+@pytest.mark.parametrize("url", ["http://clinic.example/hooks", "ftp://127.0.0.1/", "127.0.0.1:80", ""])
+def test_other_urls_are_invalid(url: str) -> None:
+    with pytest.raises(ValueError, match="http"):
+        check_receiver(url, SECRET)
+    with pytest.raises(ValueError, match="http"):
+        check_receiver("http://127.0.0.1:1/hooks", SECRET, url)
+
+
+@pytest.fixture
+def scripted() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as server:
+        yield server
+
+
+def garbage(connection: socket.socket, _: Any) -> bool:
+    connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+    return False
+
+
+def test_a_connection_that_is_closed_is_no_response(scripted: ScriptedServer) -> None:
+    scripted.script = [hang_up]
+    report = check_receiver(f"{scripted.url}/hooks", SECRET, times=IMPATIENT)
+    assert outcomes(report) == {each.case: "NOT SEEN" if each.case == "in_time" else "FAIL" for each in report.cases}
+    assert "The connection was closed without a response" in detail(report, "genuine")
+
+
+def test_what_is_not_http_is_no_response(scripted: ScriptedServer) -> None:
+    scripted.script = [garbage]
+    report = check_receiver(f"{scripted.url}/hooks", SECRET, times=IMPATIENT)
+    assert report.passed == 0
+    assert "The response is not HTTP" in detail(report, "genuine")
+
+
+@pytest.mark.parametrize(
+    "late", [hang, lambda released: drip(released, headers=True), interim], ids=["hang", "drip", "interim"]
+)
+def test_a_response_has_one_time_limit_as_a_whole(scripted: ScriptedServer, late: Callable[..., Action]) -> None:
+    scripted.script = [late(scripted.released)]
+    report = check_receiver(f"{scripted.url}/hooks", SECRET, times=IMPATIENT)
+    assert {each.case for each in report.cases if each.outcome == "FAIL"} == {"in_time"}
+    assert report.passed == 0
+
+
+def test_a_response_counts_when_its_headers_are_there(scripted: ScriptedServer) -> None:
+    """The service does not wait for a body, which might never end."""
+    scripted.script = [drip(scripted.released)]
+    report = check_receiver(f"{scripted.url}/hooks", SECRET, times=Times(response=5))
+    assert outcomes(report)["genuine"] == outcomes(report)["in_time"] == "PASS"
+
+
+def test_redirects_are_not_followed(scripted: ScriptedServer) -> None:
+    scripted.script = [reply(308, headers={"Location": "/elsewhere"})]
+    report = check_receiver(f"{scripted.url}/hooks", SECRET, times=Times(response=5))
+    assert {each.target for each in scripted.received} == {"/hooks"}
+    assert {each.method for each in scripted.received} == {"POST"}
+    assert outcomes(report)["genuine"] == "FAIL"
+    assert report.passed == 0
+
+
+def test_the_query_of_the_url_is_sent_and_not_reported(scripted: ScriptedServer) -> None:
+    scripted.script = [reply(204, b"")]
+    report = check_receiver(f"{scripted.url}/hooks?token=hidden", SECRET)
+    assert {each.target for each in scripted.received} == {"/hooks?token=hidden"}
+    assert report.url == f"{scripted.url}/hooks?…"
+
+
+def test_a_proxy_of_the_environment_is_not_used(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
+    assert check(Receiver).passed == 15
+
+
+PROBES = {
+    "not found": (404, b"{}", "the probe responded with status 404"),
+    "a redirect": (302, b"", "the probe responded with status 302"),
+    "no JSON": (200, b"<html>", 'the response of the probe is not a JSON object with an object "handled"'),
+    "a list": (200, b"[]", 'is not a JSON object with an object "handled"'),
+    "nothing handled": (200, b"{}", 'is not a JSON object with an object "handled"'),
+    "a list of ids": (200, b'{"handled": ["whd_1"]}', 'is not a JSON object with an object "handled"'),
+    "a text": (200, b'{"handled": {"whd_1": "1"}}', "has a count that is not a whole number, 0 or more"),
+    "a truth": (200, b'{"handled": {"whd_1": true}}', "has a count that is not a whole number, 0 or more"),
+    "a negative number": (200, b'{"handled": {"whd_1": -1}}', "has a count that is not a whole number, 0 or more"),
+    "a fraction": (200, b'{"handled": {"whd_1": 1.5}}', "has a count that is not a whole number, 0 or more"),
+    "deep nesting": (200, b"[" * 100_000, "is not a JSON object"),
+}
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_an_invalid_probe(tmp_path: Path, name: str) -> None:
+    status, body, expected = PROBES[name]
+    receiver = Receiver(tmp_path / "clinic.db")
+    receiver.probed = lambda: (status, body)  # type: ignore[method-assign]
+    with served(receiver) as url:
+        found = problem(f"{url}/webhooks", f"{url}/handled")
+    assert expected in found
+    assert found.endswith('expected 200 and {"handled": {EVENT_ID: TIMES}}')
+    assert receiver.requests == 0  # nothing is sent before the probe has responded
+
+
+def test_a_probe_that_cannot_be_reached(tmp_path: Path) -> None:
+    with served(Receiver(tmp_path / "clinic.db")) as url:
+        found = problem(f"{url}/webhooks", f"http://127.0.0.1:{free_port()}/handled?token=hidden")
+    assert found.startswith("cannot connect to the probe http://127.0.0.1:")
+    assert "hidden" not in found
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        (hang_up, "the connection was closed without a response"),
+        (garbage, "the response is not HTTP"),
+        (reply(200, b'{"handled": {', headers={"Content-Length": "100"}), "is not a JSON object"),
+    ],
+    ids=["closed", "garbage", "cut"],
+)
+def test_a_probe_that_does_not_respond(tmp_path: Path, scripted: ScriptedServer, action: Action, expected: str) -> None:
+    def act(connection: socket.socket, received: Any) -> bool:
+        action(connection, received)
+        return False
+
+    scripted.script = [act]
+    with served(Receiver(tmp_path / "clinic.db")) as url:
+        assert expected in problem(f"{url}/webhooks", scripted.url)
+
+
+@pytest.mark.parametrize("late", [hang, drip], ids=["hang", "drip"])
+def test_a_probe_has_one_time_limit_as_a_whole(
+    tmp_path: Path, scripted: ScriptedServer, late: Callable[..., Action]
+) -> None:
+    scripted.script = [late(scripted.released)]
+    with served(Receiver(tmp_path / "clinic.db")) as url:
+        assert "did not respond within 0.3 s" in problem(f"{url}/webhooks", scripted.url)
+
+
+def test_a_probe_that_ends_during_the_check(tmp_path: Path, scripted: ScriptedServer) -> None:
+    scripted.script = [reply(200, {"handled": {}}), reply(500)]
+    with served(Receiver(tmp_path / "clinic.db")) as url, pytest.raises(Unreachable, match="status 500"):
+        check_receiver(f"{url}/webhooks", SECRET, scripted.url)
+
+
+def test_other_keys_and_events_of_a_probe_do_not_matter(tmp_path: Path) -> None:
+    receiver = Receiver(tmp_path / "clinic.db")
+    with served(receiver) as url:
+        handled = receiver.handled
+        receiver.handled = lambda: {**handled(), "whd_of_yesterday": 7, "whd_never": 0}  # type: ignore[method-assign]
+        assert check_receiver(f"{url}/webhooks", SECRET, f"{url}/handled", times=SYNCHRONOUS).passed == 15

@@ -1,0 +1,200 @@
+"""The requests of the cases are those that the service sends, or differ from them as the case says."""
+
+import hashlib
+import hmac
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from contract import specification as spec
+from receiver_check.conftest import SYNCHRONOUS
+from receiver_check.receivers import SECRET, Receiver, served
+
+from followup_mockserver.receiver_check.checking import check_receiver
+
+Request = tuple[bytes, dict[str, str]]
+
+
+class Records(Receiver):
+    """Keeps every request, by the case that it belongs to."""
+
+    case = ""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(file)
+        self.by_case: dict[str, list[Request]] = {}
+
+    def receive(self, body: bytes, headers: Any) -> int:
+        self.by_case.setdefault(self.case, []).append((body, dict(headers)))
+        return super().receive(body, headers)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Request]]:
+    receiver = Records(tmp_path_factory.mktemp("clinic") / "clinic.db")
+
+    def on_step(step: str) -> None:
+        receiver.case = step.removeprefix("Playing ")
+
+    with served(receiver) as url:
+        check_receiver(f"{url}/webhooks", SECRET, times=SYNCHRONOUS, on_step=on_step)
+    return receiver.by_case
+
+
+def age(request: Request) -> float:
+    return time.time() - int(request[1]["x-service-timestamp"])
+
+
+def signature(request: Request, *, secret: str = SECRET) -> str:
+    body, headers = request
+    signed = headers["x-service-timestamp"].encode() + b"." + body
+    return "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+
+
+def test_a_genuine_request_has_the_headers_of_the_specification(recorded: dict[str, list[Request]]) -> None:
+    (request,) = recorded["genuine"]
+    body, headers = request
+    assert headers["x-service-signature"] == signature(request)
+    assert abs(age(request)) < 200
+    assert headers["x-service-event-type"] == "appointment.created"
+    assert headers["x-service-delivery-attempt"] == "1"
+    assert headers["user-agent"] == "Service-Webhooks/1.0"
+    assert headers["content-type"] == "application/json"
+    assert "accept-encoding" not in headers or headers["accept-encoding"] == "identity"
+    assert body.isascii()
+
+
+def test_a_genuine_body_has_the_fields_of_the_specification(recorded: dict[str, list[Request]]) -> None:
+    event = json.loads(recorded["genuine"][0][0])
+    assert list(event) == ["id", "object", "type", "apiVersion", "livemode", "occurredAt", "ref", "data"]
+    assert re.fullmatch("whd_[0-9A-Za-z]{24}", event["id"])
+    assert (event["object"], event["type"], event["apiVersion"]) == ("event", "appointment.created", "2026-09-28")
+    assert event["livemode"] is False
+    assert event["ref"] == event["data"]["appointment"]["id"]
+    assert event["data"]["appointment"]["patient"] == event["data"]["patient"]["id"]
+    assert event["data"]["patient"]["phone"] == "+12025550143"  # a number for fiction
+
+
+def test_each_event_has_an_id_of_its_own(recorded: dict[str, list[Request]]) -> None:
+    ids = {case: {json.loads(body)["id"] for body, _ in requests} for case, requests in recorded.items()}
+    assert {case: len(each) for case, each in ids.items() if len(each) > 1} == {"out_of_order": 2}
+    assert len(set.union(*ids.values())) == 16
+    assert len(recorded) == 15
+
+
+@pytest.mark.parametrize("case", ["wrong_secret", "changed_body"])
+def test_a_signature_is_well_formed_and_invalid(recorded: dict[str, list[Request]], case: str) -> None:
+    (request,) = recorded[case]
+    assert re.fullmatch("sha256=[0-9a-f]{64}", request[1]["x-service-signature"])
+    assert request[1]["x-service-signature"] != signature(request)
+    assert abs(age(request)) < 200
+
+
+def test_a_changed_body_is_a_body_of_the_service(recorded: dict[str, list[Request]]) -> None:
+    event = json.loads(recorded["changed_body"][0][0])
+    assert event["data"]["patient"]["phone"] == "+12025550199"
+    assert event["data"]["patient"]["fullName"] == "Ana Muestra"
+
+
+@pytest.mark.parametrize(("case", "expected"), [("old_timestamp", 360), ("future_timestamp", -360)])
+def test_a_timestamp_beyond_the_tolerance_is_signed(
+    recorded: dict[str, list[Request]], case: str, expected: int
+) -> None:
+    (request,) = recorded[case]
+    assert expected <= age(request) < expected + 50
+    assert abs(expected) > spec.WEBHOOK_TOLERANCE_SECONDS
+    assert request[1]["x-service-signature"] == signature(request)
+
+
+def test_the_signature_is_all_that_is_missing(recorded: dict[str, list[Request]]) -> None:
+    (missing,), (genuine,) = recorded["missing_signature"], recorded["genuine"]
+    assert genuine[1].keys() - missing[1].keys() == {"x-service-signature"}
+
+
+def test_only_the_digits_are_uppercase(recorded: dict[str, list[Request]]) -> None:
+    (request,) = recorded["uppercase_hex"]
+    sent = request[1]["x-service-signature"]
+    assert sent == "sha256=" + signature(request).removeprefix("sha256=").upper()
+    assert sent != signature(request)
+
+
+def test_a_repetition_is_the_next_attempt(recorded: dict[str, list[Request]]) -> None:
+    first, second = recorded["repeated"]
+    assert first[0] == second[0]
+    assert [each[1]["x-service-delivery-attempt"] for each in (first, second)] == ["1", "2"]
+
+
+def test_fifty_copies_are_equal(recorded: dict[str, list[Request]]) -> None:
+    copies = recorded["fifty_at_once"]
+    assert len(copies) == 50
+    assert all(each == copies[0] for each in copies)
+
+
+def test_the_newer_event_about_one_object_comes_first(recorded: dict[str, list[Request]]) -> None:
+    newer, older = (json.loads(body) for body, _ in recorded["out_of_order"])
+    assert newer["ref"] == older["ref"]
+    assert newer["occurredAt"] > older["occurredAt"]
+    assert (newer["type"], older["type"]) == ("appointment.rescheduled", "appointment.created")
+    assert newer["data"]["appointment"]["startAt"] > older["data"]["appointment"]["startAt"]
+
+
+def test_an_unknown_type_is_in_body_and_header(recorded: dict[str, list[Request]]) -> None:
+    ((body, headers),) = recorded["unknown_type"]
+    assert json.loads(body)["type"] == headers["x-service-event-type"]
+    assert headers["x-service-event-type"] not in spec.OUTBOUND_TYPES
+
+
+def test_unknown_fields_are_at_the_top_and_within_data(recorded: dict[str, list[Request]]) -> None:
+    known, more = (json.loads(recorded[case][0][0]) for case in ("genuine", "unknown_fields"))
+    assert more.keys() - known.keys() == {"addedLater"}
+    assert more["data"].keys() - known["data"].keys() == {"addedLater"}
+    assert more["data"]["appointment"].keys() - known["data"]["appointment"].keys() == {"addedLater"}
+
+
+def test_a_large_body_has_256_kib_and_no_other_fields(recorded: dict[str, list[Request]]) -> None:
+    large, known = recorded["large_body"][0][0], json.loads(recorded["genuine"][0][0])
+    assert len(large) == 262_144
+    assert json.loads(large).keys() == known.keys()
+    assert json.loads(large)["data"]["appointment"].keys() == known["data"]["appointment"].keys()
+
+
+def test_re_serialized_json_never_matches_the_non_ascii_body(recorded: dict[str, list[Request]]) -> None:
+    body = recorded["non_ascii"][0][0]
+    event = json.loads(body)
+    assert not event["data"]["patient"]["fullName"].isascii()
+    assert max(map(ord, event["data"]["patient"]["fullName"])) > 0xFFFF  # four bytes in UTF-8
+    for ascii_only in (False, True):
+        for separators in ((",", ":"), (", ", ": ")):
+            assert json.dumps(event, ensure_ascii=ascii_only, separators=separators).encode() != body
+
+
+@pytest.mark.parametrize("case", ["repeated", "out_of_order", "unknown_type", "unknown_fields", "large_body"])
+def test_only_one_body_is_not_ascii(recorded: dict[str, list[Request]], case: str) -> None:
+    assert all(body.isascii() for body, _ in recorded[case])
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "repeated",
+        "fifty_at_once",
+        "out_of_order",
+        "unknown_type",
+        "unknown_fields",
+        "large_body",
+        "non_ascii",
+        "in_time",
+    ],
+)
+def test_the_requests_of_these_cases_are_signed_now(recorded: dict[str, list[Request]], case: str) -> None:
+    for request in recorded[case]:
+        assert request[1]["x-service-signature"] == signature(request)
+        assert abs(age(request)) < 200
+
+
+def test_no_request_contains_the_secret(recorded: dict[str, list[Request]]) -> None:
+    for body, headers in (each for requests in recorded.values() for each in requests):
+        assert SECRET not in body.decode() + str(headers)
