@@ -58,7 +58,6 @@ DESCRIPTIONS = {
     "state": "one tenant's data, behind one lock",
     "settings_file": "options of a mock, from TOML",
     "options": "options of a mock",
-    "settings_file": "options of a mock in a TOML file",
     "settings": "settings of an organization",
     "schema": "annotations to JSON Schema, validation",
 }
