@@ -52,6 +52,7 @@ DESCRIPTIONS = {
     "control": "test controls, in plain Python",
     "engine": "runs the jobs that are due",
     "gateway": "a request, step by step",
+    "drift": "comparison with another contract",
     "contract": "table of operations, OpenAPI document",
     "rules": "one function for each operation",
     "transport": "httpx over a WSGI application",

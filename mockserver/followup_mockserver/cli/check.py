@@ -1,0 +1,57 @@
+"""``followup-mock check``, which compares a contract document with what SDK and mock implement."""
+
+from typing import Annotated
+
+import typer
+
+from followup.cli.application import Application
+from followup.cli.exits import FAILURE, USAGE, fail
+from followup.cli.lines import json_line, write_line
+
+commands = Application()
+
+
+@commands.command(
+    epilog="Exit status: 0 if SDK and mock fit the contract, 1 if it has breaking differences or the mock differs, "
+    "2 if the document cannot be read, 130 if it was interrupted with Ctrl-C."
+)
+def check(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help='URL or file of the OpenAPI document, in JSON; "-" for standard input. No API key is sent.',
+            metavar="URL|FILE",
+            show_default=False,
+        ),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Compare a contract document with what SDK and mock implement.
+
+    Each difference has a witness: JSON that only one of the two contracts accepts. There are four classes:
+
+    "breaking": the service would reject a request of the SDK, or a response could hold something that the SDK does
+    not decode or type.
+
+    "mock differs": the service accepts a request that the mock rejects, or never sends a response that the mock sends.
+
+    "added": a new operation, optional parameter or field.
+
+    "wording": a text, or a keyword that no value tells apart.
+    """
+    from followup_mockserver.cli.drift_report import lines_of
+    from followup_mockserver.drift.comparison import compare_document
+    from followup_mockserver.drift.errors import DocumentError
+    from followup_mockserver.drift.reading import read_document
+
+    try:
+        report = compare_document(read_document(source))
+    except DocumentError as error:
+        fail(f"cannot read {source}: {error}", USAGE)
+    if as_json:
+        write_line(json_line(report.to_dict()))
+    else:
+        for line in lines_of(report):
+            write_line(line)
+    if not report.is_compatible:
+        raise typer.Exit(FAILURE)

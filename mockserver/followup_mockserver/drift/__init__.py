@@ -1,0 +1,1 @@
+"""Compares a contract document of the service with the one that the SDK and the mock implement."""

@@ -1,0 +1,95 @@
+"""Compares what two schemas accept of strings, numbers and booleans, by trying values of both."""
+
+from typing import Any
+
+from followup_mockserver.drift.alternatives import Alternative, canonical
+from followup_mockserver.drift.candidates import scalars
+from followup_mockserver.drift.differences import OTHER, Side, class_of
+from followup_mockserver.drift.patterns import matching
+from followup_mockserver.drift.walk import Part, Walk
+from followup_mockserver.drift.wordings import NO_EXAMPLE, enum_detail, keyword_detail
+
+_KEYWORDS = {
+    "string": ("enum", "format", "pattern", "minLength", "maxLength"),
+    "number": ("enum", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    "boolean": ("enum",),
+    "null": (),
+}
+"""The keywords of each kind that are compared in writing if no value tells them apart."""
+
+_Rejections = dict[tuple[Side, str], list[Any]]
+"""Values that only one side accepts, by this side and the keyword because of which the other one rejects them."""
+
+
+def compare_scalars(walk: Walk, part: Part, kind: str) -> None:
+    """Compare the values of a kind other than object and array, which both sides accept some of."""
+    ours, theirs = part.of_kind(kind)
+    rejections = _rejections(walk, part, kind)
+    told_apart = {keyword for _, keyword in rejections}
+    for (side, keyword), values in rejections.items():
+        if keyword == "enum":
+            proven, _ = walk.proven(part, side, values)
+            walk.report(part, side, enum_detail(side, proven or values, ours, theirs), proven or values)
+        else:
+            walk.report(part, side, keyword_detail(keyword, ours, theirs), values)
+    if not all(each.values("enum") or each.values("const") for each in (*ours, *theirs)):
+        for keyword in _KEYWORDS[kind]:
+            if keyword not in told_apart and _differs(keyword, ours, theirs):
+                _add_unproven(walk, part, keyword, ours, theirs)
+
+
+def _rejections(walk: Walk, part: Part, kind: str) -> _Rejections:
+    ours, theirs = part.of_kind(kind)
+    found: _Rejections = {}
+    unclear: list[tuple[Side, list[str], Any]] = []
+    for value in scalars([*ours, *theirs], kind):
+        accepted = walk.accepts(part, "ours", value)
+        if accepted == walk.accepts(part, "theirs", value):
+            continue
+        side: Side = "ours" if accepted else "theirs"
+        rejecting = theirs if accepted else ours
+        keywords = _failing(walk, OTHER[side], rejecting, value)
+        keywords = [each for each in keywords if _differs(each, ours, theirs)] or keywords
+        if len(keywords) == 1:
+            found.setdefault((side, keywords[0]), []).append(value)
+        else:
+            unclear.append((side, keywords, value))
+    for side, keywords, value in unclear:
+        if not any((side, keyword) in found for keyword in keywords):
+            found[(side, keywords[0] if keywords else "not")] = [value]
+    return found
+
+
+def _failing(walk: Walk, side: Side, rejecting: list[Alternative], value: Any) -> list[str]:
+    """Return the keywords because of which the closest alternative rejects a value."""
+    failing = [
+        [*dict.fromkeys(_name(error) for error in walk.schemas[side].validator(each.schema).iter_errors(value))]
+        for each in rejecting
+    ]
+    return min(failing, key=len)
+
+
+def _name(error: Any) -> str:
+    keyword = next((str(step) for step in reversed(error.schema_path) if isinstance(step, str)), "not")
+    return "enum" if keyword == "const" else keyword
+
+
+def _differs(keyword: str, ours: list[Alternative], theirs: list[Alternative]) -> bool:
+    return _texts(keyword, ours) != _texts(keyword, theirs)
+
+
+def _texts(keyword: str, alternatives: list[Alternative]) -> list[set[str]]:
+    names = ("enum", "const") if keyword == "enum" else (keyword,)
+    texts = ({canonical(value) for name in names for value in each.values(name)} for each in alternatives)
+    return sorted(texts, key=sorted)
+
+
+def _add_unproven(walk: Walk, part: Part, keyword: str, ours: list[Alternative], theirs: list[Alternative]) -> None:
+    """Report a keyword that no value tells apart: it is implied by others, written differently, or too complex."""
+    detail = f"{keyword_detail(keyword, ours, theirs)}; {NO_EXAMPLE}"
+    patterns = [pattern for each in (*ours, *theirs) for pattern in each.values("pattern")]
+    if keyword == "pattern" and any(matching(pattern) is None for pattern in patterns):
+        stricter: Side = "ours" if not any(each.values("pattern") for each in theirs) else "theirs"
+        walk.add(class_of(walk.direction, OTHER[stricter]), part.path, detail)
+    else:
+        walk.add("wording", part.path, detail)

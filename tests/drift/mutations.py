@@ -1,0 +1,693 @@
+"""Changes of our own contract, each with the differences that it must cause: class and place, written by hand."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from drift.documents import Document, component, operation, parameter, request, response
+
+BREAKING = "breaking"
+MOCK = "mock differs"
+ADDED = "added"
+WORDING = "wording"
+
+Expected = tuple[str, str]
+"""Class and place of a difference."""
+
+
+class Mutation(NamedTuple):
+    """A change of the contract.
+
+    Attributes:
+        change: changes a document.
+        expected: the differences that it causes, all of them.
+        tells_apart: whether each witness is a value that only one of the documents accepts, by its schemas alone.
+    """
+
+    change: Callable[[Document], Any]
+    expected: frozenset[Expected]
+    tells_apart: bool
+
+    def __str__(self) -> str:
+        return self.change.__name__
+
+
+MUTATIONS: list[Mutation] = []
+
+
+def causes(*expected: Expected, tells_apart: bool = True) -> Callable[[Callable[[Document], Any]], Any]:
+    def add(change: Callable[[Document], Any]) -> Any:
+        MUTATIONS.append(Mutation(change, frozenset(expected), tells_apart))
+        return change
+
+    return add
+
+
+# --- requests: the contract is stricter --------------------------------------------------------------------------
+
+
+@causes((BREAKING, "POST /v1/patients request body.consent"))
+def a_new_required_field_of_a_request(document: Document) -> None:
+    schema = request(document, "POST /v1/patients")
+    schema["properties"]["consent"] = {"type": "boolean"}
+    schema["required"].append("consent")
+
+
+@causes((BREAKING, "POST /v1/patients request body.email"))
+def an_optional_field_of_a_request_is_required(document: Document) -> None:
+    request(document, "POST /v1/patients")["required"].append("email")
+
+
+@causes((BREAKING, "PATCH /v1/patients/{id} request body.fullName"))
+def a_required_field_where_none_was(document: Document) -> None:
+    request(document, "PATCH /v1/patients/{id}")["required"] = ["fullName"]
+
+
+@causes((BREAKING, "POST /v1/treatments request body.kind"))
+def a_narrower_enum_of_a_request(document: Document) -> None:
+    request(document, "POST /v1/treatments")["properties"]["kind"]["enum"].remove("diet")
+
+
+@causes((BREAKING, "GET /v1/appointments request query.status"))
+def a_narrower_enum_of_a_query(document: Document) -> None:
+    parameter(document, "GET /v1/appointments", "status")["schema"]["enum"].remove("pending")
+
+
+@causes((BREAKING, "GET /v1/patients request query.limit"))
+def a_lower_maximum_of_a_query(document: Document) -> None:
+    parameter(document, "GET /v1/patients", "limit")["schema"]["maximum"] = 50
+
+
+@causes((BREAKING, "GET /v1/visits request query.limit"))
+def a_higher_minimum_of_a_query(document: Document) -> None:
+    parameter(document, "GET /v1/visits", "limit")["schema"]["minimum"] = 5
+
+
+@causes((BREAKING, "GET /v1/events request query.limit"))
+def a_multiple_of_a_query(document: Document) -> None:
+    parameter(document, "GET /v1/events", "limit")["schema"]["multipleOf"] = 10
+
+
+@causes((BREAKING, "GET /v1/doctors request query.clinic"))
+def a_new_required_query_parameter(document: Document) -> None:
+    new = {"name": "clinic", "in": "query", "required": True, "schema": {"type": "string"}}
+    operation(document, "GET /v1/doctors")["parameters"].append(new)
+
+
+@causes((BREAKING, "GET /v1/account request header.X-Tenant"))
+def a_new_required_header(document: Document) -> None:
+    new = {"name": "X-Tenant", "in": "header", "required": True, "schema": {"type": "string"}}
+    operation(document, "GET /v1/account")["parameters"].append(new)
+
+
+@causes((BREAKING, "GET /v1/account request cookie.session"))
+def a_new_required_cookie(document: Document) -> None:
+    new = {"name": "session", "in": "cookie", "required": True, "schema": {"type": "string"}}
+    operation(document, "GET /v1/account")["parameters"].append(new)
+
+
+@causes((BREAKING, "GET /v1/patients request query.dni"))
+def an_optional_query_parameter_is_required(document: Document) -> None:
+    parameter(document, "GET /v1/patients", "dni")["required"] = True
+
+
+@causes((BREAKING, "GET /v1/patients request query.phone"))
+def a_removed_query_parameter(document: Document) -> None:
+    parameters = operation(document, "GET /v1/patients")["parameters"]
+    parameters.remove(parameter(document, "GET /v1/patients", "phone"))
+
+
+@causes((BREAKING, "POST /v1/visits request header.Idempotency-Key"))
+def a_removed_idempotency_key(document: Document) -> None:
+    parameters = operation(document, "POST /v1/visits")["parameters"]
+    parameters.remove(parameter(document, "POST /v1/visits", "Idempotency-Key"))
+
+
+@causes((BREAKING, "POST /v1/visits request body.notes"))
+def a_removed_field_of_a_request(document: Document) -> None:
+    del request(document, "POST /v1/visits")["properties"]["notes"]
+
+
+@causes((BREAKING, "POST /v1/patients request body.fullName"))
+def a_lower_maximum_length(document: Document) -> None:
+    request(document, "POST /v1/patients")["properties"]["fullName"]["maxLength"] = 200
+
+
+@causes((BREAKING, "POST /v1/patients request body.dni"))
+def a_higher_minimum_length(document: Document) -> None:
+    request(document, "POST /v1/patients")["properties"]["dni"]["minLength"] = 7
+
+
+@causes((BREAKING, "POST /v1/patients request body.phone"))
+def a_pattern_of_a_request(document: Document) -> None:
+    request(document, "POST /v1/patients")["properties"]["phone"]["pattern"] = r"^\+[1-9]\d{6,14}$"
+
+
+@causes((BREAKING, "POST /v1/patients request body.externalId"))
+def a_format_of_a_request(document: Document) -> None:
+    request(document, "POST /v1/patients")["properties"]["externalId"]["format"] = "uuid"
+
+
+@causes(
+    (BREAKING, "POST /v1/events request body.occurredAt"),
+    (BREAKING, "POST /v1/events request body[].occurredAt"),
+    (BREAKING, "POST /v1/events request body.events[].occurredAt"),
+)
+def a_required_field_in_each_event(document: Document) -> None:
+    component(document, "EventInput")["required"].append("occurredAt")
+
+
+@causes((BREAKING, "POST /v1/events request body"), (BREAKING, "POST /v1/events request body.events"))
+def smaller_batches(document: Document) -> None:
+    union = request(document, "POST /v1/events")["anyOf"]
+    union[1]["maxItems"] = 50
+    union[2]["properties"]["events"]["maxItems"] = 50
+
+
+@causes((BREAKING, "POST /v1/webhook_endpoints request body.enabledEvents"))
+def more_items_required(document: Document) -> None:
+    request(document, "POST /v1/webhook_endpoints")["properties"]["enabledEvents"]["minItems"] = 2
+
+
+@causes((BREAKING, "POST /v1/webhook_endpoints request body.enabledEvents"))
+def unique_items_required(document: Document) -> None:
+    request(document, "POST /v1/webhook_endpoints")["properties"]["enabledEvents"]["uniqueItems"] = True
+
+
+@causes((BREAKING, "POST /v1/webhook_endpoints request body.enabledEvents[]"))
+def a_narrower_enum_of_items(document: Document) -> None:
+    items = request(document, "POST /v1/webhook_endpoints")["properties"]["enabledEvents"]["items"]
+    items["enum"].remove("*")
+
+
+@causes((BREAKING, "POST /v1/intake_requests request body.coverage.insurer"))
+def a_nested_field_is_required(document: Document) -> None:
+    schema = request(document, "POST /v1/intake_requests")["properties"]["coverage"]
+    schema["required"] = ["insurer"]
+
+
+@causes((BREAKING, "POST /v1/intake_requests request body.contacts[].email"))
+def a_nested_field_of_items_is_narrower(document: Document) -> None:
+    items = request(document, "POST /v1/intake_requests")["properties"]["contacts"]["items"]
+    items["properties"]["email"]["maxLength"] = 10
+
+
+@causes((BREAKING, "POST /v1/appointments request body.patient"))
+def a_union_without_one_type(document: Document) -> None:
+    patient = request(document, "POST /v1/appointments")["properties"]["patient"]
+    patient["anyOf"] = [each for each in patient["anyOf"] if each["type"] == "object"]
+
+
+@causes((BREAKING, "POST /v1/appointments request body.patient.email"))
+def a_field_within_a_union_is_narrower(document: Document) -> None:
+    patient = request(document, "POST /v1/appointments")["properties"]["patient"]
+    (reference,) = (each for each in patient["anyOf"] if each["type"] == "object")
+    reference["properties"]["email"]["pattern"] = "@clinic[.]example$"
+
+
+@causes((BREAKING, "PATCH /v1/patients/{id} request body.email"))
+def null_is_no_longer_allowed_in_a_request(document: Document) -> None:
+    request(document, "PATCH /v1/patients/{id}")["properties"]["email"]["type"] = "string"
+
+
+@causes(
+    (BREAKING, "POST /v1/intake_requests request body.hospitalized"),
+    (MOCK, "POST /v1/intake_requests request body.hospitalized"),
+)
+def another_type_of_a_request(document: Document) -> None:
+    schema = request(document, "POST /v1/intake_requests")["properties"]
+    schema["hospitalized"] = {"type": "string", "description": schema["hospitalized"].get("description")}
+
+
+@causes((BREAKING, "POST /v1/appointments/{id}/cancel request body"), tells_apart=False)
+def an_optional_body_is_required(document: Document) -> None:
+    operation(document, "POST /v1/appointments/{id}/cancel")["requestBody"]["required"] = True
+
+
+@causes((BREAKING, "POST /v1/webhook_endpoints/{id}/ping request body"), tells_apart=False)
+def a_new_required_body(document: Document) -> None:
+    content = {"application/json": {"schema": {"type": "object"}}}
+    operation(document, "POST /v1/webhook_endpoints/{id}/ping")["requestBody"] = {"required": True, "content": content}
+
+
+@causes((BREAKING, "POST /v1/treatments request body"), tells_apart=False)
+def another_media_type_of_a_request(document: Document) -> None:
+    content = operation(document, "POST /v1/treatments")["requestBody"]["content"]
+    content["multipart/form-data"] = content.pop("application/json")
+
+
+@causes((BREAKING, "POST /v1/treatments request body"), tells_apart=False)
+def a_removed_request_body(document: Document) -> None:
+    del operation(document, "POST /v1/treatments")["requestBody"]
+
+
+@causes((BREAKING, "GET /v1/patients/{id} request path.id"))
+def a_narrower_id_in_the_path(document: Document) -> None:
+    parameter(document, "GET /v1/patients/{id}", "id")["schema"]["pattern"] = "^pat_[A-Za-z0-9]{24}$"
+
+
+@causes((BREAKING, "GET /v1/account request security"), tells_apart=False)
+def other_credentials(document: Document) -> None:
+    document["components"]["securitySchemes"]["basic"] = {"type": "http", "scheme": "basic"}
+    operation(document, "GET /v1/account")["security"] = [{"basic": []}]
+
+
+@causes((BREAKING, "DELETE /v1/webhook_endpoints/{id}"), tells_apart=False)
+def a_removed_operation(document: Document) -> None:
+    del document["paths"]["/v1/webhook_endpoints/{id}"]["delete"]
+
+
+@causes((BREAKING, "GET /v1/account"), tells_apart=False)
+def a_removed_path(document: Document) -> None:
+    del document["paths"]["/v1/account"]
+
+
+@causes((BREAKING, "GET /v1/account"), (ADDED, "GET /v2/account"), tells_apart=False)
+def a_renamed_path(document: Document) -> None:
+    document["paths"]["/v2/account"] = document["paths"].pop("/v1/account")
+
+
+@causes((BREAKING, "PATCH /v1/appointments/{id}"), (ADDED, "PUT /v1/appointments/{id}"), tells_apart=False)
+def another_method(document: Document) -> None:
+    item = document["paths"]["/v1/appointments/{id}"]
+    item["put"] = item.pop("patch")
+
+
+@causes(
+    (BREAKING, "GET /v1/account request header.Service-Version"),
+    (MOCK, "GET /v1/account request header.Service-Version"),
+)
+def another_version(document: Document) -> None:
+    parameter(document, "GET /v1/account", "Service-Version")["schema"]["enum"] = ["2027-01-01"]
+
+
+@causes((BREAKING, "POST /v1/treatments request body"))
+def a_condition_that_fields_depend_on(document: Document) -> None:
+    request(document, "POST /v1/treatments")["dependentRequired"] = {"name": ["dosage"]}
+
+
+# --- requests: the contract is looser ----------------------------------------------------------------------------
+
+
+@causes((MOCK, "POST /v1/patients request body.phone"))
+def a_required_field_of_a_request_is_optional(document: Document) -> None:
+    request(document, "POST /v1/patients")["required"].remove("phone")
+
+
+@causes((MOCK, "POST /v1/treatments request body.kind"))
+def a_wider_enum_of_a_request(document: Document) -> None:
+    request(document, "POST /v1/treatments")["properties"]["kind"]["enum"].append("surgery")
+
+
+@causes((MOCK, "GET /v1/patients request query.limit"))
+def a_higher_maximum_of_a_query(document: Document) -> None:
+    parameter(document, "GET /v1/patients", "limit")["schema"]["maximum"] = 500
+
+
+@causes((MOCK, "POST /v1/patients request body.fullName"))
+def no_maximum_length(document: Document) -> None:
+    del request(document, "POST /v1/patients")["properties"]["fullName"]["maxLength"]
+
+
+@causes((MOCK, "POST /v1/patients request body.dni"))
+def an_empty_string_is_allowed(document: Document) -> None:
+    del request(document, "POST /v1/patients")["properties"]["dni"]["minLength"]
+
+
+@causes((MOCK, "POST /v1/patients request body.email"))
+def no_format_of_a_request(document: Document) -> None:
+    del request(document, "POST /v1/patients")["properties"]["email"]["format"]
+
+
+@causes((MOCK, "POST /v1/webhook_endpoints request body.url"))
+def http_urls_are_allowed(document: Document) -> None:
+    del request(document, "POST /v1/webhook_endpoints")["properties"]["url"]["pattern"]
+
+
+@causes((MOCK, "POST /v1/patients request body"))
+def unknown_fields_are_allowed(document: Document) -> None:
+    del request(document, "POST /v1/patients")["additionalProperties"]
+
+
+@causes((MOCK, "POST /v1/patients request body.dateOfBirth"))
+def null_is_allowed_in_a_request(document: Document) -> None:
+    request(document, "POST /v1/patients")["properties"]["dateOfBirth"]["type"] = ["string", "null"]
+
+
+@causes((MOCK, "GET /v1/visits/{id} request path.id"))
+def any_id_in_the_path(document: Document) -> None:
+    del parameter(document, "GET /v1/visits/{id}", "id")["schema"]["pattern"]
+
+
+@causes((MOCK, "POST /v1/patients request body"), tells_apart=False)
+def a_required_body_is_optional(document: Document) -> None:
+    operation(document, "POST /v1/patients")["requestBody"]["required"] = False
+
+
+@causes((MOCK, "GET /v1/account request security"), tells_apart=False)
+def no_key_is_needed(document: Document) -> None:
+    operation(document, "GET /v1/account")["security"] = []
+
+
+@causes((MOCK, "GET /v1/doctors request query.limit"), tells_apart=False)
+def another_default(document: Document) -> None:
+    parameter(document, "GET /v1/doctors", "limit")["schema"]["default"] = 25
+
+
+@causes((MOCK, "POST /v1/patients request header.Idempotency-Key"), tells_apart=False)
+def a_header_that_the_sdk_always_sends_is_required(document: Document) -> None:
+    parameter(document, "POST /v1/patients", "Idempotency-Key")["required"] = True
+
+
+@causes((MOCK, "GET /v1/patients request query.limit"))
+def a_number_of_a_query_is_any_text(document: Document) -> None:
+    schema = parameter(document, "GET /v1/patients", "limit")["schema"]
+    schema.clear()
+    schema |= {"type": "string", "default": 10}
+
+
+# --- responses: the contract is looser ---------------------------------------------------------------------------
+
+
+@causes(
+    (BREAKING, "GET /v1/doctors/{id} response 200 body.specialty"),
+    (BREAKING, "GET /v1/doctors response 200 body.data[].specialty"),
+)
+def a_removed_field_of_a_response(document: Document) -> None:
+    del component(document, "Doctor")["properties"]["specialty"]
+    component(document, "Doctor")["required"].remove("specialty")
+
+
+@causes((BREAKING, "GET /v1/account response 200 body.name"))
+def a_field_of_a_response_is_optional(document: Document) -> None:
+    component(document, "Account")["required"].remove("name")
+
+
+@causes((BREAKING, "GET /v1/account response 200 body.apiKey.scopes"))
+def a_nested_field_of_a_response_is_optional(document: Document) -> None:
+    component(document, "Account")["properties"]["apiKey"]["required"].remove("scopes")
+
+
+@causes(
+    (BREAKING, "GET /v1/doctors/{id} response 200 body.fullName"),
+    (BREAKING, "GET /v1/doctors response 200 body.data[].fullName"),
+)
+def null_in_a_response(document: Document) -> None:
+    component(document, "Doctor")["properties"]["fullName"]["type"] = ["string", "null"]
+
+
+@causes((BREAKING, "GET /v1/account response 200 body.serviceLines[]"))
+def a_wider_enum_of_a_response(document: Document) -> None:
+    component(document, "Account")["properties"]["serviceLines"]["items"]["enum"].append("emergency")
+
+
+@causes(
+    (BREAKING, "GET /v1/webhook_deliveries/{id} response 200 body.status"),
+    (BREAKING, "GET /v1/webhook_deliveries response 200 body.data[].status"),
+    (BREAKING, "POST /v1/webhook_endpoints/{id}/ping response 200 body.status"),
+)
+def an_enum_of_a_response_is_open(document: Document) -> None:
+    del component(document, "WebhookDelivery")["properties"]["status"]["enum"]
+
+
+@causes((BREAKING, "GET /v1/account response 200 body.livemode"), (MOCK, "GET /v1/account response 200 body.livemode"))
+def another_type_of_a_response(document: Document) -> None:
+    component(document, "Account")["properties"]["livemode"] = {"type": "integer"}
+
+
+@causes(
+    (BREAKING, "GET /v1/doctors/{id} response 200 body.createdAt"),
+    (BREAKING, "GET /v1/doctors response 200 body.data[].createdAt"),
+)
+def no_format_of_a_response(document: Document) -> None:
+    del component(document, "Doctor")["properties"]["createdAt"]["format"]
+
+
+@causes((BREAKING, "GET /v1/account response 200 body.id"))
+def any_id_in_a_response(document: Document) -> None:
+    del component(document, "Account")["properties"]["id"]["pattern"]
+
+
+@causes((BREAKING, "GET /v1/account response 200 body.apiKey"))
+def any_type_of_a_response(document: Document) -> None:
+    component(document, "Account")["properties"]["apiKey"].pop("type")
+
+
+@causes((BREAKING, "GET /v1/patients response 200 body.hasMore"))
+def a_removed_field_of_a_list(document: Document) -> None:
+    schema = response(document, "GET /v1/patients")
+    del schema["properties"]["hasMore"]
+    schema["required"].remove("hasMore")
+
+
+@causes((BREAKING, "GET /v1/account response 200 body"))
+def a_list_instead_of_an_object(document: Document) -> None:
+    content = operation(document, "GET /v1/account")["responses"]["200"]["content"]["application/json"]
+    content["schema"] = {"anyOf": [content["schema"], {"type": "array", "items": content["schema"]}]}
+
+
+@causes((BREAKING, "GET /v1/account response 200 body"), tells_apart=False)
+def a_response_without_body(document: Document) -> None:
+    del operation(document, "GET /v1/account")["responses"]["200"]["content"]
+
+
+@causes((BREAKING, "GET /v1/account response 200 body"), tells_apart=False)
+def another_media_type_of_a_response(document: Document) -> None:
+    content = operation(document, "GET /v1/account")["responses"]["200"]["content"]
+    content["application/xml"] = content.pop("application/json")
+
+
+@causes((BREAKING, "GET /v1/account response 200"), tells_apart=False)
+def a_removed_success(document: Document) -> None:
+    del operation(document, "GET /v1/account")["responses"]["200"]
+
+
+@causes((ADDED, "GET /v1/account response 204"), (BREAKING, "GET /v1/account response 204 body"), tells_apart=False)
+def a_success_without_body(document: Document) -> None:
+    operation(document, "GET /v1/account")["responses"]["204"] = {"description": "Nothing."}
+
+
+@causes((BREAKING, "GET /v1/account response 401 body.error.code"))
+def a_removed_field_of_an_error(document: Document) -> None:
+    schema = {"allOf": [component(document, "Error")]}
+    operation(document, "GET /v1/account")["responses"]["401"]["content"]["application/json"]["schema"] = {
+        "type": "object",
+        "properties": {
+            "error": {
+                **schema["allOf"][0]["properties"]["error"],
+                "required": ["type", "message", "param"],
+            }
+        },
+        "required": ["error"],
+    }
+
+
+@causes((BREAKING, "webhook body.occurredAt"))
+def a_webhook_without_its_time(document: Document) -> None:
+    component(document, "WebhookEvent")["required"].remove("occurredAt")
+
+
+@causes((BREAKING, "webhook body.type"))
+def a_new_type_of_webhook(document: Document) -> None:
+    component(document, "WebhookEvent")["properties"]["type"]["enum"].append("patient.deleted")
+
+
+@causes((BREAKING, "webhook event header.x-service-signature"))
+def a_webhook_without_signature(document: Document) -> None:
+    parameters = document["webhooks"]["event"]["post"]["parameters"]
+    parameters[:] = [each for each in parameters if each["name"] != "x-service-signature"]
+
+
+# --- responses: the contract is narrower -------------------------------------------------------------------------
+
+
+@causes((MOCK, "GET /v1/account response 200 body.serviceLines[]"))
+def a_narrower_enum_of_a_response(document: Document) -> None:
+    component(document, "Account")["properties"]["serviceLines"]["items"]["enum"].remove("network")
+
+
+@causes(
+    (MOCK, "GET /v1/doctors/{id} response 200 body.specialty"),
+    (MOCK, "GET /v1/doctors response 200 body.data[].specialty"),
+)
+def null_no_longer_in_a_response(document: Document) -> None:
+    component(document, "Doctor")["properties"]["specialty"]["type"] = "string"
+
+
+@causes(
+    (MOCK, "POST /v1/webhook_endpoints response 200 body.secret"),
+    (MOCK, "GET /v1/webhook_endpoints/{id} response 200 body.secret"),
+    (MOCK, "PATCH /v1/webhook_endpoints/{id} response 200 body.secret"),
+    (MOCK, "GET /v1/webhook_endpoints response 200 body.data[].secret"),
+)
+def an_optional_field_of_a_response_is_required(document: Document) -> None:
+    component(document, "WebhookEndpoint")["required"].append("secret")
+
+
+@causes((MOCK, "GET /v1/account response 200 body.apiKey.prefix"))
+def a_pattern_of_a_response(document: Document) -> None:
+    component(document, "Account")["properties"]["apiKey"]["properties"]["prefix"]["pattern"] = "^(test|live)_"
+
+
+@causes((MOCK, "GET /v1/account response 200 body.timeZone"))
+def a_maximum_length_of_a_response(document: Document) -> None:
+    component(document, "Account")["properties"]["timeZone"]["maxLength"] = 64
+
+
+@causes((MOCK, "POST /v1/patients response 409"), tells_apart=False)
+def a_removed_status(document: Document) -> None:
+    del operation(document, "POST /v1/patients")["responses"]["409"]
+
+
+@causes((MOCK, "POST /v1/patients response 201"), tells_apart=False)
+def another_status_for_success(document: Document) -> None:
+    responses = operation(document, "POST /v1/patients")["responses"]
+    responses["201"] = responses.pop("200")
+
+
+@causes((MOCK, "GET /v1/patients response 200 body.data"))
+def a_shorter_list(document: Document) -> None:
+    response(document, "GET /v1/patients")["properties"]["data"]["maxItems"] = 100
+
+
+# --- additions ---------------------------------------------------------------------------------------------------
+
+
+@causes((ADDED, "GET /v1/rooms"), tells_apart=False)
+def a_new_path(document: Document) -> None:
+    document["paths"]["/v1/rooms"] = {"get": {"responses": {"200": {"description": "The rooms."}}}}
+
+
+@causes((ADDED, "DELETE /v1/patients/{id}"), tells_apart=False)
+def a_new_method(document: Document) -> None:
+    document["paths"]["/v1/patients/{id}"]["delete"] = {"responses": {"200": {"description": "Gone."}}}
+
+
+@causes((ADDED, "POST /v1/patients request body.nickname"))
+def a_new_optional_field_of_a_request(document: Document) -> None:
+    request(document, "POST /v1/patients")["properties"]["nickname"] = {"type": "string"}
+
+
+@causes((ADDED, "POST /v1/appointments request body.patient.nickname"))
+def a_new_optional_field_within_a_union(document: Document) -> None:
+    patient = request(document, "POST /v1/appointments")["properties"]["patient"]
+    (reference,) = (each for each in patient["anyOf"] if each["type"] == "object")
+    reference["properties"]["nickname"] = {"type": "string"}
+
+
+@causes((ADDED, "GET /v1/patients request query.stage"))
+def a_new_optional_query_parameter(document: Document) -> None:
+    new = {"name": "stage", "in": "query", "schema": {"type": "string", "enum": ["lost"]}}
+    operation(document, "GET /v1/patients")["parameters"].append(new)
+
+
+@causes((ADDED, "GET /v1/account response 200 body.logo"), tells_apart=False)
+def a_new_optional_field_of_a_response(document: Document) -> None:
+    component(document, "Account")["properties"]["logo"] = {"type": "string", "format": "uri"}
+
+
+@causes((ADDED, "GET /v1/account response 200 body.logo"), tells_apart=False)
+def a_new_required_field_of_a_response(document: Document) -> None:
+    component(document, "Account")["properties"]["logo"] = {"type": "string", "format": "uri"}
+    component(document, "Account")["required"].append("logo")
+
+
+@causes((ADDED, "GET /v1/account response 422"), tells_apart=False)
+def a_new_status(document: Document) -> None:
+    operation(document, "GET /v1/account")["responses"]["422"] = {"description": "Invalid."}
+
+
+@causes((ADDED, "GET /v1/account response 200 header.X-Cost"), tells_apart=False)
+def a_new_header_of_a_response(document: Document) -> None:
+    headers = operation(document, "GET /v1/account")["responses"]["200"]["headers"]
+    headers["X-Cost"] = {"schema": {"type": "string"}}
+
+
+@causes((ADDED, "POST /v1/webhook_endpoints/{id}/ping request body"), tells_apart=False)
+def a_new_optional_body(document: Document) -> None:
+    content = {"application/json": {"schema": {"type": "object"}}}
+    operation(document, "POST /v1/webhook_endpoints/{id}/ping")["requestBody"] = {"content": content}
+
+
+@causes((ADDED, "GET /v1/account request security"), tells_apart=False)
+def another_way_to_authenticate(document: Document) -> None:
+    document["components"]["securitySchemes"]["basic"] = {"type": "http", "scheme": "basic"}
+    operation(document, "GET /v1/account")["security"] = [{"apiKey": []}, {"basic": []}]
+
+
+@causes((ADDED, "POST /v1/treatments request body"), tells_apart=False)
+def one_more_media_type(document: Document) -> None:
+    content = operation(document, "POST /v1/treatments")["requestBody"]["content"]
+    content["application/x-www-form-urlencoded"] = content["application/json"]
+
+
+# --- texts -------------------------------------------------------------------------------------------------------
+
+
+@causes((WORDING, "info"), tells_apart=False)
+def another_title(document: Document) -> None:
+    document["info"]["title"] = "Another API"
+
+
+@causes((WORDING, "GET /v1/account"), tells_apart=False)
+def another_summary(document: Document) -> None:
+    operation(document, "GET /v1/account")["summary"] = "Who am I?"
+
+
+@causes((WORDING, "GET /v1/account"), tells_apart=False)
+def another_operation_id(document: Document) -> None:
+    operation(document, "GET /v1/account")["operationId"] = "getAccount"
+
+
+@causes((WORDING, "GET /v1/account"), tells_apart=False)
+def other_tags(document: Document) -> None:
+    operation(document, "GET /v1/account")["tags"] = ["me"]
+
+
+@causes((WORDING, "GET /v1/account"), tells_apart=False)
+def a_deprecated_operation(document: Document) -> None:
+    operation(document, "GET /v1/account")["deprecated"] = True
+
+
+@causes((WORDING, "GET /v1/patients request query.limit"), tells_apart=False)
+def another_description_of_a_parameter(document: Document) -> None:
+    parameter(document, "GET /v1/patients", "limit")["description"] = "How many."
+
+
+@causes((WORDING, "GET /v1/account response 200"), tells_apart=False)
+def another_description_of_a_response(document: Document) -> None:
+    operation(document, "GET /v1/account")["responses"]["200"]["description"] = "The account."
+
+
+@causes((WORDING, "POST /v1/patients request body.phone"), tells_apart=False)
+def another_description_of_a_field(document: Document) -> None:
+    request(document, "POST /v1/patients")["properties"]["phone"]["description"] = "Mobile number."
+
+
+@causes((WORDING, "GET /v1/account response 200 body.name"), tells_apart=False)
+def a_title_of_a_field(document: Document) -> None:
+    component(document, "Account")["properties"]["name"]["title"] = "Name"
+
+
+@causes((WORDING, "GET /v1/account response 200 body.name"), tells_apart=False)
+def an_example_of_a_field(document: Document) -> None:
+    component(document, "Account")["properties"]["name"]["examples"] = ["Clínica Sur"]
+
+
+@causes((WORDING, "GET /v1/account response 200 header.Request-Id"), tells_apart=False)
+def an_undescribed_header_of_a_response(document: Document) -> None:
+    del operation(document, "GET /v1/account")["responses"]["200"]["headers"]["Request-Id"]
+
+
+@causes((WORDING, "webhooks"), tells_apart=False)
+def undescribed_webhooks(document: Document) -> None:
+    del document["webhooks"]
+
+
+@causes((WORDING, "GET /v1/account response 200 body"), tells_apart=False)
+def a_response_that_lists_all_fields(document: Document) -> None:
+    component(document, "Account")["additionalProperties"] = False
+
+
+@causes((WORDING, "POST /v1/patients request body.phone"), tells_apart=False)
+def a_format_that_no_validator_knows(document: Document) -> None:
+    request(document, "POST /v1/patients")["properties"]["phone"]["format"] = "phone"

@@ -1,0 +1,69 @@
+"""Each change of our own contract is reported in its class and place, with a witness that holds."""
+
+from itertools import combinations
+
+import pytest
+from drift.documents import Document, served_document
+from drift.mutations import ADDED, BREAKING, MOCK, MUTATIONS, Mutation
+from drift.witnesses import accepts
+
+from followup_mockserver.drift.comparison import compare_document
+from followup_mockserver.drift.differences import Difference
+
+each_mutation = pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
+
+
+def mutated(*mutations: Mutation) -> Document:
+    document = served_document()
+    for mutation in mutations:
+        mutation.change(document)
+    return document
+
+
+def is_request(difference: Difference) -> bool:
+    return " request " in difference.where
+
+
+def test_our_own_contract_has_no_differences() -> None:
+    assert compare_document(served_document()).differences == ()
+
+
+@each_mutation
+def test_a_change_is_reported_in_its_class_and_place(mutation: Mutation) -> None:
+    report = compare_document(mutated(mutation))
+    assert {(each.class_, each.where) for each in report.differences} == mutation.expected
+    assert report.is_compatible is not any(class_ in (BREAKING, MOCK) for class_, _ in mutation.expected)
+
+
+@pytest.mark.parametrize("mutation", [each for each in MUTATIONS if each.tells_apart], ids=str)
+def test_only_one_of_the_contracts_accepts_the_witness(mutation: Mutation) -> None:
+    document = mutated(mutation)
+    for difference in compare_document(document).differences:
+        ours = accepts(served_document(), difference.where, difference.witness)
+        theirs = accepts(document, difference.where, difference.witness)
+        # The sender of a breaking message, and the receiver of one that only the mock treats differently, accepts it.
+        sender_is_ours = is_request(difference)
+        expected = sender_is_ours if difference.class_ == BREAKING else not sender_is_ours
+        assert (ours, theirs) == (expected, not expected), difference
+
+
+@each_mutation
+def test_every_difference_but_wording_has_a_witness(mutation: Mutation) -> None:
+    for difference in compare_document(mutated(mutation)).differences:
+        if difference.class_ in (BREAKING, MOCK, ADDED):
+            assert difference.witness is not None, difference
+
+
+def hides(one: Mutation, other: Mutation) -> bool:
+    """Return whether one change is in a part that the other one replaces."""
+    places = [(place, another) for _, place in one.expected for _, another in other.expected]
+    return any(place.startswith(another) or another.startswith(place) for place, another in places)
+
+
+PAIRS = [pair for pair in combinations(MUTATIONS[::7], 2) if not hides(*pair)]
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS, ids=str)
+def test_two_changes_are_both_reported(one: Mutation, other: Mutation) -> None:
+    found = {(each.class_, each.where) for each in compare_document(mutated(one, other)).differences}
+    assert found >= one.expected | other.expected
