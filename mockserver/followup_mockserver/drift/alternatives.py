@@ -39,6 +39,19 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
+def _kinds(parts: Iterable[Schema]) -> frozenset[str]:
+    kinds = frozenset(KINDS)
+    for part in parts:
+        if "type" in part:
+            types = part["type"] if isinstance(part["type"], list) else [part["type"]]
+            kinds &= {"number" if each == "integer" else each for each in types}
+        if "enum" in part:
+            kinds &= {kind_of(each) for each in part["enum"]}
+        if "const" in part:
+            kinds &= {kind_of(part["const"])}
+    return kinds
+
+
 @attrs.frozen(eq=False)
 class Alternative:
     """Plain schemas that a value satisfies together.
@@ -49,20 +62,9 @@ class Alternative:
     """
 
     parts: tuple[Schema, ...]
-    kinds: frozenset[str] = attrs.field(init=False)
-
-    @kinds.default
-    def _kinds(self) -> frozenset[str]:
-        kinds = frozenset(KINDS)
-        for part in self.parts:
-            if "type" in part:
-                types = part["type"] if isinstance(part["type"], list) else [part["type"]]
-                kinds &= {"number" if each == "integer" else each for each in types}
-            if "enum" in part:
-                kinds &= {kind_of(each) for each in part["enum"]}
-            if "const" in part:
-                kinds &= {kind_of(part["const"])}
-        return kinds
+    kinds: frozenset[str] = attrs.field(
+        init=False, default=attrs.Factory(lambda self: _kinds(self.parts), takes_self=True)
+    )
 
     @property
     def schema(self) -> Schema:

@@ -172,7 +172,7 @@ class _PairOfObjects:
         self.walk.report(self.part, open_side, detail, values)
 
     def _compare_size(self, keyword: str) -> None:
-        bounds = {side: set(each.values(keyword)) for side, each in self.pair.items()}
+        bounds: dict[Side, set[int]] = {side: set(each.values(keyword)) for side, each in self.pair.items()}
         if bounds["ours"] == bounds["theirs"]:
             return
         detail = keyword_detail(keyword, [self.pair["ours"]], [self.pair["theirs"]])

@@ -66,7 +66,7 @@ class _SchemaWalk(Walk):
             return
         self._open.add(pair)
         ours, theirs = (alternatives(schema_of[side], self.schemas[side]) for side in SIDES)
-        validators = {side: self.schemas[side].validator(schema_of[side]) for side in SIDES}
+        validators: dict[Side, Any] = {side: self.schemas[side].validator(schema_of[side]) for side in SIDES}
         part = Part(ours, theirs, validators, path, lift)
         self._compare_types(part)
         our_texts, their_texts = (texts_of(schema_of[side], self.schemas[side]) for side in SIDES)

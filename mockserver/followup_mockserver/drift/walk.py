@@ -61,7 +61,7 @@ class Walk(ABC):
     """
 
     def __init__(self, direction: Direction, schemas: dict[Side, Schemas], roots: dict[Side, Schema]) -> None:
-        self.direction = direction
+        self.direction: Direction = direction
         self.schemas = schemas
         self.found: list[Difference] = []
         self.roots = roots
