@@ -47,3 +47,58 @@ def test_fields_beside_the_contract_are_rejected_and_the_document_says_so(docume
 
 def test_the_limit_of_a_body_is_described(document: dict[str, Any]) -> None:
     assert "1,048,576 bytes" in document["paths"]["/v1/patients"]["post"]["responses"]["413"]["description"]
+
+
+LINKS = {
+    "patients.create": {
+        "patients.retrieve": {"path.id": "$response.body#/id"},
+        "patients.update": {"path.id": "$response.body#/id"},
+        "appointments.list": {"query.patient": "$response.body#/id"},
+        "visits.list": {"query.patient": "$response.body#/id"},
+        "treatments.list": {"query.patient": "$response.body#/id"},
+    },
+    "appointments.create": {
+        "appointments.retrieve": {"path.id": "$response.body#/id"},
+        "appointments.update": {"path.id": "$response.body#/id"},
+        "appointments.cancel": {"path.id": "$response.body#/id"},
+        "patients.retrieve": {"path.id": "$response.body#/patient"},
+    },
+    "webhook_endpoints.create": {
+        "webhook_endpoints.retrieve": {"path.id": "$response.body#/id"},
+        "webhook_endpoints.update": {"path.id": "$response.body#/id"},
+        "webhook_endpoints.delete": {"path.id": "$response.body#/id"},
+        "webhook_endpoints.ping": {"path.id": "$response.body#/id"},
+        "webhook_deliveries.list": {"query.webhookEndpoint": "$response.body#/id"},
+    },
+    "webhook_endpoints.ping": {
+        "webhook_deliveries.retrieve": {"path.id": "$response.body#/id"},
+        "webhook_endpoints.retrieve": {"path.id": "$response.body#/webhookEndpoint"},
+    },
+    "doctors.list": {"doctors.retrieve": {"path.id": "$response.body#/data/0/id"}},
+    "visits.list": {
+        "visits.retrieve": {"path.id": "$response.body#/data/0/id"},
+        "patients.retrieve": {"path.id": "$response.body#/data/0/patient"},
+    },
+    "webhook_endpoints.delete": {},
+    "account.retrieve": {},
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), LINKS.items(), ids=LINKS)
+def test_a_response_links_to_the_operations_that_take_its_ids(
+    document: dict[str, Any], name: str, expected: dict[str, Any]
+) -> None:
+    (operation,) = (each for each in spec.OPERATIONS if each.name == name)
+    success = document["paths"][operation.path][operation.method.lower()]["responses"]["200"]
+    assert {target: link["parameters"] for target, link in success.get("links", {}).items()} == expected
+
+
+@each_operation
+def test_each_operation_with_an_id_in_its_path_can_be_reached(document: dict[str, Any], operation: Operation) -> None:
+    linked = {
+        target
+        for item in document["paths"].values()
+        for described in item.values()
+        for target in described["responses"]["200"].get("links", {})
+    }
+    assert ("{id}" in operation.path) <= (operation.name in linked)

@@ -16,6 +16,7 @@ from followup._for_mockserver import (
     TIMESTAMP_HEADER,
     Model,
 )
+from followup_mockserver.contract.links import links_of
 from followup_mockserver.contract.openapi_examples import REQUEST_EXAMPLES
 from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, Operation
 from followup_mockserver.rules.events import ENVELOPE
@@ -200,6 +201,8 @@ def _responses(operation: Operation, schemas: dict[str, Schema]) -> Document:
             "content": {"application/json": {"schema": _success_schema(operation, schemas)}},
         }
     }
+    if links := links_of(operation):
+        responses["200"]["links"] = links
     for status in _error_statuses(operation):
         responses[status] = {
             "description": _ERRORS[status],
