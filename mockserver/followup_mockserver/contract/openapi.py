@@ -64,7 +64,7 @@ def _published(part: Any, *, allow_http_webhooks: bool) -> Any:
 
 
 def _document() -> Document:
-    schemas: dict[str, Schema] = {"Error": _error_schema(), "EventInput": ENVELOPE.schema}
+    schemas: dict[str, Schema] = {"Error": error_schema(), "EventInput": ENVELOPE.schema}
     paths: dict[str, Any] = {}
     for operation in OPERATIONS.values():
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schemas)
@@ -254,7 +254,8 @@ def _success_schema(operation: Operation, schemas: dict[str, Schema]) -> Schema:
     }
 
 
-def _error_schema() -> Schema:
+def error_schema() -> Schema:
+    """Return the schema of an error, which the control API has in common with the operations."""
     nullable = {"type": ["string", "null"]}
     return {
         "type": "object",

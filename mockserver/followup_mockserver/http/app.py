@@ -55,6 +55,13 @@ def contract() -> Response:
     )
 
 
+def control_contract() -> Response:
+    """Serve the OpenAPI document of the control API."""
+    from followup_mockserver.http.control_openapi import control_document  # imported late, as in contract
+
+    return jsonify(control_document())
+
+
 def handle_service_error(error: ServiceError) -> Response:
     """Return the error in the format of the service."""
     return flask_response(current_gateway().reject(error))
@@ -98,6 +105,7 @@ def _template() -> Flask:
     app.before_request(reject_web_pages)
     app.register_blueprint(api)
     snapshots.add_routes(control_api)
+    control_api.add_url_rule("/openapi.json", view_func=control_contract, provide_automatic_options=False)
     app.register_blueprint(control_api)
     app.register_blueprint(dashboard)
     app.add_url_rule(CONTRACT_PATH, view_func=contract)

@@ -44,12 +44,12 @@ def call_control(function: Callable[..., Any], path_id: str | None = None) -> Re
     Raises:
         ServiceError: the input is invalid, or the function rejects it.
     """
-    shape, validator = _input_of(function)
+    shape, validator = input_of(function)
     if request.method == "GET":
         values = query_values(request.args.items(multi=True), shape)
     else:
         # A query parameter would have no effect here, so it is rejected instead of silently ignored.
-        no_query, no_query_validator = _input_of(_no_input)
+        no_query, no_query_validator = input_of(_no_input)
         no_query_validator.check(query_values(request.args.items(multi=True), no_query))
         values = _body()
     validator.check(values)
@@ -66,7 +66,7 @@ def _no_input(control: Control) -> None:
 
 
 @functools.cache
-def _input_of(function: Callable[..., Any]) -> tuple[Shape, Validator]:
+def input_of(function: Callable[..., Any]) -> tuple[Shape, Validator]:
     """Return the shape of a route's input, derived from the keyword arguments of its function, and its validator."""
     if function is Control.answer_intake_request:
         # Its input has the shape of the creation body, in which null is invalid; in Python None means omitted.
