@@ -19,7 +19,8 @@ LEFT, RIGHT, DESCRIPTION = 56, 478, 196
 DESCRIPTIONS = {
     "cli | _for_mockserver": "the command; the names for the mock",
     "_client | inbound": "FollowUp and AsyncFollowUp; inbound events",
-    "inbox | outbox": "events that cannot be lost (public)",
+    "inbox": "webhooks that cannot be lost (public)",
+    "outbox": "events that cannot be lost (public)",
     "_store": "what outbox and inbox share: database, leases",
     "_groups": "the ten groups of a client",
     "_drivers": "the only I/O of a call: send and sleep",

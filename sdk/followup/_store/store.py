@@ -1,18 +1,28 @@
 """What an Outbox and an Inbox are both: tables of one name in a database."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import attrs
 from sqlalchemy import URL, Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from followup._errors import ConfigurationError
 from followup._redaction import redacted
 from followup._store.clock import DEFAULT_TIME, StoreTime
 from followup._store.database import Database
+from followup._store.problems import reason_of
 from followup._store.schema import Schema
 from followup._store.texts import checked_text
+from followup._telemetry.stores import Backlog, store_telemetry
+
+UNFINISHED = ("waiting", "in_flight", "held", "dead", "unhandled")
+"""The states of the events that a program or a person still has to do something about."""
+
+logger = logging.getLogger("followup")
 
 
 class Store:
@@ -31,6 +41,7 @@ class Store:
             raise ConfigurationError(str(error)) from None
         self._database = Database(database)
         self._clock: StoreTime = DEFAULT_TIME
+        self._telemetry = store_telemetry()
         self._is_version_checked = False
 
     def __repr__(self) -> str:
@@ -38,6 +49,7 @@ class Store:
 
     def close(self) -> None:
         """Close the connections that were opened for this object. Those of your own Engine stay open."""
+        self._telemetry.stop_reporting(self._backlog)  # which would open them again
         self._database.close()
 
     def ddl(self) -> str:
@@ -51,6 +63,21 @@ class Store:
             ConfigurationError: the tables exist, made by another release that needs others.
         """
         self._schema.create(self._database)
+
+    def status(self) -> Any:
+        """Return how many events there are, by what is next for them."""
+        raise NotImplementedError
+
+    def _backlog(self) -> Backlog | None:
+        """Return how far this store is behind; None, with a line in the log, if its database cannot be read now."""
+        try:
+            numbers = attrs.asdict(self.status())
+        except (SQLAlchemyError, ConfigurationError) as error:
+            logger.warning("%s %s: its backlog is unknown: %s", type(self).__name__, self.name, reason_of(error))
+            return None
+        return Backlog(
+            numbers["oldest_waiting_seconds"], {each: numbers[each] for each in UNFINISHED if each in numbers}
+        )
 
     def _check_tables(self) -> None:
         """Check the version of the tables, unless it was right already.

@@ -103,7 +103,7 @@ class _Recording:
         outcome: Outcome | None = None
         try:
             while True:
-                with _current(self._context):
+                with current_context(self._context):
                     try:
                         step = steps.send(outcome)
                     except StopIteration as done:
@@ -166,7 +166,7 @@ class _Recording:
 
 
 @contextmanager
-def _current(context: Context) -> Iterator[None]:
+def current_context(context: Context) -> Iterator[None]:
     """Make a trace context the current one."""
     token = current.attach(context)
     try:

@@ -31,3 +31,20 @@ DURATION: Final = "followup.client.operation.duration"
 RETRIES: Final = "followup.client.operation.retries"
 DURATION_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 30.0, 60.0)
 """Seconds: those of the semantic conventions for HTTP, and two more for calls that were retried."""
+
+# Metrics of outboxes and inboxes, and their attributes.
+OUTBOX_LAG: Final = "followup.outbox.lag"
+OUTBOX_EVENTS: Final = "followup.outbox.events"
+OUTBOX_NAME: Final = "followup.outbox.name"
+INBOX_LAG: Final = "followup.inbox.lag"
+INBOX_EVENTS: Final = "followup.inbox.events"
+INBOX_NAME: Final = "followup.inbox.name"
+STATE: Final = "followup.state"
+
+# The span of a handler, which also has the name of its inbox and the type of its error.
+HANDLE: Final = "handle"
+"""Followed by the type of the event."""
+EVENT_TYPE: Final = "followup.event.type"
+HANDLER_ATTEMPT: Final = "followup.inbox.attempt"
+OTHER: Final = "_OTHER"
+"""A type of event that this release does not know."""

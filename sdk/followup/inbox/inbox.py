@@ -277,6 +277,7 @@ class Inbox(Store):
             return upkeep.purge(connection, self.name, self._clock, age, states)
 
     def _worker(self) -> Worker:
+        self._telemetry.report_inbox(self.name, self._backlog)
         return Worker(
             database=self._database,
             name=self.name,
@@ -284,6 +285,7 @@ class Inbox(Store):
             handlers=self._handlers,
             timeout=self._handler_timeout,
             max_attempts=self._max_attempts,
+            telemetry=self._telemetry,
         )
 
 

@@ -7,6 +7,7 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import attrs
@@ -19,6 +20,7 @@ from followup._store.database import Database
 from followup._store.leases import retry_wait
 from followup._store.locks import limit_idle_time
 from followup._store.problems import reason_of
+from followup._telemetry.stores import StoreTelemetry
 from followup._webhook_event import WebhookEvent
 from followup.inbox.claims import (
     ABANDONED,
@@ -29,7 +31,7 @@ from followup.inbox.claims import (
     mark_failed,
     mark_unhandled,
 )
-from followup.inbox.handlers import Handler, Handlers, Received
+from followup.inbox.handlers import EVENT_TYPES, Handler, Handlers, Received
 from followup.inbox.tables import EVENTS, IN_FLIGHT, WAITING
 
 POLL_SECONDS = 0.5
@@ -83,6 +85,7 @@ class Worker:
     handlers: Handlers
     timeout: float
     max_attempts: int
+    telemetry: StoreTelemetry
 
     def drain(self, deadline: float | None, stop: threading.Event | None) -> DrainReport:
         """Handle what is due, until nothing is, the deadline is over, or ``stop`` is set."""
@@ -141,13 +144,27 @@ class Worker:
             return "unhandled"
         began = self.clock.monotonic()
         try:
-            with self.database.transaction() as connection:
+            with self._recorded(claim), self.database.transaction() as connection:
                 self._call(handler, claim, connection)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises, the event is tried again
             # PostgreSQL ends a transaction that is idle for too long, which looks like a lost connection.
             is_late = isinstance(error, SQLAlchemyError) and self.clock.monotonic() - began >= self.timeout
             return self._fail(claim, _LeaseEndedError(ABANDONED) if is_late else error)
         return "done"
+
+    def _recorded(self, claim: Claim) -> AbstractContextManager[None]:
+        known = claim.type if claim.type in EVENT_TYPES else None
+        return self.telemetry.handling(self.name, known, claim.attempt, lambda: self._recorder_of(claim))
+
+    def _recorder_of(self, claim: Claim) -> str | None:
+        """Return the trace in which the outbox of this database recorded the cause of an event."""
+        from followup.outbox.recorders import recorder_of  # only programs with telemetry need it
+
+        try:
+            return recorder_of(self.database, self.name, claim.type, json.loads(claim.body)["data"])
+        except SQLAlchemyError as error:
+            logger.warning("the cause of event %s is unknown: %s", claim.event_id, reason_of(error))
+            return None
 
     def _call(self, handler: Handler, claim: Claim, connection: Connection) -> None:
         """Call the handler; nothing is written before it, and the mark that the event is done is the last statement."""

@@ -24,11 +24,13 @@ class ClaimedEvent:
 
     Attributes:
         attempts: number of times that it has been sent, this time included.
+        trace_context: the trace in which it was recorded, as text.
     """
 
     id: str
     text: str = attrs.field(repr=False)
     attempts: int
+    trace_context: str | None = None
 
 
 @attrs.frozen
@@ -115,7 +117,8 @@ def claim(
         .where(EVENTS.c.seq.in_([row.seq for row in batch]))
         .values(state=IN_FLIGHT, lease_token=token, lease_ends_at=ends_at, attempts=EVENTS.c.attempts + 1)
     )
-    return Claim(token, [ClaimedEvent(row.event_id, row.event, row.attempts + 1) for row in batch])
+    events = [ClaimedEvent(row.event_id, row.event, row.attempts + 1, row.trace_context) for row in batch]
+    return Claim(token, events)
 
 
 def settle(
@@ -180,7 +183,14 @@ def _due(name: str, now: int) -> Any:  # a Select, whose type parameters differ 
         earlier.c.seq < EVENTS.c.seq,
     )
     return (
-        select(EVENTS.c.seq, EVENTS.c.event_id, EVENTS.c.event, EVENTS.c.attempts, EVENTS.c.batch_limit)
+        select(
+            EVENTS.c.seq,
+            EVENTS.c.event_id,
+            EVENTS.c.event,
+            EVENTS.c.attempts,
+            EVENTS.c.batch_limit,
+            EVENTS.c.trace_context,
+        )
         .where(EVENTS.c.name == name, EVENTS.c.state == WAITING, EVENTS.c.due_at <= now, ~is_blocked)
         .order_by(EVENTS.c.seq)
     )

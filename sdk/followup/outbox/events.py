@@ -116,9 +116,9 @@ def default_subject(event_id: str, data: Mapping[str, Any]) -> str:
     Two spellings of one phone are one subject. A patient who appears with a phone in one event and with a document in
     the next has two subjects, because only the service can know that they are the same person.
     """
-    appointment, patient = data.get("appointment"), data.get("patient")
-    if isinstance(appointment, dict) and (found := _text_of(appointment.get("externalId"))):
-        return _fitting(f"appointment:{found}")
+    if (subject := subject_of_appointment(data)) is not None:
+        return subject
+    patient = data.get("patient")
     if isinstance(patient, str) and patient.strip():
         return _fitting(f"patient:{patient.strip()}")
     if isinstance(patient, dict):
@@ -128,6 +128,13 @@ def default_subject(event_id: str, data: Mapping[str, Any]) -> str:
         if known:
             return _fitting(f"patient:{known}")
     return _fitting(event_id)
+
+
+def subject_of_appointment(data: Mapping[str, Any]) -> str | None:
+    """Return the default subject of an event about an appointment that has an external id; None for others."""
+    appointment = data.get("appointment")
+    found = _text_of(appointment.get("externalId")) if isinstance(appointment, dict) else ""
+    return _fitting(f"appointment:{found}") if found else None
 
 
 def _text_of(value: object) -> str:

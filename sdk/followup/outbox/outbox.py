@@ -125,7 +125,9 @@ class Outbox(Store):
         return recorded.id
 
     def _recording(self, event: Recorded, dialect: Dialect) -> Steps:
-        yield from recording(self.name, event, dialect, self._clock, check_version=not self._has_recorded)
+        trace_context = self._telemetry.traceparent()
+        check_version = not self._has_recorded
+        yield from recording(self.name, event, dialect, self._clock, trace_context, check_version=check_version)
         self._has_recorded = True
 
     def drain(self, client: FollowUp, deadline: float | None = None) -> DrainReport:
@@ -239,6 +241,7 @@ class Outbox(Store):
     def _relay(self, client: FollowUp) -> Relay:
         if not isinstance(client, FollowUp):
             raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
+        self._telemetry.report_outbox(self.name, self._backlog)
         return Relay(
             self._database,
             self.name,
@@ -246,4 +249,5 @@ class Outbox(Store):
             self._clock,
             requests_per_minute=self._requests_per_minute,
             holds=self._on_rejected == "hold",
+            telemetry=self._telemetry,
         )

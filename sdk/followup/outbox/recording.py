@@ -27,7 +27,9 @@ _RELEASE = text("RELEASE SAVEPOINT followup_record")
 _VERSION = text(SCHEMA.version_query())
 
 
-def recording(name: str, event: Recorded, dialect: Dialect, clock: StoreTime, *, check_version: bool) -> Steps:
+def recording(
+    name: str, event: Recorded, dialect: Dialect, clock: StoreTime, trace_context: str | None, *, check_version: bool
+) -> Steps:
     """Store an event, unless its id is there already.
 
     A failed statement spoils a transaction of PostgreSQL, so the statements are within a savepoint there. In SQLite
@@ -38,6 +40,7 @@ def recording(name: str, event: Recorded, dialect: Dialect, clock: StoreTime, *,
         event: the event.
         dialect: the database of the connection.
         clock: the clock of the outbox.
+        trace_context: the trace of the caller, as text.
         check_version: whether the version of the tables is checked too.
 
     Raises:
@@ -48,7 +51,7 @@ def recording(name: str, event: Recorded, dialect: Dialect, clock: StoreTime, *,
     try:
         if check_version:
             yield from _version_check()
-        yield _insert(name, event, dialect, clock)
+        yield _insert(name, event, dialect, clock, trace_context)
     except Exception as error:
         if dialect == "postgresql":
             yield _ROLL_BACK
@@ -76,7 +79,7 @@ def _version_check() -> Steps:
     SCHEMA.check_version(rows[0][0] if rows else None)
 
 
-def _insert(name: str, event: Recorded, dialect: Dialect, clock: StoreTime) -> Insert:
+def _insert(name: str, event: Recorded, dialect: Dialect, clock: StoreTime, trace_context: str | None) -> Insert:
     return insert_if_absent(
         EVENTS,
         dialect,
@@ -90,4 +93,5 @@ def _insert(name: str, event: Recorded, dialect: Dialect, clock: StoreTime) -> I
         due_at=0,
         recorded_at=sql_time(dialect, clock),
         batch_limit=LARGEST_BATCH,
+        trace_context=trace_context,
     )

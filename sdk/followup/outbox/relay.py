@@ -21,6 +21,7 @@ from followup._store.database import Database
 from followup._store.leases import retry_wait
 from followup._store.locks import take_lock
 from followup._store.problems import reason_of
+from followup._telemetry.stores import StoreTelemetry
 from followup.outbox import calls, governor
 from followup.outbox.claims import Claim, Settlement, Wait, claim, is_due, lock_name, settle
 from followup.outbox.reports import DrainReport
@@ -63,6 +64,7 @@ class Relay:
         default_time: the clock, unless the client lives in virtual time.
         requests_per_minute: maximum number of calls in any 60 s by all relays.
         holds: whether a rejected event blocks the later events of its subject.
+        telemetry: links each call to the traces in which its events were recorded.
     """
 
     def __init__(
@@ -74,12 +76,14 @@ class Relay:
         *,
         requests_per_minute: int,
         holds: bool,
+        telemetry: StoreTelemetry,
     ) -> None:
         self._database = database
         self._name = name
         self._client = client
         self._requests_per_minute = requests_per_minute
         self._holds = holds
+        self._telemetry = telemetry
         self._clock = time_of(client, default_time)
         limits = (LONGEST_CALL, client._options.attempt_seconds, client._options.deadline)
         self._call_seconds = min(each for each in limits if each is not None)
@@ -164,7 +168,8 @@ class Relay:
             return
         seconds = self._call_seconds if left is None else min(self._call_seconds, left)
         try:
-            outcome = calls.send(self._client.with_options(max_retries=0, deadline=seconds), claimed)
+            with self._telemetry.linked_to(each.trace_context for each in claimed.events):
+                outcome = calls.send(self._client.with_options(max_retries=0, deadline=seconds), claimed)
         except BaseException:
             self._settle(claimed, _all_wait(claimed, _LONGEST_WAIT_AFTER_FAILED_CALL), governor.ended)
             raise

@@ -58,6 +58,7 @@ EVENTS = Table(
     # The largest batch in which the event may be sent; less after a batch that the service rejected as a whole.
     Column("batch_limit", Integer, nullable=False),
     Column("error", Text),
+    # The traceparent of the recorder, so that the call that sends the event is linked to its trace.
     Column("trace_context", Text),
     UniqueConstraint("name", "event_id", name="followup_outbox_event_id"),
 )
