@@ -212,9 +212,12 @@ class TestALink:
         deliver(inbox, external_id="A" * 300)
         assert len(handle(inbox, exported).links) == 1
 
-    def test_is_missing_without_an_outbox(self, inbox: Inbox, exported: Exported) -> None:
+    def test_is_missing_without_an_outbox(
+        self, inbox: Inbox, exported: Exported, caplog: pytest.LogCaptureFixture
+    ) -> None:
         deliver(inbox)
         assert handle(inbox, exported).links == ()
+        assert caplog.text == ""
 
     def test_is_missing_if_the_outbox_cannot_be_read(
         self, database_url: str, inbox: Inbox, outbox: Outbox, exported: Exported, caplog: pytest.LogCaptureFixture
