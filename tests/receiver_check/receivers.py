@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -282,14 +282,21 @@ class LimitsTheRate(Receiver):
         return super().receive(body, headers) if self.requests == 0 else 429
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-
 @contextmanager
-def served(receiver: Receiver, *, certificate: Path | None = None) -> Iterator[str]:
-    """Serve a receiver at ``/webhooks`` and its probe at ``/handled``, and yield the base URL."""
+def served(
+    receiver: Receiver,
+    *,
+    certificate: Path | None = None,
+    kind: type[HTTPServer] = ThreadingHTTPServer,
+    queue: int = 128,
+) -> Iterator[str]:
+    """Serve a receiver at ``/webhooks`` and its probe at ``/handled``, and yield the base URL.
+
+    Args:
+        receiver: the receiver.
+        certificate: file of the certificate; default: no TLS.
+        kind: the class of the server.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -311,7 +318,10 @@ def served(receiver: Receiver, *, certificate: Path | None = None) -> Iterator[s
         def log_message(self, *_: Any) -> None:
             """Log nothing."""
 
-    class Server(_Server):
+    class Server(kind):  # type: ignore[misc, valid-type]
+        daemon_threads = True
+        request_queue_size = 128
+
         def handle_error(self, *_: Any) -> None:
             """Ignore connections that the client has closed."""
 

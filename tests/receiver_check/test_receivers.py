@@ -8,13 +8,14 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flask import Flask
 from receiver_check.conftest import outcomes
-from receiver_check.receivers import SECRET
+from receiver_check.receivers import SECRET, Receiver, served
 from receiver_check.test_faults import CASES
 from sqlalchemy import create_engine, text
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
@@ -88,6 +89,13 @@ def test_the_example_in_flask_passes_without_a_probe(sqlite_url: str, monkeypatc
         "out_of_order",
     }
     assert report.failed == 0
+
+
+def test_a_server_that_serves_one_connection_at_a_time_passes(tmp_path: Path) -> None:
+    """It accepts a connection only after the request of the one before."""
+    with served(Receiver(tmp_path / "clinic.db"), kind=HTTPServer) as url:
+        report = check_receiver(f"{url}/webhooks", SECRET, f"{url}/handled")
+    assert outcomes(report) == dict.fromkeys(CASES, "PASS"), report
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")

@@ -128,8 +128,8 @@ CASES = (
         requests=_genuine,
         expected=Expected.ACCEPTED,
         specification="Section 6.2: an attempt succeeds with any 2xx status.",
-        fix="Check the URL and the secret. Compute the signature over the timestamp, a dot and the raw body; store the "
-        "event, and respond with 2xx.",
+        fix="Check the URL, the secret and the clocks of both machines. Compute the signature over the timestamp, a "
+        "dot and the raw body; store the event, and respond with 2xx.",
     ),
     Case(
         name="wrong_secret",
@@ -191,7 +191,7 @@ CASES = (
         expected=Expected.ONCE,
         specification="Section 6.2: the same event may arrive twice.",
         fix="Insert the id under a unique constraint, and let the insert decide: another request can store the same id "
-        "after you have looked for it.",
+        "after you have looked for it. The server must take 50 connections at once.",
     ),
     Case(
         name="out_of_order",

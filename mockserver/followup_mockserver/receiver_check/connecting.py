@@ -1,5 +1,6 @@
 """Sends requests to the receiver and to the probe. Each has one time limit as a whole; redirects are not followed."""
 
+import contextlib
 import http.client
 import socket
 import ssl
@@ -16,6 +17,10 @@ from followup_mockserver.state.clock import RealTime
 from followup_mockserver.webhooks.connections import Connection, Connections
 from followup_mockserver.webhooks.deliveries import timeout_error
 from followup_mockserver.webhooks.lookups import NotALoopbackAddressError
+
+_LONGEST_GATHERING = 1.0
+"""Seconds after which requests are sent although not all connections are open: a receiver that serves one connection at
+a time accepts the next one only after the request of the first."""
 
 
 class Unreachable(Exception):
@@ -86,7 +91,8 @@ class Origin:
                 connection = self._connected(RealTime.monotonic() + self.timeout)
             except Unreachable as problem:
                 problems.append(problem)
-            ready.wait()
+            with contextlib.suppress(threading.BrokenBarrierError):
+                ready.wait(_LONGEST_GATHERING)
             if connection is None:
                 return Response(status=None, seconds=0.0, problem="No connection.")
             return self._posted(connection, request, RealTime.monotonic() + self.timeout)
