@@ -288,7 +288,6 @@ def served(
     *,
     certificate: Path | None = None,
     kind: type[HTTPServer] = ThreadingHTTPServer,
-    queue: int = 128,
 ) -> Iterator[str]:
     """Serve a receiver at ``/webhooks`` and its probe at ``/handled``, and yield the base URL.
 
