@@ -18,6 +18,7 @@ from receiver_check.conftest import outcomes
 from receiver_check.receivers import SECRET, Receiver, served
 from receiver_check.test_faults import CASES
 from sqlalchemy import create_engine, text
+from support.proxies import CERTIFICATE
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.serving import make_server
 
@@ -91,9 +92,10 @@ def test_the_example_in_flask_passes_without_a_probe(sqlite_url: str, monkeypatc
     assert report.failed == 0
 
 
-def test_a_server_that_serves_one_connection_at_a_time_passes(tmp_path: Path) -> None:
-    """It accepts a connection only after the request of the one before."""
-    with served(Receiver(tmp_path / "clinic.db"), kind=HTTPServer) as url:
+def test_a_server_that_serves_one_connection_at_a_time_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It makes the TLS handshake of a connection only after the request of the one before."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    with served(Receiver(tmp_path / "clinic.db"), kind=HTTPServer, certificate=CERTIFICATE) as url:
         report = check_receiver(f"{url}/webhooks", SECRET, f"{url}/handled")
     assert outcomes(report) == dict.fromkeys(CASES, "PASS"), report
 
