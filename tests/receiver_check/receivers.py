@@ -184,6 +184,30 @@ class DropsTheOlder(Receiver):
         return 204
 
 
+class WorksLater(Receiver):
+    """Does its work some time after the response."""
+
+    def process(self, event: Any) -> int:
+        threading.Timer(0.4, super().process, [event]).start()
+        return 204
+
+
+class WorksAgainLater(Receiver):
+    """Does the work of a repetition some time after the response."""
+
+    def process(self, event: Any) -> int:
+        with closing(self.connect()) as database, database:
+            if self.is_new(database, event):
+                self.work(database, event)
+            else:
+                threading.Timer(0.4, self.work_again, [event]).start()
+        return 204
+
+    def work_again(self, event: Any) -> None:
+        with closing(self.connect()) as database, database:
+            self.work(database, event)
+
+
 class RejectsUnknownTypes(Receiver):
     def parsed(self, body: bytes) -> Any:
         event = json.loads(body)

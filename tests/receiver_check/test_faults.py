@@ -1,5 +1,7 @@
 """Receivers with a planted fault each: the check finds it in the cases that it concerns, and in no others."""
 
+from pathlib import Path
+
 import pytest
 from receiver_check import receivers
 from receiver_check.conftest import Check, detail, failed, outcomes
@@ -151,6 +153,17 @@ def test_each_verdict_names_a_section(check: Check) -> None:
         assert verdict.specification.startswith(("Section 6.2: ", "Section 5: ", "Sections 6.2 and 8: "))
 
 
-def test_a_database_that_was_checked_before_is_no_obstacle(check: Check) -> None:
-    for _ in range(2):
+def test_work_that_is_done_after_the_response_is_waited_for(check: Check) -> None:
+    assert check(receivers.WorksLater, times=Times(probing=10, settling=0.1)).passed == 15
+
+
+def test_work_that_is_done_again_a_moment_later_is_seen(check: Check) -> None:
+    report = check(receivers.WorksAgainLater, times=Times(probing=10, settling=2))
+    assert failed(report) == {"repeated", "fifty_at_once"}
+
+
+def test_a_database_that_was_checked_before_is_no_obstacle(check: Check, tmp_path: Path) -> None:
+    for number in (1, 2):
         assert check(receivers.UniqueAppointments).passed == 15
+        # Other events than before: those would be repetitions, and have no effect.
+        assert len(receivers.UniqueAppointments(tmp_path / "clinic.db").handled()) == number * 10
