@@ -7,12 +7,11 @@ from followup_mockserver.simulation import Clinic, simulate
 
 
 @pytest.mark.parametrize("clinic", [Careful, WithStores])
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_correct_integration_keeps_every_promise(clinic: type[Clinic], seed: int) -> None:
-    simulate(clinic, examples=25, seed=seed)
+def test_a_correct_integration_keeps_every_promise(clinic: type[Clinic]) -> None:
+    simulate(clinic, examples=10, seed=1)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_obvious_integration_loses_bookings(seed: int) -> None:
     with pytest.raises(AssertionError, match="exactly once, at its last time"):
         simulate(Naive, examples=50, seed=seed)

@@ -1,4 +1,4 @@
-"""Draws histories with Hypothesis, which also shrinks them.
+"""Draws histories with Hypothesis.
 
 Only booleans are drawn. Hypothesis sometimes draws the numbers that it finds in the modules of the process, so a seed
 would give another history in another process; it does not do so for booleans.
@@ -26,6 +26,7 @@ from followup_mockserver.simulation.history import (
     Step,
     Work,
     alternatives_of,
+    step_of,
 )
 
 _Draw = Callable[[st.SearchStrategy[bool]], bool]
@@ -36,14 +37,14 @@ _TROUBLES: tuple[tuple[type[Step], int], ...] = (
     (DelayDelivery, 2),
     (LoseWebhookResponse, 2),
 )
-_ACTIONS: tuple[tuple[type[Step], int], ...] = ((Book, 8), (Work, 2), (PassTime, 2), (Reschedule, 5), (Cancel, 3))
+_ACTIONS: tuple[tuple[type[Step], int], ...] = ((Book, 5), (Reschedule, 6), (Cancel, 3), (Work, 2), (PassTime, 2))
 _SEQUELS: tuple[tuple[type[Step], int], ...] = (
-    (Again, 6),
-    (Work, 3),
-    (PassTime, 4),
+    (Again, 5),
+    (Work, 8),
+    (PassTime, 5),
     (CrashNow, 3),
-    (RepeatDelivery, 2),
-    (Forge, 2),
+    (RepeatDelivery, 3),
+    (Forge, 3),
 )
 """Kinds of steps with their weights. An action comes with troubles before it and sequels after it."""
 
@@ -54,7 +55,7 @@ def histories(*, with_webhooks: bool) -> st.SearchStrategy[History]:
     Args:
         with_webhooks: whether the clinic has a receiver; without one, nothing happens to webhooks.
     """
-    return st.lists(_scene(with_webhooks), min_size=1, max_size=12).map(
+    return st.lists(_scene(with_webhooks), min_size=5, max_size=14).map(
         lambda scenes: tuple(step for scene in scenes for step in scene)
     )
 
@@ -65,7 +66,7 @@ def _scene(with_webhooks: bool) -> st.SearchStrategy[list[Step]]:
         of_webhooks = (DelayDelivery, LoseWebhookResponse, RepeatDelivery, Forge)
         troubles = tuple(each for each in troubles if each[0] not in of_webhooks)
         sequels = tuple(each for each in sequels if each[0] not in of_webhooks)
-    return st.tuples(st.lists(_step(troubles), max_size=3), _step(_ACTIONS), st.lists(_step(sequels), max_size=3)).map(
+    return st.tuples(st.lists(_step(troubles), max_size=3), _step(_ACTIONS), st.lists(_step(sequels), max_size=4)).map(
         lambda scene: [*scene[0], scene[1], *scene[2]]
     )
 
@@ -78,10 +79,10 @@ def _step(kinds: tuple[tuple[type[Step], int], ...]) -> st.SearchStrategy[Step]:
 @st.composite
 def _steps(draw: _Draw, weighted: tuple[type[Step], ...]) -> Step:
     kind = weighted[_number(draw, len(weighted))]
-    return kind(*(_number(draw, alternatives) for alternatives in alternatives_of(kind)))
+    return step_of(kind, [_number(draw, alternatives) for alternatives in alternatives_of(kind)])
 
 
 def _number(draw: _Draw, alternatives: int) -> int:
-    """Draw a number below ``alternatives``, bit by bit; it shrinks to 0."""
+    """Draw a number below ``alternatives``, bit by bit."""
     bits = [draw(st.booleans()) for _ in range((alternatives - 1).bit_length())]
     return functools.reduce(lambda number, bit: number * 2 + bit, bits, 0) % alternatives

@@ -8,7 +8,6 @@ from typing import Any
 import attrs
 import httpx
 
-from followup import WebhookDelivery
 from followup._for_mockserver import SERVICE_VERSION, format_timestamp, sign
 from followup_mockserver.service import MockService
 from followup_mockserver.simulation.history import Forge
@@ -19,6 +18,24 @@ INVENTED, WRONG_SIGNATURE, REPLAY = FORGERIES = ("invented", "wrong signature", 
 _WRONG_SECRET = "whsec_" + "0" * 24
 _AGE_OF_REPLAY = 3600
 """Seconds, in real time; the tolerance of receivers is 300 (specification, section 6.2, Signature)."""
+
+_INVENTED_DATA = {
+    "appointment": {
+        "id": "apt_forged000000000000000001",
+        "object": "appointment",
+        "patient": "pat_forged000000000000000001",
+        "doctor": None,
+        "startAt": "2040-04-01T12:00:00.000Z",
+        "status": "confirmed",
+        "type": None,
+        "externalId": "B1",
+        "source": "api",
+        "cancelledAt": None,
+        "createdAt": "2040-01-02T12:00:00.000Z",
+        "updatedAt": "2040-01-02T12:00:00.000Z",
+    }
+}
+"""Data of an event that is forged before the service has sent any."""
 
 
 @attrs.frozen
@@ -39,7 +56,7 @@ class Forgery:
 
 
 def forge(service: MockService, url: str, secret: str, step: Forge, number: int) -> Forgery | None:
-    """Return a forged request; None if there is no genuine one yet that it could be made of.
+    """Return a forged request; None if the service has sent nothing yet that it could be made of.
 
     Args:
         service: the service.
@@ -49,15 +66,17 @@ def forge(service: MockService, url: str, secret: str, step: Forge, number: int)
         number: number of the forgery, which makes the ids of invented events differ.
     """
     kind = FORGERIES[step.kind]
+    now = int(time.time())
     known = [each for each in reversed(service.deliveries) if kind != REPLAY or each.attempts > 0]
+    if kind == INVENTED:
+        appointments = [each for each in known if "appointment" in each.payload["data"]]
+        genuine = appointments[step.delivery % len(appointments)].payload["data"] if appointments else _INVENTED_DATA
+        payload = _invented(genuine, f"whd_forged{number:018}", service)
+        story = f"A forged webhook arrived, with an invented {payload['type']}"
+        return _forgery(kind, url, story, payload, json.dumps(payload).encode(), _WRONG_SECRET, now)
     if not known:
         return None
     delivery = known[step.delivery % len(known)]
-    now = int(time.time())
-    if kind == INVENTED:
-        payload = _invented(delivery, f"whd_forged{number:018}")
-        story = f"A forged webhook arrived, with an invented {payload['type']}"
-        return _forgery(kind, url, story, payload, json.dumps(payload).encode(), _WRONG_SECRET, now)
     body = body_of(delivery)
     if kind == WRONG_SIGNATURE:
         story = f"A forged webhook arrived: the body of {delivery.event_type} with a wrong signature"
@@ -66,15 +85,19 @@ def forge(service: MockService, url: str, secret: str, step: Forge, number: int)
     return _forgery(kind, url, story, delivery.payload, body, secret, now - _AGE_OF_REPLAY)
 
 
-def _invented(genuine: WebhookDelivery, id: str) -> dict[str, Any]:
-    """Return an event that cancels the appointment of a genuine one."""
-    data = {
-        name: {**value, "status": "cancelled", "cancelledAt": format_timestamp(genuine.created_at)}
-        if name == "appointment"
-        else value
-        for name, value in genuine.payload["data"].items()
+def _invented(genuine: Mapping[str, Any], id: str, service: MockService) -> dict[str, Any]:
+    """Return an event that cancels the appointment in the data of a genuine one."""
+    now = format_timestamp(service.clock.now)
+    return {
+        "id": id,
+        "object": "event",
+        "type": "appointment.cancelled",
+        "apiVersion": SERVICE_VERSION,
+        "livemode": False,
+        "occurredAt": now,
+        "ref": genuine["appointment"]["id"],
+        "data": {**genuine, "appointment": {**genuine["appointment"], "status": "cancelled", "cancelledAt": now}},
     }
-    return {**genuine.payload, "id": id, "type": "appointment.cancelled", "apiVersion": SERVICE_VERSION, "data": data}
 
 
 def _forgery(

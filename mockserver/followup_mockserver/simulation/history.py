@@ -4,6 +4,7 @@ Each field of a step is a number below its number of alternatives, so that histo
 in one way. The simplest alternative is 0.
 """
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
@@ -144,3 +145,8 @@ KINDS: tuple[type[Step], ...] = (
 def alternatives_of(kind: type[Step]) -> list[int]:
     """Return the number of alternatives of each field of a kind of step."""
     return [field.metadata["alternatives"] for field in attrs.fields(kind)]
+
+
+def step_of(kind: Callable[..., Step], values: Iterable[int]) -> Step:
+    """Return a step of a kind, with the values of its fields in their order."""
+    return kind(*values)

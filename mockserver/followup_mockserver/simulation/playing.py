@@ -37,7 +37,7 @@ from followup_mockserver.simulation.network import Network
 from followup_mockserver.simulation.promises import COMES_TO_REST, PromiseBroken, check_bookings, check_events
 from followup_mockserver.simulation.running import Runner, TimeOfStores
 from followup_mockserver.simulation.story import Story, time_text
-from followup_mockserver.simulation.traffic import Traffic
+from followup_mockserver.simulation.traffic import Traffic, what_happened
 from followup_mockserver.simulation.troubles import Troubles
 
 DURATIONS = (
@@ -226,7 +226,7 @@ class _Play:
         check_bookings(self._ledger.entries, self._believed(), self._appointments())
         handled = handled_of(self._runner.up().clinic)
         if self._has_receiver and handled is not None:
-            genuine = {each.id: each.event_type for each in reversed(self._service.deliveries)}
+            genuine = {each.id: what_happened(each.payload) for each in reversed(self._service.deliveries)}
             check_events(handled, genuine, self._traffic.invented)
 
     def _believed(self) -> dict[str, datetime | None]:

@@ -8,7 +8,7 @@ import zlib
 
 import attrs
 
-from followup_mockserver.simulation.history import KINDS, History, Step, alternatives_of
+from followup_mockserver.simulation.history import KINDS, History, Step, alternatives_of, step_of
 
 _CHECK_BITS = 24
 
@@ -38,7 +38,7 @@ def history_of(seed: int) -> History | None:
         for alternatives in alternatives_of(KINDS[kind - 1]):
             number, value = divmod(number, alternatives)
             values.append(value)
-        steps.append(KINDS[kind - 1](*values))
+        steps.append(step_of(KINDS[kind - 1], values))
     return tuple(steps)
 
 

@@ -15,6 +15,7 @@ from followup_mockserver.simulation.garbage import FastCollections
 from followup_mockserver.simulation.history import History
 from followup_mockserver.simulation.playing import Finding, Player
 from followup_mockserver.simulation.seeds import history_of, seed_of
+from followup_mockserver.simulation.shrinking import shrunk
 
 _FRESH_BITS = 32
 _MOST_SHRINKS = 500
@@ -88,8 +89,8 @@ class _Search:
             examples -= 1
         if examples == 0:
             return None
-        shortest = self._find(examples, seed)
-        return None if shortest is None else self._reported(shortest)
+        found = self._find(examples, seed)
+        return None if found is None else self._reported(found)
 
     def _find(self, examples: int, seed: int) -> History | None:
         own = settings(
@@ -97,7 +98,7 @@ class _Search:
             database=None,
             deadline=None,
             derandomize=False,
-            phases=(Phase.generate, Phase.shrink),
+            phases=(Phase.generate,),
             print_blob=False,
             verbosity=Verbosity.quiet,
         )
@@ -128,15 +129,12 @@ class _Search:
         return finding is not None
 
     def _reported(self, history: History) -> tuple[History, Finding]:
-        """Leave out the steps that do not matter, and play what is left once more for the report."""
-        for position in reversed(range(len(history))):
-            shorter = history[:position] + history[position + 1 :]
-            if shorter and self._breaks(shorter):
-                history = shorter
+        """Shrink a history, and play the result once more for the report."""
+        history = shrunk(history, self._breaks)
         finding = self._player.play(history)
         if finding is not None:
             return history, finding
-        assert self._first is not None
+        assert self._first is not None  # the integration did not do the same again
         return self._first
 
 

@@ -125,12 +125,12 @@ class Traffic:
         number = int(request.headers[ATTEMPT_HEADER])
         again = " again" if self._sent[body["id"]] else ""
         if self._runner.is_down:
-            self._story.tell(f"The service sent {_what(body)}{again}; the clinic was down.")
+            self._story.tell(f"The service sent {what_happened(body)}{again}; the clinic was down.")
             raise ConnectionRefusedError("the clinic is down")
         process = self._runner.up()
         self._check_forged(process, body)
         self._sent[body["id"]] += 1
-        self._story.tell(f"The service sent {_what(body)}{again}.")
+        self._story.tell(f"The service sent {what_happened(body)}{again}.")
         with self._troubles.suspended() if number >= _FIRST_SPARED_ATTEMPT else nullcontext():
             try:
                 response = self._call(process, request)
@@ -163,10 +163,9 @@ class Traffic:
             with self._troubles.suspended():
                 handled = handled_of(process.clinic)
             if handled is not None and body["id"] in handled:
-                raise PromiseBroken(  # noqa: TRY301 - raised again below, out of the attempt
-                    HANDLES_NO_FORGERY,
-                    f"handled() has {body['id']}, {_what(body)}, which had only arrived with a wrong signature.",
-                )
+                which = f"{what_happened(body)} ({body['id']})"
+                detail = f"handled() has {which}, which had arrived with a wrong signature only."
+                raise PromiseBroken(HANDLES_NO_FORGERY, detail)  # noqa: TRY301 - raised again, out of the attempt
         except Exception as error:
             self._raised = error
             raise
@@ -195,7 +194,7 @@ class Traffic:
         return any(each.status == "pending" and each.attempts >= 5 for each in self._service.deliveries)
 
 
-def _what(body: Mapping[str, Any]) -> str:
+def what_happened(body: Mapping[str, Any]) -> str:
     """Return the type of an event, and the appointment that it is about."""
     external_id = body["data"].get("appointment", {}).get("externalId")
     return body["type"] if external_id is None else f"{body['type']} for {external_id}"

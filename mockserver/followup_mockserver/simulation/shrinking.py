@@ -1,0 +1,75 @@
+"""Makes a history that breaks a promise shorter and simpler, while it still breaks one.
+
+The shrinker of Hypothesis does not know what a step is, and plays ten times as many histories for the same result.
+"""
+
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from followup_mockserver.simulation.history import CrashAtRequest, CrashNow, History, Step, step_of
+
+_SHORT = 12
+"""The number of steps up to which pairs of steps are left out, too."""
+
+
+def shrunk(history: History, breaks: Callable[[History], bool]) -> History:
+    """Return the shortest history found that breaks a promise.
+
+    Args:
+        history: one that does.
+        breaks: plays a history, and returns whether it breaks a promise.
+    """
+    before: History = ()
+    while history != before:
+        before = history
+        for candidates in (_without_runs, _without_pairs, _with_simpler_steps):
+            history = _first_that_breaks(history, candidates, breaks)
+    return history
+
+
+def _first_that_breaks(
+    history: History, candidates: Callable[[History], Iterator[History]], breaks: Callable[[History], bool]
+) -> History:
+    """Replace a history by its first candidate that breaks a promise, until there is none."""
+    while True:
+        for candidate in candidates(history):
+            if breaks(candidate):
+                history = candidate
+                break
+        else:
+            return history
+
+
+def _without_runs(history: History) -> Iterator[History]:
+    """Yield the history without some consecutive steps: many first, and the last ones first."""
+    size = len(history) // 2
+    while size:
+        for end in range(len(history), size - 1, -size):
+            yield history[: end - size] + history[end:]
+        size //= 2
+
+
+def _without_pairs(history: History) -> Iterator[History]:
+    """Yield a short history without two of its steps, such as a trouble and its remedy."""
+    if len(history) <= _SHORT:
+        for second in range(len(history) - 1, 0, -1):
+            for first in range(second):
+                yield history[:first] + history[first + 1 : second] + history[second + 1 :]
+
+
+def _with_simpler_steps(history: History) -> Iterator[History]:
+    for position, step in enumerate(history):
+        for simpler in _simpler(step):
+            yield (*history[:position], simpler, *history[position + 1 :])
+
+
+def _simpler(step: Step) -> Iterator[Step]:
+    if isinstance(step, CrashAtRequest):
+        yield CrashNow()
+    values = attrs.astuple(step)
+    if any(values):
+        yield step_of(type(step), [0] * len(values))
+    for position, value in enumerate(values):
+        for smaller in range(value):
+            yield step_of(type(step), [*values[:position], smaller, *values[position + 1 :]])
