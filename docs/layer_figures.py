@@ -48,6 +48,7 @@ DESCRIPTIONS = {
     "receiver_check": "checks a live webhook receiver",
     "pytest_plugin": "fixtures, and reports of failing tests",
     "server | simulation": "MockServer: a socket, in a thread; random histories",
+    "strategies": "Hypothesis: arguments and webhooks",
     "service": "MockService; puts everything together",
     "http": "Flask: API, control API, dashboard",
     "control": "test controls, in plain Python",

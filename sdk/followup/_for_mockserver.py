@@ -5,6 +5,7 @@ Before you change an internal of the SDK, check here whether the mock depends on
 change without notice.
 """
 
+from followup import inbound
 from followup._annotations import (
     DEFAULT_PAGE_SIZE,
     IDEMPOTENCY_KEY,
@@ -32,6 +33,7 @@ from followup._codec.decode import (
     decode,
 )
 from followup._codec.encode import (
+    NOT_GIVEN,
     encode,
 )
 from followup._codec.names import (
@@ -148,6 +150,7 @@ __all__ = [
     "IDEMPOTENCY_KEY_RULE",
     "MAX_EVENTS_PER_BATCH",
     "MAX_WEBHOOK_ATTEMPTS",
+    "NOT_GIVEN",
     "NOT_IN_JSON",
     "NO_EXTRA",
     "REQUESTS_PER_MINUTE",
@@ -199,6 +202,7 @@ __all__ = [
     "encode",
     "format_timestamp",
     "group_name",
+    "inbound",
     "is_optional",
     "is_union",
     "lazy",

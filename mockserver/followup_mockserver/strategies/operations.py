@@ -1,0 +1,83 @@
+"""Arguments of the 32 operations."""
+
+import functools
+import string
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from followup import NotGiven
+from followup._for_mockserver import MAX_EVENTS_PER_BATCH, NOT_GIVEN, Parameter
+from followup_mockserver.contract.operations import OPERATIONS
+from followup_mockserver.strategies.arguments import arguments, digest_of
+from followup_mockserver.strategies.events import events
+from followup_mockserver.strategies.values import Values, value_of
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional and keyword arguments."""
+
+_VISIBLE = string.digits + string.ascii_letters + string.punctuation
+_LONGEST_PREFIX = 200
+
+
+def operation(name: str) -> SearchStrategy[Call]:
+    """Return valid arguments of an operation, for ``FollowUp`` and ``AsyncFollowUp``.
+
+    Each draw is a pair: the positional and the keyword arguments. The arguments are valid by form, so neither the SDK
+    nor the service rejects them for their form. The objects with their ids and cursors need not exist, so a call may
+    end with ``resource_missing``. All parameters and types that the operation accepts occur: omitted arguments and
+    None, ids and objects, aware datetimes in several time zones and ISO strings, batches with events of all types.
+    E-mail addresses and URLs have hosts that nobody can own.
+
+    An idempotency key is drawn together with the other arguments, so that no two different calls have the same.
+
+    Args:
+        name: name of the operation, such as ``patients.create`` (specification, section 4).
+
+    Returns:
+        A strategy for pairs ``(args, kwargs)``.
+
+    Raises:
+        ValueError: there is no such operation.
+    """
+    if name not in OPERATIONS:
+        raise ValueError(f"there is no operation {name!r}; the operations are {', '.join(OPERATIONS)}")
+    return _calls(name)
+
+
+@functools.cache
+def _calls(name: str) -> SearchStrategy[Call]:
+    declaration = OPERATIONS[name].declaration
+    named = [each for each in declaration.parameters if each.place in ("query", "body")]
+    positional = st.tuples(*[_positional(each) for each in declaration.parameters if each not in named])
+    keywords = arguments(
+        {each.name: each.annotation for each in named},
+        [each.name for each in named if each.required],
+        nullable=declaration.method != "PATCH",
+    )
+    if not declaration.idempotent:
+        return st.tuples(positional, keywords)
+    return st.builds(functools.partial(_with_key, name), positional, keywords, _key_prefixes())
+
+
+def _positional(parameter: Parameter) -> Values:
+    if parameter.place == "path":
+        return value_of(parameter.annotation)
+    batches = st.lists(events(), min_size=1, max_size=MAX_EVENTS_PER_BATCH)
+    return events() | batches | batches.map(tuple)
+
+
+def _with_key(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], prefix: str | None | NotGiven) -> Call:
+    if isinstance(prefix, NotGiven):
+        return args, kwargs
+    key = None if prefix is None else f"{prefix}{digest_of(name, args, kwargs)}"
+    return args, {**kwargs, "idempotency_key": key}
+
+
+@functools.cache
+def _key_prefixes() -> SearchStrategy[str | None | NotGiven]:
+    """Return what precedes the digest in a key; None for None as key, NOT_GIVEN for an omitted one."""
+    first = st.text(_VISIBLE, min_size=1, max_size=1)
+    rest = st.text(_VISIBLE + " ", max_size=_LONGEST_PREFIX)
+    return st.just(NOT_GIVEN) | st.none() | st.builds(str.__add__, first, rest)

@@ -1,0 +1,258 @@
+"""The Hypothesis strategies for the arguments of operations: valid by form, and covering all that the API accepts."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from typing import Any
+
+import freezegun
+import pytest
+from contract import specification as spec
+from contract.samples import snake
+from hypothesis import find, given, settings
+from hypothesis import strategies as st
+
+from followup import APIStatusError, EventBatchError
+from followup_mockserver import MockService
+from followup_mockserver.strategies import events, operation, operations, values
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+OPERATIONS = {each.name: each for each in spec.OPERATIONS}
+
+each_operation = pytest.mark.parametrize("name", OPERATIONS)
+
+
+def calls(name: str, number: int = 200) -> list[Call]:
+    """Return arguments of an operation, the same in every run."""
+    drawn: list[Call] = []
+
+    @settings(max_examples=number, database=None, derandomize=True)
+    @given(operation(name))
+    def draw(call: Call) -> None:
+        drawn.append(call)
+
+    draw()
+    return drawn
+
+
+def check_form(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Make a call, and check that it was not rejected because of its form."""
+    try:
+        result = call(*args, **kwargs)
+    except EventBatchError as error:
+        assert error.status_code == 500
+        result = error
+    except APIStatusError as error:
+        assert error.code == "resource_missing", error
+        return
+    assert not [each.error for each in getattr(result, "results", ()) if each.status == "invalid"]
+
+
+@each_operation
+def test_no_call_is_rejected_for_its_form(name: str) -> None:
+    # Not the default country: it must not matter to which country a number without a country code belongs.
+    service = MockService(rate_limit=0, seed=1, start_time="2026-09-28T12:00:00Z", country="BR")
+    group, method = name.split(".")
+    call = getattr(getattr(service.client(max_retries=0), group), method)
+
+    @settings(max_examples=settings.default.max_examples // 2)
+    @given(operation(name))
+    def run(drawn: Call) -> None:
+        check_form(call, *drawn)
+
+    run()
+
+
+@each_operation
+def test_the_arguments_are_those_of_the_asynchronous_client_too(name: str) -> None:
+    service = MockService(rate_limit=0, seed=1)
+    group, method = name.split(".")
+
+    @settings(max_examples=5)
+    @given(operation(name))
+    def run(drawn: Call) -> None:
+        async def use(*args: Any, **kwargs: Any) -> Any:
+            return await getattr(getattr(service.async_client(max_retries=0), group), method)(*args, **kwargs)
+
+        check_form(lambda *args, **kwargs: asyncio.run(use(*args, **kwargs)), *drawn)
+
+    run()
+
+
+@each_operation
+def test_every_parameter_occurs(name: str) -> None:
+    row = OPERATIONS[name]
+    drawn = calls(name)
+    expected = {snake(each.name) for each in (*row.query, *row.body)}
+    expected |= {"idempotency_key"} if row.idem else set()
+    passed = {key for _, kwargs in drawn for key, value in kwargs.items() if value is not None}
+    assert passed == expected
+    required = {snake(each.name) for each in row.body if each.required}
+    assert set.intersection(*[set(kwargs) for _, kwargs in drawn]) == required
+    omitted_by_none = {key for _, kwargs in drawn for key, value in kwargs.items() if value is None}
+    if row.method != "PATCH":
+        assert omitted_by_none == expected - required
+    positional = [args for args, _ in drawn]
+    if row.id:
+        assert all(len(args) == 1 and args[0].startswith(row.id) and len(args[0]) > len(row.id) for args in positional)
+    else:
+        assert {len(args) for args in positional} == {1 if row.whole_body else 0}
+    assert not any(kwargs.get("starting_after") and kwargs.get("ending_before") for _, kwargs in drawn)
+
+
+def test_every_value_of_an_enumeration_occurs() -> None:
+    for row in spec.OPERATIONS:
+        values = {snake(each.name): {*each.type.values} for each in (*row.query, *row.body) if each.type.values}
+        drawn = calls(row.name, 300) if values else []
+        for name, expected in values.items():
+            passed = {kwargs.get(name) for _, kwargs in drawn} - {None}
+            assert passed == ({True, False} if expected == {"true", "false"} else expected), f"{row.name} {name}"
+    subscribed = {each for _, kwargs in calls("webhook_endpoints.create", 300) for each in kwargs["enabled_events"]}
+    assert subscribed == {*spec.OUTBOUND_TYPES, spec.ALL_TYPES}
+
+
+def test_only_a_field_that_an_update_can_clear_is_none_in_it() -> None:
+    cleared = {key for _, kwargs in calls("patients.update") for key, value in kwargs.items() if value is None}
+    assert cleared == {"full_name", "email", "dni", "external_id", "date_of_birth"}
+    for name in ("webhook_endpoints.update", "appointments.update"):
+        nulls = {key for _, kwargs in calls(name) for key, value in kwargs.items() if value is None}
+        assert not nulls & {"url", "enabled_events", "disabled", "start_at"}
+
+
+def test_references_are_ids_and_objects() -> None:
+    drawn = [kwargs for _, kwargs in calls("appointments.create")]
+    patients = [each["patient"] for each in drawn]
+    assert any(isinstance(each, str) and each.startswith("pat_") for each in patients)
+    objects = [each for each in patients if isinstance(each, dict)]
+    keys = {key for each in objects for key, value in each.items() if value is not None}
+    assert keys == {"phone", "full_name", "dni", "email", "external_id", "date_of_birth"}
+    assert all(any(each.get(key) is not None for key in ("phone", "dni", "external_id")) for each in objects)
+    doctors = [each.get("doctor") for each in drawn]
+    assert any(isinstance(each, str) and each.startswith("doc_") for each in doctors)
+    keys = {key for each in doctors if isinstance(each, dict) for key, value in each.items() if value is not None}
+    assert keys == {"external_id", "full_name", "specialty"}
+
+
+def test_times_are_aware_datetimes_of_several_zones_and_strings() -> None:
+    times = [kwargs["start_at"] for _, kwargs in calls("appointments.create", 400)]
+    aware = [each for each in times if isinstance(each, datetime)]
+    texts = [each for each in times if isinstance(each, str)]
+    assert len(aware) + len(texts) == len(times)
+    assert all(each.utcoffset() is not None for each in aware)
+    assert len({str(each.tzinfo) for each in aware}) > 8
+    assert any(each.astimezone(UTC).utcoffset() != each.utcoffset() for each in aware)
+    assert {text[-1] == "Z" for text in texts} == {True, False}
+    assert all(datetime.fromisoformat(text).utcoffset() is not None for text in texts)
+    born = [kwargs.get("date_of_birth") for _, kwargs in calls("patients.create")]
+    assert {type(each) for each in born} == {type(None), date, str}
+    assert all(date.fromisoformat(each) for each in born if isinstance(each, str))
+
+
+def test_every_text_can_have_any_characters_but_mail_goes_nowhere() -> None:
+    drawn = [kwargs for _, kwargs in calls("patients.create", 400)]
+    names = "".join(each.get("full_name") or "" for each in drawn)
+    assert not names.isascii()
+    emails = [each["email"] for each in drawn if each.get("email")]
+    urls = [kwargs["url"] for _, kwargs in calls("webhook_endpoints.create")]
+    assert all(each.endswith(".example") for each in emails)
+    assert all(each.partition("://")[2].partition("/")[0].partition("?")[0].partition(":")[0].endswith(".example")
+               for each in urls)  # fmt: skip
+    assert all(each.startswith("https://") for each in urls)
+
+
+def test_events_are_sent_alone_and_in_batches_of_every_type() -> None:
+    drawn = [args[0] for args, _ in calls("events.create", 300)]
+    assert {type(each) for each in drawn} == {dict, list, tuple}
+    assert max(len(each) for each in drawn if not isinstance(each, dict)) > 5
+    events = [event for each in drawn for event in ([each] if isinstance(each, dict) else each)]
+    assert {each["type"] for each in events} == {*spec.INBOUND_TYPES}
+    assert {key for each in events for key in each} == {
+        "id", "type", "data", "schema_version", "occurred_at", "source",
+    }  # fmt: skip
+    assert {type(each.get("occurred_at")) for each in events} == {datetime, str, type(None)}
+    for one in events:
+        same = [each for each in events if each["id"] == one["id"]]
+        assert all(each["data"] == one["data"] and each["type"] == one["type"] for each in same)
+
+
+@pytest.mark.parametrize("name", [each.name for each in spec.OPERATIONS if each.idem])
+def test_no_two_calls_share_an_idempotency_key(name: str) -> None:
+    known: dict[str, Call] = {}
+    longest = 0
+    for args, kwargs in calls(name):
+        key = kwargs.pop("idempotency_key", None)
+        if key is not None:
+            assert known.setdefault(key, (args, kwargs)) == (args, kwargs)
+            longest = max(longest, len(key))
+    assert 30 < longest <= 255
+
+
+def test_a_replayed_call_is_replayed() -> None:
+    service = MockService(rate_limit=0)
+    key = find(operation("patients.create"), lambda call: bool(call[1].get("idempotency_key")))
+    first, second = (service.client().patients.create(*key[0], **key[1]) for _ in range(2))
+    assert first.last_response is not None
+    assert second.last_response is not None
+    assert "idempotent-replayed" not in first.last_response.headers
+    assert second.last_response.headers["idempotent-replayed"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "simplest"),
+    [
+        ("account.retrieve", lambda call: True, ((), {})),
+        ("patients.create", lambda call: True, ((), {"phone": "+54 9 11 5555-0000"})),
+        ("patients.update", lambda call: True, (("pat_0",), {})),
+        ("patients.list", lambda call: "dni" in call[1], ((), {"dni": None})),
+        ("intake_requests.create", lambda call: True, ((), {"patient": {"full_name": "0"}})),
+        (
+            "treatments.create",
+            lambda call: bool(call[1].get("dosage")) and isinstance(call[1]["patient"], dict),
+            ((), {"patient": {"phone": "+54 9 11 5555-0000"}, "name": "0", "dosage": "0"}),
+        ),
+    ],
+)
+def test_a_call_shrinks_to_what_matters(name: str, wanted: Callable[[Call], bool], simplest: Call) -> None:
+    assert find(operation(name), wanted, settings=settings(database=None)) == simplest
+
+
+def test_a_drawn_call_can_be_changed() -> None:
+    @given(st.data())
+    @settings(max_examples=30)
+    def run(data: st.DataObject) -> None:
+        _, kwargs = data.draw(operation("appointments.create"))
+        for value in [kwargs, *kwargs.values()]:
+            if isinstance(value, dict):
+                value.clear()
+        assert data.draw(operation("appointments.create"))[1]["patient"]
+
+    run()
+
+
+def test_strategies_can_be_made_while_the_time_is_frozen() -> None:
+    for cached in (operations._calls, events.event_of, values.input_dict, values.identified):
+        cached.cache_clear()
+    with freezegun.freeze_time("2031-05-17T12:00:00Z"):
+        (_, kwargs) = find(operation("visits.create"), lambda _: True)
+        assert kwargs["visited_at"] == datetime(2000, 1, 1, tzinfo=UTC)
+        assert find(operation("patients.create"), lambda call: bool(call[1].get("date_of_birth")))
+
+
+@pytest.mark.parametrize("name", ["patients.crate", "patients", "", "events.send_all"])
+def test_an_unknown_operation(name: str) -> None:
+    with pytest.raises(ValueError, match="there is no operation") as caught:
+        operation(name)
+    assert repr(name) in str(caught.value)
+    assert all(each in str(caught.value) for each in OPERATIONS)
+
+
+def test_a_missing_extra_is_named() -> None:
+    code = "import sys; sys.modules['hypothesis'] = None; from followup_mockserver.strategies import operation"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == (
+        "ImportError: followup_mockserver.strategies needs Hypothesis, which is not installed: "
+        "python -m pip install 'followup[testing]'"
+    )

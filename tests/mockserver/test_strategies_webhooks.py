@@ -1,0 +1,225 @@
+"""The Hypothesis strategies for webhooks: as the mock sends them, of all types, and signed."""
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, cast, get_args
+
+import freezegun
+import httpx
+import pytest
+from contract import specification as spec
+from hypothesis import find, given, settings
+
+from followup import WebhookEvent, WebhookSignatureError, construct_event, verify_signature
+from followup._for_mockserver import OutboundEventType
+from followup_mockserver import MockService
+from followup_mockserver.state import observers
+from followup_mockserver.strategies import signed_webhook, webhook_event
+
+SECRET = "whsec_strategies"
+URL = "https://clinic.example/hooks"
+
+each_type = pytest.mark.parametrize("type", spec.OUTBOUND_TYPES)
+
+VIEWS: dict[str, tuple[str, ...]] = {
+    "intake.requested": ("intake_request",),
+    "patient.upserted": ("patient",),
+    "appointment.created": ("appointment", "patient"),
+    "appointment.rescheduled": ("appointment", "patient"),
+    "appointment.cancelled": ("appointment", "patient"),
+    "visit.completed": ("visit", "patient"),
+    "treatment.prescribed": ("treatment", "patient"),
+    "order.issued": (),
+    "intake.created": ("intake_request",),
+    "intake.ready": (),
+    "conversation.handoff": ("patient",),
+    "patient.silent": ("patient",),
+    "webhook.ping": (),
+}
+"""The typed views of the data that are never None."""
+
+STATUSES = {
+    "appointment.created": "confirmed",
+    "appointment.rescheduled": "rescheduled",
+    "appointment.cancelled": "cancelled",
+}
+
+
+def drawn(type: str | None, number: int = 60) -> list[tuple[bytes, dict[str, str]]]:
+    """Return signed webhooks of a type, with the same bodies in every run."""
+    found: list[tuple[bytes, dict[str, str]]] = []
+
+    @settings(max_examples=number, database=None, derandomize=True)
+    @given(signed_webhook(SECRET, cast("OutboundEventType | None", type)))
+    def draw(webhook: tuple[bytes, dict[str, str]]) -> None:
+        found.append(webhook)
+
+    draw()
+    return found
+
+
+@each_type
+def test_a_body_is_one_of_the_service(type: str) -> None:
+    for body, headers in drawn(type):
+        event = construct_event(body, headers, SECRET)
+        raw = json.loads(body)
+        assert list(raw) == [each.name for each in spec.WEBHOOK_BODY]
+        assert (raw["object"], raw["type"], raw["apiVersion"]) == ("event", type, "2026-09-28")
+        assert re.fullmatch("whd_[0-9A-Za-z]{24}", event.id)
+        assert body == json.dumps(raw, ensure_ascii=False, separators=(",", ":")).encode()
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", raw["occurredAt"])
+        views = {name: getattr(event, name) for name in VIEWS[type]}
+        assert all(view is not None for view in views.values()), views
+        check_facts(event, raw["data"])
+
+
+def check_facts(event: WebhookEvent, data: Mapping[str, Any]) -> None:
+    """Check that the facts of an event agree with each other (specification, sections 3 and 6.2)."""
+    if event.patient is not None:
+        assert event.ref == event.patient.id or event.type not in ("patient.upserted", "patient.silent")
+        assert event.patient.phone is None or event.patient.phone.startswith("+")
+        assert event.patient.dni is None or "." not in event.patient.dni
+    for each in (event.appointment, event.visit, event.treatment, event.intake_request):
+        if each is not None:
+            assert event.ref == each.id
+            assert each.patient == (event.patient.id if event.patient else None)
+    if event.appointment is not None:
+        assert event.appointment.status == STATUSES[event.type]
+        assert (event.appointment.cancelled_at is not None) == (event.type == "appointment.cancelled")
+    if event.type == "intake.ready":
+        assert list(data) == ["patient", "requestedService", "intake"]
+        assert data["intake"] == {"id": event.ref, "missing": []}
+        assert data["patient"]["fullName"]
+        assert data["patient"]["dni"]
+        assert data["requestedService"]
+    if event.type == "webhook.ping":
+        assert data["webhookEndpoint"]["id"] == event.ref
+        assert "secret" not in data["webhookEndpoint"]
+
+
+@each_type
+def test_the_data_has_the_form_of_what_the_mock_sends(type: str) -> None:
+    received: list[Any] = []
+
+    def receive(request: httpx.Request) -> httpx.Response:
+        received.append(json.loads(request.content))
+        return httpx.Response(204)
+
+    with MockService(rate_limit=0) as service:
+        service.mount(URL, receive)
+        service.client().webhook_endpoints.create(url=URL, enabled_events=["*"])
+        service.trigger(cast("OutboundEventType", type))
+        service.advance()
+    sent = received[0]["data"]
+    for body, _ in drawn(type, 20):
+        data = json.loads(body)["data"]
+        # Only a patient or a doctor whom the event does not identify is missing.
+        assert {"patient", *data} == {"patient", *sent}
+        for name, value in data.items():
+            if isinstance(value, dict) and "object" in value:
+                assert set(value) == set(sent[name])
+
+
+def test_all_types_and_both_modes_occur() -> None:
+    bodies = [json.loads(body) for body, _ in drawn(None, 300)]
+    assert {each["type"] for each in bodies} == {*spec.OUTBOUND_TYPES}
+    assert {each["livemode"] for each in bodies} == {True, False}
+
+
+def test_the_objects_vary() -> None:
+    booked = [json.loads(body)["data"] for body, _ in drawn("appointment.created", 200)]
+    assert {each["appointment"]["source"] for each in booked} == {"api", "pms", "agent", "manual"}
+    assert {each["patient"]["optedOut"] for each in booked} == {True, False}
+    for name in ("doctor", "type", "externalId"):
+        assert len({each["appointment"][name] for each in booked}) > 2, name
+    for name in ("fullName", "phone", "email", "dni", "externalId", "dateOfBirth"):
+        assert len({each["patient"][name] for each in booked}) > 2, name
+
+
+def test_the_same_id_means_the_same_body() -> None:
+    known: dict[str, bytes] = {}
+    for body, _ in drawn(None, 300):
+        assert known.setdefault(json.loads(body)["id"], body) == body
+    assert len(known) > 250
+
+
+def test_the_headers_are_those_of_the_service() -> None:
+    found = drawn(None)
+    for body, headers in found:
+        assert {*spec.WEBHOOK_HEADERS, "content-type"} == {*headers}
+        assert headers["user-agent"] == spec.WEBHOOK_USER_AGENT
+        assert headers["x-service-event-type"] == json.loads(body)["type"]
+        assert headers["content-type"] == "application/json"
+        verify_signature(body, headers, SECRET, tolerance=60)
+    assert {headers["x-service-delivery-attempt"] for _, headers in found} == {str(each) for each in range(1, 10)}
+
+
+def test_the_signature_is_that_of_the_secret() -> None:
+    body, headers = find(signed_webhook(SECRET), lambda _: True)
+    with pytest.raises(WebhookSignatureError):
+        verify_signature(body, headers, "whsec_other")
+
+
+def test_a_webhook_is_signed_at_the_time_at_which_it_is_drawn() -> None:
+    strategy = signed_webhook(SECRET, "patient.upserted")
+    for moment in ("2031-05-17T12:00:00Z", "2035-01-01T00:00:00Z"):
+        with freezegun.freeze_time(moment):
+            body, headers = find(strategy, lambda _: True)
+            verify_signature(body, headers, SECRET, tolerance=0)
+        assert headers["x-service-timestamp"] == str(int(datetime.fromisoformat(moment).timestamp()))
+    assert abs(int(find(strategy, lambda _: True)[1]["x-service-timestamp"]) - time.time()) < 60
+
+
+def test_a_webhook_shrinks_to_what_matters() -> None:
+    def wanted(body: bytes) -> bool:
+        return json.loads(body)["data"]["appointment"]["source"] == "pms"
+
+    data = json.loads(find(webhook_event("appointment.created"), wanted))["data"]
+    assert data["patient"]["phone"] == "+5491155550000"
+    unused = [data["patient"][name] for name in ("fullName", "dni", "email", "externalId", "dateOfBirth")]
+    unused += [data["appointment"][name] for name in ("doctor", "type", "externalId")]
+    assert {*unused} == {None}
+    assert data["patient"]["optedOut"] is False
+
+
+def test_drawing_is_no_call_of_an_operation() -> None:
+    class Observer:
+        def __init__(self) -> None:
+            self.reports: list[object] = []
+
+        def call_ended(self, operation: str, status: int | None, *, replayed: bool) -> None:
+            self.reports.append(operation)
+
+        def attempt_ended(self, attempt: object, *, delivered: bool, exhausted: bool) -> None:
+            self.reports.append(attempt)
+
+    observer = Observer()
+    observers.add(observer)
+    try:
+        drawn(None, 50)
+    finally:
+        observers.remove(observer)
+    assert observer.reports == []
+
+
+@pytest.mark.parametrize("type", ["patient.updated", "", "*"])
+def test_an_unknown_type(type: Any) -> None:
+    for strategy in (lambda: webhook_event(type), lambda: signed_webhook(SECRET, type)):
+        with pytest.raises(ValueError, match="there is no event type") as caught:
+            strategy()
+        assert repr(type) in str(caught.value)
+        assert all(each in str(caught.value) for each in spec.OUTBOUND_TYPES)
+
+
+@pytest.mark.parametrize("secret", ["", None, b"whsec_x", ["whsec_x"]])
+def test_a_secret_that_is_none(secret: Any) -> None:
+    with pytest.raises(ValueError, match="secret must be a non-empty string"):
+        signed_webhook(secret)
+
+
+def test_the_views_of_this_test_are_those_of_all_types() -> None:
+    assert [*VIEWS] == [*spec.OUTBOUND_TYPES]
+    assert {name for arm in get_args(OutboundEventType) for name in get_args(arm)} == {*VIEWS}
