@@ -87,6 +87,13 @@ def test_a_secret_that_is_none(doctor: Doctor, server: ScriptedServer, secret: s
     assert problem.startswith("environment FOLLOWUP_WEBHOOK_SECRET ")
 
 
+def test_a_setting_of_telemetry_that_no_client_accepts(doctor: Doctor, server: ScriptedServer) -> None:
+    server.script = [service()]
+    found = doctor(server.url, FOLLOWUP_TELEMETRY="no")
+    assert found.status == 1
+    assert found.problems == ["environment FOLLOWUP_TELEMETRY is invalid. Unset it, or set it to on or off."]
+
+
 def test_secrets_of_a_rotation(doctor: Doctor, server: ScriptedServer) -> None:
     server.script = [service()]
     assert doctor(server.url, FOLLOWUP_WEBHOOK_SECRET=f"{SECRET},{SECRET}").status == 0

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from support.databases import engine_of
 from telemetry.exported import Exported
 from telemetry.planting import DOCUMENT, MARK, MARKS, PHONE
+from wrapt import ObjectProxy
 
 from followup import inbound
 from followup.outbox import Outbox
@@ -137,6 +138,17 @@ def test_other_connections_record_it_as_well(tmp_path: Any, exported: Exported) 
     outbox.close()
     assert all(contexts(url))
     assert linked(exported.span("events.create")) == {exported.span("booking").get_span_context().span_id}
+
+
+def test_a_connection_that_an_instrumentation_wraps_records_events(tmp_path: Any) -> None:
+    outbox = Outbox(f"sqlite:///{tmp_path / 'clinic.db'}")
+    outbox.create_tables()
+    connection: Any = ObjectProxy(sqlite3.connect(tmp_path / "clinic.db"))  # as that of sqlite3 does
+    connection.execute("BEGIN")
+    outbox.record(connection, event(1))
+    connection.commit()
+    connection.close()
+    assert outbox.status().waiting == 1
 
 
 @pytest.mark.parametrize("context", ["", "nonsense", "00-0-0-00", f"00-{'0' * 32}-{'0' * 16}-01", MARK])

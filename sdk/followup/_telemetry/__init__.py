@@ -23,10 +23,19 @@ def is_on() -> bool:
     Raises:
         ConfigurationError: the environment variable ``FOLLOWUP_TELEMETRY`` is neither ``on`` nor ``off``.
     """
+    return is_wanted() and _is_usable()
+
+
+def is_wanted() -> bool:
+    """Return whether the user has not turned it off.
+
+    Raises:
+        ConfigurationError: the environment variable ``FOLLOWUP_TELEMETRY`` is neither ``on`` nor ``off``.
+    """
     setting = os.environ.get(VARIABLE, "").strip().lower()
     if setting not in ("", "on", "off"):
         raise ConfigurationError(f"{VARIABLE} must be on, which is the default, or off")
-    return setting != "off" and _is_usable()
+    return setting != "off"
 
 
 @functools.cache

@@ -4,13 +4,13 @@ The numbers are read from the database when metrics are collected, and not when 
 they also show a relay or worker that hangs.
 """
 
-import threading
 from collections.abc import Iterator
 from weakref import WeakMethod
 
 import attrs
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter_provider
 
+from followup._forks import unforked
 from followup._telemetry import names
 from followup._telemetry.api import LIBRARY
 from followup._telemetry.stores import Backlog, BacklogMethod
@@ -39,12 +39,11 @@ class Backlogs:
         self._name = name
         self._sources: tuple[_Source, ...] = ()  # replaced as a whole, because other threads read it
         self._provider: MeterProvider | None = None
-        self._lock = threading.Lock()
 
     def report(self, name: str, backlog: BacklogMethod) -> None:
         """Report a backlog from now on, as long as the object of the method exists."""
         source = _Source(name, WeakMethod(backlog))
-        with self._lock:
+        with unforked():
             alive = [each for each in self._sources if each.method() is not None]
             self._sources = tuple(alive) if source in alive else (*alive, source)
             provider = get_meter_provider()
@@ -54,7 +53,7 @@ class Backlogs:
 
     def stop(self, backlog: BacklogMethod) -> None:
         """Report this backlog no more."""
-        with self._lock:
+        with unforked():
             self._sources = tuple(each for each in self._sources if each.method() not in (None, backlog))
 
     def _create_gauges(self, provider: MeterProvider) -> None:

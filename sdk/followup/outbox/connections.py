@@ -82,7 +82,7 @@ def record_on(connection: object, recording: Recording) -> None:
     elif isinstance(connection, sqlite3.Connection):
         _reject(_commits_by_itself_in_sqlite(connection))
         # A cursor of our own kind, because the user's may return rows of another shape.
-        cursor = sqlite3.Cursor(connection)
+        cursor = sqlite3.Cursor(getattr(connection, "__wrapped__", connection))  # OpenTelemetry wraps connections
         _drive(recording("sqlite"), lambda each: cursor.execute(*_compiled(each, _NAMED)).fetchall())
     elif _is_psycopg(connection, "Connection"):
         _record_on_psycopg(connection, recording)

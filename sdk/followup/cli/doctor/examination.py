@@ -51,6 +51,8 @@ def _examine(seconds: float) -> Steps:
     yield key
     if secret := variables.check_secret(os.environ):
         yield secret
+    if telemetry := variables.check_telemetry():
+        yield telemetry
     if base_url.outcome == "FAIL":
         yield _after("environment", f"{variables.BASE_URL} cannot be used")
         return

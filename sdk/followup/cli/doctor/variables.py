@@ -5,6 +5,8 @@ import os
 from followup import NOT_GIVEN, ConfigurationError
 from followup._annotations import SERVICE_VERSION
 from followup._options import DEFAULT_MAX_RETRIES, options_from
+from followup._telemetry import VARIABLE as TELEMETRY
+from followup._telemetry import is_wanted
 from followup.cli.doctor.findings import Finding, fail, ok
 
 BASE_URL = "FOLLOWUP_BASE_URL"
@@ -51,6 +53,15 @@ def check_secret(variables: "os._Environ[str]") -> Finding | None:
             "Set it to the secret that the service returned when the endpoint was created.",
         )
     return ok("environment", f"{SECRET} is set (its value is not shown)")
+
+
+def check_telemetry() -> Finding | None:
+    """Check ``FOLLOWUP_TELEMETRY``. None if it is valid, as it is optional."""
+    try:
+        is_wanted()
+    except ConfigurationError:
+        return fail("environment", f"{TELEMETRY} is invalid", "Unset it, or set it to on or off.")
+    return None
 
 
 def _unset(name: str, value: str | None) -> Finding:
