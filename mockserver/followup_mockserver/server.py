@@ -7,6 +7,8 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
 
+import attrs
+
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.snapshots import body_limit
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
@@ -96,6 +98,11 @@ class MockServer(Mock):
     def token(self) -> str | None:
         """The token that the control API requires in the header ``Mock-Token``; None on a loopback address."""
         return self._guard.token
+
+    def _use_token(self, token: str) -> None:
+        """Replace the random token, before the start. On a loopback address there is none."""
+        if self._guard.token is not None:
+            self._guard = attrs.evolve(self._guard, token=token)
 
     def start(self) -> None:
         """Start to listen, and to run jobs in the background. Returns when the server accepts requests.

@@ -80,10 +80,3 @@ def test_the_integration_of_a_clinic_sends_its_outbox(
         assert database.execute("SELECT status FROM outbox").fetchall() == [("processed",)]
     with followup_server.client() as client:
         assert len([*client.patients.list(external_id="P-1")]) == 1
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_from_javascript(followup_server: MockServer) -> None:
-    result = run(["node", EXAMPLES / "clinic.mjs"], followup_server)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout == "reminder reminder\n"

@@ -94,6 +94,31 @@ def test_wait_needs_no_token_and_the_rest_does(tmp_path: Path) -> None:
         assert process.wait(10) == 0
 
 
+def test_the_token_of_containers_that_start_together(tmp_path: Path) -> None:
+    env_file = tmp_path / "mock.env"
+    arguments = command("serve", "--host", "0.0.0.0", "--port", "0", "--env-file", str(env_file))
+    environment = {**os.environ, "FOLLOWUP_MOCK_TOKEN": "0123456789abcdef"}
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout
+        lines = [process.stdout.readline() for _ in range(5)]
+        assert lines[-1] == "token      0123456789abcdef\n"
+        url = "http://127.0.0.1:" + env_file.read_text().split()[0].rsplit(":", 1)[1]
+        for token, status in [("0123456789abcdef", 200), ("0123456789abcdeg", 403), ("", 403)]:
+            response = httpx.get(f"{url}/_mock/clock", headers={"Mock-Token": token}, trust_env=False)
+            assert response.status_code == status
+        process.terminate()
+        assert process.wait(10) == 0
+
+
+@pytest.mark.parametrize("token", ["0123456789abcde", "0123456789abcde f", "0123456789abcdeé"])
+def test_a_token_that_cannot_be_used(token: str) -> None:
+    result = run("serve", "--host", "0.0.0.0", "--port", "0", FOLLOWUP_MOCK_TOKEN=token)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == (
+        "followup-mock: FOLLOWUP_MOCK_TOKEN must be 16 or more printable ASCII characters, without spaces\n"
+    )
+
+
 def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
     _, env = served
     url = env["FOLLOWUP_BASE_URL"]

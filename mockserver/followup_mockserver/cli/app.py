@@ -67,6 +67,12 @@ def _check_receiver() -> Application:
     return commands
 
 
+def _collection() -> Application:
+    from followup_mockserver.cli.collection import commands
+
+    return commands
+
+
 def _check() -> Application:
     from followup_mockserver.cli.check import commands
 
@@ -90,6 +96,9 @@ app = Application(
         "serve": Deferred("Start the mock server.", _serve),
         "wait": Deferred("Wait until the mock server is ready; for CI jobs.", _wait),
         "check": Deferred("Compare a contract document with what SDK and mock implement.", _check),
+        "collection": Deferred(
+            "Write all requests as a collection for Bruno, Postman, Insomnia or Hoppscotch.", _collection
+        ),
         **{name: Deferred(summary, _controls) for name, summary in _CONTROLS.items()},
         **{name: Deferred(summary, _group(name), is_group=True) for name, summary in _GROUPS.items()},
         "snapshot": Deferred("Save the state of the mock to a file, or load it from one.", _snapshot, is_group=True),

@@ -2,6 +2,8 @@
 
 import errno
 import logging
+import os
+import re
 import signal
 import socket
 import sys
@@ -10,6 +12,7 @@ from typing import Unpack
 
 from followup.cli.exits import fail, reject
 from followup.cli.values import kebab
+from followup_mockserver.cli.defaults import TOKEN_VARIABLE
 from followup_mockserver.cli.env_file import write_env_file
 from followup_mockserver.http.app import CONTRACT_PATH
 from followup_mockserver.http.control_routes import PREFIX
@@ -40,6 +43,7 @@ def serve_until_stopped(
     # waitress warns about queued requests, and about those that a stop cuts off; neither helps a user.
     logging.getLogger("waitress").setLevel(logging.ERROR)
     signalled = _listen_for_signals()
+    token = _token()
     try:
         if snapshot is None:
             server = MockServer(host=host, port=port, **options)
@@ -56,9 +60,25 @@ def serve_until_stopped(
             reject(f"cannot read --settings {error.filename}: {error.strerror}")
         problem = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
         fail(f"cannot listen on {host}:{port}: {problem}")
+    if token is not None:
+        server._use_token(token)
     with server:
         _announce(server, env_file)
         signalled.recv(1)
+
+
+_SHORTEST_TOKEN = 16
+"""Characters; too many to guess, if they are random."""
+
+
+def _token() -> str | None:
+    """Return the token in the environment, which containers that start together share; None if there is none."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    if not token:
+        return None
+    if len(token) < _SHORTEST_TOKEN or not re.fullmatch("[!-~]+", token):
+        reject(f"{TOKEN_VARIABLE} must be {_SHORTEST_TOKEN} or more printable ASCII characters, without spaces")
+    return token
 
 
 def _content_of(snapshot: Path) -> bytes:

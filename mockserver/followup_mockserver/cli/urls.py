@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from followup_mockserver.cli.defaults import TOKEN_VARIABLE
+
 Url = Annotated[str, typer.Option("--url", envvar="FOLLOWUP_BASE_URL", help="Base URL of the mock.")]
 """The option ``--url``."""
 
@@ -15,6 +17,6 @@ Key = Annotated[
 
 Token = Annotated[
     str | None,
-    typer.Option("--token", envvar="FOLLOWUP_MOCK_TOKEN", help="Token that the mock printed when it started, if any."),
+    typer.Option("--token", envvar=TOKEN_VARIABLE, help="Token that the mock printed when it started, if any."),
 ]
 """The option ``--token``."""

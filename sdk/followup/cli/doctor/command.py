@@ -24,7 +24,10 @@ def group() -> None:
     """Hold the command."""
 
 
-@application.command()
+@application.command(
+    epilog="Exit status: 0 without a FAIL, 1 with one, 2 if no response arrived at all, 130 if it was interrupted with "
+    "Ctrl-C."
+)
 def doctor(
     timeout: Annotated[float, typer.Option(help="Seconds for each look-up, connection, handshake and request.")] = 10.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as a JSON object.")] = False,
@@ -34,8 +37,7 @@ def doctor(
     Checks the environment variables, DNS, TCP, TLS, the clock, the API key, its mode, scopes and service lines, the
     version, the contract and the webhook endpoints. It only reads, and never prints a key.
 
-    Each line begins with OK, WARN (a scope or service line is missing) or FAIL. Exit status: 0 without a FAIL, 1 with
-    one, 2 if no service can be reached at all.
+    Each line begins with OK, WARN (a scope or service line is missing) or FAIL.
     """
     from followup.cli.doctor.examination import examine  # imported late, because a help page needs no client
 
