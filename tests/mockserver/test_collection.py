@@ -74,13 +74,11 @@ def test_every_operation_is_a_request(collection: dict[str, Any]) -> None:
 
 def test_the_requests_of_the_service_work_one_after_another(collection: dict[str, Any]) -> None:
     client = Client(collection)
-    folders = {each["name"]: {item["name"]: item for item in each["item"]} for each in collection["item"][0]["item"]}
+    requests = {each["name"]: each for each in requests_in(collection["item"][0])}
     last = ("webhook_endpoints.update", "webhook_endpoints.delete", "appointments.cancel")
-    for requests in folders.values():
-        names = sorted(requests, key=lambda name: (name in last, not name.endswith((".create", ".list"))))
-        for name in names:
-            response = client.send(requests[name])
-            assert response.status_code == 200, f"{name}: {response.text}"
+    for name in sorted(requests, key=lambda name: (name in last, not name.endswith((".create", ".list")))):
+        response = client.send(requests[name])
+        assert response.status_code == 200, f"{name}: {response.text}"
 
 
 def test_the_file_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

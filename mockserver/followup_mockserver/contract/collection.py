@@ -54,8 +54,7 @@ def _request(method: str, path: str, operation: Document) -> Document:
         request["header"].append({"key": "Content-Type", "value": "application/json"})
         request["body"] = {"mode": "raw", "raw": text, "options": {"raw": {"language": "json"}}}
     made: Document = {"name": operation["operationId"], "request": request}
-    script = [*_script(path, operation)]
-    if script:
+    if script := [*_script(operation)]:
         made["event"] = [{"listen": "test", "script": {"type": "text/javascript", "exec": script}}]
     return made
 
@@ -69,7 +68,7 @@ def _url(path: str, operation: Document) -> Document:
         if each["in"] == "query"
     ]
     variables = [
-        {"key": each["name"], "value": f"{{{{{_variable(path)}}}}}", "description": each["description"]}
+        {"key": each["name"], "value": f"{{{{{_variable(_group_of(path))}}}}}", "description": each["description"]}
         for each in parameters
         if each["in"] == "path"
     ]
@@ -77,19 +76,25 @@ def _url(path: str, operation: Document) -> Document:
     return {"raw": raw, "host": ["{{baseUrl}}"], "path": segments, "query": query, "variable": variables}
 
 
-def _script(path: str, operation: Document) -> Iterator[str]:
-    """Yield the lines that store the id in the response, for requests that link to others of their group."""
+def _script(operation: Document) -> Iterator[str]:
+    """Yield the lines that store the id in the response, for the requests that it links to."""
     links = operation["responses"].get("200", {}).get("links", {})
-    if any(link.partition(".")[0] in operation["tags"] for link in links):
-        yield "const body = pm.response.json();"
-        yield "const id = body.id ?? body.data?.[0]?.id;"
-        yield f'if (id) pm.collectionVariables.set("{_variable(path)}", id);'
+    for name, link in links.items():
+        if link["parameters"].get("path.id", "").endswith("/id"):
+            yield "const body = pm.response.json();"
+            yield "const id = body.id ?? body.data?.[0]?.id;"
+            yield f'if (id) pm.collectionVariables.set("{_variable(name.partition(".")[0])}", id);'
+            return
 
 
-def _variable(path: str) -> str:
-    """Return the name of the variable with the id of an object: the group's, in the service and in the control API."""
-    segments = [each for each in path.split("/") if each not in ("", "v1", "_mock")]
-    return f"{segments[0]}_id"
+def _variable(group: str) -> str:
+    """Return the name of the variable with the id of an object of a group."""
+    return f"{group}_id"
+
+
+def _group_of(path: str) -> str:
+    """Return the group of a path, which is the same in the service and in the control API."""
+    return next(each for each in path.split("/") if each not in ("", "v1", "_mock"))
 
 
 def _sample(schema: Document) -> str:
