@@ -76,7 +76,12 @@ def test_the_requests_of_the_service_work_one_after_another(collection: dict[str
     client = Client(collection)
     requests = {each["name"]: each for each in requests_in(collection["item"][0])}
     last = ("webhook_endpoints.update", "webhook_endpoints.delete", "appointments.cancel")
-    for name in sorted(requests, key=lambda name: (name in last, not name.endswith((".create", ".list")))):
+    groups = [each["name"] for each in collection["item"][0]["item"]]
+
+    def order(name: str) -> tuple[bool, int, bool]:
+        return name in last, groups.index(name.partition(".")[0]), not name.endswith((".create", ".list"))
+
+    for name in sorted(requests, key=order):
         response = client.send(requests[name])
         assert response.status_code == 200, f"{name}: {response.text}"
 
