@@ -3,11 +3,12 @@
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import attrs
 
+from followup_mockserver.drift.differences import Side
 from followup_mockserver.drift.errors import DocumentError
 from followup_mockserver.drift.schemas import Schema, Schemas
 
@@ -82,9 +83,11 @@ class Alternative:
 
     @property
     def property_names(self) -> list[str]:
-        """The names of the properties that an object may have and that are declared, in their order."""
-        names = dict.fromkeys(name for properties in self.values("properties") for name in properties)
-        return [name for name in names if self.of_property(name) != {"not": {}}]
+        """The names of the properties that an object may have and that are named, in their order."""
+        names = [name for properties in self.values("properties") for name in properties]
+        return [
+            name for name in dict.fromkeys([*names, *sorted(self.required)]) if self.of_property(name) != {"not": {}}
+        ]
 
     def of_property(self, name: str) -> Schema:
         """Return the schema of a property, whether it is declared or not."""
@@ -96,7 +99,7 @@ class Alternative:
 
     @property
     def has_free_names(self) -> bool:
-        """Whether an object declares no properties, and may have any."""
+        """Whether no property of an object is named."""
         return not self.property_names
 
     @property
@@ -161,3 +164,17 @@ def _expanded(schema: Schema, schemas: Schemas, within: frozenset[str]) -> list[
     if size > _MAX_ALTERNATIVES:
         raise DocumentError(f"a schema has more than {_MAX_ALTERNATIVES} alternatives")
     return [tuple(part for parts in combined for part in parts) for combined in itertools.product(*factors)]
+
+
+def paired(
+    ours: list[Alternative], theirs: list[Alternative], similarity: Callable[[Alternative, Alternative], float]
+) -> list[dict[Side, Alternative]]:
+    """Pair each alternative with the most similar one of the other side; both sides have at least one."""
+
+    def score(one: Alternative, other: Alternative) -> tuple[bool, float]:
+        return canonical(one.schema) == canonical(other.schema), similarity(one, other)
+
+    pairs = [(one, max(theirs, key=lambda other: score(one, other))) for one in ours]
+    pairs += [(max(ours, key=lambda one: score(one, other)), other) for other in theirs]
+    unique = {(id(one), id(other)): (one, other) for one, other in pairs}
+    return [{"ours": one, "theirs": other} for one, other in unique.values()]

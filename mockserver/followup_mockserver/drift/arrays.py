@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from followup_mockserver.drift.alternatives import Alternative
+from followup_mockserver.drift.alternatives import Alternative, paired
 from followup_mockserver.drift.differences import OTHER, SIDES, Side
 from followup_mockserver.drift.samples import NoSampleError, array_sample, sample
 from followup_mockserver.drift.walk import Part, Walk
@@ -16,9 +16,12 @@ _SIZES = ("minItems", "maxItems", "uniqueItems")
 def compare_arrays(walk: Walk, part: Part) -> None:
     """Compare the arrays, which both sides accept some of."""
     ours, theirs = part.of_kind("array")
-    for one in ours:
-        for other in theirs:
-            _compare_pair(walk, part, {"ours": one, "theirs": other})
+    for pair in paired(ours, theirs, _similarity):
+        _compare_pair(walk, part, pair)
+
+
+def _similarity(one: Alternative, other: Alternative) -> float:
+    return sum(one.values(keyword) == other.values(keyword) for keyword in (*_SIZES, "items"))
 
 
 def _compare_pair(walk: Walk, part: Part, pair: dict[Side, Alternative]) -> None:
@@ -33,7 +36,7 @@ def _compare_pair(walk: Walk, part: Part, pair: dict[Side, Alternative]) -> None
 
 
 def _compare_size(walk: Walk, part: Part, pair: dict[Side, Alternative], keyword: str) -> None:
-    if set(pair["ours"].values(keyword)) - {0} == set(pair["theirs"].values(keyword)) - {0}:
+    if set(pair["ours"].values(keyword)) == set(pair["theirs"].values(keyword)):
         return
     detail = keyword_detail(keyword, [pair["ours"]], [pair["theirs"]])
     reported = False

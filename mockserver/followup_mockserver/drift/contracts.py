@@ -24,14 +24,12 @@ class Parameter:
     Attributes:
         name: its name.
         required: whether every request has it.
-        schema: its schema.
-        description: its description.
+        schema: its schema, with its description.
     """
 
     name: str
     required: bool
     schema: Schema
-    description: str
 
 
 @attrs.frozen(eq=False)
@@ -182,8 +180,9 @@ class Contract:
             content = self.raw.object(parameter.get("content"), f"{at}.content")
             raw_schema = next((self.raw.object(each, at).get("schema") for each in content.values()), {})
         schema = schemas.convert({} if raw_schema is None else raw_schema, f"{at}.schema")
-        description = parameter.get("description") or schema.get("description")
-        return Parameter(name, place == "path" or parameter.get("required") is True, schema, str(description or ""))
+        if isinstance(parameter.get("description"), str):
+            schema = {**schema, "description": parameter["description"]}
+        return Parameter(name, place == "path" or parameter.get("required") is True, schema)
 
     def _body(self, operation: dict[str, Any], at: str, schemas: Schemas) -> Body | None:
         if operation.get("requestBody") is None:

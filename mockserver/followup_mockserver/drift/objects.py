@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from followup_mockserver.drift.alternatives import Alternative, canonical
+from followup_mockserver.drift.alternatives import Alternative, canonical, paired
 from followup_mockserver.drift.differences import OTHER, SIDES, Side
 from followup_mockserver.drift.samples import NoSampleError, object_sample, sample
 from followup_mockserver.drift.schemas import Schema, Schemas
@@ -20,21 +20,13 @@ _WRONG: tuple[Any, ...] = (None, 0, "", False, [], {})
 def compare_objects(walk: Walk, part: Part) -> None:
     """Compare the objects, which both sides accept some of."""
     ours, theirs = part.of_kind("object")
-    for pair in _pairs(ours, theirs):
+    for pair in paired(ours, theirs, _similarity):
         _PairOfObjects(walk, part, pair, declared_by(ours), declared_by(theirs)).compare()
 
 
 def declared_by(alternatives: list[Alternative]) -> set[str]:
     """Return the names of the properties that any of the alternatives declares."""
     return {name for each in alternatives for name in each.property_names}
-
-
-def _pairs(ours: list[Alternative], theirs: list[Alternative]) -> list[dict[Side, Alternative]]:
-    """Pair each alternative with the most similar one of the other side."""
-    pairs = [(one, max(theirs, key=lambda other: _similarity(one, other))) for one in ours]
-    pairs += [(max(ours, key=lambda one: _similarity(one, other)), other) for other in theirs]
-    unique = {(id(one), id(other)): (one, other) for one, other in pairs}
-    return [{"ours": one, "theirs": other} for one, other in unique.values()]
 
 
 def _similarity(one: Alternative, other: Alternative) -> float:
@@ -77,9 +69,7 @@ class _PairOfObjects:
             self._compare_size(keyword)
 
     def _names(self) -> dict[str, None]:
-        names = [name for each in self.pair.values() for name in each.property_names]
-        required = [name for each in self.pair.values() for name in sorted(each.required)]
-        return dict.fromkeys([*names, *required])
+        return dict.fromkeys(name for each in self.pair.values() for name in each.property_names)
 
     def _schemas(self, side: Side) -> Schemas:
         return self.walk.schemas[side]

@@ -9,7 +9,6 @@ from followup_mockserver.drift.differences import Difference, DifferenceClass, D
 from followup_mockserver.drift.media import JSON
 from followup_mockserver.drift.samples import NoSampleError, sample
 from followup_mockserver.drift.schemas import Schema, Schemas
-from followup_mockserver.drift.texts import compare_texts
 
 _ALWAYS_SENT = {"idempotency-key", "service-version"}
 """Headers that the SDK sends with each request of an operation that has them, although they are optional."""
@@ -38,17 +37,13 @@ def compare_place(
                 "required: the contract requires this header. The SDK always sends it; the mock does not require it."
             )
             yield Difference(class_="mock differs", where=f"{where}.{one[key].name}", detail=detail, witness={})
-            other[key] = Parameter(one[key].name, one[key].required, other[key].schema, other[key].description)
+            other[key] = Parameter(one[key].name, one[key].required, other[key].schema)
     names = {key: each.name for key, each in {**other, **one}.items()}
     our_schema, their_schema = (
         _object_of(of, {key: _schema(key, of, against, place) for key in of}, names)
         for of, against in ((one, other), (other, one))
     )
     yield from comparer.compare(direction, our_schema, their_schema, where)
-    for key in one.keys() & other.keys():
-        if one[key].description or other[key].description:
-            texts = {"description": one[key].description}
-            yield from compare_texts(texts, {"description": other[key].description}, f"{where}.{names[key]}")
 
 
 def _object_of(parameters: Mapping[str, Parameter], schemas: Mapping[str, Schema], names: Mapping[str, str]) -> Schema:

@@ -57,8 +57,8 @@ def object_sample(alternative: Alternative, schemas: Schemas, *also: str, depth:
     Raises:
         NoSampleError: a property has no valid value.
     """
-    names = [*alternative.property_names, *sorted(alternative.required)]
-    wanted = [name for name in dict.fromkeys(names) if name in alternative.required or name in also]
+    names = [*dict.fromkeys([*alternative.property_names, *also, *sorted(alternative.required)])]
+    wanted = [name for name in names if name in alternative.required or name in also]
     made = {name: sample(alternative.of_property(name), schemas, depth + 1) for name in wanted}
     fewest = max([0, *alternative.values("minProperties")])
     for name in [*names, *(f"field{number}" for number in range(fewest))]:

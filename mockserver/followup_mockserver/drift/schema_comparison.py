@@ -14,6 +14,7 @@ from followup_mockserver.drift.samples import samples_of
 from followup_mockserver.drift.scalars import compare_scalars
 from followup_mockserver.drift.schemas import Schema, Schemas
 from followup_mockserver.drift.texts import compare_texts, texts_of
+from followup_mockserver.drift.unions import compare_union
 from followup_mockserver.drift.walk import Lift, Part, Walk
 from followup_mockserver.drift.wordings import type_detail
 
@@ -76,8 +77,10 @@ class _SchemaWalk(Walk):
                 match kind:
                     case "object":
                         compare_objects(self, part)
+                        compare_union(self, part, kind)
                     case "array":
                         compare_arrays(self, part)
+                        compare_union(self, part, kind)
                     case _:
                         compare_scalars(self, part, kind)
         compare_complex_keywords(self, part)

@@ -6,6 +6,7 @@ OpenAPI 3.0 has a dialect of its own, with ``nullable`` and boolean ``exclusiveM
 """
 
 import json
+import re
 from typing import Any
 
 from followup_mockserver.drift.differences import Direction
@@ -29,6 +30,10 @@ _SINGLE = {
     "unevaluatedProperties",
 }
 _DROPPED = {"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "nullable", "discriminator", "xml"}
+_COUNTS = {"minLength", "minItems", "minProperties"}
+_FLAGS = {"uniqueItems", "deprecated"}
+_ANY_END = re.compile(r"(?<!\\)\.\*$")
+"""The end of a pattern that matches anything, as in ``^pat_.*``. A pattern need not match a whole string."""
 _UNSUPPORTED = {"$dynamicRef", "$recursiveRef"}
 _DEFINITIONS = "#/$defs/"
 _COMBINING = {"$ref", "allOf", "anyOf", "oneOf", "not"}
@@ -82,10 +87,12 @@ class Schemas:
                 converted[key] = self.convert(value, f"{at}.{key}")
             elif key == "example":
                 converted["examples"] = [value]
-            elif key not in _DROPPED and not key.startswith("x-"):
+            elif not (key in _DROPPED or key.startswith("x-") or _changes_nothing(key, value)):
                 converted[key] = value
         self._hide_properties(raw, converted)
         _convert_bounds(converted)
+        if isinstance(converted.get("pattern"), str):
+            converted["pattern"] = _ANY_END.sub("", converted["pattern"])
         return _nullable(converted) if raw.get("nullable") is True else converted
 
     def _reference(self, reference: Any, at: str) -> str:
@@ -132,6 +139,10 @@ class Schemas:
         """Return whether a value is valid against a converted schema."""
         valid: bool = self.validator(schema).is_valid(value)
         return valid
+
+
+def _changes_nothing(key: str, value: Any) -> bool:
+    return (key in _COUNTS and value == 0) or (key in _FLAGS and value is False)
 
 
 def _convert_bounds(schema: Schema) -> None:

@@ -1,0 +1,425 @@
+"""Other ways to write our own contract, which mean the same."""
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+from drift.documents import Document, component, operation, parameter, request, response
+
+Rewrite = Callable[[Document], Document]
+
+REWRITES: list[Rewrite] = []
+
+
+def rewrite(change: Callable[[Document], Any]) -> Callable[[Document], Any]:
+    def rewritten(document: Document) -> Document:
+        changed: Document | None = change(document)
+        return document if changed is None else changed
+
+    rewritten.__name__ = change.__name__
+    REWRITES.append(rewritten)
+    return change
+
+
+def every_schema(document: Document, change: Callable[[Document], Document]) -> Document:
+    """Return a document in which each schema is replaced by a changed one, the innermost first."""
+
+    def schema(value: Any) -> Any:
+        if isinstance(value, list):
+            return [schema(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        rewritten = {}
+        for key, each in value.items():
+            if key == "properties":
+                rewritten[key] = {name: schema(one) for name, one in each.items()}
+            else:
+                is_schema = key in ("items", "anyOf", "allOf", "oneOf", "additionalProperties")
+                rewritten[key] = schema(each) if is_schema else each
+        return change(rewritten)
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, list):
+            return [walk(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        return {
+            key: schema(each)
+            if key == "schema"
+            else {name: schema(one) for name, one in each.items()}
+            if key == "schemas"
+            else walk(each)
+            for key, each in value.items()
+        }
+
+    changed: Document = walk(document)
+    return changed
+
+
+@rewrite
+def inlined_references(document: Document) -> Document:
+    def inline(schema: Document) -> Document:
+        if "$ref" not in schema:
+            return schema
+        name = schema["$ref"].rsplit("/", 1)[1]
+        return every_schema({"schema": copy.deepcopy(component(document, name))}, inline)["schema"]
+
+    changed = every_schema(document, inline)
+    changed["components"]["schemas"] = {}
+    return changed
+
+
+@rewrite
+def other_names_of_components(document: Document) -> Document:
+    text = json.dumps(document)
+    for name in document["components"]["schemas"]:
+        text = text.replace(f'"#/components/schemas/{name}"', f'"#/components/schemas/{name}Dto"')
+    changed: Document = json.loads(text)
+    schemas = changed["components"]["schemas"]
+    changed["components"]["schemas"] = {f"{name}Dto": each for name, each in schemas.items()}
+    return changed
+
+
+@rewrite
+def names_of_components_that_need_escapes(document: Document) -> Document:
+    text = json.dumps(document).replace("#/components/schemas/Patient", "#/components/schemas/clinic~1Patient%20v1")
+    changed: Document = json.loads(text)
+    changed["components"]["schemas"]["clinic/Patient v1"] = changed["components"]["schemas"].pop("Patient")
+    return changed
+
+
+@rewrite
+def references_in_all_of(document: Document) -> Document:
+    return every_schema(document, lambda schema: {"allOf": [schema]} if "$ref" in schema else schema)
+
+
+@rewrite
+def references_to_references(document: Document) -> Document:
+    schemas = document["components"]["schemas"]
+    for name in [*schemas]:
+        schemas[f"{name}Alias"] = {"$ref": f"#/components/schemas/{name}"}
+    return every_schema(document, lambda schema: {"$ref": f"{schema['$ref']}Alias"} if "$ref" in schema else schema) | {
+        "components": document["components"]
+    }
+
+
+def _nullable(schema: Document) -> Document:
+    if not isinstance(schema.get("type"), list):
+        return schema
+    (kind,) = (each for each in schema["type"] if each != "null")
+    changed = {**schema, "type": kind, "nullable": True}
+    if "enum" in schema:
+        changed["enum"] = [each for each in schema["enum"] if each is not None]
+    return changed
+
+
+@rewrite
+def nullable_instead_of_a_type(document: Document) -> Document:
+    return every_schema(document, _nullable)
+
+
+@rewrite
+def openapi_3_0(document: Document) -> Document:
+    def old(schema: Document) -> Document:
+        changed = _nullable(schema)
+        if "const" in changed:
+            changed["enum"] = [changed.pop("const")]
+        return changed
+
+    changed = every_schema(document, old)
+    changed["openapi"] = "3.0.3"
+    changed["x-webhooks"] = changed.pop("webhooks")
+    return changed
+
+
+@rewrite
+def null_in_any_of(document: Document) -> Document:
+    def separate(schema: Document) -> Document:
+        if not isinstance(schema.get("type"), list):
+            return schema
+        (kind,) = (each for each in schema["type"] if each != "null")
+        changed = {**schema, "type": kind}
+        if "enum" in schema:
+            changed["enum"] = [each for each in schema["enum"] if each is not None]
+        return {"anyOf": [changed, {"type": "null"}]}
+
+    return every_schema(document, separate)
+
+
+@rewrite
+def nullable_around_a_reference(document: Document) -> None:
+    for schema in (component(document, "Event"), component(document, "EventBatch")["properties"]["results"]["items"]):
+        result = schema["properties"]["result"]
+        document["components"]["schemas"]["Result"] = {**result, "type": "object"}
+        schema["properties"]["result"] = {"nullable": True, "allOf": [{"$ref": "#/components/schemas/Result"}]}
+
+
+@rewrite
+def one_of_instead_of_any_of(document: Document) -> Document:
+    return every_schema(
+        document, lambda schema: {("oneOf" if key == "anyOf" else key): each for key, each in schema.items()}
+    )
+
+
+@rewrite
+def unions_in_another_order(document: Document) -> Document:
+    return every_schema(
+        document, lambda schema: {key: each[::-1] if key == "anyOf" else each for key, each in schema.items()}
+    )
+
+
+@rewrite
+def enums_instead_of_constants(document: Document) -> Document:
+    return every_schema(
+        document,
+        lambda schema: {
+            ("enum" if key == "const" else key): ([each] if key == "const" else each) for key, each in schema.items()
+        },
+    )
+
+
+@rewrite
+def constants_instead_of_enums(document: Document) -> Document:
+    def constant(schema: Document) -> Document:
+        if len(schema.get("enum", [])) != 1:
+            return schema
+        changed = {key: each for key, each in schema.items() if key not in ("enum", "type")}
+        return {**changed, "const": schema["enum"][0]}
+
+    return every_schema(document, constant)
+
+
+@rewrite
+def enums_as_one_of_constants(document: Document) -> Document:
+    def constants(schema: Document) -> Document:
+        if "enum" not in schema or None in schema["enum"]:
+            return schema
+        changed = {key: each for key, each in schema.items() if key != "enum"}
+        return {**changed, "oneOf": [{"const": each} for each in schema["enum"]]}
+
+    return every_schema(document, constants)
+
+
+@rewrite
+def another_order(document: Document) -> Document:
+    def reverse(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: reverse(each) for key, each in reversed(value.items())}
+        if isinstance(value, list):
+            return [reverse(each) for each in value]
+        return value
+
+    def reorder(schema: Document) -> Document:
+        return {
+            key: each[::-1] if key in ("enum", "required", "type") and isinstance(each, list) else each
+            for key, each in schema.items()
+        }
+
+    changed: Document = reverse(every_schema(document, reorder))
+    for item in changed["paths"].values():
+        for each in item.values():
+            each["parameters"].reverse()
+    return changed
+
+
+@rewrite
+def lists_of_one_type(document: Document) -> Document:
+    return every_schema(
+        document,
+        lambda schema: {**schema, "type": [schema["type"]]} if isinstance(schema.get("type"), str) else schema,
+    )
+
+
+@rewrite
+def defaults_in_writing(document: Document) -> Document:
+    def explicit(schema: Document) -> Document:
+        added: Document = {"deprecated": False, "nullable": False}
+        match schema.get("type"):
+            case "object":
+                added |= {"additionalProperties": True, "required": [], "minProperties": 0}
+            case "string":
+                added |= {"minLength": 0}
+            case "array":
+                added |= {"minItems": 0, "uniqueItems": False}
+        return added | schema
+
+    return every_schema(document, explicit)
+
+
+@rewrite
+def objects_in_two_halves(document: Document) -> Document:
+    def halves(schema: Document) -> Document:
+        if schema.get("type") != "object" or len(schema.get("properties", {})) < 2 or "nullable" in schema:
+            return schema
+        names = [*schema["properties"]]
+        required = schema.get("required", [])
+        parts = [
+            {
+                "type": "object",
+                "properties": {name: schema["properties"][name] for name in half},
+                "required": [name for name in half if name in required],
+            }
+            for half in (names[: len(names) // 2], names[len(names) // 2 :])
+        ]
+        closed = {"unevaluatedProperties": False} if schema.get("additionalProperties") is False else {}
+        description = {"description": schema["description"]} if "description" in schema else {}
+        return {"allOf": parts, **closed, **description}
+
+    return every_schema(document, halves)
+
+
+@rewrite
+def the_version_in_the_base_url(document: Document) -> None:
+    document["servers"] = [{"url": "https://api.clinic.example/api/v1"}]
+    document["paths"] = {path.removeprefix("/v1"): item for path, item in document["paths"].items()}
+
+
+@rewrite
+def another_base_url(document: Document) -> None:
+    document["servers"] = [
+        {"url": "https://{region}.clinic.example/{stage}", "variables": {"stage": {"default": "live"}}}
+    ]
+
+
+@rewrite
+def the_base_in_the_paths(document: Document) -> None:
+    del document["servers"]
+    document["paths"] = {f"/follow-up/api{path}": item for path, item in document["paths"].items()}
+
+
+@rewrite
+def other_names_of_path_parameters(document: Document) -> Document:
+    text = json.dumps(document["paths"]).replace("/{id}", "/{objectId}")
+    text = text.replace('"name": "id", "in": "path"', '"name": "objectId", "in": "path"')
+    return {**document, "paths": json.loads(text)}
+
+
+@rewrite
+def parameters_of_the_path_item(document: Document) -> None:
+    for item in document["paths"].values():
+        shared = [each for each in next(iter(item.values()))["parameters"] if each["in"] == "path"]
+        for each in [*item.values()]:
+            each["parameters"] = [one for one in each["parameters"] if one["in"] != "path"]
+        item["parameters"] = shared
+
+
+@rewrite
+def references_to_everything(document: Document) -> None:
+    components = document["components"]
+    components |= {"parameters": {}, "requestBodies": {}, "pathItems": {}}
+    number = 0
+    for path, item in document["paths"].items():
+        for each in item.values():
+            for position, one in enumerate(each["parameters"]):
+                number += 1
+                components["parameters"][f"p{number}"] = one
+                each["parameters"][position] = {"$ref": f"#/components/parameters/p{number}"}
+            for status, one in each["responses"].items():
+                number += 1
+                components["responses"][f"r{number}"] = one
+                each["responses"][status] = {"$ref": f"#/components/responses/r{number}"}
+            if "requestBody" in each:
+                number += 1
+                components["requestBodies"][f"b{number}"] = each["requestBody"]
+                each["requestBody"] = {"$ref": f"#/components/requestBodies/b{number}"}
+        number += 1
+        components["pathItems"][f"i{number}"] = item
+        document["paths"][path] = {"$ref": f"#/components/pathItems/i{number}"}
+
+
+@rewrite
+def security_of_each_operation(document: Document) -> None:
+    document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "Bearer"}}
+    del document["security"]
+    for item in document["paths"].values():
+        for each in item.values():
+            each["security"] = [{"key": []}]
+
+
+@rewrite
+def the_key_as_a_header(document: Document) -> None:
+    scheme = {"type": "apiKey", "in": "header", "name": "Authorization"}
+    document["components"]["securitySchemes"] = {"apiKey": scheme}
+
+
+@rewrite
+def booleans_in_queries(document: Document) -> None:
+    for path in ("/v1/doctors", "/v1/treatments"):
+        parameter(document, f"GET {path}", "active")["schema"] = {"type": "boolean"}
+
+
+@rewrite
+def descriptions_in_the_schemas_of_parameters(document: Document) -> None:
+    for item in document["paths"].values():
+        for each in item.values():
+            for one in each["parameters"]:
+                one["schema"]["description"] = one.pop("description")
+
+
+@rewrite
+def headers_in_lower_case(document: Document) -> None:
+    for item in document["paths"].values():
+        for each in item.values():
+            for one in each["parameters"]:
+                one["name"] = one["name"].lower() if one["in"] == "header" else one["name"]
+            for one in each["responses"].values():
+                one["headers"] = {name.lower(): header for name, header in one["headers"].items()}
+
+
+@rewrite
+def headers_that_every_client_sends(document: Document) -> None:
+    for name in ("Accept", "Authorization", "Content-Type", "User-Agent"):
+        header = {"name": name, "in": "header", "required": True, "schema": {"type": "string"}}
+        operation(document, "POST /v1/patients")["parameters"].append(header)
+
+
+@rewrite
+def a_character_set(document: Document) -> Document:
+    changed: Document = json.loads(
+        json.dumps(document).replace('"application/json"', '"Application/JSON; charset=utf-8"')
+    )
+    return changed
+
+
+@rewrite
+def ranges_of_statuses(document: Document) -> None:
+    for item in document["paths"].values():
+        for each in item.values():
+            error = each["responses"].pop("401")
+            each["responses"]["4xx"] = error
+
+
+@rewrite
+def fields_of_one_direction(document: Document) -> None:
+    request(document, "POST /v1/patients")["properties"]["id"] = {"type": "string", "readOnly": True}
+    request(document, "POST /v1/patients")["required"].append("id")
+    response(document, "POST /v1/patients")["properties"]["password"] = {"type": "string", "writeOnly": True}
+    response(document, "POST /v1/patients")["required"].append("password")
+
+
+@rewrite
+def extensions(document: Document) -> Document:
+    changed = every_schema(document, lambda schema: {**schema, "x-order": 1, "xml": {"name": "x"}})
+    for item in changed["paths"].values():
+        for each in item.values():
+            each.pop("x-scope", None)
+            each["x-internal"] = False
+    return changed
+
+
+@rewrite
+def patterns_that_match_anything_at_the_end(document: Document) -> Document:
+    def longer(schema: Document) -> Document:
+        is_prefix = schema.get("pattern", "").endswith("_")
+        return {**schema, "pattern": f"{schema['pattern']}.*"} if is_prefix else schema
+
+    return every_schema(document, longer)
+
+
+@rewrite
+def more_white_space(document: Document) -> Document:
+    return every_schema(
+        document,
+        lambda schema: {**schema, "description": schema["description"] + " \n"} if "description" in schema else schema,
+    )
