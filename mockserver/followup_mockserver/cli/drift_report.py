@@ -13,6 +13,7 @@ _WIDTH = 80
 _MOST_PLACES = 5
 """Places that are listed of one difference that occurs in many."""
 _OPERATION = re.compile(r"^[A-Z]+ \S+( response \d+)?")
+_LIST_ITEM = " body.data[]"
 _LONGEST_STRING = 60
 """Characters of a string in a witness that are shown."""
 
@@ -37,7 +38,8 @@ def _grouped(differences: Iterable[Difference]) -> Iterable[list[Difference]]:
     """Return the differences that are the same in several places together."""
     groups: dict[tuple[str, str], list[Difference]] = {}
     for each in differences:
-        groups.setdefault((_OPERATION.sub("", each.where), each.detail), []).append(each)
+        part = _OPERATION.sub("", each.where).replace(_LIST_ITEM, " body")
+        groups.setdefault((part, each.detail), []).append(each)
     return groups.values()
 
 

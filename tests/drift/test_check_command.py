@@ -1,0 +1,285 @@
+"""``followup-mock check``: the sources of a document, the report, and the exit status."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from drift.documents import Document, component, operation, request, served_document
+
+from followup_mockserver import MockServer
+from followup_mockserver.cli.app import app
+from followup_mockserver.drift import reading
+
+Check = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def check(capsys: pytest.CaptureFixture[str]) -> Check:
+    """Run the command in this process, which starts faster."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        with pytest.raises(SystemExit) as ended:
+            app.run(["check", *arguments])
+        output, errors = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, ended.value.code or 0, output, errors)  # type: ignore[arg-type]
+
+    return run
+
+
+def run_process(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "followup_mockserver", "check", *arguments]
+    result = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=60)
+    return subprocess.CompletedProcess(command, result.returncode, result.stdout.decode(), result.stderr.decode())
+
+
+def changed() -> Document:
+    """Return a contract with a difference of each class."""
+    document = served_document()
+    request(document, "POST /v1/treatments")["properties"]["kind"]["enum"].remove("diet")
+    request(document, "POST /v1/treatments")["properties"]["kind"]["enum"].append("surgery")
+    component(document, "Account")["properties"]["logo"] = {"type": "string"}
+    operation(document, "GET /v1/account")["summary"] = "Who am I?"
+    return document
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[[Any], str]:
+    def write(content: Any) -> str:
+        path = tmp_path / "contract.json"
+        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+        return str(path)
+
+    return write
+
+
+class TestReport:
+    def test_a_contract_without_differences(self, check: Check, file: Callable[[Any], str]) -> None:
+        result = check(file(served_document()))
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout == "No differences: SDK and mock fit this contract.\n"
+
+    def test_as_json(self, check: Check, file: Callable[[Any], str]) -> None:
+        result = check(file(changed()), "--json")
+        assert (result.returncode, result.stderr) == (1, "")
+        report = json.loads(result.stdout)
+        assert {name: report[name] for name in report if name != "differences"} == {
+            "breaking": 1,
+            "mockDiffers": 1,
+            "added": 1,
+            "wording": 1,
+        }
+        assert [set(each) for each in report["differences"]] == [{"class", "where", "detail", "witness"}] * 4
+        assert report["differences"][0] == {
+            "class": "breaking",
+            "where": "POST /v1/treatments request body.kind",
+            "detail": 'enum: the contract lacks "diet"',
+            "witness": {"patient": "pat_", "name": "a", "kind": "diet"},
+        }
+        assert [each["class"] for each in report["differences"]] == ["breaking", "mock differs", "added", "wording"]
+
+    def test_in_a_process_of_its_own(self, file: Callable[[Any], str]) -> None:
+        result = run_process(file(changed()))
+        assert (result.returncode, result.stderr) == (1, "")
+        assert result.stdout.startswith("breaking: 1\n")
+
+    def test_as_text_in_80_columns(self, check: Check, file: Callable[[Any], str]) -> None:
+        result = check(file(changed()))
+        assert (result.returncode, result.stderr) == (1, "")
+        lines = result.stdout.splitlines()
+        assert lines[:4] == [
+            "breaking: 1",
+            "  POST /v1/treatments request body.kind",
+            '      enum: the contract lacks "diet"',
+            '      witness: {"patient": "pat_", "name": "a", "kind": "diet"}',
+        ]
+        assert [line for line in lines if line and not line.startswith(" ")] == [
+            "breaking: 1",
+            "mock differs: 1",
+            "added: 1",
+            "wording: 1",
+            "1 breaking, 1 mock differs, 1 added, 1 wording",
+        ]
+        assert max(map(len, lines)) <= 80
+
+    def test_the_same_difference_in_many_places_is_shown_once(self, check: Check, file: Callable[[Any], str]) -> None:
+        document = served_document()
+        component(document, "Error")["properties"]["error"]["required"].remove("code")
+        lines = check(file(document)).stdout.splitlines()
+        assert lines[0].startswith("breaking: ")
+        assert int(lines[0].removeprefix("breaking: ")) > 200
+        assert len(lines) < 15
+
+    def test_additions_and_texts_are_compatible(self, check: Check, file: Callable[[Any], str]) -> None:
+        document = served_document()
+        document["paths"]["/v1/rooms"] = {"get": {"responses": {}}}
+        document["info"]["title"] = "Another title"
+        result = check(file(document))
+        assert result.returncode == 0
+        assert result.stdout.endswith("0 breaking, 0 mock differs, 1 added, 1 wording\n")
+
+    def test_long_values_are_shortened_on_the_screen_only(self, check: Check, file: Callable[[Any], str]) -> None:
+        document = served_document()
+        request(document, "POST /v1/patients")["properties"]["fullName"]["maxLength"] = 200
+        assert "a… (201 characters)" in " ".join(check(file(document)).stdout.split())
+        (difference,) = json.loads(check(file(document), "--json").stdout)["differences"]
+        assert len(difference["witness"]["fullName"]) == 201
+
+    def test_control_characters_of_a_document_are_escaped(self, check: Check, file: Callable[[Any], str]) -> None:
+        document = served_document()
+        document["paths"]["/v1/\x1b[31mred"] = {"get": {"responses": {}}}
+        for arguments in ([], ["--json"]):
+            result = check(file(document), *arguments)
+            assert "\x1b" not in result.stdout
+            assert "[31mred" in result.stdout
+
+
+class TestSources:
+    def test_standard_input(self) -> None:
+        assert run_process("-", stdin=json.dumps(served_document()).encode()).returncode == 0
+
+    def test_a_byte_order_mark(self, check: Check, file: Callable[[Any], str]) -> None:
+        assert check(file(b"\xef\xbb\xbf" + json.dumps(served_document()).encode())).returncode == 0
+
+    def test_the_url_of_a_mock(self, check: Check) -> None:
+        with MockServer() as server:
+            assert check(f"{server.url}/api/v1/openapi.json").returncode == 0
+
+    def test_a_url_is_asked_without_a_key(self, check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("FOLLOWUP_API_KEY", "sk_test_secret")
+        with serving(200, json.dumps(served_document()).encode()) as (url, requests):
+            assert check(url).returncode == 0
+        (headers,) = requests
+        assert "Authorization" not in headers
+        assert "secret" not in str(headers)
+
+
+PROBLEMS: dict[str, tuple[Any, str]] = {
+    "no JSON": (b"{", "it is not JSON"),
+    "empty": (b"", "it is not JSON"),
+    "HTML": (b"<!doctype html><html></html>", "it is a web page, not JSON"),
+    "YAML": (b"openapi: 3.1.0\npaths: {}\n", "it is YAML"),
+    "not UTF-8": (b'"\xff"', "it must be UTF-8"),
+    "nested too deeply": (b"[" * 200 + b"]" * 200, "it is nested too deeply"),
+    "nested far too deeply": (b"[" * 200_000, "it is nested too deeply"),
+    "a list": ([], "it is not an OpenAPI document"),
+    "another object": ({"paths": {}}, "it is not an OpenAPI document: it has no field openapi"),
+    "Swagger 2": ({"swagger": "2.0", "paths": {"/v1/account": {}}}, "it is a document of Swagger 2.0"),
+    "OpenAPI 4": ({"openapi": "4.0.0", "paths": {"/v1/account": {}}}, "it is a document of OpenAPI 4.0.0"),
+    "no paths": ({"openapi": "3.1.0"}, "it has no paths"),
+    "empty paths": ({"openapi": "3.1.0", "paths": {}}, "it has no paths"),
+    "paths that are a list": ({"openapi": "3.1.0", "paths": []}, "paths must be an object"),
+}
+
+
+def broken(part: Any) -> Document:
+    """Return our contract with this schema as that of the account."""
+    document = served_document()
+    document["components"]["schemas"]["Account"] = part
+    return document
+
+
+MALFORMED: dict[str, tuple[Any, str]] = {
+    "a schema that is a text": (broken("text"), "a schema must be an object"),
+    "an unknown type": (broken({"type": "text"}), "invalid schema"),
+    "properties that are a list": (broken({"properties": []}), "properties must be an object"),
+    "a union that is no list": (broken({"anyOf": {}}), "anyOf must be an array"),
+    "an invalid pattern": (broken({"pattern": "("}), "invalid schema"),
+    "required that is a text": (broken({"required": "id"}), "invalid schema"),
+    "an enum that is a text": (broken({"enum": "id"}), "invalid schema"),
+    "a reference without target": (broken({"$ref": "#/components/schemas/Nothing"}), "has no target"),
+    "a reference to another file": (broken({"$ref": "account.json#/Account"}), "leads out of the document"),
+    "a reference to another host": (broken({"$ref": "https://x.example/a.json"}), "leads out of the document"),
+    "a reference to an anchor": (broken({"$ref": "#account"}), "is not a path"),
+    "a reference that is a number": (broken({"$ref": 1}), "leads out of the document"),
+    "a dynamic reference": (broken({"$dynamicRef": "#account"}), "$dynamicRef is not supported"),
+    "too many alternatives": (
+        broken({"allOf": [{"anyOf": [{"minLength": n} for n in range(9)]} for _ in range(9)]}),
+        "more than 256 alternatives",
+    ),
+}
+
+
+class TestProblems:
+    @pytest.mark.parametrize("name", [*PROBLEMS, *MALFORMED])
+    def test_a_document_that_cannot_be_read(self, check: Check, name: str, file: Callable[[Any], str]) -> None:
+        content, reason = (PROBLEMS | MALFORMED)[name]
+        path = file(content)
+        result = check(path)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"followup-mock: cannot read {path}: ")
+        assert result.stderr.count("\n") == 1
+        assert reason in result.stderr
+
+    def test_a_missing_file(self, check: Check, tmp_path: Path) -> None:
+        result = check(str(tmp_path / "nothing.json"))
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr == f"followup-mock: cannot read {tmp_path}/nothing.json: No such file or directory\n"
+
+    def test_a_folder(self, check: Check, tmp_path: Path) -> None:
+        assert check(str(tmp_path)).returncode == 2
+
+    def test_no_source(self, check: Check) -> None:
+        assert check().returncode == 2
+
+    @pytest.mark.parametrize("status", [401, 404, 500])
+    def test_a_url_that_responds_with_an_error(self, check: Check, status: int) -> None:
+        with serving(status, b"{}") as (url, _):
+            result = check(url)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert f"the server responded with {status}" in result.stderr
+
+    def test_a_url_that_does_not_respond(self, check: Check) -> None:
+        with serving(200, b"{}") as (url, _):
+            pass
+        result = check(url)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "no response" in result.stderr
+
+    def test_a_document_that_is_too_large(self, check: Check, tmp_path: Path) -> None:
+        path = tmp_path / "contract.json"
+        with path.open("wb") as file:
+            file.truncate(64 * 1024 * 1024 + 1)
+        result = check(str(path))
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "it has more than 67,108,864 bytes" in result.stderr
+
+    def test_a_download_that_is_too_slow(self, check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(reading, "TIMEOUT", 0.2)
+        with socket.create_server(("127.0.0.1", 0)) as server:  # it accepts connections, and sends nothing
+            result = check(f"http://127.0.0.1:{server.getsockname()[1]}/openapi.json")
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "no response within 0.2 s" in result.stderr
+
+    def test_an_invalid_url(self, check: Check) -> None:
+        assert check("http://[").returncode == 2
+
+
+@contextmanager
+def serving(status: int, content: bytes) -> Iterator[tuple[str, list[Any]]]:
+    """Serve a document; yields its URL, and the headers of the requests for it."""
+    requests: list[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            requests.append(self.headers)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/openapi.json", requests
+        server.shutdown()
+        thread.join()
