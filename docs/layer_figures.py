@@ -45,7 +45,7 @@ DESCRIPTIONS = {
     "_annotations": "small modules without internal imports",
     "__main__": "python -m followup_mockserver",
     "cli": "serve, listen, trigger, demo",
-    "receiver_check": "checks a live webhook receiver",
+    "calibration | receiver_check": "programs that test the service, and a receiver",
     "pytest_plugin": "fixtures, and reports of failing tests",
     "server | simulation": "MockServer: a socket, in a thread; random histories",
     "strategies": "Hypothesis: arguments and webhooks",

@@ -52,7 +52,8 @@ Language = Literal["es", "en", "pt"]
 _hours = number(0, MAX_MESSAGE_HOURS, unit="hours")
 
 
-def _is_time_zone(name: str) -> bool:
+def is_time_zone(name: str) -> bool:
+    """Return whether this is the IANA name of a time zone."""
     if name == _DEFAULT_TIME_ZONE:
         return True  # without the import, which every start would wait for
 
@@ -78,7 +79,7 @@ _DEFAULT_COUNTRY = "AR"
 _DEFAULT_TIME_ZONE = "America/Argentina/Buenos_Aires"
 
 
-def _is_intake_field(name: str) -> bool:
+def is_intake_field(name: str) -> bool:
     """Return whether this is a field of the patient, or the path of a field of the request body."""
     return name in _PATIENT_FIELDS or _has_field(_intake_schema(), name)
 
@@ -130,7 +131,7 @@ class Organization:
     name: str = _setting("Clínica de prueba", text)
     type: str = "clinic"
     time_zone: str = _setting(
-        _DEFAULT_TIME_ZONE, matching(_is_time_zone, "the IANA name of a time zone, such as Europe/Madrid")
+        _DEFAULT_TIME_ZONE, matching(is_time_zone, "the IANA name of a time zone, such as Europe/Madrid")
     )
     country: str = _setting(_DEFAULT_COUNTRY, matching(_is_country, "the ISO 3166 code of a country, such as AR"))
     language: str = _setting("es", one_of(get_args(Language)))
@@ -142,7 +143,7 @@ class Organization:
     activated_events: list[OutboundEventType] = _setting((), one_of(NOT_YET_SENT))
     intake_required: list[str] = _setting(
         ("fullName", "dni", "phone", "coverage.insurer", "address", "requestedService"),
-        matching(_is_intake_field, "a field of an intake request, such as dni or coverage.insurer"),
+        matching(is_intake_field, "a field of an intake request, such as dni or coverage.insurer"),
     )
 
 

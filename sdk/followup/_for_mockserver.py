@@ -82,6 +82,7 @@ from followup._threads import (
     ATTEMPT_THREAD,
 )
 from followup._time import (
+    REAL_TIME,
     Time,
 )
 from followup._virtual_time import (
@@ -153,6 +154,7 @@ __all__ = [
     "NOT_GIVEN",
     "NOT_IN_JSON",
     "NO_EXTRA",
+    "REAL_TIME",
     "REQUESTS_PER_MINUTE",
     "SCHEMA_VERSION",
     "SERVICE_VERSION",

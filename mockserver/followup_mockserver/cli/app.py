@@ -36,6 +36,8 @@ _GROUPS = {
 }
 """The groups of commands that act as patients, staff and the service, with the help of each."""
 
+_CALIBRATE = "Ask a test environment of the service what the specification leaves open, and write a settings file."
+
 
 def _serve() -> Application:
     from followup_mockserver.cli.serve import commands
@@ -79,6 +81,12 @@ def _check() -> Application:
     return commands
 
 
+def _calibrate() -> Application:
+    from followup_mockserver.cli.calibrate import commands
+
+    return commands
+
+
 def _group(name: str) -> Callable[[], Application]:
     def load() -> Application:
         from followup_mockserver.cli.acting import group
@@ -101,6 +109,7 @@ app = Application(
         ),
         **{name: Deferred(summary, _controls) for name, summary in _CONTROLS.items()},
         **{name: Deferred(summary, _group(name), is_group=True) for name, summary in _GROUPS.items()},
+        "calibrate": Deferred(_CALIBRATE, _calibrate),
         "snapshot": Deferred("Save the state of the mock to a file, or load it from one.", _snapshot, is_group=True),
         "check-receiver": Deferred(
             "Check a live webhook receiver: play the cases of its duty, and print PASS, FAIL or NOT SEEN for each.",

@@ -1,0 +1,353 @@
+"""``followup-mock calibrate``: what it refuses, what it asks before, what it leaves behind."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from calibration.conftest import ShortSleep, altered, ask, new_run
+from support.ports import free_port
+from support.shell import Shell, clean_environment
+
+from followup_mockserver import MockServer
+from followup_mockserver.calibration.calibrate import Finding, ask_all
+from followup_mockserver.calibration.clean_up import clean_up
+from followup_mockserver.calibration.run import Run
+from followup_mockserver.calibration.service import Service
+
+COMMAND = [sys.executable, "-m", "followup_mockserver"]
+RESERVED = re.compile(r"\+1\d{3}55501\d\d")
+"""North American numbers from 555-0100 to 555-0199."""
+
+
+@pytest.fixture
+def shell(server: MockServer, tmp_path: Path) -> Shell:
+    shell = Shell(server.url, server.api_key, tmp_path, COMMAND)
+    shell.environment["TEST_KEY"] = server.api_key
+    return shell
+
+
+def arguments(server: MockServer, *more: str) -> list[str]:
+    return ["calibrate", server.url, "--api-key-env", "TEST_KEY", "--output", "clinic.toml", *more]
+
+
+def all_findings(run: Run) -> list[Finding]:
+    """Ask everything, and clean up."""
+    findings = [*ask_all(run)]
+    assert clean_up(run)
+    run.service.close()
+    return findings
+
+
+def written(server: MockServer) -> list[str]:
+    return [each.operation for each in server.requests if each.method != "GET"]
+
+
+def test_it_asks_writes_the_file_and_lists_what_is_left(shell: Shell, server: MockServer) -> None:
+    result = shell.run(*arguments(server))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "60 of 88 open points asked; 0 differ from the mock. See clinic.toml." in result.stdout
+    text = (shell.directory / "clinic.toml").read_text()
+    assert server.api_key not in result.stdout + text
+    document = tomllib.loads(text)
+    assert len(document["asked"]) == 88
+    for point, found in document["asked"].items():
+        assert f"{point}  {found}\n" in result.stdout
+    with server.client() as client:
+        patients = [*client.patients.list(limit=100)]
+        appointments = [*client.appointments.list(limit=100)]
+        assert not client.webhook_endpoints.list().data
+        left = [*patients, *appointments, *client.visits.list(limit=100), *client.events.list(limit=100)]
+        left += [*client.intake_requests.list(limit=100), *client.treatments.list(limit=100)]
+    assert {each.status for each in appointments} == {"cancelled"}
+    assert all(RESERVED.fullmatch(each.phone or "") for each in patients)
+    listed = result.stdout.partition("Left in the test environment")[2]
+    for each in left:
+        assert f"  {each.id}" in listed
+        external_id = getattr(each, "source_ref", None) or getattr(each, "external_id", None)
+        if hasattr(each, "external_id") or hasattr(each, "source_ref"):
+            assert (external_id or "").startswith("followup-calibrate-")
+            assert f"  {each.id}  {external_id}" in listed
+    assert len(listed.strip().splitlines()) == len(left) + 3  # the heading's end, an empty line and the summary
+
+
+def test_a_second_run_against_the_same_environment_finds_the_same(server: MockServer) -> None:
+    first, second = (all_findings(new_run(server)) for _ in range(2))
+    assert first == second
+    assert {each.outcome for each in first} == {"same", "not asked"}
+
+
+def test_a_key_of_production_is_refused_before_anything_is_written(shell: Shell, server: MockServer) -> None:
+    shell.environment["TEST_KEY"] = server.create_organization(livemode=True).keys[0].value
+    result = shell.run(*arguments(server, "--yes"))
+    assert result.returncode == 2
+    assert result.stderr == (
+        "followup-mock: the API key is one of production (livemode is true); calibrate writes only to a test "
+        "environment\n"
+    )
+    journal = server.organization(shell.environment["TEST_KEY"]).requests
+    assert [each.operation for each in journal] == ["account.retrieve"]
+    assert not (shell.directory / "clinic.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "message"),
+    [
+        ({"TEST_KEY": ""}, 2, "--api-key-env: the environment variable TEST_KEY is not set"),
+        ({"TEST_KEY": "fu_test_unknown"}, 1, "cannot retrieve the account of the API key: "),
+        ({"TEST_KEY": "a b"}, 2, "api_key must be printable ASCII, without spaces or line breaks"),
+    ],
+)
+def test_a_wrong_key_is_one_line(
+    shell: Shell, server: MockServer, change: dict[str, str], status: int, message: str
+) -> None:
+    result = shell.run(*arguments(server), **change)
+    assert result.returncode == status
+    assert result.stderr.startswith(f"followup-mock: {message}")
+    assert "unknown" not in result.stderr.partition("API key")[2]
+    assert written(server) == []
+
+
+@pytest.mark.parametrize(
+    ("replaced", "by", "status", "message"),
+    [
+        ("URL", "ftp://clinic.example", 2, "URL must be an http or https URL"),
+        ("URL", f"http://127.0.0.1:{free_port()}", 1, "cannot retrieve the account of the API key: "),
+        ("clinic.toml", "none/clinic.toml", 2, "--output none/clinic.toml must be a file that can be written"),
+        ("clinic.toml", ".", 2, "--output . must be a file that can be written"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(
+    shell: Shell, server: MockServer, replaced: str, by: str, status: int, message: str
+) -> None:
+    given = [
+        by if each == replaced or (replaced == "URL" and each == server.url) else each for each in arguments(server)
+    ]
+    result = shell.run(*given)
+    assert (result.returncode, result.stdout) == (status, "")
+    assert result.stderr.startswith(f"followup-mock: {message}")
+    assert len(result.stderr.splitlines()) == 1
+    assert written(server) == []
+
+
+def test_a_phone_without_a_country_code_is_refused(shell: Shell, server: MockServer) -> None:
+    result = shell.run(*arguments(server, "--phone", "11 5555 0000"))
+    assert result.returncode == 2
+    assert result.stderr == (
+        "followup-mock: --phone must be a phone number with its country code, such as +12025550143\n"
+    )
+
+
+def test_the_phones_that_are_passed_are_the_only_ones(server: MockServer) -> None:
+    findings = {each.id: each for each in all_findings(new_run(server, "+541150311111"))}
+    assert findings["stage"].text == "not asked: it needs another phone number; pass --phone once more"
+    assert findings["appointment_status"].outcome == "same"
+    assert findings["phone_formats"].outcome == "same"
+    with server.client() as client:
+        assert {each.phone for each in client.patients.list()} <= {"+541150311111", None}
+
+
+class Terminal:
+    """The command on a terminal."""
+
+    def __init__(self, command: list[str], shell: Shell) -> None:
+        self.master, slave = pty.openpty()
+        environment = {**shell.environment, **clean_environment(), "TERM": "dumb"}
+        environment["TEST_KEY"] = shell.environment["TEST_KEY"]
+        self.process = subprocess.Popen(
+            [*COMMAND, *command], stdin=slave, stdout=slave, stderr=slave, cwd=shell.directory, env=environment
+        )
+        os.close(slave)
+        self.output = ""
+
+    def read_until(self, text: str) -> None:
+        while text not in self.output:
+            self.output += os.read(self.master, 65_536).decode()
+
+    def end(self) -> int:
+        try:
+            while part := os.read(self.master, 65_536):
+                self.output += part.decode()
+        except OSError:  # the command has closed the terminal
+            pass
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def terminals() -> Iterator[list[Terminal]]:
+    opened: list[Terminal] = []
+    yield opened
+    for each in opened:
+        each.process.kill()
+        each.process.wait()
+        os.close(each.master)
+
+
+def test_on_a_terminal_it_asks_before_it_writes(shell: Shell, server: MockServer, terminals: list[Terminal]) -> None:
+    (shell.directory / "clinic.toml").touch()
+    terminals.append(terminal := Terminal(arguments(server), shell))
+    terminal.read_until("Continue? [y/N]")
+    for part in (
+        "This writes to the test environment of 'Clínica de prueba': patients, appointments, ",
+        "webhook endpoints",
+        "phone numbers that are reserved for fiction",
+        "clinic.toml is replaced.",
+    ):
+        assert part in terminal.output
+    assert written(server) == []
+    os.write(terminal.master, b"n\n")
+    assert terminal.end() == 1
+    assert "nothing was written" in terminal.output
+    assert written(server) == []
+    assert (shell.directory / "clinic.toml").read_text() == ""
+
+
+@pytest.mark.parametrize(("more", "answers"), [([], b"y\n"), (["--yes"], b"")], ids=["y", "--yes"])
+def test_a_yes_starts_it(
+    shell: Shell, server: MockServer, terminals: list[Terminal], more: list[str], answers: bytes
+) -> None:
+    terminals.append(terminal := Terminal(arguments(server, *more), shell))
+    os.write(terminal.master, answers)
+    terminal.read_until("error_object  found")
+    assert ("Continue?" in terminal.output) is not more
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_cleans_up_too(shell: Shell, server: MockServer, signal_number: int) -> None:
+    with shell.start(*arguments(server)) as process:
+        assert process.stdout
+        for line in process.stdout:
+            if line.startswith("cursors  "):  # the first appointments have been booked
+                break
+        process.send_signal(signal_number)
+        rest, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert "Left in the test environment" in rest
+    assert not (shell.directory / "clinic.toml").exists()
+    with server.client() as client:
+        booked = [*client.appointments.list(limit=100)]
+        assert {each.status for each in booked} == {"cancelled"}
+        assert not client.webhook_endpoints.list().data
+    for each in booked:
+        assert f"{each.id}  {each.external_id}  cancelled" in rest
+
+
+def test_what_cannot_be_cleaned_up_is_named_and_fails_the_command(shell: Shell, server: MockServer) -> None:
+    server.add_fault(operation="webhook_endpoints.delete", kind="status", status=500, times=1)
+    result = shell.run(*arguments(server))
+    assert result.returncode == 1
+    assert result.stderr == "followup-mock: some objects could not be cleaned up; the list above names them\n"
+    with server.client() as client:
+        (endpoint,) = client.webhook_endpoints.list()
+    assert f"{endpoint.id}  not deleted: the environment responded 500 api_error" in result.stdout
+    assert (shell.directory / "clinic.toml").exists()
+
+
+@pytest.mark.parametrize("operation", ["appointments.create", "webhook_endpoints.create"])
+def test_an_object_whose_creation_got_no_response_is_cleaned_up(server: MockServer, operation: str) -> None:
+    server.add_fault(operation=operation, kind="disconnect", when="after", times=1)
+    group = operation.partition(".")[0]
+    run, finding = ask(server, {"appointments": "appointment_status", "webhook_endpoints": "disabled_endpoint"}[group])
+    assert finding.text == f"not asked: there was no response to POST /v1/{group} (RemoteProtocolError)"
+    with server.client() as client:
+        assert {each.status for each in client.appointments.list()} <= {"cancelled"}
+        assert not client.webhook_endpoints.list().data
+    assert any(each.note in ("cancelled", "deleted") for each in run.created.values())
+
+
+def test_an_appointment_that_should_not_have_been_accepted_is_cleaned_up(server: MockServer) -> None:
+    altered(server).on("*", "/v1/none", lambda reply: None)
+    run, _ = ask(server, "patient_by_external_id")
+    with server.client() as client:
+        assert {each.status for each in client.appointments.list()} == {"cancelled"}
+    assert {each.note for each in run.created.values() if each.kind == "appointment"} == {"cancelled"}
+
+
+def test_a_missing_scope_and_a_missing_line_are_reasons(server: MockServer) -> None:
+    key = server.add_api_key(scopes=["patients:read", "webhooks:write"]).value
+    run, finding = ask(server, "unknown_fields", key=key)
+    assert finding.text == "not asked: the API key lacks patients:write"
+    server.update_organization(service_lines=["network"])
+    assert ask(server, "appointment_status")[1].text == "not asked: the organization lacks the service line follow_up"
+    assert ask(server, "missing_object")[1].outcome == "same"
+    assert ask(server, "webhook_urls")[1].outcome == "same"
+    assert written(server) == ["webhook_endpoints.create"] * 2
+    assert run.created == {}
+
+
+def test_an_error_of_one_question_does_not_end_the_others(server: MockServer) -> None:
+    altered(server).on("POST", "/v1/visits", lambda reply: setattr(reply, "body", ["unexpected"]))
+    server.add_fault(operation="webhook_endpoints.create", kind="status", status=503, times=1000)
+    found = {each.id: each.text for each in all_findings(new_run(server))}
+    assert found["visit_source"] == ("not asked: the environment responded 200 to POST /v1/visits, which this needs")
+    assert found["webhook_urls"] == (
+        "not asked: the environment responded 503 api_error fault to POST /v1/webhook_endpoints"
+    )
+    assert found["known_external_id"].startswith("not asked: ")
+    assert found["appointment_status"].endswith("(the mock: the same)")
+
+
+def test_an_unexpected_response_is_a_reason(server: MockServer) -> None:
+    altered(server).on("POST", "/v1/appointments", lambda reply: reply.body.pop("status"))
+    assert ask(server, "appointment_status")[1].text == (
+        "not asked: a response is not as the specification says (KeyError)"
+    )
+
+
+def test_texts_of_the_service_are_not_repeated(server: MockServer) -> None:
+    def talkative(reply) -> None:  # type: ignore[no-untyped-def]
+        reply.body["error"] |= {"code": "Ana López, +54 11 5555-0000", "type": "x" * 65, "param": {"a": 1}}
+
+    altered(server).on("GET", "/v1/patients/.*", talkative)
+    assert ask(server, "missing_object")[1].text.startswith("found: 404 (a text) (a text); the 409 was not")
+
+
+def test_a_429_is_waited_for(server: MockServer) -> None:
+    server.add_fault(operation="patients.create", kind="status", status=429, retry_after=7, times=2)
+    run, finding = ask(server, "visit_source")
+    assert finding.outcome == "same"
+    assert run.service.time.sleeps == [7.0, 7.0]  # type: ignore[attr-defined]
+
+
+def test_a_429_that_does_not_end_is_a_reason(server: MockServer) -> None:
+    server.add_fault(operation="patients.create", kind="status", status=429, retry_after=900, times=100)
+    run, finding = ask(server, "visit_source")
+    assert finding.text == "not asked: the rate limit of the environment is used up"
+    assert run.service.time.sleeps == [60.0] * 3  # type: ignore[attr-defined]
+
+
+def test_no_more_than_300_requests_are_sent_in_a_minute(server: MockServer) -> None:
+    service = Service(server.url, server.api_key, time=ShortSleep())
+    for _ in range(301):
+        service.send("GET", "/v1/account")
+    assert service.time.sleeps == [60.0]  # type: ignore[attr-defined]
+    service.close()
+
+
+def test_the_time_is_limited_and_the_clean_up_goes_on(server: MockServer) -> None:
+    run = new_run(server, seconds=5)
+    run.book()
+    run.service.time.sleep(5)
+    sent = len(server.requests)
+    texts = {each.text for each in ask_all(run)}
+    assert "not asked: the time limit of 5 seconds was reached" in texts
+    assert len(server.requests) == sent
+    assert clean_up(run)
+    run.service.close()
+    with server.client() as client:
+        assert [each.status for each in client.appointments.list()] == ["cancelled"]
+
+
+def test_help_imports_no_client_and_no_mock() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "followup_mockserver", "calibrate", "--help"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
+    assert "followup_mockserver.cli.calibrate" in imported
+    assert not imported & {"httpx", "flask", "phonenumbers", "followup_mockserver.calibration.probes"}

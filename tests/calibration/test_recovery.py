@@ -1,0 +1,136 @@
+"""A mock with other settings, behind a port, is recovered point by point. A mock with the file behaves as it does."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calibration.conftest import NOWHERE, OPTIONS, Reply, altered, ask, new_run
+
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.calibration.calibrate import Finding, ask_all
+from followup_mockserver.calibration.clean_up import clean_up
+from followup_mockserver.calibration.report import settings_file
+
+OTHERS: list[dict[str, Any]] = [
+    {"refuse_unknown_fields": False, "country": "UY", "intake_required": ["dni"], "time_zone": "America/Montevideo"},
+    {
+        "country": "ES",
+        "intake_required": ["patient.email", "contacts", "fullName", "dni", "hospitalized", "phone"],
+        "time_zone": "Europe/Madrid",
+    },
+    {"country": "US", "intake_required": []},
+]
+
+
+def calibrated(server: MockServer) -> tuple[str, list[Finding]]:
+    """Ask everything, and return the text of the settings file, and the findings."""
+    run = new_run(server)
+    try:
+        findings = [*ask_all(run)]
+    finally:
+        assert clean_up(run)
+        run.service.close()
+    return settings_file(run.settings, findings), findings
+
+
+@pytest.mark.parametrize("options", OTHERS, ids=lambda options: options["country"])
+def test_a_mock_with_the_file_behaves_as_the_one_that_was_asked(options: dict[str, Any], tmp_path: Path) -> None:
+    with MockServer(**OPTIONS, **options) as server:
+        text, findings = calibrated(server)
+    path = tmp_path / "clinic.toml"
+    path.write_text(text)
+    document = tomllib.loads(text)
+    defaults: dict[str, Any] = {"refuse_unknown_fields": True, "time_zone": "America/Argentina/Buenos_Aires"}
+    assert document["settings"] == defaults | options
+    assert document["asked"] == {each.id: each.text for each in findings}
+    with MockServer(settings=path, **OPTIONS) as server:
+        again, same = calibrated(server)
+    assert again == text
+    assert same == findings
+
+
+@pytest.mark.parametrize(
+    "country", ["AR", "BO", "BR", "CL", "CO", "CR", "EC", "MX", "PE", "PT", "PY", "US", "UY", "VE"]
+)
+def test_the_country_is_recovered_without_storing_a_number(server: MockServer, country: str) -> None:
+    server.update_organization(country=country)
+    run, _ = ask(server, "phone_formats")
+    assert run.settings == {"country": country}
+    with server.client() as client:
+        assert [each.phone for each in client.patients.list()] == [run.patient["phone"]]
+
+
+def test_the_time_zone_decides_between_countries_with_one_calling_code(server: MockServer) -> None:
+    server.update_organization(country="CA", time_zone="America/Toronto")
+    assert ask(server, "phone_formats")[0].settings == {"country": "CA"}
+
+
+@pytest.mark.parametrize(("country", "phone"), [("AD", "+376312345"), ("SM", "+3780549886377"), ("UY", "+59894231234")])
+def test_a_number_of_the_country_recovers_any_country(server: MockServer, country: str, phone: str) -> None:
+    server.update_organization(country=country)
+    run, _ = ask(server, "phone_formats", phone)
+    assert run.settings == {"country": country}
+    assert run.patient["phone"] == phone
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_filter_that_does_not_check_phones_says_nothing_about_the_country(server: MockServer, status: int) -> None:
+    def same_for_all(reply: Reply) -> None:
+        reply.status = status
+        reply.body = {"object": "list", "data": [], "hasMore": False, "url": "/v1/patients"}
+
+    phone = "+12025550143"
+    altered(server).on("GET", "/v1/patients", same_for_all)
+    run, finding = ask(server, "phone_formats", phone)
+    assert run.settings == {}
+    assert "without a country code: not found; pass --phone with a number of the country" in finding.text
+
+
+def test_words_of_the_service_for_missing_data_are_translated(server: MockServer, tmp_path: Path) -> None:
+    words = {"coverage.insurer": "obra social", "dni": "documento", "requestedService": "requestedService"}
+    server.update_organization(intake_required=[*words])
+
+    def in_spanish(reply: Reply) -> None:
+        reply.body["missing"] = [words[each] for each in reply.body["missing"]]
+
+    altered(server).on("POST", "/v1/intake_requests", in_spanish)
+    run, finding = ask(server, "intake_required")
+    assert run.settings == {"intake_required": ["coverage.insurer", "dni", "requestedService"]}
+    assert finding.text.startswith("found: (a text) (coverage.insurer), documento (dni), requestedService (the mock: ")
+
+
+def test_a_word_that_no_field_satisfies_leaves_the_setting_out(server: MockServer) -> None:
+    altered(server).on("POST", "/v1/intake_requests", lambda reply: reply.body["missing"].append("consent"))
+    run, finding = ask(server, "intake_required")
+    assert run.settings == {}
+    assert "requestedService, consent (no field of the API satisfies it)" in finding.text
+
+
+def test_the_order_of_missing_data_that_changes_is_no_error(server: MockServer) -> None:
+    orders = iter([["dni", "address"], ["address", "dni"]])
+    altered(server).on("POST", "/v1/intake_requests", lambda reply: reply.body.update(missing=next(orders)))
+    assert sorted(ask(server, "intake_required")[0].settings["intake_required"]) == ["address", "dni"]
+
+
+def test_what_cannot_be_observed_is_not_a_setting(server: MockServer) -> None:
+    text, _ = calibrated(server)
+    document = tomllib.loads(text)
+    assert [*document["settings"]] == ["country", "intake_required", "refuse_unknown_fields", "time_zone"]
+    for point in ("reminders", "post_visit_message", "rate_limit"):
+        assert document["asked"][point].startswith("not asked: ")
+    assert "how long a key is remembered was not asked" in document["asked"]["idempotency_keys"]
+    assert "the language was not asked" in document["asked"]["messages"]
+
+
+def test_any_text_can_be_read_back() -> None:
+    text = "".join(map(chr, range(0x250))) + '"\\ 👩🏽‍⚕️ \u2028'
+    findings = [Finding("a_point", "same", text)]
+    document = tomllib.loads(settings_file({"intake_required": [text], "country": text}, findings))
+    assert document == {"settings": {"intake_required": [text], "country": text}, "asked": {"a_point": text}}
+
+
+def test_the_header_is_a_comment(tmp_path: Path) -> None:
+    path = tmp_path / "clinic.toml"
+    path.write_text(settings_file({}, []))
+    MockService(settings=path, forward_to=NOWHERE)
