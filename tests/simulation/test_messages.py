@@ -8,10 +8,24 @@ from pathlib import Path
 
 import pytest
 from support.clinics import Careful, Naive
+from support.plain_clinic import PlainClinic
 
 from followup_mockserver.simulation import Booking, simulate
+from followup_mockserver.simulation.history import (
+    Again,
+    Book,
+    CrashAtRequest,
+    CrashNow,
+    FailRequests,
+    PassTime,
+    Reschedule,
+    Work,
+)
+from followup_mockserver.simulation.seeds import seed_of
 
 TESTS = Path(__file__).parents[1]
+
+UNREACHABLE = "the service could not be reached"
 
 
 def message_of(clinic: type, **options: int) -> str:
@@ -65,6 +79,7 @@ COURSE = """
 import sys
 sys.path.insert(0, {tests!r})
 from support.clinics import Careful, Naive
+from support.plain_clinic import PlainClinic
 from followup_mockserver.simulation import simulate
 
 class Noted(Careful):
@@ -103,3 +118,68 @@ def test_the_same_seed_gives_the_same_course_in_every_process() -> None:
     assert first.count("start") > 8
     # Another process has other modules, whose numbers Hypothesis would draw, and another state of ``random``.
     assert course("2", "import random, statistics, fractions\nrandom.seed(99)\n") == first
+
+
+def test_the_story_tells_faults_crashes_and_keys() -> None:
+    class Direct(PlainClinic):
+        def book(self, booking: Booking) -> None:
+            super().book(booking)
+            self.client.appointments.create(
+                patient={"phone": booking.phone, "full_name": booking.full_name},
+                start_at=booking.start_at,
+                external_id=booking.external_id,
+            )
+
+        def work(self) -> None:
+            raise KeyError
+
+    steps = (
+        FailRequests(0, 0),  # the response is lost
+        FailRequests(1, 1),  # the service cannot be reached, two times
+        Book(1, 0),
+        Again(),
+        CrashAtRequest(0, 0),
+        Book(2, 0),
+        Work(),
+        CrashAtRequest(0, 1),
+        Book(3, 1),
+        PassTime(1),
+        Reschedule(0, 2),
+        CrashNow(),
+    )
+    message = message_of(Direct, seed=seed_of(steps), examples=1)
+    assert message.split("\n\n")[1].splitlines() == [
+        "1. A person booked B1 for Zoë Núñez, 2040-04-01 12:00 UTC.",
+        "2. The clinic sent appointments.create for B1; the response was lost.",
+        f"3. The clinic sent appointments.create for B1 again, under the same key; {UNREACHABLE} (2 times).",
+        "4. book() raised APIConnectionError.",
+        "5. The same person again booked B1 for Zoë Núñez, 2040-04-01 12:00 UTC.",
+        "6. The clinic sent appointments.create for B1 again, under a new key.",
+        "7. A person booked B2 for Müşerref Şahin, 2040-04-01 12:00 UTC.",
+        "8. The clinic crashed before it sent appointments.create for B2.",
+        "9. The clinic restarted.",
+        "10. work() ran.",
+        "11. work() raised KeyError.",
+        "12. A person booked B3 for Björn Ångström, 2040-04-02 12:30 UTC.",
+        "13. The clinic sent appointments.create for B3, and crashed before it saw the response.",
+        "14. A minute passed.",
+        "15. The service sent patient.upserted; the clinic was down.",
+        "16. The service sent appointment.created for B1; the clinic was down.",
+        "17. The service sent patient.upserted; the clinic was down.",
+        "18. The service sent appointment.created for B3; the clinic was down.",
+        "19. The service sent patient.upserted again; the clinic was down.",
+        "20. The service sent appointment.created for B1 again; the clinic was down.",
+        "21. The service sent patient.upserted again; the clinic was down.",
+        "22. The service sent appointment.created for B3 again; the clinic was down.",
+        "23. The clinic restarted.",
+        "24. A person moved B1 to 2040-04-03 13:00 UTC.",
+        "25. The clinic crashed.",
+        "26. The clinic restarted.",
+        "27. All faults ended, and work() ran until nothing changed.",
+        "28. work() raised KeyError.",
+        "29. The service sent patient.upserted again.",
+        "30. The service sent appointment.created for B1 again.",
+        "31. The service sent patient.upserted again.",
+        "32. The service sent appointment.created for B3 again.",
+        "33. work() raised KeyError (2 times).",
+    ]

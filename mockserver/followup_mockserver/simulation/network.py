@@ -46,29 +46,29 @@ class Network:
             if crash is not None and not crash.after:
                 self._story.tell(f"The clinic crashed before it sent {call}.")
                 raise process.crash()
-            fault = None if crash is not None else self._troubles.next_fault(call.operation)
             sentence = f"The clinic sent {call}{self._repetition(call)}"
-            response = self._send(request, call, fault, sentence)
             if crash is not None:
+                call_wsgi(self._service.app, request)
                 self._story.tell(f"{sentence}, and crashed before it saw the response.")
                 raise process.crash()
-            return response
-
-    def _send(self, request: httpx.Request, call: Call, fault: RequestFault | None, sentence: str) -> httpx.Response:
-        if fault is None:
+            fault = self._troubles.next_fault(call.operation)
+            if fault is not None:
+                self._story.tell(f"{sentence}; {fault.story}.")
+                return self._struck(request, fault)
             response = call_wsgi(self._service.app, request)
             if not response.is_success:
                 self._story.tell(f"{sentence}; the service responded with a {response.status_code}.")
             elif call.writes:
                 self._story.tell(f"{sentence}.")
             return response
+
+    def _struck(self, request: httpx.Request, fault: RequestFault) -> httpx.Response:
         self.strikes += 1
         self._service.add_fault(operation=fault.operation or "*", **fault.arguments)
         try:
             return call_wsgi(self._service.app, request)
         finally:
             self._service.clear_faults()  # a request that matches no operation meets no fault
-            self._story.tell(f"{sentence}; {fault.story}.")
 
     def _repetition(self, call: Call) -> str:
         """Return how the request repeats an earlier one, as a part of the sentence."""

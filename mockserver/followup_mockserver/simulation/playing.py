@@ -160,6 +160,7 @@ class _Play:
                 if entry is not None and entry.failed is not None:
                     self._operate(entry, entry.failed, again=True)
             case Work():
+                self._runner.up()
                 self._story.tell("work() ran.")
                 self._runner.call("work")
             case PassTime():

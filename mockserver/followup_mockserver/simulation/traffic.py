@@ -1,7 +1,6 @@
 """The webhooks of a history, and the time that passes: the service's attempts run when the clock is advanced."""
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from datetime import datetime, timedelta
@@ -58,7 +57,8 @@ class Traffic:
         self._story = story
         self._url = url
         self._secret = secret
-        self._sent: Counter[str] = Counter()
+        self._attempted: set[str] = set()
+        self._reached: set[str] = set()
         self._wrongly_signed: set[str] = set()
         self._raised: Exception | None = None
         if url is not None:
@@ -100,7 +100,7 @@ class Traffic:
             return
         if forgery.kind == INVENTED:
             self.invented.add(forgery.event_id)
-        elif forgery.kind == WRONG_SIGNATURE and not self._sent[forgery.event_id]:
+        elif forgery.kind == WRONG_SIGNATURE and forgery.event_id not in self._reached:
             self._wrongly_signed.add(forgery.event_id)
         self._story.tell(f"{forgery.story}.")
         try:
@@ -123,13 +123,14 @@ class Traffic:
         """Pass an attempt to the clinic; an exception is an attempt without a response."""
         body = json.loads(request.content)
         number = int(request.headers[ATTEMPT_HEADER])
-        again = " again" if self._sent[body["id"]] else ""
+        again = " again" if body["id"] in self._attempted else ""
+        self._attempted.add(body["id"])
         if self._runner.is_down:
             self._story.tell(f"The service sent {what_happened(body)}{again}; the clinic was down.")
             raise ConnectionRefusedError("the clinic is down")
         process = self._runner.up()
         self._check_forged(process, body)
-        self._sent[body["id"]] += 1
+        self._reached.add(body["id"])
         self._story.tell(f"The service sent {what_happened(body)}{again}.")
         with self._troubles.suspended() if number >= _FIRST_SPARED_ATTEMPT else nullcontext():
             try:

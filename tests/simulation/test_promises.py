@@ -1,0 +1,265 @@
+"""Each promise is broken by a clinic with one bug, and the message names the promise and what is wrong."""
+
+import json
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from support.plain_clinic import PlainClinic
+
+from followup import FollowUp, FollowUpError, WebhookEvent, construct_event
+from followup_mockserver.simulation import Booking, Clinic, simulate
+
+
+def broken_by(clinic: type[Clinic]) -> tuple[str, str]:
+    """Return the promise that a clinic breaks, and the detail."""
+    with pytest.raises(AssertionError) as failure:
+        simulate(clinic, seed=1)
+    promise, detail = str(failure.value).split("\n\n")[2].split("\n", 1)
+    return promise.removeprefix("Promise: "), detail
+
+
+KEPT = "What book(), reschedule() and cancel() did when they returned is in bookings()."
+REACHED = "Every booking that the clinic believes in is at the service exactly once, at its last time."
+CANCELLED = "A booking that the clinic cancelled is cancelled at the service, or never got there."
+KNOWN = "Nothing is at the service that the clinic does not know."
+HANDLED = "The work of every genuine webhook event is done exactly once."
+FORGED = "The work of a forged webhook is never done."
+RESTED = "When no fault strikes any more, work() comes to rest."
+STARTED = "The clinic starts, also after a crash, while no fault strikes."
+
+
+def test_a_clinic_without_a_bug_keeps_all_promises() -> None:
+    simulate(PlainClinic, examples=20, seed=1)
+
+
+def test_a_booking_that_was_only_in_memory() -> None:
+    class OnlyInMemory(PlainClinic):
+        def save(self) -> None:
+            pass
+
+    promise, detail = broken_by(OnlyInMemory)
+    assert promise == KEPT
+    assert detail == "B1: bookings() says nothing; right is 2040-04-01 12:00 UTC."
+
+
+def test_a_booking_that_never_got_to_the_service() -> None:
+    class GivesUp(PlainClinic):
+        def send(self, external_id: str, booking: dict[str, Any]) -> None:
+            with suppress(FollowUpError):
+                super().send(external_id, booking)
+
+    promise, detail = broken_by(GivesUp)
+    assert promise == REACHED
+    assert detail == "B1: bookings() says 2040-04-01 12:00 UTC; the service has nothing."
+
+
+def test_a_booking_at_an_old_time() -> None:
+    class NeverMoves(PlainClinic):
+        def send(self, external_id: str, booking: dict[str, Any]) -> None:
+            appointment = self.client.appointments.create(
+                patient=booking["patient"], start_at=booking["start_at"], external_id=external_id
+            )
+            if booking["cancelled"]:
+                self.client.appointments.cancel(appointment.id)
+
+    promise, detail = broken_by(NeverMoves)
+    assert promise == REACHED
+    assert detail == "B1: bookings() says 2040-04-02 12:30 UTC; the service has 2040-04-01 12:00 UTC."
+
+
+def test_a_cancellation_that_the_service_does_not_know() -> None:
+    class CancelsAtHome(PlainClinic):
+        def send(self, external_id: str, booking: dict[str, Any]) -> None:
+            if not booking["cancelled"]:
+                super().send(external_id, booking)
+
+    promise, detail = broken_by(CancelsAtHome)
+    assert promise == CANCELLED
+    assert detail == "B1: bookings() says cancelled; the service has 2040-04-01 12:00 UTC."
+
+
+def test_an_appointment_that_the_clinic_does_not_know() -> None:
+    class BooksTwice(PlainClinic):
+        def send(self, external_id: str, booking: dict[str, Any]) -> None:
+            try:
+                super().send(external_id, booking)
+            except FollowUpError:
+                super().send(f"{external_id}-again", booking)
+                super().send(external_id, booking)
+
+    promise, detail = broken_by(BooksTwice)
+    assert promise == KNOWN
+    assert detail == "The service has B1-again: 2040-04-01 12:00 UTC; bookings() does not have it."
+
+
+def test_an_appointment_without_an_external_id() -> None:
+    class BooksTwice(PlainClinic):
+        def send(self, external_id: str, booking: dict[str, Any]) -> None:
+            self.client.appointments.create(patient=booking["patient"], start_at=booking["start_at"])
+            super().send(external_id, booking)
+
+    assert broken_by(BooksTwice) == (
+        KNOWN,
+        "The service has an appointment without an external id: 2040-04-01 12:00 UTC; bookings() does not have it.",
+    )
+
+
+def test_a_cancelled_appointment_that_the_clinic_does_not_know_any_more() -> None:
+    class Forgets(PlainClinic):
+        def bookings(self) -> dict[str, Any]:
+            return {external_id: start_at for external_id, start_at in super().bookings().items() if start_at}
+
+    promise, detail = broken_by(Forgets)
+    assert promise == KEPT
+    assert detail == "B1: bookings() says nothing; right is cancelled."
+
+
+def test_work_that_is_done_twice() -> None:
+    class DoesNotLook(PlainClinic):
+        def arrive(self, event_id: str) -> None:
+            self.state["arrived"].append(event_id)
+            self.save()
+
+    promise, detail = broken_by(DoesNotLook)
+    assert promise == HANDLED
+    assert detail.endswith("was done 2 times.")
+
+
+def test_work_that_is_lost_because_the_event_was_marked_before_the_work() -> None:
+    class MarksFirst(PlainClinic):
+        def start(self, client: FollowUp, folder: Path) -> None:
+            super().start(client, folder)
+            self.state.setdefault("seen", [])
+            self.to_do: list[str] = []
+
+        def arrive(self, event_id: str) -> None:
+            if event_id not in self.state["seen"]:
+                self.state["seen"].append(event_id)
+                self.save()
+                self.to_do.append(event_id)
+
+        def work(self) -> None:
+            super().work()
+            while self.to_do:
+                self.state["done"].append(self.to_do.pop())
+                self.save()
+
+    promise, detail = broken_by(MarksFirst)
+    assert promise == HANDLED
+    assert detail.endswith("was not done.")
+
+
+def test_work_for_an_invented_event() -> None:
+    class DoesNotVerify(PlainClinic):
+        def verified(self, request: httpx.Request) -> Any:
+            return unverified(request)
+
+    promise, detail = broken_by(DoesNotVerify)
+    assert promise == FORGED
+    assert detail.startswith("handled() has whd_forged")
+
+
+def test_work_for_a_genuine_body_with_a_wrong_signature() -> None:
+    class VerifiesTheIdOnly(PlainClinic):
+        """Trusts ids that the service could have made, and does the work at once."""
+
+        def verified(self, request: httpx.Request) -> Any:
+            found = unverified(request)
+            return super().verified(request) if found.id.startswith("whd_forged") else found
+
+        def arrive(self, event_id: str) -> None:
+            super().arrive(event_id)
+            self.work_on_arrivals()
+
+        def work_on_arrivals(self) -> None:
+            while self.state["arrived"]:
+                self.do(self.state["arrived"][0])
+
+    promise, detail = broken_by(VerifiesTheIdOnly)
+    assert promise == FORGED
+    assert detail.endswith("which had arrived with a wrong signature only.")
+
+
+def test_work_that_a_replayed_request_repeats() -> None:
+    class DoesNotCheckTheTime(PlainClinic):
+        """Does no event twice within five minutes, as the service's own retries would require."""
+
+        def verified(self, request: httpx.Request) -> WebhookEvent:
+            event = construct_event(request.content, request.headers, self.secret, tolerance=None)
+            if abs(int(request.headers["x-service-timestamp"]) - time.time()) > 300:
+                self.state["done"].append(event.id)
+                self.save()
+            return event
+
+    assert broken_by(DoesNotCheckTheTime)[0] == HANDLED
+
+
+def test_work_that_never_ends() -> None:
+    class MovesEachTime(PlainClinic):
+        def work(self) -> None:
+            super().work()
+            for appointment in self.client.appointments.list():
+                if appointment.status != "cancelled":
+                    self.client.appointments.cancel(appointment.id)
+                    self.state["rounds"] = self.state.get("rounds", 0) + 1
+                    self.client.appointments.create(
+                        patient=appointment.patient,
+                        start_at=appointment.start_at,
+                        external_id=f"round-{self.state['rounds']}",
+                    )
+                    self.save()
+
+    promise, detail = broken_by(MovesEachTime)
+    assert promise == RESTED
+    assert detail == "After 50 rounds of work() there are still changes."
+
+
+def test_a_clinic_that_does_not_start_again() -> None:
+    class StartsOnce(PlainClinic):
+        def start(self, client: FollowUp, folder: Path) -> None:
+            super().start(client, folder)
+            (folder / "running").touch(exist_ok=False)
+
+    with pytest.raises(AssertionError) as failure:
+        simulate(StartsOnce, seed=1)
+    assert isinstance(failure.value.__cause__, FileExistsError)
+    story, promise = str(failure.value).split("\n\n")[1:3]
+    assert story == "1. The clinic crashed.\n2. The clinic restarted."
+    assert promise == f"Promise: {STARTED}\nstart() or receiver() raised FileExistsError."
+
+
+def test_the_exception_behind_a_violation_is_its_cause() -> None:
+    class Misspelt(PlainClinic):
+        def send(self, external_id: str, booking: dict[str, Any]) -> None:
+            self.client.appointments.create(patient=booking["pacient"], start_at=booking["start_at"])
+
+    with pytest.raises(AssertionError) as failure:
+        simulate(Misspelt, seed=1)
+    assert isinstance(failure.value.__cause__, KeyError)
+    assert failure.value.__cause__.__traceback__ is not None
+    assert "work() raised KeyError" in str(failure.value)
+
+
+def test_an_operation_that_raised_may_have_been_done_or_not() -> None:
+    class Moody(PlainClinic):
+        def __init__(self) -> None:
+            self.calls = 0
+
+        def book(self, booking: Booking) -> None:
+            self.calls += 1
+            if self.calls % 3 == 0:
+                raise RuntimeError("not done")
+            super().book(booking)
+            if self.calls % 3 == 1:
+                raise RuntimeError("done")
+
+    simulate(Moody, examples=10, seed=1)
+
+
+def unverified(request: httpx.Request) -> Any:
+    return SimpleNamespace(id=json.loads(request.content)["id"])

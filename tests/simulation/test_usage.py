@@ -1,0 +1,144 @@
+"""Errors of use name the method or the argument, and what is right; they are no findings."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+from support.plain_clinic import PlainClinic
+
+from followup_mockserver.simulation import Clinic, simulate
+
+
+class WithoutBook(Clinic):
+    def start(self, client: Any, folder: Any) -> None: ...
+    def reschedule(self, booking: Any) -> None: ...
+    def cancel(self, booking: Any) -> None: ...
+    def bookings(self) -> dict[str, Any]:
+        return {}
+
+
+class WithoutReceiver(PlainClinic):
+    receiver = Clinic.receiver
+
+
+class Asynchronous(PlainClinic):
+    async def book(self, booking: Any) -> None: ...  # type: ignore[override]
+
+
+class Http(PlainClinic):
+    receiver_url = "http://clinic.example"
+
+
+@pytest.mark.parametrize(
+    ("clinic", "error", "message"),
+    [
+        (
+            WithoutBook,
+            TypeError,
+            r"has no book\(\); a Clinic needs start, book, reschedule, cancel and bookings$",
+        ),
+        (WithoutReceiver, TypeError, r"WithoutReceiver has no receiver\(\)"),
+        (Asynchronous, TypeError, r"Asynchronous\.book\(\) is a coroutine function, .* call asyncio\.run\(\) in it"),
+        (Http, ValueError, r"Http\.receiver_url must be an https URL, or None for no receiver, not 'http://clinic"),
+        (dict, TypeError, r"simulate\(\) takes a subclass of Clinic, not <class 'dict'>"),
+        (PlainClinic(), TypeError, r"simulate\(\) takes a subclass of Clinic, not an instance: pass the class itself"),
+    ],
+)
+def test_a_class_that_is_no_clinic(clinic: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        simulate(clinic)
+
+
+@pytest.mark.parametrize("numbers", [{"examples": 0}, {"examples": 1.5}, {"seed": -1}, {"seed": "1"}])
+def test_invalid_numbers(numbers: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(numbers))):
+        simulate(PlainClinic, **numbers)
+
+
+def with_bookings(change: Callable[[dict[str, Any]], Any]) -> type[Clinic]:
+    class Changed(PlainClinic):
+        def bookings(self) -> Any:
+            return change(super().bookings())
+
+    return Changed
+
+
+def with_handled(change: Callable[[list[str]], Any]) -> type[Clinic]:
+    class Changed(PlainClinic):
+        def handled(self) -> Any:
+            return change(super().handled() or [])
+
+    return Changed
+
+
+def naive(bookings: dict[str, datetime | None]) -> dict[str, datetime | None]:
+    return {external_id: start_at and start_at.replace(tzinfo=None) for external_id, start_at in bookings.items()}
+
+
+@pytest.mark.parametrize(
+    ("clinic", "error", "message"),
+    [
+        (
+            with_bookings(naive),
+            ValueError,
+            r"bookings\(\) must have aware datetimes; that of 'B1'",
+        ),
+        (
+            with_bookings(lambda found: dict.fromkeys(found, "2040")),
+            TypeError,
+            r"that of 'B1' is of type str",
+        ),
+        (
+            with_bookings(lambda found: {**found, "X": None}),
+            ValueError,
+            r"has 'X', which is the external_id of no book",
+        ),
+        (with_bookings(lambda _: {1: None}), TypeError, r"must have external ids as keys, such as 'B1', not 1"),
+        (with_bookings(list), TypeError, r"must return a mapping \{external_id: start_at, or None\}, not list"),
+        (
+            with_handled(lambda _: "whd_1"),
+            TypeError,
+            r"handled\(\) must return a list of event ids, or None",
+        ),
+        (with_handled(lambda _: [1]), TypeError, r"must have the ids of webhook events, such as 'whd_…', not int"),
+        (
+            with_handled(lambda _: ["apt_1"]),
+            ValueError,
+            r"has 'apt_1', which is the id of no webhook event;",
+        ),
+    ],
+)
+def test_a_method_that_returns_something_else(clinic: type[Clinic], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        simulate(clinic, seed=1)
+
+
+def test_a_receiver_that_cannot_be_called() -> None:
+    class Nothing(PlainClinic):
+        def receiver(self) -> Any:
+            return None
+
+    with pytest.raises(TypeError, match=r"receiver\(\) must return a WSGI or ASGI application or a function"):
+        simulate(Nothing, seed=1)
+
+
+def test_an_exit_ends_the_simulation() -> None:
+    class Interrupted(PlainClinic):
+        def book(self, booking: Any) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(Interrupted, seed=1)
+
+
+def test_without_hypothesis_the_error_names_the_extra() -> None:
+    code = "import sys; sys.modules['hypothesis'] = None; import followup_mockserver.simulation"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1] == (
+        "ImportError: followup_mockserver.simulation needs hypothesis, which is not installed: "
+        "python -m pip install 'followup[testing]'"
+    )
