@@ -312,6 +312,7 @@ def served(
     *,
     certificate: Path | None = None,
     kind: type[HTTPServer] = ThreadingHTTPServer,
+    queue: int = 128,
 ) -> Iterator[str]:
     """Serve a receiver at ``/webhooks`` and its probe at ``/handled``, and yield the base URL.
 
@@ -319,6 +320,7 @@ def served(
         receiver: the receiver.
         certificate: file of the certificate; default: no TLS.
         kind: the class of the server.
+        queue: number of connections that may wait to be accepted.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -343,7 +345,7 @@ def served(
 
     class Server(kind):  # type: ignore[misc, valid-type]
         daemon_threads = True
-        request_queue_size = 128
+        request_queue_size = queue
 
         def handle_error(self, *_: Any) -> None:
             """Ignore connections that the client has closed."""

@@ -102,6 +102,20 @@ def test_a_connection_that_is_closed_is_no_response(scripted: ScriptedServer) ->
     assert "The connection was closed without a response" in detail(report, "genuine")
 
 
+def test_copies_whose_connection_is_closed_are_sent_again(scripted: ScriptedServer) -> None:
+    """The service, too, would make another attempt; a receiver that crashes each time fails all the same."""
+
+    def hang_up_once(connection: socket.socket, received: Any) -> bool:
+        copies = [each for each in scripted.received if each.body == received.body]
+        return (hang_up if 1 < len(copies) <= 50 else reply(204, b""))(connection, received)
+
+    scripted.script = [hang_up_once]
+    report = check_receiver(f"{scripted.url}/hooks", SECRET, times=Times(response=5))
+    assert outcomes(report)["fifty_at_once"] == "NOT SEEN"  # because there is no probe
+    assert detail(report, "fifty_at_once").startswith("Responded 204 to all 50 requests, to ")
+    assert "at the second attempt" in detail(report, "fifty_at_once")
+
+
 def test_what_is_not_http_is_no_response(scripted: ScriptedServer) -> None:
     scripted.script = [garbage]
     report = check_receiver(f"{scripted.url}/hooks", SECRET, times=IMPATIENT)

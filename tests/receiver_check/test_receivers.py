@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import HTTPServer
+from http.server import HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,13 @@ def test_a_server_that_serves_one_connection_at_a_time_passes(tmp_path: Path, mo
     """It makes the TLS handshake of a connection only after the request of the one before."""
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     with served(Receiver(tmp_path / "clinic.db"), kind=HTTPServer, certificate=CERTIFICATE) as url:
+        report = check_receiver(f"{url}/webhooks", SECRET, f"{url}/handled")
+    assert outcomes(report) == dict.fromkeys(CASES, "PASS"), report
+
+
+@pytest.mark.parametrize("kind", [ThreadingHTTPServer, HTTPServer])
+def test_a_server_at_which_few_connections_may_wait_passes(tmp_path: Path, kind: type[HTTPServer]) -> None:
+    with served(Receiver(tmp_path / "clinic.db"), kind=kind, queue=5) as url:
         report = check_receiver(f"{url}/webhooks", SECRET, f"{url}/handled")
     assert outcomes(report) == dict.fromkeys(CASES, "PASS"), report
 

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 import re
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -26,14 +27,17 @@ class Records(Receiver):
     def __init__(self, file: Path) -> None:
         super().__init__(file)
         self.by_case: dict[str, list[Request]] = {}
+        self.together = threading.Barrier(50)
 
     def receive(self, body: bytes, headers: Any) -> int:
         self.by_case.setdefault(self.case, []).append((body, dict(headers)))
+        if self.case == "fifty_at_once":
+            self.together.wait(8)
         return super().receive(body, headers)
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Request]]:
+def receiver(tmp_path_factory: pytest.TempPathFactory) -> Records:
     receiver = Records(tmp_path_factory.mktemp("clinic") / "clinic.db")
 
     def on_step(step: str) -> None:
@@ -41,6 +45,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Request
 
     with served(receiver) as url:
         check_receiver(f"{url}/webhooks", SECRET, times=SYNCHRONOUS, on_step=on_step)
+    return receiver
+
+
+@pytest.fixture
+def recorded(receiver: Records) -> dict[str, list[Request]]:
     return receiver.by_case
 
 
@@ -131,6 +140,10 @@ def test_fifty_copies_are_equal(recorded: dict[str, list[Request]]) -> None:
     copies = recorded["fifty_at_once"]
     assert len(copies) == 50
     assert all(each == copies[0] for each in copies)
+
+
+def test_fifty_requests_are_in_progress_at_the_same_time(receiver: Records) -> None:
+    assert not receiver.together.broken
 
 
 def test_the_newer_event_about_one_object_comes_first(recorded: dict[str, list[Request]]) -> None:

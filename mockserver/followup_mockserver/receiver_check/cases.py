@@ -191,7 +191,7 @@ CASES = (
         expected=Expected.ONCE,
         specification="Section 6.2: the same event may arrive twice.",
         fix="Insert the id under a unique constraint, and let the insert decide: another request can store the same id "
-        "after you have looked for it. The server must take 50 connections at once.",
+        "after you have looked for it.",
     ),
     Case(
         name="out_of_order",

@@ -1,6 +1,5 @@
 """Sends requests to the receiver and to the probe. Each has one time limit as a whole; redirects are not followed."""
 
-import contextlib
 import http.client
 import socket
 import ssl
@@ -18,13 +17,22 @@ from followup_mockserver.webhooks.connections import Connection, Connections
 from followup_mockserver.webhooks.deliveries import timeout_error
 from followup_mockserver.webhooks.lookups import NotALoopbackAddressError
 
-_LONGEST_GATHERING = 1.0
-"""Seconds after which requests are sent although not all connections are open: a receiver that serves one connection at
-a time accepts the next one only after the request of the first."""
+_LONGEST_GATHERING = 0.05
+"""Seconds to wait for each of several connections. They are opened one after the other, because few may wait to be
+accepted; and not waited for longer, because a receiver that serves one connection at a time accepts the next one only
+after the request of the first."""
 
 
 class Unreachable(Exception):
-    """The receiver or the probe cannot be reached; the text says why."""
+    """The receiver or the probe cannot be reached; the text says why.
+
+    Attributes:
+        timed_out: whether no connection was opened in time.
+    """
+
+    def __init__(self, message: str, *, timed_out: bool = False) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
 
 
 @attrs.frozen(kw_only=True)
@@ -36,12 +44,19 @@ class Response:
         seconds: the time until the response, or until it was given up.
         problem: why there was no response; empty if there was one.
         timed_out: whether there was no response in time.
+        was_sent_again: whether the request was sent a second time, and this is the response to that.
     """
 
     status: int | None
     seconds: float
     problem: str = ""
     timed_out: bool = False
+    was_sent_again: bool = False
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the connection failed before there was a response, and before the time limit."""
+        return self.status is None and not self.timed_out
 
     @property
     def is_success(self) -> bool:
@@ -79,29 +94,46 @@ class Origin:
     def post_at_once(self, requests: Sequence[WebhookRequest]) -> list[Response]:
         """Send requests at the same time, each over a connection that was opened before, and return the responses.
 
-        Raises:
-            Unreachable: not one connection could be opened.
-        """
-        ready = threading.Barrier(len(requests))
-        problems: list[Unreachable] = []
+        A request whose connection was refused or closed is sent once more, as the service would: a server may not
+        accept so many connections at the same time.
 
-        def send(request: WebhookRequest) -> Response:
-            connection: Connection | None = None
+        Raises:
+            Unreachable: no connection could be opened.
+        """
+        everything_ready = threading.Event()
+
+        def send(request: WebhookRequest, ready: threading.Event) -> Response:
             try:
                 connection = self._connected(RealTime.monotonic() + self.timeout)
-            except Unreachable as problem:
-                problems.append(problem)
-            with contextlib.suppress(threading.BrokenBarrierError):
-                ready.wait(_LONGEST_GATHERING)
-            if connection is None:
-                return Response(status=None, seconds=0.0, problem="No connection.")
+            except Unreachable as error:
+                problem = timeout_error(self.timeout) if error.timed_out else "No connection."
+                return Response(status=None, seconds=0.0, problem=problem, timed_out=error.timed_out)
+            finally:
+                ready.set()
+            everything_ready.wait()
             return self._posted(connection, request, RealTime.monotonic() + self.timeout)
 
         with ThreadPoolExecutor(len(requests)) as threads:
-            responses = [*threads.map(send, requests)]
-        if len(problems) == len(requests):
-            raise problems[0]
-        return responses
+            sent = []
+            try:
+                for request in requests:
+                    ready = threading.Event()
+                    sent.append(threads.submit(send, request, ready))
+                    ready.wait(_LONGEST_GATHERING)
+            finally:
+                everything_ready.set()
+            responses = [each.result() for each in sent]
+        return self._sent_again(requests, responses)
+
+    def _sent_again(self, requests: Sequence[WebhookRequest], responses: list[Response]) -> list[Response]:
+        """Return the responses, with those of the second attempts where there was none, as many as time allows."""
+        ends = RealTime.monotonic() + self.timeout
+        return [
+            attrs.evolve(self.post(request), was_sent_again=True)
+            if response.is_missing and RealTime.monotonic() < ends
+            else response
+            for request, response in zip(requests, responses, strict=True)
+        ]
 
     def get(self, headers: dict[str, str], max_bytes: int) -> tuple[int, bytes]:
         """Return status and body of the response to a GET request; of a longer body, one byte more than ``max_bytes``.
@@ -130,7 +162,8 @@ class Origin:
     def _cannot_connect(self, error: Exception) -> NoReturn:
         for kind, reason in _REASONS.items():
             if isinstance(error, kind):
-                raise Unreachable(f"cannot connect to {self._shown}: {reason(error)}") from None
+                timed_out = isinstance(error, TimeoutError)
+                raise Unreachable(f"cannot connect to {self._shown}: {reason(error)}", timed_out=timed_out) from None
         raise Unreachable(f"cannot connect to {self._shown}: {type(error).__name__}") from None
 
     def _posted(self, connection: Connection, request: WebhookRequest, ends: float) -> Response:

@@ -146,8 +146,11 @@ def _responded(responses: Sequence[Response]) -> str:
         return _said(responses[0])
     counts = Counter(map(_said, responses))
     if len(counts) == 1:
-        return f"{_said(responses[0])} to {'both' if len(responses) == 2 else f'all {len(responses)}'} requests"
-    return "; ".join(f"{said} ({count} of {len(responses)})" for said, count in counts.most_common())
+        summary = f"{_said(responses[0])} to {'both' if len(responses) == 2 else f'all {len(responses)}'} requests"
+    else:
+        summary = "; ".join(f"{said} ({count} of {len(responses)})" for said, count in counts.most_common())
+    again = sum(each.was_sent_again for each in responses)
+    return f"{summary}, to {again} at the second attempt" if again else summary
 
 
 def _said(response: Response) -> str:
