@@ -1,27 +1,5 @@
 """Fixtures of the SDK's tests."""
 
-from collections.abc import Iterator
+from support.clients import driver, quick_backoff, server
 
-import pytest
-from support.drivers import AsyncDriver, Driver, SyncDriver
-from support.server import ScriptedServer
-
-from followup import _retry
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as running:
-        yield running
-
-
-@pytest.fixture(params=[SyncDriver(), AsyncDriver()], ids=lambda driver: driver.name)
-def driver(request: pytest.FixtureRequest) -> Driver:
-    chosen: Driver = request.param
-    return chosen
-
-
-@pytest.fixture
-def quick_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits between attempts as short as they can be, for tests that are not about them."""
-    monkeypatch.setattr(_retry, "FIRST_BACKOFF", 0.001)
+__all__ = ["driver", "quick_backoff", "server"]

@@ -1,15 +1,14 @@
-"""Fixtures: the SDK of OpenTelemetry, the instrumentation of httpx, and a server."""
+"""Fixtures: the SDK of OpenTelemetry, the instrumentation of httpx, and those for calls."""
 
 from collections.abc import Iterator
 
 import pytest
 from opentelemetry import metrics, trace
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
-from support.drivers import AsyncDriver, Driver, SyncDriver
-from support.server import ScriptedServer
+from support.clients import driver, quick_backoff, server
 from telemetry.exported import Exported
 
-from followup import _retry
+__all__ = ["driver", "exported", "quick_backoff", "server"]
 
 
 @pytest.fixture
@@ -24,21 +23,3 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[Exported]:
     instrumentor.uninstrument()
     exported.traces.shutdown()
     exported.metrics.shutdown()
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer() as running:
-        yield running
-
-
-@pytest.fixture(params=[SyncDriver(), AsyncDriver()], ids=lambda driver: driver.name)
-def driver(request: pytest.FixtureRequest) -> Driver:
-    chosen: Driver = request.param
-    return chosen
-
-
-@pytest.fixture
-def quick_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits between attempts as short as they can be, for tests that are not about them."""
-    monkeypatch.setattr(_retry, "FIRST_BACKOFF", 0.001)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from support.server import ScriptedServer, reply
 from telemetry.exported import Exported
 
 from followup import AsyncFollowUp, ConfigurationError, FollowUp
+from followup.inbox import Inbox
+from followup.outbox import Outbox
 
 
 def find(client: Any) -> Any:
@@ -40,13 +43,22 @@ def test_on_is_the_default(
 
 
 @pytest.mark.parametrize("setting", ["false", "0", "disabled", "of"])
-@pytest.mark.parametrize("kind", [FollowUp, AsyncFollowUp])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: FollowUp(api_key="k", base_url="http://127.0.0.1:9"),
+        lambda: AsyncFollowUp(api_key="k", base_url="http://127.0.0.1:9"),
+        lambda: Outbox("sqlite:///clinic.db"),
+        lambda: Inbox("sqlite:///clinic.db", secret="whsec_test"),
+    ],
+    ids=["FollowUp", "AsyncFollowUp", "Outbox", "Inbox"],
+)
 def test_another_value_is_an_error_that_says_what_is_right(
-    monkeypatch: pytest.MonkeyPatch, kind: type[Any], setting: str
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[], object], setting: str
 ) -> None:
     monkeypatch.setenv("FOLLOWUP_TELEMETRY", setting)
     with pytest.raises(ConfigurationError, match="FOLLOWUP_TELEMETRY must be on, which is the default, or off"):
-        kind(api_key="k", base_url="http://127.0.0.1:9")
+        make()
 
 
 def run(server: ScriptedServer, code: str, **variables: str) -> subprocess.CompletedProcess[str]:
