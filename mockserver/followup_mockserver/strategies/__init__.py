@@ -1,12 +1,7 @@
 """Hypothesis strategies: arguments of all 32 operations, and webhooks as the service sends them.
 
-They need Hypothesis: ``python -m pip install 'followup[testing]'``. For example, a property of your own mapping::
-
-    from hypothesis import given
-    from followup_mockserver import strategies
-
-    @given(strategies.operation("patients.create"))
-    def test_every_patient_can_be_sent(call): ...
+They need the extra ``testing``, which installs Hypothesis. The arguments are derived from the declarations of the
+operations, and the webhooks are made by the rules of the mock.
 """
 
 try:

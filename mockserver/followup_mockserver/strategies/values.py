@@ -38,7 +38,7 @@ _HANDLES = "abcdefghijklmnopqrstuvwxyz0123456789"
 _HOSTS = ("clinic.example", "patient.example", "correo.example", "hospital.org.example")
 """Names that nobody can own (RFC 2606), so that nothing that a test generates reaches a person."""
 
-_PHONES = ("+54 9 11 5555-{:04}", "+1 (202) 555-01{:02}", "+44 7700 900{:03}", "+549115555{:04}", "+34 600 00 {:04}")
+_PHONES = ("+54 9 11 5555-{:04}", "+549115555{:04}", "+1 (202) 555-01{:02}", "+120255501{:02}", "+44 7700 900{:03}")
 """All with a country code: without one, a number would be valid or not depending on the organization's country."""
 
 _ZONES = (
