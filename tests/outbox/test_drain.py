@@ -224,23 +224,23 @@ def test_a_retry_after_holds_for_all(outbox: Outbox, record: Record, service: Se
     assert service.clock.seconds == pytest.approx(40, abs=0.01)
 
 
-def poisoned(*ids: str, status: int = 413) -> Action:
+def poisoned(*ids: str, status: int = 413, param: str | None = None) -> Action:
     """Reject every batch that contains one of these events."""
 
     def act(connection: socket.socket, received: Received) -> bool:
         if any(each["id"] in ids for each in json.loads(received.body)):
-            return reply(status, error(message="the batch cannot be read"))(connection, received)
+            return reply(status, error(message="the batch cannot be read", param=param))(connection, received)
         return batch(processed)(connection, received)
 
     return act
 
 
-@pytest.mark.parametrize("status", [400, 413])
+@pytest.mark.parametrize(("status", "param"), [(400, "events[0].data"), (413, None)])
 def test_a_batch_that_is_rejected_as_a_whole_is_split_down_to_the_event(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, status: int
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, status: int, param: str | None
 ) -> None:
     record(*(f"e{number}" for number in range(100)))
-    service.script = [poisoned("e17", "e80", status=status)]
+    service.script = [poisoned("e17", "e80", status=status, param=param)]
     assert outbox.drain(client) == DrainReport(sent=98, rejected=2)
     assert [(each.id, each.error, each.attempts) for each in outbox.dead()] == [
         ("e17", "the batch cannot be read", 1),
@@ -249,6 +249,70 @@ def test_a_batch_that_is_rejected_as_a_whole_is_split_down_to_the_event(
     accepted = Counter(each for ids in service.batches if not {"e17", "e80"} & {*ids} for each in ids)
     assert set(accepted.values()) == {1}
     assert len(service.batches) < 40
+
+
+NAMES_AN_EVENT = [
+    "events[0]",
+    "events[0].data",
+    "events.0.type",
+    "/events/0/data",
+    "[0].id",
+    "data.patient.phone",
+    "id",
+]
+NAMES_NO_EVENT = ["events", "Service-Version", "Idempotency-Key", "limit", "patient.phone"]
+
+
+@pytest.mark.parametrize("param", NAMES_AN_EVENT)
+def test_an_event_that_the_service_names_is_dead(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, param: str
+) -> None:
+    record("e1")
+    service.script = [reply(400, error(message="events[0].data: no", param=param))]
+    assert outbox.drain(client) == DrainReport(rejected=1)
+    assert [(each.id, each.error) for each in outbox.dead()] == [("e1", "data: no")]
+
+
+@pytest.mark.parametrize("param", NAMES_NO_EVENT)
+def test_a_400_that_names_something_else_is_a_call_that_failed(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, param: str
+) -> None:
+    record("e1", "e2")
+    service.script = [reply(400, error(param=param)), batch(processed)]
+    assert outbox.drain(client) == DrainReport(failed=2, remaining=2)
+    service.clock.seconds += 2
+    assert outbox.drain(client) == DrainReport(sent=2)
+    assert service.batches == [["e1", "e2"], ["e1", "e2"]]
+
+
+@pytest.mark.parametrize(
+    "action",
+    [reply(400, error()), reply(400, b"<html>"), reply(413, b"<html>"), reply(400, {"object": "event_batch"})],
+    ids=["without param", "page of a proxy", "too large for a proxy", "without error"],
+)
+def test_an_event_is_never_dead_because_of_a_rejection_that_names_no_event(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, action: Action
+) -> None:
+    record(*(f"e{number}" for number in range(30)))
+    service.script = [action]
+    for _ in range(20):
+        outbox.drain(client)
+        service.clock.seconds += 30
+    assert (outbox.status().waiting, outbox.dead()) == (30, [])
+    assert len(service.received) < 150, "a few calls for each drain"
+    service.script = [batch(processed)]
+    service.clock.seconds += 300
+    sent = sum(outbox.drain(client).sent for _ in range(2))
+    assert (sent, outbox.status().waiting) == (30, 0)
+
+
+def test_an_event_that_spoils_its_batch_for_an_unknown_reason_holds_up_no_other(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp
+) -> None:
+    record(*(f"e{number}" for number in range(100)))
+    service.script = [poisoned("e17", status=400)]
+    assert outbox.drain(client) == DrainReport(sent=99, failed=1, remaining=1)
+    assert outbox.dead() == []
 
 
 def test_a_rejected_event_holds_its_subject(outbox: Outbox, record: Record, service: Service, client: FollowUp) -> None:

@@ -205,7 +205,7 @@ def test_logs_contain_no_personal_data(
         outbox.record(connection, inbound.patient_upserted(id="e1", patient={"phone": "+54 9 11 5555-0000"}))
     service.script = [
         reply(429, error(message="the phone +5491155550000 is busy")),
-        reply(400, error(message="the phone +5491155550000 is unknown")),
+        reply(400, error(message="the phone +5491155550000 is unknown", param="events[0].data")),
     ]
     with caplog.at_level(logging.DEBUG):
         outbox.drain(client)

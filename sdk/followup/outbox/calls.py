@@ -1,5 +1,6 @@
 """Makes the call for a claim, and judges its outcome: event by event, or for the batch as a whole."""
 
+import re
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ import attrs
 from followup._errors import FollowUpError
 from followup._status_errors import APIStatusError, IdempotencyError, RateLimitError
 from followup.outbox.claims import Claim
-from followup.outbox.events import as_input
+from followup.outbox.events import WIRE_NAMES, as_input
 from followup.resources.event_batches import EventBatchError, EventResult
 from followup.resources.event_sending import without_position
 
@@ -30,9 +31,16 @@ class Results:
 
 @attrs.frozen
 class RejectedAsAWhole:
-    """The service rejected the batch without a result for each event: it is too large, or one event spoils it."""
+    """The batch was rejected without a result for each event: it is too large, or one event spoils it.
 
-    reason: str = attrs.field(repr=False)
+    Attributes:
+        error: the error of the call.
+        names_an_event: whether the response is the service's and says that an event is invalid or too large. Only then
+            does it decide about the event of a batch of one: the page of a proxy has the same status.
+    """
+
+    error: APIStatusError
+    names_an_event: bool
 
 
 @attrs.frozen
@@ -74,9 +82,19 @@ def reason_of(result: EventResult) -> str:
 def _judged(error: FollowUpError) -> RejectedAsAWhole | Failed:
     if not isinstance(error, APIStatusError):
         return Failed(error, None)
-    is_too_large = error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return RejectedAsAWhole(error, names_an_event=error.type is not None)
     is_bad_request = error.status_code == HTTPStatus.BAD_REQUEST and not isinstance(error, IdempotencyError)
-    if is_too_large or is_bad_request:
-        return RejectedAsAWhole(error.message)
+    names_an_event = names_a_field_of_an_event(error.param or "")
+    if is_bad_request and (names_an_event or error.param is None):
+        return RejectedAsAWhole(error, names_an_event)
     is_limited = isinstance(error, RateLimitError) and error.retry_after is None
     return Failed(error, _WITHOUT_RETRY_AFTER if is_limited else error.retry_after)
+
+
+def names_a_field_of_an_event(param: str) -> bool:
+    """Return whether the ``param`` of an error is the place of an event, such as ``events[3]``, or of its field."""
+    names = re.findall(r"\w+", param)
+    if names and names[0] in ("event", "events"):
+        names.pop(0)
+    return bool(names) and (names[0].isdecimal() or names[0] in WIRE_NAMES)

@@ -56,8 +56,9 @@ class Recorded:
 
 
 _TYPES = get_args(EventType)
-_WIRE_NAMES = {name: camel(name) for name in EventInput.__annotations__}
-_KEYS = {wire_name: name for name, wire_name in _WIRE_NAMES.items()}
+_KEYS = {camel(name): name for name in EventInput.__annotations__}
+WIRE_NAMES = frozenset(_KEYS)
+"""The keys of an event in JSON."""
 
 
 def checked_event(event: object, subject: object, now: datetime) -> Recorded:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from followup._errors import APITimeoutError, ConfigurationError
-from followup._status_errors import AuthenticationError, PermissionDeniedError
+from followup._status_errors import APIStatusError, AuthenticationError, PermissionDeniedError
 from followup._store.clock import StoreTime, current_time, time_of
 from followup._store.database import Database
 from followup._store.leases import retry_wait
@@ -25,6 +25,7 @@ from followup._telemetry.stores import StoreTelemetry
 from followup.outbox import calls, governor
 from followup.outbox.claims import Claim, Settlement, Wait, claim, is_due, lock_name, settle
 from followup.outbox.reports import DrainReport
+from followup.resources.event_sending import without_position
 
 if TYPE_CHECKING:
     from followup._client import FollowUp
@@ -176,14 +177,19 @@ class Relay:
         match outcome:
             case calls.Results():
                 self._store_results(claimed, outcome, report)
-            case calls.RejectedAsAWhole():
-                self._split(claimed, outcome, report)
+            case calls.RejectedAsAWhole() if len(claimed.events) > 1:
+                self._split(claimed)
+            case calls.RejectedAsAWhole(names_an_event=True):
+                self._reject(claimed, outcome.error, report)
             case calls.Failed(error=APITimeoutError()) if seconds < self._call_seconds:
                 # The deadline of this drain ended the call, which says nothing about the service.
                 if self._settle(claimed, _all_wait(claimed, _LONGEST_WAIT_AFTER_FAILED_CALL), governor.ended):
                     report.failed += len(claimed.events)
+            case calls.RejectedAsAWhole():
+                # Whether the event or the whole call is wrong is unknown. The others do not wait for it.
+                self._give_back(claimed, calls.Failed(outcome.error, None), report, _LONGEST_WAIT)
             case calls.Failed():
-                self._give_back(claimed, outcome, report)
+                self._give_back(claimed, outcome, report, _LONGEST_WAIT_AFTER_FAILED_CALL)
 
     def _store_results(self, claimed: Claim, outcome: calls.Results, report: DrainReport) -> None:
         self._failures = 0
@@ -210,22 +216,26 @@ class Relay:
             self._name, len(claimed.events), len(accepted), duplicates, len(waits), len(rejected),
         )  # fmt: skip
 
-    def _split(self, claimed: Claim, outcome: calls.RejectedAsAWhole, report: DrainReport) -> None:
-        """Send the events again in smaller batches, down to the one that the service rejects."""
-        self._failures = 0
-        if len(claimed.events) == 1:
-            settlement = Settlement(rejected={claimed.events[0].id: outcome.reason})
-        else:
-            waits = {event.id: 0 for event in claimed.events}
-            settlement = Settlement(waits=waits, batch_limit=len(claimed.events) // 2, counts_as_attempt=False)
-        if self._settle(claimed, settlement, governor.ended, succeeded=True):
-            report.rejected += len(settlement.rejected)
-        logger.warning("outbox %s: the service rejected a batch of %d events", self._name, len(claimed.events))
+    def _split(self, claimed: Claim) -> None:
+        """Send the events again in smaller batches, down to the one that spoils them."""
+        size = len(claimed.events)
+        waits = {event.id: 0 for event in claimed.events}
+        settlement = Settlement(waits=waits, batch_limit=size // 2, counts_as_attempt=False)
+        self._settle(claimed, settlement, governor.ended)
+        logger.warning("outbox %s: a batch of %d events was rejected as a whole", self._name, size)
 
-    def _give_back(self, claimed: Claim, outcome: calls.Failed, report: DrainReport) -> None:
+    def _reject(self, claimed: Claim, error: APIStatusError, report: DrainReport) -> None:
+        """Give up the only event of a batch, which the service has named."""
+        self._failures = 0
+        settlement = Settlement(rejected={event.id: without_position(error.message) for event in claimed.events})
+        if self._settle(claimed, settlement, governor.ended, succeeded=True):
+            report.rejected += len(claimed.events)
+        logger.warning("outbox %s: the service rejected an event", self._name)
+
+    def _give_back(self, claimed: Claim, outcome: calls.Failed, report: DrainReport, longest_wait: float) -> None:
         """Let the events wait again, after a call that decided nothing about them."""
         self._failures += 1
-        settlement = _all_wait(claimed, _LONGEST_WAIT_AFTER_FAILED_CALL)
+        settlement = _all_wait(claimed, longest_wait)
         if self._settle(claimed, settlement, governor.ended, failure=outcome):
             report.failed += len(claimed.events)
         if isinstance(outcome.error, (AuthenticationError, PermissionDeniedError, ConfigurationError)):
