@@ -18,6 +18,8 @@ MIN_PAGE_SIZE = 1
 MAX_PAGE_SIZE = 100
 DEFAULT_PAGE_SIZE = 10
 MAX_EVENTS_PER_BATCH = 100
+MAX_REQUEST_BYTES = 1024 * 1024
+"""Bytes of a request body. The specification leaves this open; the mock server rejects more."""
 WEBHOOK_ATTEMPT_TIMEOUT = 10.0
 """Seconds within which an endpoint has to respond to a delivery attempt."""
 WEBHOOK_RETRY_WAITS = (

@@ -171,20 +171,27 @@ def test_names_are_kept_apart(shell: Shell, inbox: Inbox) -> None:
         (["drain", "clinic_webhooks:nothing"], 2, "is not an Inbox; it has clinic_webhooks:inbox"),
         (["drain", "clinic_webhooks:other.inbox"], 2, "is not an Inbox; it has clinic_webhooks:inbox"),
         (["drain", "json:dumps"], 2, "it has no Inbox"),
-        (["drain", "broken:inbox"], 1, "cannot import broken: ZeroDivisionError: division by zero (broken.py:1)"),
+        (["drain", "broken:inbox"], 1, "cannot import broken: ZeroDivisionError (broken.py:1)"),
         (["drain", "clinic_webhooks:inbox", "--deadline", "0"], 2, "--deadline must be"),
         (["status", "--database", "mysql://db.example/clinic"], 1, "database must be SQLite or PostgreSQL"),
         (["status", "--database", "sqlite:///empty.db"], 1, "has no tables of the inbox: run its command"),
+        (
+            ["status", "--database", "sqlite:///mispelt.db"],
+            1,
+            "mispelt.db, which does not exist: check the path",
+        ),
         (["status", "--database", "sqlite:///none/clinic.db"], 1, "unable to open database file"),
     ],
 )
 def test_an_error_is_one_line(shell: Shell, tmp_path: Path, arguments: list[str], status: int, reason: str) -> None:
     (tmp_path / "broken.py").write_text("1 / 0")
+    (tmp_path / "empty.db").touch()
     result = shell.run("inbox", *arguments)
     assert result.returncode == status
     assert result.stdout == ""
     assert reason in result.stderr
     assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "mispelt.db").exists()
 
 
 def test_without_a_database_the_error_says_how_to_name_one(shell: Shell) -> None:

@@ -20,8 +20,10 @@ from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from sqlalchemy.pool import NullPool
 from support.databases import engine_of, with_psycopg
 
-from followup import ConfigurationError, inbound
-from followup.outbox import Outbox
+from followup import ConfigurationError, FollowUp, inbound
+from followup.outbox import NewEvent, Outbox
+
+from .conftest import Service
 
 EVENT = inbound.order_issued(id="e1", patient={"phone": "+54 9 11 5555-0000"}, order={"kind": "lab"})
 OWN_WRITE = "INSERT INTO bookings VALUES (1)"
@@ -474,6 +476,8 @@ PATIENT = {"phone": "+54 9 11 5555-0000", "dni": "30123456", "externalId": "P-1"
         ({"patient": PATIENT}, "patient:5491155550000"),
         ({"patient": {"dni": "30123456", "externalId": "P-1"}}, "patient:30123456"),
         ({"patient": {"phone": "", "externalId": "P-1"}}, "patient:P-1"),
+        ({"patient": {"phone": "+٥٤ ٩ ١١ ٥٥٥٥-٠٠٠٠"}}, "patient:5491155550000"),
+        ({"patient": {"phone": "+５４ ９ １１ ５５５５-００００"}}, "patient:5491155550000"),
         ({"patient": "pat_1"}, "patient:pat_1"),
         ({"patient": {"fullName": "Ana"}}, "e1"),
         ({"patient": None, "appointment": None}, "e1"),
@@ -487,6 +491,23 @@ def test_the_default_subject(sqlite_url: str, data: Any, expected: str) -> None:
     with engine_of(sqlite_url).begin() as connection:
         outbox.record(connection, {"id": "e1", "type": "order.issued", "data": data})
     assert row(sqlite_url)["subject"] == expected
+
+
+def test_an_event_that_fits_into_no_request_is_a_value_error(
+    outbox: Outbox, database_url: str, service: Service, client: FollowUp
+) -> None:
+    rest = len(b'{"id":"e1","type":"order.issued","data":{"notes":""},"occurredAt":"2026-09-28T12:00:00Z"}')
+    longest = "é" * ((1_048_576 - 2 - rest) // 2)
+
+    def event(notes: str) -> NewEvent:
+        return {"id": "e1", "type": "order.issued", "data": {"notes": notes}, "occurred_at": "2026-09-28T12:00:00Z"}
+
+    with engine_of(database_url).begin() as connection:
+        with pytest.raises(ValueError, match=r"^event has 1,048,57\d bytes in JSON; at most 1,048,574 fit"):
+            outbox.record(connection, event(f"{longest}é"))
+        outbox.record(connection, event(longest))
+    assert outbox.drain(client).sent == 1
+    assert len(service.received[0].body) in (1_048_575, 1_048_576)
 
 
 def test_long_default_subjects_stay_different(sqlite_url: str) -> None:

@@ -133,6 +133,7 @@ def test_a_connection_is_not_shared_with_a_forked_process(postgresql_url: str) -
 
 def test_the_clock_is_that_of_the_database_in_milliseconds(database_url: str) -> None:
     database = Database(database_url)
+    database.create_file()
     with database.transaction() as connection:
         before = time.time() * 1000
         found = [current_time(connection, DATABASE_TIME) for _ in range(100)]

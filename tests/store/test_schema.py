@@ -29,6 +29,7 @@ def test_creating_is_idempotent(database_url: str) -> None:
 
 def test_the_ddl_creates_the_same_tables(database_url: str) -> None:
     database = Database(database_url)
+    database.create_file()
     for _ in range(2):
         with database.transaction() as connection:
             for statement in SCHEMA.ddl(database.dialect).split(";\n")[:-1]:
@@ -79,6 +80,7 @@ def test_two_components_share_a_database(database_url: str) -> None:
 )
 def test_another_version_names_what_to_do(database_url: str, found: int | None, advice: str) -> None:
     database = Database(database_url)
+    database.create_file()
     if found is not None:
         SCHEMA.create(database)
         with database.transaction() as connection:

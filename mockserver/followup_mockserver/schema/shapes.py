@@ -13,6 +13,7 @@ import attrs
 from followup import NotGiven
 from followup._for_mockserver import (
     ABSENT_IF_NONE,
+    MAX_REQUEST_BYTES,
     Default,
     Format,
     IdPrefix,
@@ -34,7 +35,7 @@ Schema = dict[str, Any]
 Convert = Callable[[Any], Any]
 
 MAX_STRING_LENGTH = 5_000
-MAX_BODY_BYTES = 1024 * 1024
+MAX_BODY_BYTES = MAX_REQUEST_BYTES
 DATE = "date"
 TIMESTAMP = "date-time"
 EXACT_TIMESTAMP = "exact-timestamp"

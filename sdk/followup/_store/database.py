@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from sqlalchemy import URL, Connection, Engine, create_engine, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
@@ -18,6 +19,13 @@ DIALECTS: tuple[Dialect, ...] = ("sqlite", "postgresql")
 
 _BUSY_TIMEOUT = 30.0
 """Seconds to wait for a lock of SQLite that another process holds."""
+
+_POOL_TIMEOUT = 3.0
+"""Seconds to wait for a free connection to PostgreSQL, if other threads use all of them."""
+
+_CONNECT_TIMEOUT = 5
+"""Seconds to connect to PostgreSQL, unless the URL says something else. Without a limit, a host that is down takes
+minutes."""
 
 _VALID = 'must be a SQLAlchemy URL such as "sqlite:///clinic.db" or "postgresql://host/clinic", or an Engine'
 _DEFAULT_DRIVERS = MappingProxyType({"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"})
@@ -47,24 +55,79 @@ class Database:
         options = {"isolation_level": "READ COMMITTED"} if self.dialect == "postgresql" else {}
         self._transactions = self.engine.execution_options(**options)
         self._process = os.getpid()
+        self._file = _file_of(self.engine) if self._is_own else None
+        if self._file is not None:
+            event.listen(self.engine, "do_connect", _open_existing_file)
 
     def __repr__(self) -> str:
         return f"Database({self.engine.url.render_as_string(hide_password=True)!r})"
 
     @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """Open a connection and begin a transaction, which commits at the end of the with block."""
+    def transaction(self, longest_wait: float | None = None) -> Iterator[Connection]:
+        """Open a connection and begin a transaction, which commits at the end of the with block.
+
+        Args:
+            longest_wait: seconds, at most, that a statement or the commit waits for other processes; by default as long
+                as the Engine says.
+        """
         if self._process != os.getpid():
             # Connections that were open at a fork belong to the parent, which still uses them.
             self.engine.dispose(close=False)
             self._process = os.getpid()
-        with self._transactions.begin() as connection:
+        with self._transactions.connect() as connection, _waiting_at_most(connection, longest_wait), connection.begin():
+            if longest_wait is not None and self.dialect == "postgresql":
+                connection.execute(text(f"SET LOCAL statement_timeout = {round(longest_wait * 1000)}"))
             yield connection
+
+    def create_file(self) -> None:
+        """Create the SQLite file of a URL if it does not exist. Only this does; a misspelt path stays an error."""
+        if self._file is not None:
+            with suppress(OSError):  # connecting then fails in the same way, with an error of SQLAlchemy
+                self._file.touch()
+
+    def check_file(self) -> None:
+        """Check that the SQLite file of a URL exists, if its folder does, which may be mounted later.
+
+        Raises:
+            ConfigurationError: it does not.
+        """
+        if self._file is not None and not self._file.exists() and self._file.parent.is_dir():
+            raise ConfigurationError(
+                f"database is the file {self._file}, which does not exist: check the path, or call create_tables() once"
+            )
 
     def close(self) -> None:
         """Close the connections, unless the Engine is the user's own."""
         if self._is_own:
             self.engine.dispose()
+
+
+@contextmanager
+def _waiting_at_most(connection: Connection, seconds: float | None) -> Iterator[None]:
+    """Let a connection of SQLite wait for a lock no longer than this; afterwards as long as before."""
+    if seconds is None or connection.dialect.name != "sqlite":
+        yield
+        return
+    driver: Any = connection.connection.driver_connection  # a statement of SQLAlchemy would begin a transaction
+    (before,) = driver.execute("PRAGMA busy_timeout").fetchone()
+    driver.execute(f"PRAGMA busy_timeout = {min(before, round(seconds * 1000))}")
+    try:
+        yield
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {before}")
+
+
+def _file_of(engine: Engine) -> Path | None:
+    """Return the file of SQLite's standard driver; None for a URI of SQLite, which says itself whether to create it."""
+    name = engine.url.database or ""
+    is_path = engine.dialect.driver == "pysqlite" and not name.startswith("file:")
+    return Path(name).absolute() if is_path else None
+
+
+def _open_existing_file(_: object, __: object, arguments: list[Any], options: dict[str, Any]) -> None:
+    """Connect to a file that exists, where SQLite would create an empty one."""
+    arguments[0] = f"{Path(arguments[0]).absolute().as_uri()}?mode=rw"
+    options["uri"] = True
 
 
 def checked_dialect(name: str) -> Dialect:
@@ -88,7 +151,9 @@ def _engine_of(source: object) -> Engine:
         raise ConfigurationError(f"database {_VALID}") from None  # the message does not show it: it may have a password
     url = url.set(drivername=_DEFAULT_DRIVERS.get(url.drivername, url.drivername))
     dialect = checked_dialect(url.get_backend_name())
-    options: dict[str, Any] = {"pool_pre_ping": True}
+    options: dict[str, Any] = {"pool_pre_ping": True, "pool_timeout": _POOL_TIMEOUT}
+    if url.get_driver_name() in ("psycopg", "psycopg2") and "connect_timeout" not in url.query:
+        options["connect_args"] = {"connect_timeout": _CONNECT_TIMEOUT}
     if dialect == "sqlite":
         _check_is_a_file(url)
         # Opening a file is cheap, and open connections would be in the way of a fork, or of replacing the file.

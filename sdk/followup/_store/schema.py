@@ -54,6 +54,7 @@ class Schema:
         Raises:
             ConfigurationError: the tables exist, with another version.
         """
+        database.create_file()
         with database.transaction() as connection:
             if database.dialect == "postgresql":
                 # Two processes that create the same table at the same time would fail otherwise.

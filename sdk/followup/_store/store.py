@@ -79,22 +79,23 @@ class Store:
             numbers["oldest_waiting_seconds"], {each: numbers[each] for each in UNFINISHED if each in numbers}
         )
 
-    def _check_tables(self) -> None:
+    def _check_tables(self, longest_wait: float | None = None) -> None:
         """Check the version of the tables, unless it was right already.
 
         Raises:
             ConfigurationError: they are missing, or have another version.
         """
         if not self._is_version_checked:
-            with self._database.transaction() as connection:
+            self._database.check_file()
+            with self._database.transaction(longest_wait) as connection:
                 self._schema.check(connection)
             self._is_version_checked = True
 
     @contextmanager
-    def _checked_transaction(self) -> Iterator[Connection]:
+    def _checked_transaction(self, longest_wait: float | None = None) -> Iterator[Connection]:
         """Begin a transaction on tables that exist and have the right version."""
-        self._check_tables()
-        with self._database.transaction() as connection:
+        self._check_tables(longest_wait)
+        with self._database.transaction(longest_wait) as connection:
             yield connection
 
 

@@ -2,10 +2,12 @@
 
 import importlib
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from followup import ConfigurationError
 from followup.cli.exits import fail, reject
 from followup.cli.stores import store_errors
 
@@ -46,11 +48,24 @@ def _imported(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(f"{error.name}.")):
             reject(f"there is no module {name!r} in {folder} or among the installed ones")
+        fail(f"cannot import {name}: it needs the module {error.name!r}, which is not installed{_place(error)}")
+    except ConfigurationError as error:
         fail(f"cannot import {name}: {error}{_place(error)}")
-    except Exception as error:  # noqa: BLE001 - whatever the user's module raises
-        fail(f"cannot import {name}: {type(error).__name__}: {error}{_place(error)}")
+    except SystemExit as error:
+        fail(f"cannot import {name}: it ends the process with sys.exit{_place(error)}")
+    except Exception as error:  # noqa: BLE001 - whatever the user's module raises, whose text may have personal data
+        fail(
+            f"cannot import {name}: {type(error).__name__}{_place(error)}; to see the text of the error, run "
+            f"python -c 'import {name}'"
+        )
 
 
-def _place(error: Exception) -> str:
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<frozen")]
-    return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+def _place(error: BaseException) -> str:
+    """Return the file and line, as far as possible of the user's code: the last one in the current folder."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({Path(error.filename).name}:{error.lineno})"
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
+    installed = tuple(sysconfig.get_paths().values())
+    own = [each for each in frames if not each.filename.startswith(installed)]
+    last = (own or frames)[-1:]
+    return f" ({Path(last[0].filename).name}:{last[0].lineno})" if last else ""

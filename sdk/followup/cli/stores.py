@@ -58,7 +58,7 @@ def store_errors() -> Iterator[None]:
     try:
         yield
     except ConfigurationError as error:
-        fail(str(error).replace("call create_tables() once, or run the SQL of", "run its command create-tables, or"))
+        fail(str(error).replace("call create_tables() once", "run its command create-tables"))
     except ValueError as error:
         fail(str(error))
     except sqlalchemy.exc.SQLAlchemyError as error:

@@ -83,7 +83,7 @@ def catch_up(
         client.webhook_endpoints.retrieve(webhook_endpoint)
     with database.transaction() as connection:
         cursor = _cursor(connection, name, endpoint)
-        bounds = [since or cursor, purged_until(connection, name)]
+        bounds = [since or cursor, purged_until(connection, name, clock)]
     oldest = max((each for each in bounds if each is not None), default=None)
     reading = _read(client, endpoint, oldest, database, name)
     with database.transaction() as connection:

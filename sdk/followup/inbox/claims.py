@@ -22,6 +22,10 @@ LONGEST_WAIT = 600.0
 ABANDONED = "the attempt did not end in time: its process was killed, or its handler took longer than handler_timeout"
 
 
+Now = int | ColumnElement[int]
+"""The current time, read before or within the statement."""
+
+
 @attrs.frozen
 class Claim:
     """An event that this process may handle until its lease ends.
@@ -56,12 +60,12 @@ class Turn:
     died: int
 
 
-def is_work_due(connection: Connection, name: str, clock: StoreTime) -> bool:
+def is_work_due(connection: Connection, name: str, clock: StoreTime, timeout: float) -> bool:
     """Return whether a claim is worth the lock. An event that waits for an older one of its ref counts too."""
     now = sql_time(connection.dialect.name, clock)
     due = or_(
-        and_(EVENTS.c.state == WAITING, EVENTS.c.due_at <= now),
-        and_(EVENTS.c.state == IN_FLIGHT, EVENTS.c.lease_ends_at <= now),
+        and_(EVENTS.c.state == WAITING, _is_due(now)),
+        and_(EVENTS.c.state == IN_FLIGHT, or_(EVENTS.c.lease_ends_at <= now, _ends_too_late(now, timeout))),
     )
     return bool(connection.execute(select(exists().where(EVENTS.c.name == name, due))).scalar_one())
 
@@ -73,16 +77,16 @@ def claim_next(connection: Connection, name: str, clock: StoreTime, timeout: flo
         connection: a connection in a transaction of its own, which commits the claim.
         name: name of the inbox.
         clock: clock of the inbox.
-        timeout: seconds until the lease ends.
+        timeout: seconds until the lease ends, and until any other lease ends at the latest.
         max_attempts: number of attempts after which an abandoned event is dead.
     """
     take_lock(connection, f"inbox:{name}")
     # Read after the lock was taken, which may have taken a while.
     now = current_time(connection, clock)
-    died = _end_leases(connection, name, now, max_attempts)
+    died = _end_leases(connection, name, now, timeout, max_attempts)
     row = connection.execute(
         select(EVENTS)
-        .where(EVENTS.c.name == name, EVENTS.c.state == WAITING, EVENTS.c.due_at <= now, ~_is_held())
+        .where(EVENTS.c.name == name, EVENTS.c.state == WAITING, _is_due(now), ~_is_held())
         .order_by(EVENTS.c.occurred_at, EVENTS.c.seq)
         .limit(1)
     ).one_or_none()
@@ -110,7 +114,7 @@ def claim_next(connection: Connection, name: str, clock: StoreTime, timeout: flo
             state=IN_FLIGHT,
             attempts=claim.attempt,
             lease_token=claim.token,
-            lease_ends_at=now + round(timeout * 1000),
+            lease_ends_at=now + _in_milliseconds(timeout),
         )
     )
     return Turn(claim, died)
@@ -183,8 +187,25 @@ def _is_held() -> ColumnElement[bool]:
     )
 
 
-def _end_leases(connection: Connection, name: str, now: int, max_attempts: int) -> int:
+def _is_due(now: Now) -> ColumnElement[bool]:
+    """Return the condition that the wait of an event is over, or began before the clock was set back."""
+    return or_(EVENTS.c.due_at <= now, EVENTS.c.due_at > now + _in_milliseconds(LONGEST_WAIT))
+
+
+def _ends_too_late(now: Now, timeout: float) -> ColumnElement[bool]:
+    """Return the condition that a lease ends later than any can: it began before the clock was set back."""
+    return EVENTS.c.lease_ends_at > now + _in_milliseconds(timeout)
+
+
+def _in_milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _end_leases(connection: Connection, name: str, now: int, timeout: float, max_attempts: int) -> int:
     """Let the events of ended leases wait again, or die; return how many died."""
+    too_late = and_(EVENTS.c.name == name, EVENTS.c.state == IN_FLIGHT, _ends_too_late(now, timeout))
+    # The handler may still be running, so that its lease goes on, for as long as any lease lasts.
+    connection.execute(update(EVENTS).where(too_late).values(lease_ends_at=now + _in_milliseconds(timeout)))
     ended = and_(EVENTS.c.name == name, EVENTS.c.state == IN_FLIGHT, EVENTS.c.lease_ends_at <= now)
     values = {"lease_token": None, "lease_ends_at": None, "error": ABANDONED}
     died = connection.execute(

@@ -33,6 +33,10 @@ SECRET_VARIABLE = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of the vari
 
 LONGEST_HANDLER_TIMEOUT = 86_400
 
+LONGEST_WAIT_OF_RECEIVE = 2.5
+"""Seconds, at most, that each statement of ``receive`` waits for a lock, because the service waits 10 seconds for its
+response."""
+
 logger = logging.getLogger("followup.inbox")
 
 
@@ -75,7 +79,8 @@ class Inbox(Store):
             name: keeps several organizations in one database apart: each has its own events and order.
             max_attempts: number of attempts to handle an event, after which it is dead.
             handler_timeout: seconds that a handler may take. One that takes longer is rolled back, and the event is
-                tried again. An event whose process was killed is tried again after so many seconds.
+                tried again. An event whose process was killed is tried again after so many seconds. Use the same number
+                in all processes.
 
         Raises:
             ConfigurationError: an argument is invalid, or for another database; the message names it.
@@ -112,7 +117,7 @@ class Inbox(Store):
             logger.warning("webhook rejected: %s", error)
             return 400
         try:
-            with self._checked_transaction() as connection:
+            with self._checked_transaction(LONGEST_WAIT_OF_RECEIVE) as connection:
                 store(connection, self.name, self._clock, [arrival])
         except (SQLAlchemyError, ConfigurationError) as error:
             logger.error("webhook %s not stored: %s", arrival.event.id, reason_of(error))  # noqa: TRY400 - its traceback would show the body

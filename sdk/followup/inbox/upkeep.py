@@ -118,7 +118,11 @@ def purge(
     return count
 
 
-def purged_until(connection: Connection, name: str) -> datetime | None:
-    """Return the time until which events may have been purged; None if there was no purge."""
+def purged_until(connection: Connection, name: str, clock: StoreTime) -> datetime | None:
+    """Return the time until which events may have been purged; None if there was no purge.
+
+    A time in the future is from before the clock was set back, and unknown: events that were purged have kept their
+    ids, and so are not added again.
+    """
     until = connection.execute(select(PURGES.c.purged_until_at).where(PURGES.c.name == name)).scalar_one_or_none()
-    return None if until is None else datetime_of(until)
+    return None if until is None or until > current_time(connection, clock) else datetime_of(until)

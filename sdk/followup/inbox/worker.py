@@ -125,7 +125,7 @@ class Worker:
     def _handle_next(self, counts: Counter[str]) -> bool:
         """Handle one event; return whether there was anything to do."""
         with self.database.transaction() as connection:
-            if not is_work_due(connection, self.name, self.clock):
+            if not is_work_due(connection, self.name, self.clock, self.timeout):
                 return False
         with self.database.transaction() as connection:
             turn = claim_next(connection, self.name, self.clock, self.timeout, self.max_attempts)

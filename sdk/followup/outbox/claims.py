@@ -9,13 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
-from sqlalchemy import Connection, bindparam, exists, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, exists, or_, select, update
 
 from followup._store.clock import StoreTime, current_time
 from followup._store.leases import new_token
 from followup._store.locks import take_lock
 from followup.outbox import governor
 from followup.outbox.tables import DEAD, EVENTS, IN_FLIGHT, LARGEST_BATCH, SENT, WAITING
+
+LONGEST_LEASE = 30.0
+"""Seconds, at most, that events are claimed."""
+
+LONGEST_WAIT = 300.0
+"""Seconds, at most, between two attempts to send an event."""
 
 
 @attrs.frozen
@@ -77,7 +83,7 @@ def lock_name(name: str) -> str:
 def is_due(connection: Connection, name: str, clock: StoreTime) -> bool:
     """Return whether there may be events to claim, without the lock, so that an idle relay writes nothing."""
     now = current_time(connection, clock)
-    expired = select(EVENTS.c.seq).where(*_expired(name, now)).limit(1)
+    expired = select(EVENTS.c.seq).where(_in_flight(name), or_(_has_ended(now), _ends_too_late(now))).limit(1)
     return connection.execute(expired).first() is not None or (
         connection.execute(_due(name, now).limit(1)).first() is not None
     )
@@ -102,12 +108,17 @@ def claim(
     # From here on every statement sees what the previous holder of the lock committed.
     now = current_time(connection, clock)
     connection.execute(
-        update(EVENTS).where(*_expired(name, now)).values(state=WAITING, lease_token=None, lease_ends_at=None)
+        update(EVENTS)
+        .where(_in_flight(name), _has_ended(now))
+        .values(state=WAITING, lease_token=None, lease_ends_at=None)
     )
+    # The call may still be in flight, so that its lease goes on, for as long as any lease lasts.
+    latest = now + _in_milliseconds(LONGEST_LEASE)
+    connection.execute(update(EVENTS).where(_in_flight(name), _ends_too_late(now)).values(lease_ends_at=latest))
     rows = connection.execute(_due(name, now).limit(LARGEST_BATCH)).all()
     if not rows:
         return None
-    token, ends_at = new_token(), now + round(lease_seconds * 1000)
+    token, ends_at = new_token(), now + _in_milliseconds(lease_seconds)
     wait = governor.reserve(connection, name, requests_per_minute, now, token, ends_at)
     if wait:
         return Wait(wait / 1000)
@@ -169,8 +180,26 @@ def settle(
     return True
 
 
-def _expired(name: str, now: int) -> tuple[Any, ...]:
-    return EVENTS.c.name == name, EVENTS.c.state == IN_FLIGHT, EVENTS.c.lease_ends_at <= now
+def _in_flight(name: str) -> ColumnElement[bool]:
+    return and_(EVENTS.c.name == name, EVENTS.c.state == IN_FLIGHT)
+
+
+def _has_ended(now: int) -> ColumnElement[bool]:
+    return EVENTS.c.lease_ends_at <= now
+
+
+def _ends_too_late(now: int) -> ColumnElement[bool]:
+    """Return the condition that a lease ends later than any can: it began before the clock was set back."""
+    return EVENTS.c.lease_ends_at > now + _in_milliseconds(LONGEST_LEASE)
+
+
+def _is_due_at(now: int) -> ColumnElement[bool]:
+    """Return the condition that the wait of an event is over, or began before the clock was set back."""
+    return or_(EVENTS.c.due_at <= now, EVENTS.c.due_at > now + _in_milliseconds(LONGEST_WAIT))
+
+
+def _in_milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)
 
 
 def _due(name: str, now: int) -> Any:  # a Select, whose type parameters differ between versions of SQLAlchemy
@@ -191,7 +220,7 @@ def _due(name: str, now: int) -> Any:  # a Select, whose type parameters differ 
             EVENTS.c.batch_limit,
             EVENTS.c.trace_context,
         )
-        .where(EVENTS.c.name == name, EVENTS.c.state == WAITING, EVENTS.c.due_at <= now, ~is_blocked)
+        .where(EVENTS.c.name == name, EVENTS.c.state == WAITING, _is_due_at(now), ~is_blocked)
         .order_by(EVENTS.c.seq)
     )
 

@@ -3,13 +3,14 @@
 import functools
 import hashlib
 import json
+import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Required, TypedDict, get_args
 
 import attrs
 
-from followup._annotations import EventType
+from followup._annotations import MAX_REQUEST_BYTES, EventType
 from followup._codec.body import json_bytes
 from followup._codec.encode import Encoder, encoder_for
 from followup._codec.names import camel, kind_of
@@ -38,6 +39,10 @@ class NewEvent(TypedDict, total=False):
     schema_version: int | None
     occurred_at: datetime | str | None
     source: EventSourceInput | None
+
+
+LARGEST_EVENT = MAX_REQUEST_BYTES - len("[]")
+"""Bytes of an event in JSON. It has to fit into a request body of its own, which is a list."""
 
 
 @attrs.frozen
@@ -84,7 +89,10 @@ def checked_event(event: object, subject: object, now: datetime) -> Recorded:
         encoded = _encoder()(given, "event")
     except TypeError as error:
         raise ValueError(str(error)) from None
-    text = json_bytes(encoded, "event").decode()
+    body = json_bytes(encoded, "event")
+    if len(body) > LARGEST_EVENT:
+        raise ValueError(f"event has {len(body):,} bytes in JSON; at most {LARGEST_EVENT:,} fit into a request")
+    text = body.decode()
     event_id = checked_text(encoded["id"], "event.id")
     if subject is None:
         return Recorded(event_id, default_subject(event_id, json.loads(text)["data"]), text)
@@ -114,8 +122,9 @@ def _check_required(event: Mapping[str, Any]) -> None:
 def default_subject(event_id: str, data: Mapping[str, Any]) -> str:
     """Return the subject of an event: its appointment, else its patient, else the event itself.
 
-    Two spellings of one phone are one subject. A patient who appears with a phone in one event and with a document in
-    the next has two subjects, because only the service can know that they are the same person.
+    Two spellings of one phone are one subject, also if one has the digits of another script. A patient who appears with
+    a phone in one event and with a document in the next has two subjects, because only the service can know that they
+    are the same person.
     """
     if (subject := subject_of_appointment(data)) is not None:
         return subject
@@ -124,7 +133,7 @@ def default_subject(event_id: str, data: Mapping[str, Any]) -> str:
         return _fitting(f"patient:{patient.strip()}")
     if isinstance(patient, dict):
         phone = _text_of(patient.get("phone"))
-        digits = "".join(each for each in phone if each.isdecimal())
+        digits = "".join(str(unicodedata.decimal(each)) for each in phone if each.isdecimal())
         known = digits or _text_of(patient.get("dni")) or _text_of(patient.get("externalId"))
         if known:
             return _fitting(f"patient:{known}")

@@ -23,7 +23,17 @@ from followup._store.locks import take_lock
 from followup._store.problems import reason_of
 from followup._telemetry.stores import StoreTelemetry
 from followup.outbox import calls, governor
-from followup.outbox.claims import Claim, Settlement, Wait, claim, is_due, lock_name, settle
+from followup.outbox.claims import (
+    LONGEST_LEASE,
+    LONGEST_WAIT,
+    Claim,
+    Settlement,
+    Wait,
+    claim,
+    is_due,
+    lock_name,
+    settle,
+)
 from followup.outbox.reports import DrainReport
 from followup.resources.event_sending import without_position
 
@@ -32,15 +42,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("followup.outbox")
 
-LONGEST_CALL = 20.0
-"""Seconds of a call. Fewer if the client has a shorter timeout."""
-
 _LEASE_FACTOR = 1.25
 _LEASE_MARGIN = 5.0
 """A lease is longer than its call by a quarter of the call and this many seconds, to store the results in time."""
 
-_LONGEST_WAIT = 300.0
-"""Seconds until an event is sent again that the service could not process."""
+LONGEST_CALL = (LONGEST_LEASE - _LEASE_MARGIN) / _LEASE_FACTOR
+"""Seconds of a call. Fewer if the client has a shorter timeout."""
 
 _LONGEST_WAIT_AFTER_FAILED_CALL = 30.0
 """Seconds until an event is sent again whose call failed as a whole; all relays pause in addition."""
@@ -187,7 +194,7 @@ class Relay:
                     report.failed += len(claimed.events)
             case calls.RejectedAsAWhole():
                 # Whether the event or the whole call is wrong is unknown. The others do not wait for it.
-                self._give_back(claimed, calls.Failed(outcome.error, None), report, _LONGEST_WAIT)
+                self._give_back(claimed, calls.Failed(outcome.error, None), report, LONGEST_WAIT)
             case calls.Failed():
                 self._give_back(claimed, outcome, report, _LONGEST_WAIT_AFTER_FAILED_CALL)
 
@@ -203,7 +210,7 @@ class Relay:
             elif result is not None and result.status == "invalid":
                 rejected[event.id] = calls.reason_of(result)
             else:
-                waits[event.id] = retry_wait(event.attempts, _LONGEST_WAIT)
+                waits[event.id] = retry_wait(event.attempts, LONGEST_WAIT)
                 errors[event.id] = "the response has no result for it" if result is None else calls.reason_of(result)
         settlement = Settlement(accepted=accepted, rejected=rejected, waits=waits, errors=errors)
         if self._settle(claimed, settlement, governor.ended, succeeded=True):

@@ -1,0 +1,79 @@
+"""The module of the user's program, which ``followup inbox run`` and ``drain`` import."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from followup.cli.exits import CommandFailed
+from followup.cli.inbox_module import load_inbox
+from followup.inbox import Inbox
+
+Import = Callable[[str], str]
+
+
+@pytest.fixture
+def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Import]:
+    """Return a function that lets the command import a module with this source, and returns its error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def import_module(source: str) -> str:
+        (tmp_path / "clinic_program.py").write_text(source)
+        with pytest.raises(CommandFailed) as caught:
+            load_inbox("clinic_program:inbox")
+        assert caught.value.status == 1
+        return str(caught.value)
+
+    yield import_module
+    sys.modules.pop("clinic_program", None)
+
+
+def test_the_text_of_an_exception_is_not_shown_because_it_may_have_personal_data(imported: Import) -> None:
+    shown = imported("patient = 'Ana Núñez'\nraise LookupError(patient)")
+    assert shown == (
+        "cannot import clinic_program: LookupError (clinic_program.py:2); to see the text of the error, run "
+        "python -c 'import clinic_program'"
+    )
+
+
+def test_the_place_is_in_the_users_code_also_if_a_library_raises(imported: Import) -> None:
+    assert "JSONDecodeError (clinic_program.py:2)" in imported("import json\njson.loads('Ana Núñez')")
+    assert "(clinic_program.py:3)" in imported("import sqlalchemy\n\nsqlalchemy.create_engine('Ana Núñez')")
+
+
+def test_a_syntax_error_has_its_own_place(imported: Import) -> None:
+    assert "clinic_program: SyntaxError (clinic_program.py:2);" in imported("inbox = 3\nname = 'Ana")
+
+
+@pytest.mark.parametrize("code", ["", "0", "'no configuration for Ana Núñez'"])
+def test_a_module_that_ends_the_process_is_named(imported: Import, code: str) -> None:
+    shown = imported(f"import sys\nsys.exit({code})")
+    assert shown == "cannot import clinic_program: it ends the process with sys.exit (clinic_program.py:2)"
+
+
+def test_a_missing_package_is_named(imported: Import) -> None:
+    shown = imported("import no_such_package.part")
+    assert shown == (
+        "cannot import clinic_program: it needs the module 'no_such_package', which is not installed "
+        "(clinic_program.py:1)"
+    )
+
+
+def test_a_wrong_configuration_keeps_its_text(imported: Import) -> None:
+    shown = imported("from followup.inbox import Inbox\ninbox = Inbox('mysql://db.example/clinic')")
+    assert shown.startswith("cannot import clinic_program: database must be SQLite or PostgreSQL")
+
+
+def test_ctrl_c_during_the_import_is_not_caught(imported: Import) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        imported("raise KeyboardInterrupt")
+
+
+def test_an_inbox_within_an_object_is_found(tmp_path: Path, imported: Import) -> None:
+    (tmp_path / "clinic_program.py").write_text(
+        "from followup.inbox import Inbox\nclass App:\n    inbox = Inbox('sqlite:///clinic.db')\n"
+    )
+    assert isinstance(load_inbox("clinic_program:App.inbox"), Inbox)

@@ -1,0 +1,167 @@
+"""The clock of the database is set back: nothing waits until it has caught up."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+from support.databases import engine_of
+from support.times import ManualTime
+from support.webhook_events import SECRET, body_of, headers_of
+
+from followup import inbound
+from followup.inbox import Inbox, Received
+from followup.outbox import Outbox
+from followup_mockserver import MockServer
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def engine(database_url: str) -> Engine:
+    return engine_of(database_url)
+
+
+@pytest.fixture
+def clock() -> ManualTime:
+    return ManualTime()
+
+
+@pytest.fixture
+def outbox(database_url: str, clock: ManualTime) -> Iterator[Outbox]:
+    outbox = Outbox(database_url)
+    outbox.create_tables()
+    outbox._clock = clock
+    yield outbox
+    outbox.close()
+
+
+@pytest.fixture
+def inbox(database_url: str, clock: ManualTime) -> Iterator[Inbox]:
+    inbox = Inbox(database_url, secret=SECRET)
+    inbox.create_tables()
+    inbox._clock = clock
+    yield inbox
+    inbox.close()
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    with MockServer(rate_limit=0) as server:
+        yield server
+
+
+def record(outbox: Outbox, engine: Engine, *ids: str) -> None:
+    with engine.begin() as connection:
+        for each in ids:
+            outbox.record(connection, inbound.order_issued(id=each, patient={}, order={}))
+
+
+def deliver(inbox: Inbox) -> None:
+    body = body_of("whd_1")
+    assert inbox.receive(body, headers_of(body)) == 204
+
+
+def value(engine: Engine, query: str) -> Any:
+    with engine.connect() as connection:
+        return connection.exec_driver_sql(query).scalar_one()
+
+
+def crashing(action: Callable[[], object]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        action()
+
+
+def test_an_event_that_waits_for_its_retry_is_sent(
+    outbox: Outbox, engine: Engine, clock: ManualTime, server: MockServer
+) -> None:
+    record(outbox, engine, "e1")
+    server.add_fault(operation="events.create", kind="status", status=500, times=1)
+    with server.client() as client:
+        assert outbox.drain(client).failed == 1
+        clock.advance(-DAY)
+        assert outbox.drain(client).sent == 1
+
+
+def test_an_event_whose_relay_was_killed_is_sent_after_one_lease(
+    outbox: Outbox, engine: Engine, clock: ManualTime, server: MockServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(outbox, engine, "e1")
+    with server.client() as client:
+        relay = outbox._relay(client)
+        assert relay._claim() is not None  # and the process is killed
+        clock.advance(-DAY)
+        assert outbox.drain(client).sent == 0, "the call could still be in flight"
+        clock.advance(29)
+        assert outbox.drain(client).sent == 0
+        clock.advance(1)
+        assert outbox.drain(client).sent == 1
+
+
+def test_a_lease_that_is_not_too_long_is_not_changed(
+    outbox: Outbox, engine: Engine, clock: ManualTime, server: MockServer
+) -> None:
+    record(outbox, engine, "e1", "e2")
+    with server.client() as client:
+        outbox._relay(client)._claim()
+        lease = "SELECT max(lease_ends_at) - 1800000000000 FROM followup_outbox"
+        assert value(engine, lease) == 30_000
+        clock.advance(3)
+        record(outbox, engine, "e3")
+        outbox.drain(client)
+    assert value(engine, lease) == 30_000
+
+
+def test_a_webhook_that_waits_for_its_retry_is_handled(inbox: Inbox, clock: ManualTime) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        if received.attempt == 1:
+            raise RuntimeError
+
+    deliver(inbox)
+    assert inbox.drain().failed == 1
+    assert inbox.drain().done == 0
+    clock.advance(-DAY)
+    assert inbox.drain().done == 1
+
+
+def test_a_webhook_whose_worker_was_killed_is_handled_after_one_lease(inbox: Inbox, clock: ManualTime) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        if received.attempt == 1:
+            raise KeyboardInterrupt
+
+    deliver(inbox)
+    crashing(inbox.drain)
+    clock.advance(-DAY)
+    assert inbox.drain().done == 0, "the handler could still be running"
+    clock.advance(29)
+    assert inbox.drain().done == 0
+    clock.advance(1)
+    assert inbox.drain().done == 1
+
+
+def test_catch_up_ignores_a_purge_in_the_future(inbox: Inbox, clock: ManualTime, server: MockServer) -> None:
+    inbox.purge(older_than=timedelta(0))  # in the year 2027
+    clock.advance(-DAY)
+    server.mount("https://clinic.example/hooks", lambda _: pytest.fail("the receiver is down"), raise_exceptions=False)
+    with server.client() as client:
+        endpoint = client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+        client.patients.create(phone="+54 9 11 5555-0000")
+        assert inbox.catch_up(client, endpoint.id).added == 1
+        clock.advance(2 * DAY)
+        assert inbox.catch_up(client, endpoint.id).seen == 0, "the purge is in the past, and later than the delivery"
+
+
+def test_a_rate_from_the_future_holds_no_call_back(
+    outbox: Outbox, engine: Engine, clock: ManualTime, server: MockServer
+) -> None:
+    record(outbox, engine, *(f"e{number}" for number in range(300)))
+    with server.client() as client:
+        outbox.drain(client)
+        clock.advance(-DAY)
+        record(outbox, engine, "later")
+        clock.waits.clear()
+        assert outbox.drain(client).sent == 1
+    assert clock.waits == []
