@@ -8,6 +8,7 @@ from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.drift.comparer import Comparer
 from followup_mockserver.drift.contracts import Contract, Operation, blank
 from followup_mockserver.drift.differences import Difference, Report
+from followup_mockserver.drift.errors import DocumentError
 from followup_mockserver.drift.requests import (
     compare_body,
     compare_parameters,
@@ -33,8 +34,11 @@ def compare_document(document: dict[str, Any]) -> Report:
         DocumentError: the document is malformed.
     """
     known_paths = {blank(operation.path) for operation in OPERATIONS.values()}
-    ours, theirs = Contract(our_document(), known_paths), Contract(document, known_paths)
-    return Report.of(_differences(ours, theirs))
+    try:
+        ours, theirs = Contract(our_document(), known_paths), Contract(document, known_paths)
+        return Report.of(_differences(ours, theirs))
+    except RecursionError:
+        raise DocumentError("its references are nested too deeply") from None
 
 
 def _differences(ours: Contract, theirs: Contract) -> Iterator[Difference]:

@@ -5,8 +5,6 @@ from urllib.parse import unquote
 
 from followup_mockserver.drift.errors import DocumentError
 
-_MAX_REFERENCES = 20
-
 
 class Raw:
     """Reads the parts of a document, and follows the references between them.
@@ -24,17 +22,15 @@ class Raw:
         Raises:
             DocumentError: it is something else.
         """
-        for _ in range(_MAX_REFERENCES):
-            if value is None:
-                return {}
-            if not isinstance(value, dict):
-                raise DocumentError(f"{at} must be an object")
-            reference = value.get("$ref")
-            if reference is None:
-                return value
-            others = {name: each for name, each in value.items() if name != "$ref"}
-            value = {**self.object(self.target(reference, at), at), **others}
-        raise DocumentError(f"{at}: the reference leads back to itself")
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise DocumentError(f"{at} must be an object")
+        reference = value.get("$ref")
+        if reference is None:
+            return value
+        others = {name: each for name, each in value.items() if name != "$ref"}
+        return {**self.object(self.target(reference, at), at), **others}
 
     def list(self, value: Any, at: str) -> list[Any]:
         """Return an array; an absent one is empty.

@@ -1,0 +1,120 @@
+"""Documents that are malformed, recursive or huge: a report or one line, and never another error."""
+
+import json
+from typing import Any
+
+import pytest
+from drift.documents import Document, component, request, served_document
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from followup_mockserver.drift.comparison import compare_document
+from followup_mockserver.drift.errors import DocumentError
+from followup_mockserver.drift.reading import read_document
+
+OURS = json.dumps(served_document())
+NAMES = ("type", "enum", "$ref", "properties", "required", "anyOf", "allOf", "pattern", "format", "minLength", "items")
+TEXTS = ("", "a", "(", "string", "#/paths", "#/components/schemas/Visit")
+
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from(TEXTS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def containers(value: Any) -> list[Any]:
+    """Return all objects and arrays within a value that are not empty."""
+    found = []
+    left = [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, (dict, list)) and each:
+            found.append(each)
+            left += each.values() if isinstance(each, dict) else each
+    return found
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data(), count=st.integers(1, 4))
+def test_random_damage_is_a_report_or_a_document_error(data: st.DataObject, count: int) -> None:
+    document: Document = json.loads(OURS)
+    for _ in range(count):
+        found = containers(document)
+        chosen = found[data.draw(st.integers(0, len(found) - 1))]
+        keys = [*chosen] if isinstance(chosen, dict) else [*range(len(chosen))]
+        key = keys[data.draw(st.integers(0, len(keys) - 1))]
+        if data.draw(st.booleans()):
+            chosen[key] = data.draw(junk)
+        else:
+            del chosen[key]
+    try:
+        report = compare_document(document)
+    except DocumentError as error:
+        assert "\n" not in str(error)
+    else:
+        json.dumps(report.to_dict())
+
+
+def test_a_schema_that_contains_itself() -> None:
+    document = served_document()
+    component(document, "Account")["properties"]["parent"] = {"$ref": "#/components/schemas/Account"}
+    (difference,) = compare_document(document).differences
+    assert (difference.class_, difference.where) == ("added", "GET /v1/account response 200 body.parent")
+
+
+def test_differences_within_schemas_that_contain_themselves() -> None:
+    document = served_document()
+    request(document, "POST /v1/visits")["properties"]["type"] = {"$ref": "#/components/schemas/Loop"}
+    document["components"]["schemas"]["Loop"] = {
+        "anyOf": [{"type": "array", "items": {"$ref": "#/components/schemas/Loop"}}]
+    }
+    found = {(each.class_, each.where) for each in compare_document(document).differences if each.class_ != "wording"}
+    assert found == {
+        ("breaking", "POST /v1/visits request body.type"),
+        ("mock differs", "POST /v1/visits request body.type"),
+    }
+
+
+def test_a_reference_to_itself() -> None:
+    document = served_document()
+    document["components"]["schemas"]["Account"] = {"$ref": "#/components/schemas/Account"}
+    assert {each.class_ for each in compare_document(document).differences} >= {"breaking"}
+
+
+def test_a_parameter_that_refers_to_itself() -> None:
+    document = served_document()
+    document["paths"]["/v1/account"] = {"$ref": "#/paths/~1v1~1account"}
+    with pytest.raises(DocumentError, match="nested too deeply"):
+        compare_document(document)
+
+
+def test_a_long_chain_of_references() -> None:
+    document = served_document()
+    schemas = document["components"]["schemas"]
+    schemas |= {f"S{number}": {"$ref": f"#/components/schemas/S{number + 1}"} for number in range(5_000)}
+    schemas["Account"] = {"$ref": "#/components/schemas/S0"}
+    with pytest.raises(DocumentError, match="nested too deeply"):
+        compare_document(document)
+
+
+def test_references_that_multiply() -> None:
+    document = served_document()
+    for level in range(30):
+        inner = {"$ref": f"#/components/schemas/L{level + 1}"}
+        document["components"]["schemas"][f"L{level}"] = {
+            "type": "object",
+            "properties": {"a": inner, "b": inner},
+            "required": ["a", "b"],
+        }
+    document["components"]["schemas"]["L30"] = {"type": "string"}
+    document["components"]["schemas"]["Account"]["properties"]["name"] = {"$ref": "#/components/schemas/L0"}
+    found = {(each.class_, each.where) for each in compare_document(document).differences}
+    assert found == {(class_, "GET /v1/account response 200 body.name") for class_ in ("breaking", "mock differs")}
+
+
+def test_a_file_that_is_no_text(tmp_path: Any) -> None:
+    path = tmp_path / "contract.json"
+    path.write_bytes(bytes(range(256)))
+    with pytest.raises(DocumentError):
+        read_document(str(path))
