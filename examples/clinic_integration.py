@@ -1,38 +1,33 @@
 """Connect a clinic to the service, in one file with FastAPI and SQLite: send its bookings, and receive webhooks.
 
-The clinic's own code calls ``save_person`` and ``save_booking``. A timer runs ``python clinic_integration.py``, which
-sends what they recorded. ``uvicorn --factory clinic_integration:create_app`` runs the receiver. Set the environment
-variables CLINIC_DATABASE, FOLLOWUP_API_KEY, FOLLOWUP_BASE_URL and FOLLOWUP_WEBHOOK_SECRET.
+The clinic's own code calls ``save_person`` and ``save_booking``. ``uvicorn --factory clinic_integration:create_app``
+runs the receiver. Each minute a timer runs ``python clinic_integration.py``, which sends the recorded events and
+handles the stored webhooks; each hour it runs ``followup inbox catch-up``. Set the environment variables
+CLINIC_DATABASE, FOLLOWUP_API_KEY, FOLLOWUP_BASE_URL and FOLLOWUP_WEBHOOK_SECRET.
 """
 
-import json
-import logging
 import os
-import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from fastapi import FastAPI, Request, Response
-from starlette.concurrency import run_in_threadpool
+from fastapi import FastAPI
+from sqlalchemy import Connection, create_engine
+from starlette.routing import Route
 
-from followup import EventInput, FollowUp, PatientInput, WebhookEvent, WebhookSignatureError, construct_event, inbound
-
-logger = logging.getLogger("clinic")
+from followup import FollowUp, PatientInput, inbound
+from followup.inbox import Inbox, Received
+from followup.outbox import Outbox
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS person (id TEXT PRIMARY KEY, phone TEXT NOT NULL, full_name TEXT, dni TEXT);
 CREATE TABLE IF NOT EXISTS booking
     (id TEXT PRIMARY KEY, person TEXT NOT NULL REFERENCES person, start_at TEXT NOT NULL, kind TEXT, cancelled INTEGER);
-CREATE TABLE IF NOT EXISTS outbox
-    (number INTEGER PRIMARY KEY, id TEXT UNIQUE, subject TEXT, event TEXT, status TEXT DEFAULT 'pending', error TEXT);
--- The rest is written by the receiver: the state at the service, as the webhooks report it.
-CREATE TABLE IF NOT EXISTS webhook (id TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS newest (object TEXT PRIMARY KEY, occurred_at TEXT);
-CREATE TABLE IF NOT EXISTS appointment (id TEXT PRIMARY KEY, booking TEXT, start_at TEXT, status TEXT, source TEXT);
-CREATE TABLE IF NOT EXISTS patient (id TEXT PRIMARY KEY, person TEXT, stage TEXT, opted_out INTEGER);
+-- The rest is written by the handlers of webhooks: the state at the service, and since when we know it.
+CREATE TABLE IF NOT EXISTS appointment
+    (id TEXT PRIMARY KEY, known_at TEXT, booking TEXT, start_at TEXT, status TEXT, source TEXT);
+CREATE TABLE IF NOT EXISTS patient (id TEXT PRIMARY KEY, known_at TEXT, person TEXT, stage TEXT, opted_out INTEGER);
 CREATE TABLE IF NOT EXISTS intake_to_load (number INTEGER PRIMARY KEY, patient TEXT, request TEXT);
 """
 
@@ -57,86 +52,77 @@ class Booking(NamedTuple):
 
 
 class Clinic:
-    """The clinic's database, and its client of the service."""
+    """The clinic's database with its outbox and inbox, and its client of the service."""
 
-    def __init__(self, path: str | Path, client: FollowUp) -> None:
-        self._path = path
+    def __init__(self, path: str | Path, client: FollowUp, secret: str | None = None) -> None:
         self._client = client
-        with closing(sqlite3.connect(path)) as database:
-            database.executescript(TABLES)
-
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Commit all that the block writes, or nothing if it raises. Other writers wait."""
-        with closing(sqlite3.connect(self._path)) as database, database:
-            database.execute("BEGIN IMMEDIATE")
-            yield database
+        self._engine = create_engine(f"sqlite:///{path}")
+        self.outbox = Outbox(self._engine)
+        self.inbox = Inbox(self._engine, secret=secret)  # or FOLLOWUP_WEBHOOK_SECRET
+        with self._engine.begin() as connection:
+            for table in TABLES.split(";\n")[:-1]:
+                connection.exec_driver_sql(table)
+        self.outbox.create_tables()
+        self.inbox.create_tables()
+        self.inbox.on("intake.ready")(self._load_intake)
+        self.inbox.otherwise(self._store_state)
 
     def save_person(self, person: Person) -> None:
         """Store a patient, and record an event if anything has changed."""
-        with self.transaction() as database:
-            if database.execute("SELECT * FROM person WHERE id = ?", [person.id]).fetchone() != person:
-                _replace(database, "person", person)
-                _record(database, person.id, inbound.patient_upserted(patient=_patient(person)))
+        with self._transaction() as connection:
+            if _find(connection, "person", person.id) != person:
+                _replace(connection, "person", *person)
+                self.outbox.record(connection, inbound.patient_upserted(patient=_patient(person)))
 
     def save_booking(self, new: Booking) -> None:
         """Store a booking of a stored patient, and record what has changed. A cancelled booking stays as it is."""
-        with self.transaction() as database:
-            row = database.execute("SELECT * FROM booking WHERE id = ?", [new.id]).fetchone()
-            old = row and Booking(*row)
+        with self._transaction() as connection:
+            row = _find(connection, "booking", new.id)
+            old = Booking(*row) if row else None
             if old and old.cancelled:
                 return
-            _replace(database, "booking", new)
+            _replace(connection, "booking", *new)
             if old is None:
-                person = database.execute("SELECT * FROM person WHERE id = ?", [new.person]).fetchone()
+                person = Person(*_find(connection, "person", new.person) or ())
                 created = inbound.appointment_created(
-                    patient=_patient(Person(*person)), start_at=new.start_at, external_id=new.id, type=new.kind
+                    patient=_patient(person), start_at=new.start_at, external_id=new.id, type=new.kind
                 )
-                _record(database, new.id, created)
+                self.outbox.record(connection, created)
             elif old.start_at != new.start_at:
-                _record(database, new.id, inbound.appointment_rescheduled(external_id=new.id, start_at=new.start_at))
+                moved = inbound.appointment_rescheduled(external_id=new.id, start_at=new.start_at)
+                self.outbox.record(connection, moved)
             if new.cancelled:
-                _record(database, new.id, inbound.appointment_cancelled(external_id=new.id))
+                self.outbox.record(connection, inbound.appointment_cancelled(external_id=new.id))
 
-    def push(self) -> None:
-        """Send the recorded events. It may be interrupted and repeated: an event keeps its id, so it counts once."""
-        decided = True
-        while decided:  # the next event of a subject is sent once the one before it is accepted or rejected
-            decided = False
-            for result in self._client.events.send_all(self._next_events()):
-                with self.transaction() as database:
-                    marked = [result.status, result.error, result.id]
-                    database.execute("UPDATE outbox SET status = ?, error = ? WHERE id = ?", marked)
-                if not result.accepted:
-                    logger.warning("event %s is %s", result.id, result.status)  # the error may hold personal data
-                decided |= result.status != "failed"
+    def work(self) -> None:
+        """Send the recorded events, and handle the stored webhooks. It may be killed, and run several times at once."""
+        self.inbox.drain(deadline=20)
+        self.outbox.drain(self._client, deadline=20)
 
-    def _next_events(self) -> list[EventInput]:
-        """Return the oldest open event of each subject, so that none overtakes an earlier one that failed."""
-        with self.transaction() as database:
-            rows = database.execute(
-                """SELECT event FROM outbox WHERE number IN
-                   (SELECT min(number) FROM outbox WHERE status IN ('pending', 'failed') GROUP BY subject)
-                   ORDER BY number"""
-            ).fetchall()
-        return [json.loads(event) for (event,) in rows]
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        """Commit all that the block writes, or nothing if it raises. What it reads does not change meanwhile."""
+        with self._engine.begin() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
 
-    def receive(self, event: WebhookEvent) -> None:
-        """Store what a webhook reports, in one transaction with its id: a repeated delivery changes nothing."""
-        # This event carries only part of the request. The call is made before the transaction, so it locks nothing.
-        intake = self._client.intake_requests.retrieve(event.ref) if event.type == "intake.ready" else None
-        with self.transaction() as database:
-            if database.execute("INSERT OR IGNORE INTO webhook VALUES (?)", [event.id]).rowcount == 0:
-                return
-            if intake:
-                to_load = (intake.patient, intake.to_json())
-                database.execute("INSERT INTO intake_to_load (patient, request) VALUES (?, ?)", to_load)
-            if (appointment := event.appointment) and _is_newest(database, appointment.id, event):
-                start_at = appointment.start_at.isoformat()
-                row = [appointment.id, appointment.external_id, start_at, appointment.status, appointment.source]
-                _replace(database, "appointment", row)
-            if (patient := event.patient) and _is_newest(database, patient.id, event):
-                _replace(database, "patient", [patient.id, patient.external_id, patient.stage, patient.opted_out])
+    def _load_intake(self, received: Received) -> None:
+        # The event carries only a part of the request. The call is made before the first write, which locks the file.
+        intake = self._client.intake_requests.retrieve(received.event.ref)
+        values = (intake.patient, intake.to_json())
+        received.connection.exec_driver_sql("INSERT INTO intake_to_load (patient, request) VALUES (?, ?)", values)
+
+    def _store_state(self, received: Received) -> None:
+        """Store the objects of an event, as they were when it occurred."""
+        event = received.event
+        known_at = event.occurred_at.isoformat(timespec="milliseconds")
+        if (appointment := event.appointment) is not None:
+            start_at, booking = appointment.start_at.isoformat(), appointment.external_id
+            state = (booking, start_at, appointment.status, appointment.source)
+            _replace_older(received.connection, "appointment", appointment.id, known_at, *state)
+        if (patient := event.patient) is not None:
+            person, stage, opted_out = patient.external_id, patient.stage, patient.opted_out
+            _replace_older(received.connection, "patient", patient.id, known_at, person, stage, opted_out)
 
 
 def _patient(person: Person) -> PatientInput:
@@ -144,42 +130,30 @@ def _patient(person: Person) -> PatientInput:
     return {"phone": person.phone, "full_name": person.full_name, "dni": person.dni, "external_id": person.id}
 
 
-def _replace(database: sqlite3.Connection, table: str, row: Sequence[str | bool | None]) -> None:
-    database.execute(f"REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+def _find(connection: Connection, table: str, id: str) -> tuple[Any, ...] | None:
+    row = connection.exec_driver_sql(f"SELECT * FROM {table} WHERE id = ?", (id,)).one_or_none()
+    return row and tuple(row)
 
 
-def _record(database: sqlite3.Connection, subject: str, event: EventInput) -> None:
-    stored = json.dumps({**event, "occurred_at": datetime.now(UTC).isoformat()})
-    database.execute("INSERT INTO outbox (id, subject, event) VALUES (?, ?, ?)", [event["id"], subject, stored])
+def _replace(connection: Connection, table: str, *row: str | bool | None) -> None:
+    connection.exec_driver_sql(f"REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row)
 
 
-def _is_newest(database: sqlite3.Connection, object_id: str, event: WebhookEvent) -> bool:
-    """Note the time of an event about an object, and return whether no later one was handled before."""
-    occurred_at = event.occurred_at.isoformat(timespec="milliseconds")
-    sql = """INSERT INTO newest VALUES (?, ?) ON CONFLICT (object) DO UPDATE SET occurred_at = excluded.occurred_at
-             WHERE excluded.occurred_at >= newest.occurred_at"""
-    return database.execute(sql, [object_id, occurred_at]).rowcount == 1
+def _replace_older(connection: Connection, table: str, id: str, known_at: str, *state: str | bool | None) -> None:
+    """Store the state of an object, unless a newer one is known: two events about it may arrive in either order."""
+    newer = f"SELECT 1 FROM {table} WHERE id = ? AND known_at > ?"
+    if connection.exec_driver_sql(newer, (id, known_at)).first() is None:
+        _replace(connection, table, id, known_at, *state)
 
 
-def create_app(clinic: Clinic | None = None, secret: str | None = None) -> FastAPI:
-    """Return the receiver; its arguments default to the environment variables."""
-    app = FastAPI()
+def create_app(clinic: Clinic | None = None) -> FastAPI:
+    """Return the receiver, which stores each webhook before it responds."""
     receiving = clinic or Clinic(os.environ["CLINIC_DATABASE"], FollowUp())
-    signing_secret = secret or os.environ["FOLLOWUP_WEBHOOK_SECRET"]
-
-    @app.post("/webhooks")
-    async def webhook(request: Request) -> Response:
-        try:
-            event = construct_event(await request.body(), request.headers, signing_secret)
-        except WebhookSignatureError as error:
-            logger.warning("webhook rejected: %s", error)
-            return Response(status_code=400)
-        await run_in_threadpool(receiving.receive, event)
-        return Response(status_code=204)
-
+    app = FastAPI()
+    app.router.routes.append(Route("/webhooks", receiving.inbox.asgi_app))
     return app
 
 
 if __name__ == "__main__":
-    with FollowUp(requests_per_minute=500) as client:  # of 600; the rest is for the receiver
-        Clinic(os.environ["CLINIC_DATABASE"], client).push()
+    with FollowUp() as client:
+        Clinic(os.environ["CLINIC_DATABASE"], client).work()

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from clinic_integration import Booking, Clinic, Person, create_app
+from sqlalchemy.exc import OperationalError
 
-from followup import APIConnectionError, FollowUp, IntakeRequest, WebhookEvent
+from followup import FollowUp, IntakeRequest
 from followup_mockserver import MockService
 
 ANA = Person("P-1", "+54 9 11 5555-0000", "Ana Pérez", "30123456")
@@ -27,7 +28,7 @@ def clinic(followup_client: FollowUp, tmp_path: Path) -> Clinic:
 @pytest.fixture
 def query(clinic: Clinic, tmp_path: Path) -> Query:
     def run(sql: str) -> list[Any]:
-        with closing(sqlite3.connect(tmp_path / "clinic.db")) as database:
+        with closing(sqlite3.connect(tmp_path / "clinic.db")) as database, database:
             return database.execute(sql).fetchall()
 
     return run
@@ -48,16 +49,17 @@ def booking(clinic: Clinic, start: datetime) -> Booking:
 
 
 @pytest.fixture
-def receiver(clinic: Clinic, followup_client: FollowUp, followup_service: MockService) -> None:
+def receiver(clinic: Clinic, followup_client: FollowUp, followup_service: MockService, tmp_path: Path) -> None:
     """The clinic's receiver, registered with the service."""
     endpoint = followup_client.webhook_endpoints.create(url="https://clinic.example/webhooks", enabled_events=["*"])
-    followup_service.mount("https://clinic.example", create_app(clinic, endpoint.secret))
+    receiving = Clinic(tmp_path / "clinic.db", followup_client, endpoint.secret)
+    followup_service.mount("https://clinic.example", create_app(receiving))
 
 
 def test_a_booking_is_sent_with_its_patient(
     clinic: Clinic, booking: Booking, followup_client: FollowUp, start: datetime
 ) -> None:
-    clinic.push()
+    clinic.work()
     appointment = followup_client.appointments.list(external_id="T-1").first()
     assert appointment is not None
     assert (appointment.start_at, appointment.status, appointment.type) == (start, "confirmed", "check-up")
@@ -70,11 +72,11 @@ def test_a_booking_is_rescheduled_and_cancelled(
 ) -> None:
     for days in (1, 0, 2, 0):  # back to a time that it had before, too
         clinic.save_booking(booking._replace(start_at=(start + timedelta(days=days)).isoformat()))
-    clinic.push()
+    clinic.work()
     (appointment,) = followup_client.appointments.list()
     assert (appointment.start_at, appointment.status) == (start, "rescheduled")
     clinic.save_booking(booking._replace(cancelled=True))
-    clinic.push()
+    clinic.work()
     (appointment,) = followup_client.appointments.list()
     assert appointment.status == "cancelled"
 
@@ -85,63 +87,70 @@ def test_a_file_that_is_read_twice_is_sent_once(
     for _ in range(2):
         clinic.save_person(ANA)
         clinic.save_booking(booking)
-        clinic.push()
+        clinic.work()
     assert {event.type for event in followup_client.events.list()} == {"patient.upserted", "appointment.created"}
-    assert query("SELECT status FROM outbox") == [("processed",), ("processed",)]
+    assert (clinic.outbox.status().sent, clinic.outbox.status().waiting) == (2, 0)
 
 
 def test_the_events_of_a_booking_are_sent_one_after_the_other(
-    clinic: Clinic, booking: Booking, followup_service: MockService, query: Query
+    clinic: Clinic, booking: Booking, followup_service: MockService
 ) -> None:
     clinic.save_booking(booking._replace(cancelled=True))
-    clinic.push()
-    assert query("SELECT status FROM outbox") == [("processed",)] * 3
+    clinic.work()
+    assert clinic.outbox.status().sent == 3
     assert [request.operation for request in followup_service.requests] == ["events.create"] * 2
 
 
-def test_columns_that_are_null_are_omitted(
-    clinic: Clinic, start: datetime, followup_client: FollowUp, query: Query
-) -> None:
+def test_columns_that_are_null_are_omitted(clinic: Clinic, start: datetime, followup_client: FollowUp) -> None:
     clinic.save_person(EVA)
     clinic.save_booking(Booking("T-2", EVA.id, start.isoformat()))
-    clinic.push()
-    assert query("SELECT DISTINCT status FROM outbox") == [("processed",)]
+    clinic.work()
+    assert clinic.outbox.status().sent == 2
     patient = followup_client.patients.list(external_id=EVA.id).first()
     assert patient is not None
     assert (patient.full_name, patient.dni) == (None, None)
 
 
-def test_a_lost_response_has_no_second_effect(
-    clinic: Clinic, booking: Booking, followup_client: FollowUp, followup_service: MockService, query: Query
+def test_a_booking_that_rolls_back_is_not_sent(
+    clinic: Clinic, booking: Booking, followup_client: FollowUp, query: Query
 ) -> None:
-    # The retries of the client fail as well, so push() is interrupted after the service has processed the events.
-    followup_service.add_fault(operation="events.create", kind="disconnect", when="after", times=3)
-    with pytest.raises(APIConnectionError):
-        clinic.push()
-    assert query("SELECT DISTINCT status FROM outbox") == [("pending",)]
-    clinic.push()
-    assert query("SELECT DISTINCT status FROM outbox") == [("duplicate",)]
+    query("ALTER TABLE followup_outbox RENAME TO unavailable")
+    with pytest.raises(OperationalError):
+        clinic.save_booking(booking._replace(id="T-2"))
+    query("ALTER TABLE unavailable RENAME TO followup_outbox")
+    clinic.work()
+    assert query("SELECT id FROM booking") == [("T-1",)]
+    assert [each.external_id for each in followup_client.appointments.list()] == ["T-1"]
+
+
+def test_a_lost_response_has_no_second_effect(
+    clinic: Clinic, booking: Booking, followup_client: FollowUp, followup_service: MockService
+) -> None:
+    followup_service.add_fault(operation="events.create", kind="disconnect", when="after")
+    clinic.work()
+    assert clinic.outbox.status().waiting == 2
+    followup_service.advance(seconds=1)
+    clinic.work()
+    assert clinic.outbox.status().sent == 2
     assert len([*followup_client.appointments.list()]) == 1
 
 
-def test_an_invalid_event_delays_no_other(clinic: Clinic, booking: Booking, query: Query) -> None:
+def test_an_invalid_event_delays_no_other(clinic: Clinic, booking: Booking) -> None:
     clinic.save_person(EVA._replace(phone="none"))
     clinic.save_person(EVA._replace(id="P-3"))
-    clinic.push()
-    assert query("SELECT subject, status FROM outbox ORDER BY number") == [
-        ("P-1", "processed"),
-        ("T-1", "processed"),
-        ("P-2", "invalid"),
-        ("P-3", "processed"),
-    ]
-    assert query("SELECT error FROM outbox WHERE subject = 'P-2'") != [(None,)]
+    clinic.work()
+    assert clinic.outbox.status().sent == 3
+    (dead,) = clinic.outbox.dead()
+    assert dead.event["data"]["patient"]["externalId"] == "P-2"
+    assert "phone" in dead.error
 
 
 def test_webhooks_are_stored(
     clinic: Clinic, booking: Booking, receiver: None, followup_service: MockService, query: Query
 ) -> None:
-    clinic.push()
+    clinic.work()
     followup_service.advance()
+    clinic.work()
     appointments = query("SELECT booking, start_at, status, source FROM appointment")
     assert appointments == [("T-1", booking.start_at, "confirmed", "api")]
     assert query("SELECT person, stage, opted_out FROM patient") == [("P-1", "scheduled", 0)]
@@ -151,12 +160,14 @@ def test_an_older_webhook_does_not_replace_a_newer_one(
     clinic: Clinic, booking: Booking, receiver: None, followup_service: MockService, query: Query
 ) -> None:
     followup_service.disturb(kind="reorder", type="appointment.created")
-    clinic.push()
+    clinic.work()
     followup_service.advance()
+    clinic.work()
     assert query("SELECT * FROM appointment") == []
     clinic.save_booking(booking._replace(cancelled=True))
-    clinic.push()
+    clinic.work()
     followup_service.advance()
+    clinic.work()
     assert {delivery.status for delivery in followup_service.deliveries} == {"succeeded"}
     assert query("SELECT status FROM appointment") == [("cancelled",)]
 
@@ -165,12 +176,14 @@ def test_a_forged_webhook_is_rejected(
     clinic: Clinic, booking: Booking, receiver: None, followup_service: MockService, query: Query
 ) -> None:
     followup_service.disturb(kind="wrong_signature", times=2)
-    clinic.push()
+    clinic.work()
     followup_service.advance()
+    clinic.work()
     assert {delivery.last_status_code for delivery in followup_service.deliveries} == {400}
-    assert query("SELECT * FROM webhook") == []
+    assert query("SELECT * FROM appointment") == []
     followup_service.advance(minutes=1)  # the second attempts are genuine
-    assert query("SELECT count(*) FROM webhook") == [(2,)]
+    clinic.work()
+    assert len(query("SELECT * FROM appointment")) == 1
 
 
 @pytest.fixture
@@ -191,41 +204,38 @@ def complete(service: MockService, intake: IntakeRequest) -> None:
 
 
 def test_an_intake_request_is_stored_when_it_is_ready(
-    receiver: None, intake: IntakeRequest, followup_service: MockService, query: Query
+    clinic: Clinic, receiver: None, intake: IntakeRequest, followup_service: MockService, query: Query
 ) -> None:
     followup_service.advance()
+    clinic.work()
     assert query("SELECT * FROM intake_to_load") == []
     complete(followup_service, intake)
     followup_service.advance()
+    clinic.work()
     stored = query("SELECT patient, json_extract(request, '$.data.requestedService') FROM intake_to_load")
     assert stored == [(intake.patient, "home nursing")]
 
 
 def test_a_repeated_webhook_has_no_second_effect(
-    receiver: None, intake: IntakeRequest, followup_service: MockService, query: Query
+    clinic: Clinic, receiver: None, intake: IntakeRequest, followup_service: MockService, query: Query
 ) -> None:
     followup_service.disturb(kind="duplicate", type="intake.ready")
     complete(followup_service, intake)
     followup_service.advance()
+    clinic.work()
     assert followup_service.webhook_faults == []
     assert query("SELECT count(*) FROM intake_to_load") == [(1,)]
 
 
-def test_a_webhook_that_could_not_be_stored_is_not_lost(
-    clinic: Clinic, intake: IntakeRequest, start: datetime, query: Query
+def test_a_webhook_whose_handler_fails_is_handled_later(
+    clinic: Clinic, receiver: None, intake: IntakeRequest, followup_service: MockService, query: Query
 ) -> None:
-    event = WebhookEvent(
-        id="whd_1",
-        type="intake.ready",
-        api_version="2026-09-28",
-        livemode=False,
-        occurred_at=start,
-        ref=intake.id,
-        data={},
-    )
+    complete(followup_service, intake)
+    followup_service.advance()
     query("ALTER TABLE intake_to_load RENAME TO unavailable")
-    with pytest.raises(sqlite3.OperationalError):
-        clinic.receive(event)
+    clinic.work()
     query("ALTER TABLE unavailable RENAME TO intake_to_load")
-    clinic.receive(event)  # the next attempt of the same delivery
+    assert clinic.inbox.status().waiting == 1
+    query("UPDATE followup_inbox SET due_at = 0")  # half a second later
+    clinic.work()
     assert query("SELECT patient FROM intake_to_load") == [(intake.patient,)]

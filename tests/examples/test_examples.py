@@ -1,7 +1,6 @@
 """The examples work as their descriptions say."""
 
 import asyncio
-import json
 import os
 import shutil
 import sqlite3
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from followup import inbound
+from followup.outbox import Outbox
 from followup_mockserver import MockServer
 
 pytest_plugins = ["pytester"]
@@ -30,7 +30,7 @@ def run(command: list[str | Path], server: MockServer) -> subprocess.CompletedPr
 def test_the_clinics_own_tests_pass(pytester: pytest.Pytester) -> None:
     for name in EXAMPLES.glob("*.py"):
         shutil.copy(name, pytester.path)
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=23)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=24)
 
 
 def test_the_csv_sync(followup_server: MockServer, tmp_path: Path) -> None:
@@ -71,12 +71,11 @@ def test_the_integration_of_a_clinic_sends_its_outbox(
     command = [sys.executable, EXAMPLES / "clinic_integration.py"]
     result = run(command, followup_server)  # creates the tables
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-    event = inbound.patient_upserted(id="E-1", patient={"phone": "+54 9 11 5555-0000", "external_id": "P-1"})
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("INSERT INTO outbox (id, event) VALUES (?, ?)", [event["id"], json.dumps(event)])
-        database.commit()
-        result = run(command, followup_server)
-        assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-        assert database.execute("SELECT status FROM outbox").fetchall() == [("processed",)]
+    outbox = Outbox(f"sqlite:///{path}")
+    with closing(sqlite3.connect(path)) as database, database:
+        outbox.record(database, inbound.patient_upserted(patient={"phone": "+54 9 11 5555-0000", "external_id": "P-1"}))
+    result = run(command, followup_server)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert outbox.status().sent == 1
     with followup_server.client() as client:
         assert len([*client.patients.list(external_id="P-1")]) == 1
