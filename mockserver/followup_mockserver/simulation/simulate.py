@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import attrs
 from hypothesis import Phase, Verbosity, find, settings
 from hypothesis.errors import NoSuchExample
 
@@ -20,6 +21,11 @@ from followup_mockserver.simulation.shrinking import shrunk
 _FRESH_BITS = 32
 _MOST_SHRINKS = 500
 """How many histories are played in search of a shorter one. A limit in seconds would not be reproducible."""
+
+_NOT_AGAIN = (
+    "Played again, the clinic did something else, so the seed may not repeat this: threads, the real time and random "
+    "numbers of its own can cause that."
+)
 
 
 def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) -> None:
@@ -94,6 +100,7 @@ class _Search:
 
     def _find(self, examples: int, seed: int) -> History | None:
         own = settings(
+            backend="hypothesis",
             max_examples=examples,
             database=None,
             deadline=None,
@@ -134,8 +141,9 @@ class _Search:
         finding = self._player.play(history)
         if finding is not None:
             return history, finding
-        assert self._first is not None  # the integration did not do the same again
-        return self._first
+        assert self._first is not None
+        history, finding = self._first
+        return history, attrs.evolve(finding, detail=f"{finding.detail}\n{_NOT_AGAIN}")
 
 
 def _message(clinic: type[Clinic], history: History, finding: Finding) -> str:
