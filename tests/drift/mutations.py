@@ -549,6 +549,25 @@ def a_shorter_list(document: Document) -> None:
     response(document, "GET /v1/patients")["properties"]["data"]["maxItems"] = 100
 
 
+# --- responses: the SDK decodes what the mock never sends ---------------------------------------------------------
+
+
+@causes(
+    (MOCK, "POST /v1/patients response 200 body.email"),
+    (MOCK, "GET /v1/patients/{id} response 200 body.email"),
+    (MOCK, "PATCH /v1/patients/{id} response 200 body.email"),
+    (MOCK, "GET /v1/patients response 200 body.data[].email"),
+    tells_apart=False,
+)
+def any_text_for_an_email_address_of_a_response(document: Document) -> None:
+    del component(document, "Patient")["properties"]["email"]["format"]
+
+
+@causes((MOCK, "GET /v1/patients response 200 body.url"), tells_apart=False)
+def another_url_of_a_list(document: Document) -> None:
+    response(document, "GET /v1/patients")["properties"]["url"] = {"type": "string"}
+
+
 # --- additions ---------------------------------------------------------------------------------------------------
 
 

@@ -33,7 +33,8 @@ def check(
     "breaking": the service would reject a request of the SDK, or a response could hold something that the SDK does
     not decode or type.
 
-    "mock differs": the service accepts a request that the mock rejects, or never sends a response that the mock sends.
+    "mock differs": the SDK works, but the service accepts a request that the mock rejects, or its responses are not
+    those of the mock.
 
     "added": a new operation, optional parameter or field.
 

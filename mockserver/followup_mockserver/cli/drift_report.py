@@ -13,6 +13,8 @@ _WIDTH = 80
 _MOST_PLACES = 5
 """Places that are listed of one difference that occurs in many."""
 _OPERATION = re.compile(r"^[A-Z]+ \S+( response \d+)?")
+_FREQUENT = ("additionalProperties:", "maxLength:", "minLength:")
+"""Differences that most parts of a contract have in common, and that are shown together."""
 _LIST_ITEM = " body.data[]"
 _LONGEST_STRING = 60
 """Characters of a string in a witness that are shown."""
@@ -39,7 +41,8 @@ def _grouped(differences: Iterable[Difference]) -> Iterable[list[Difference]]:
     groups: dict[tuple[str, str], list[Difference]] = {}
     for each in differences:
         part = _OPERATION.sub("", each.where).replace(_LIST_ITEM, " body")
-        groups.setdefault((part, each.detail), []).append(each)
+        is_frequent = each.class_ == "wording" or each.detail.startswith(_FREQUENT)
+        groups.setdefault(("" if is_frequent else part, each.detail), []).append(each)
     return groups.values()
 
 

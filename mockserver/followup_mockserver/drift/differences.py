@@ -10,7 +10,8 @@ DifferenceClass = Literal["breaking", "mock differs", "added", "wording"]
 
 - ``breaking``: the service would reject a request of the SDK, or its response could hold something that the SDK does
   not decode or type.
-- ``mock differs``: the service accepts a request that the mock rejects, or never sends a response that the mock sends.
+- ``mock differs``: the SDK works, but the service accepts a request that the mock rejects, never sends a response that
+  the mock sends, or sends one that the SDK decodes and the mock never sends.
 - ``added``: a new operation, or a new optional part of a request or a response.
 - ``wording``: a text, or a keyword that accepts the same values in another form.
 """

@@ -4,7 +4,7 @@ from typing import Any
 
 from followup_mockserver.drift.alternatives import Alternative, canonical
 from followup_mockserver.drift.candidates import scalars
-from followup_mockserver.drift.differences import OTHER, Side, class_of
+from followup_mockserver.drift.differences import OTHER, DifferenceClass, Side, class_of
 from followup_mockserver.drift.patterns import matching
 from followup_mockserver.drift.walk import Part, Walk
 from followup_mockserver.drift.wordings import NO_EXAMPLE, enum_detail, keyword_detail
@@ -17,6 +17,9 @@ _KEYWORDS = {
 }
 """The keywords of each kind that are compared in writing if no value tells them apart."""
 
+_DECODED = ("date", "date-time")
+"""The formats that the SDK decodes."""
+
 _Rejections = dict[tuple[Side, str], list[Any]]
 """Values that only one side accepts, by this side and the keyword because of which the other one rejects them."""
 
@@ -27,15 +30,29 @@ def compare_scalars(walk: Walk, part: Part, kind: str) -> None:
     rejections = _rejections(walk, part, kind)
     told_apart = {keyword for _, keyword in rejections}
     for (side, keyword), values in rejections.items():
+        decoded = walk.direction == "response" and side == "theirs" and _is_decoded(keyword, ours)
+        class_: DifferenceClass | None = "mock differs" if decoded else None
         if keyword == "enum":
             proven, _ = walk.proven(part, side, values)
-            walk.report(part, side, enum_detail(side, proven or values, ours, theirs), proven or values)
+            detail = enum_detail(side, proven or values, ours, theirs)
+            walk.report(part, side, detail, proven or values, class_=class_)
         else:
-            walk.report(part, side, keyword_detail(keyword, ours, theirs), values)
+            walk.report(part, side, keyword_detail(keyword, ours, theirs), values, class_=class_)
     if not all(each.values("enum") or each.values("const") for each in (*ours, *theirs)):
         for keyword in _KEYWORDS[kind]:
             if keyword not in told_apart and _differs(keyword, ours, theirs):
                 _add_unproven(walk, part, keyword, ours, theirs)
+
+
+def _is_decoded(keyword: str, ours: list[Alternative]) -> bool:
+    """Return whether the SDK decodes a value although our contract does not have it, because the mock never sends it.
+
+    The types of the SDK have enums, dates and times. Constants, as in the envelope of a list, and other formats are
+    properties of the mock's responses only.
+    """
+    if keyword == "enum":
+        return not any(each.values("enum") for each in ours)
+    return keyword == "format" and not any(value in _DECODED for each in ours for value in each.values("format"))
 
 
 def _rejections(walk: Walk, part: Part, kind: str) -> _Rejections:
