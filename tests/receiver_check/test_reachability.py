@@ -116,6 +116,20 @@ def test_copies_whose_connection_is_closed_are_sent_again(scripted: ScriptedServ
     assert "at the second attempt" in detail(report, "fifty_at_once")
 
 
+def test_connections_are_open_before_simultaneous_requests_are_sent(scripted: ScriptedServer) -> None:
+    opened: dict[bytes, list[int]] = {}
+
+    def count(connection: socket.socket, received: Any) -> bool:
+        opened.setdefault(received.body, []).append(scripted.connections)
+        return reply(204, b"")(connection, received)
+
+    scripted.script = [count]
+    check_receiver(f"{scripted.url}/hooks", SECRET)
+    (at_once,) = [each for each in opened.values() if len(each) == 50]
+    before = 9  # one for each request of the cases before
+    assert min(at_once) > before + 25
+
+
 def test_what_is_not_http_is_no_response(scripted: ScriptedServer) -> None:
     scripted.script = [garbage]
     report = check_receiver(f"{scripted.url}/hooks", SECRET, times=IMPATIENT)
