@@ -92,12 +92,12 @@ def altered(server: MockServer) -> Altered:
     return changed
 
 
-def new_run(server: MockServer, *phones: str, key: str | None = None, seconds: float = 10_000) -> Run:
+def new_run(server: MockServer, *phones: str, key: str | None = None, seconds: float = 10_000, tag: str = "") -> Run:
     """Return a run against a server."""
     with server.client(**({} if key is None else {"api_key": key})) as client:
         account = client.account.retrieve()
     service = Service(server.url, key or server.api_key, time=ShortSleep(), seconds=seconds, requests_per_minute=10_000)
-    return Run(service, account, uuid4().hex[:8], phones)
+    return Run(service, account, tag or uuid4().hex[:8], phones)
 
 
 def ask(server: MockServer, point: str, *phones: str, key: str | None = None) -> tuple[Run, Finding]:

@@ -83,6 +83,24 @@ def test_a_second_run_against_the_same_environment_finds_the_same(server: MockSe
     assert {each.outcome for each in first} == {"same", "not asked"}
 
 
+@pytest.mark.parametrize("used", [3, 20])
+def test_an_invented_phone_that_a_patient_has_is_not_used(server: MockServer, used: int) -> None:
+    # The tag decides where the search begins: at the first area code, 202.
+    with server.client() as client:
+        for number in range(used):
+            client.patients.create(phone=f"+120255501{number:02}", full_name="Ana")
+        run = new_run(server, tag="0")
+        texts = {each.id: each.text for each in ask_all(run)}
+        assert clean_up(run)
+        run.service.close()
+        assert {each.external_id for each in client.patients.list(limit=100) if each.full_name == "Ana"} == {None}
+        if used == 3:
+            assert run.patient["phone"] == "+12025550103"
+        else:
+            reason = "every invented phone number that was tried belongs to a patient already"
+            assert texts["appointment_status"] == f"not asked: {reason}"
+
+
 def test_a_key_of_production_is_refused_before_anything_is_written(shell: Shell, server: MockServer) -> None:
     shell.environment["TEST_KEY"] = server.create_organization(livemode=True).keys[0].value
     result = shell.run(*arguments(server, "--yes"))

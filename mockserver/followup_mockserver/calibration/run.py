@@ -53,6 +53,7 @@ class Run:
         self._phones = iter(phones) if phones else invented(tag)
         self._chosen = bool(phones)
         self._numbers = itertools.count(1)
+        self._ahead = timedelta()
         self._shared: dict[str, Any] = {}
 
     # --- requests ------------------------------------------------------------------------------------------------
@@ -107,11 +108,9 @@ class Run:
         return f"00{(int(self._tag, 16) + next(self._numbers)) % 1_000_000:06}"
 
     def time(self, **offset: float) -> str:
-        """Return the timestamp that is so far from now."""
-        return format_timestamp(self._now() + timedelta(**offset))
-
-    def _now(self) -> datetime:
-        return self.service.time.now().replace(microsecond=0)
+        """Return the timestamp that is so far from the time of the environment, whose clock may be another one."""
+        now = self.service.time.now().replace(microsecond=0)
+        return format_timestamp(now + self._ahead + timedelta(**offset))
 
     def phone(self, *, unused: bool = True) -> str:
         """Return a phone number; an invented one that no patient has, unless that does not matter.
@@ -158,6 +157,8 @@ class Run:
         """Create a patient."""
         body = {"phone": self.phone(), "fullName": NAME, "dni": self.dni(), "externalId": self.external_id()}
         created: Mapping[str, Any] = self.make("POST", "/v1/patients", json=body)
+        if not self._chosen:  # the patient of a number that the user chose may be an old one
+            self._ahead = _hours_between(self.service.time.now(), created.get("createdAt"))
         return created
 
     def book(self, **fields: Any) -> Any:
@@ -229,6 +230,14 @@ class Run:
         query = {"webhookEndpoint": self.endpoint, "limit": 100}
         found: list[dict[str, Any]] = self.make("GET", "/v1/webhook_deliveries", params=query)["data"]
         return found
+
+
+def _hours_between(now: datetime, time: Any) -> timedelta:
+    """Return how far a timestamp is from now, without the minutes that a request may take; nothing if it is none."""
+    try:
+        return timedelta(hours=round((datetime.fromisoformat(time) - now) / timedelta(hours=1)))
+    except (TypeError, ValueError):
+        return timedelta()
 
 
 def _shown(path: str) -> str:
