@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from support.integrations.intentions import Intentions
-from support.integrations.reconciling import Reconciling
 
 from followup import (
     APIStatusError,
@@ -20,6 +18,8 @@ from followup import (
     inbound,
 )
 from followup_mockserver.simulation import Booking
+from support.integrations.intentions import Intentions
+from support.integrations.reconciling import Reconciling
 
 # --- sending -------------------------------------------------------------------------------------------------------
 
@@ -118,10 +118,10 @@ class LosesTheZone(Intentions):
 
 
 class ReadsOnePage(Reconciling):
-    """Compares its bookings with the first page of the appointments at the service."""
+    """Compares its bookings with the first page of the appointments, which is short, as a history has few bookings."""
 
     async def appointments(self) -> list[Appointment]:
-        return (await self.async_client.appointments.list(limit=3)).data
+        return (await self.async_client.appointments.list(limit=2)).data
 
 
 # --- events --------------------------------------------------------------------------------------------------------

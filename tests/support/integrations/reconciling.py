@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ class Reconciling(Clinic):
         """Replace the file as a whole, so that it is never half written."""
         new = self.file.with_suffix(".new")
         new.write_text(json.dumps(self.state))
-        os.replace(new, self.file)
+        new.replace(self.file)
 
     def book(self, booking: Booking) -> None:
         patient = {"phone": booking.phone, "full_name": booking.full_name}

@@ -41,9 +41,7 @@ class Stores(Clinic):
 
     def book(self, booking: Booking) -> None:
         patient: Any = {"phone": booking.phone, "full_name": booking.full_name}
-        event = inbound.appointment_created(
-            patient=patient, external_id=booking.external_id, start_at=booking.start_at
-        )
+        event = inbound.appointment_created(patient=patient, external_id=booking.external_id, start_at=booking.start_at)
         self.commit(booking, booking.start_at, event)
 
     def reschedule(self, booking: Booking) -> None:

@@ -1,0 +1,21 @@
+"""Three correct integrations of different architecture survive many simulated histories."""
+
+import time
+
+import pytest
+from support.integrations.intentions import Intentions
+from support.integrations.reconciling import Reconciling
+from support.integrations.stores import Stores
+
+from followup_mockserver.simulation import Clinic, simulate
+
+from .conftest import SCALE, Report
+
+HISTORIES = 20 * SCALE
+
+
+@pytest.mark.parametrize("clinic", [Stores, Intentions, Reconciling])
+def test_a_correct_integration_survives_every_history(clinic: type[Clinic], report: Report) -> None:
+    began = time.perf_counter()
+    simulate(clinic, examples=HISTORIES, seed=500)
+    report(f"{HISTORIES} histories, {time.perf_counter() - began:.0f} s")

@@ -1,0 +1,75 @@
+"""Three correct integrations of different architecture keep every promise, and play the same in every process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.integrations.intentions import Intentions
+from support.integrations.planted import SendsBeforeCommit
+from support.integrations.reconciling import Reconciling
+from support.integrations.stores import Stores
+
+from followup_mockserver.simulation import Clinic, simulate
+
+PLAY = """
+import hashlib, logging, sys
+logging.disable()
+from support.integrations.intentions import Intentions
+from support.integrations.reconciling import Reconciling
+from support.integrations.stores import Stores
+from followup_mockserver.simulation import simulate
+clinic = locals()[sys.argv[1]]
+seen = hashlib.sha256()
+class Observed(clinic):
+    def work(self):
+        try:
+            super().work()
+        finally:
+            seen.update(repr((self.now(), sorted(self.bookings().items()), self.handled())).encode())
+simulate(Observed, examples=10, seed=7)
+print(seen.hexdigest())
+"""
+
+
+@pytest.mark.parametrize(("clinic", "seed"), [(Stores, 101), (Intentions, 102), (Reconciling, 103)])
+def test_a_correct_integration_keeps_every_promise(clinic: type[Clinic], seed: int) -> None:
+    simulate(clinic, examples=50, seed=seed)
+
+
+@pytest.mark.parametrize("clinic", [Stores, Intentions, Reconciling])
+def test_the_same_seed_gives_the_same_histories_in_two_processes(clinic: type[Clinic]) -> None:
+    def play(hash_seed: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-c", PLAY, clinic.__name__],
+            cwd=Path(__file__).parents[1],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": "."},
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        ).stdout
+
+    assert play("1") == play("2") != ""
+
+
+def test_the_same_seed_finds_the_same_failure_in_two_processes() -> None:
+    with pytest.raises(AssertionError) as here:
+        simulate(SendsBeforeCommit, examples=100, seed=3)
+    code = (
+        "from support.integrations.planted import SendsBeforeCommit\n"
+        "from followup_mockserver.simulation import simulate\n"
+        "try: simulate(SendsBeforeCommit, examples=100, seed=3)\n"
+        "except AssertionError as error: print(error)"
+    )
+    there = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[1],
+        env={**os.environ, "PYTHONHASHSEED": "5", "PYTHONPATH": "."},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert there.stdout.strip() == str(here.value).strip()
