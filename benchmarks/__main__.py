@@ -12,6 +12,7 @@ import cold_starts
 import mockserver
 import scale
 import sdk
+import simulations
 import stores
 from measure import Figure
 from rich.console import Console
@@ -32,6 +33,7 @@ BENCHMARKS = (
     | mockserver.BENCHMARKS
     | scale.BENCHMARKS
     | stores.BENCHMARKS
+    | simulations.BENCHMARKS
 )
 
 

@@ -1,5 +1,8 @@
 """The simulation finds the bugs that teams really make, with a fixed seed, and names the promise that is broken."""
 
+from itertools import pairwise
+from typing import Any
+
 import pytest
 from support.integrations import planted
 from support.integrations.intentions import Intentions
@@ -65,3 +68,20 @@ def test_the_last_line_of_the_message_repeats_the_failure(clinic: type[Clinic]) 
 @pytest.mark.parametrize("clinic", [Intentions, Reconciling, planted.SendsEvents])
 def test_without_its_bug_an_integration_survives_the_same_histories(clinic: type[Clinic]) -> None:
     simulate(clinic, examples=EXAMPLES, seed=0)
+
+
+def test_a_request_before_a_crash_is_told_once() -> None:
+    with pytest.raises(AssertionError, match="crashed before it saw the response") as found:
+        simulate(planted.RemembersInMemory, examples=EXAMPLES, seed=0)
+    texts = [each.partition(". ")[2] for each in str(found.value).splitlines() if each[:1].isdigit()]
+    for before, text in pairwise(texts):
+        assert not text.startswith(before.removesuffix(".") + ", and crashed"), str(found.value)
+
+
+def test_an_appointment_without_an_external_id_is_named() -> None:
+    class WithoutExternalId(Intentions):
+        def call(self, external_id: str, kind: str, arguments: dict[str, Any], key: str) -> None:
+            self.client.appointments.create(idempotency_key=key, **arguments)
+
+    with pytest.raises(AssertionError, match=r"B1: .* the service has nothing under this external id, but without"):
+        simulate(WithoutExternalId, seed=1)

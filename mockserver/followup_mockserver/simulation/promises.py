@@ -54,14 +54,19 @@ def check_bookings(
     for appointment in appointments:
         at_service.setdefault(appointment.external_id, []).append(appointment)
     for external_id in believed:
-        _check_booking(external_id, believed[external_id], at_service.pop(external_id, []))
+        _check_booking(external_id, believed[external_id], at_service.get(external_id, []), at_service.get(None, []))
+        at_service.pop(external_id, None)
     for unknown, found in at_service.items():
         which = "an appointment without an external id" if unknown is None else unknown
         raise PromiseBroken(NOTHING_UNKNOWN, f"The service has {which}: {_texts(found)}; bookings() does not have it.")
 
 
-def _check_booking(external_id: str, start_at: datetime | None, found: Sequence[Appointment]) -> None:
+def _check_booking(
+    external_id: str, start_at: datetime | None, found: Sequence[Appointment], nameless: Sequence[Appointment]
+) -> None:
     states = f"the service has {_texts(found)}"
+    if nameless and not found:
+        states += f" under this external id, but without an external id {_texts(nameless)}"
     if start_at is None:
         if any(each.status != "cancelled" for each in found):
             raise PromiseBroken(CANCELS, f"{external_id}: bookings() says cancelled; {states}.")

@@ -1,0 +1,74 @@
+"""The simulation of integrations: the time to find bugs, and of one history."""
+
+import importlib
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from measure import ONCE, Figure, compare
+
+from followup_mockserver import MockService
+from followup_mockserver.simulation import simulate
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+# The integrations are those of the tests, which are not part of what mypy checks here.
+tests: Any = importlib.import_module("simulation.test_planted_bugs")
+
+LIMIT = 60e6
+"""Microseconds that finding all planted bugs may take."""
+
+HISTORIES = 25
+
+
+def planted_bugs() -> Iterator[Figure]:
+    """Compare the time to find all planted bugs with our limit."""
+    logging.disable()
+    planted = tests.PLANTED[:2] if ONCE else tests.PLANTED
+    began = time.perf_counter()
+    for clinic, seed, _ in planted:
+        try:
+            simulate(clinic, examples=tests.EXAMPLES, seed=seed)
+        except AssertionError:
+            continue
+        raise AssertionError(f"{clinic.__name__} was not found")
+    yield Figure(f"finding {len(planted)} planted bugs", "60 s", (time.perf_counter() - began) * 1e6, LIMIT, 1)
+    logging.disable(logging.NOTSET)
+
+
+def histories() -> Iterator[Figure]:
+    """Compare a simulated history with a plain test of three calls and their webhooks, without any fault."""
+    logging.disable()
+    yield compare(
+        f"{HISTORIES} simulated histories of a correct integration",
+        lambda: simulate(tests.Intentions, examples=HISTORIES, seed=1),
+        f"{HISTORIES} tests with three calls and their webhooks",
+        plain_tests,
+        calls=1,
+        rounds=3,
+        target=10,
+    )
+    logging.disable(logging.NOTSET)
+
+
+def plain_tests() -> None:
+    """Run as many tests of three calls."""
+    import httpx
+
+    for _ in range(HISTORIES):
+        with (
+            MockService(start_time="2040-01-02T00:00:00Z", rate_limit=0) as service,
+            service.client() as client,
+        ):
+            service.mount("https://clinic.example/hooks", lambda _: httpx.Response(204))
+            client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+            made = client.appointments.create(patient={"phone": "+5491155550101"}, start_at="2040-04-01T12:00:00Z")
+            client.appointments.update(made.id, start_at="2040-04-02T12:00:00Z")
+            client.appointments.cancel(made.id)
+            service.advance(hours=1)
+
+
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {"planted-bugs": planted_bugs, "histories": histories}
