@@ -8,7 +8,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-QUICK = ["decoding", "signature", "in-memory", "in-process", "testing", "deliveries", "relay", "receiving", "planted-bugs", "histories"]
+QUICK = [
+    "decoding",
+    "signature",
+    "in-memory",
+    "in-process",
+    "testing",
+    "deliveries",
+    "relay",
+    "receiving",
+    "planted-bugs",
+]
 """The benchmarks that need neither a large mock nor packages that the tests lack."""
 
 
