@@ -33,6 +33,7 @@ KEYS = {
     "empty": ("", "FOLLOWUP_API_KEY is empty"),
     "in quotes": (f"'{KEY}'", "FOLLOWUP_API_KEY has quotes in its value"),
     "in curly quotes": (f"“{KEY}”", "FOLLOWUP_API_KEY has quotes in its value"),
+    "with a quote at its end": (f"{KEY}'", "FOLLOWUP_API_KEY has quotes in its value"),
     "with a line break": (f"{KEY}\n", "FOLLOWUP_API_KEY contains a line break"),
     "with a line end of Windows": (f"{KEY}\r", "FOLLOWUP_API_KEY contains a line break"),
     "with a space at its beginning": (f" {KEY}", "FOLLOWUP_API_KEY begins or ends with a space"),

@@ -220,6 +220,15 @@ class TestVersion:
 
 
 class TestContract:
+    def test_the_key_is_not_sent_for_a_public_contract(self, doctor: Doctor, server: ScriptedServer) -> None:
+        server.script = [service()]
+        doctor(server.url)
+        assert [(each.target, "authorization" in each.headers) for each in server.received] == [
+            ("/v1/account", True),
+            ("/api/v1/openapi.json", False),
+            ("/v1/webhook_endpoints?limit=100", True),
+        ]
+
     @pytest.mark.parametrize(
         ("action", "reason"),
         [
