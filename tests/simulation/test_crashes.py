@@ -219,6 +219,18 @@ def test_an_attempt_during_which_the_receiver_crashes_is_repeated(kind: str) -> 
     assert "lifespan.shutdown" not in Receiving.notes
 
 
-def test_a_receiver_that_is_down_for_long_gets_every_event() -> None:
-    simulate(PlainClinic, examples=1, seed=seed_of((Book(0, 0), Work(), CrashNow(), *[PassTime(6)] * 3)))
-    simulate(PlainClinic, examples=1, seed=seed_of((Book(0, 0), Work(), *[CrashNow(), PassTime(2)] * 12)))
+def test_a_clinic_that_crashes_before_a_long_time_gets_every_event() -> None:
+    play(PlainClinic, Book(0, 0), Work(), CrashNow(), *[PassTime(6)] * 3)
+
+
+def test_no_trouble_strikes_the_last_attempts_of_a_delivery() -> None:
+    class Busy(PlainClinic):
+        def receive(self, request: httpx.Request) -> httpx.Response:
+            is_early = int(request.headers["x-service-delivery-attempt"]) < 7
+            return httpx.Response(503) if is_early else super().receive(request)
+
+    minutes_10, hour, hours_6 = PassTime(2), PassTime(3), PassTime(4)
+    until_17h30 = [PassTime(0), hours_6, hour, hour, hours_6, *[hour] * 3, *[minutes_10] * 3]
+    a_day_less_10_minutes = [*[hours_6] * 3, *[hour] * 5, *[minutes_10] * 5]
+    down = [CrashNow(), minutes_10]  # the attempts 7, 8 and 9 are due after 17 h 36 min, and one and two days later
+    play(Busy, Book(0, 0), Work(), *until_17h30, *down, *[*a_day_less_10_minutes, *down] * 2)
