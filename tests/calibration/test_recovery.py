@@ -81,6 +81,7 @@ def test_a_filter_that_does_not_check_phones_says_nothing_about_the_country(serv
         reply.body = {"object": "list", "data": [], "hasMore": False, "url": "/v1/patients"}
 
     phone = "+12025550143"
+    server.update_organization(time_zone="Europe/Athens")  # none of the numbers is valid in Greece
     altered(server).on("GET", "/v1/patients", same_for_all)
     run, finding = ask(server, "phone_formats", phone)
     assert run.settings == {}
