@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.rows import dict_row
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, make_url, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from sqlalchemy.pool import NullPool
@@ -348,6 +348,20 @@ async def async_session(url: str) -> AsyncIterator[Opened]:
 
 
 @asynccontextmanager
+async def async_asyncpg(url: str) -> AsyncIterator[Opened]:
+    pytest.importorskip("asyncpg")
+    found = make_url(url).set(drivername="postgresql+asyncpg")
+    schema = str(found.query["options"]).removeprefix("-csearch_path=")
+    engine = create_async_engine(
+        found.difference_update_query(["options"]),
+        poolclass=NullPool,
+        connect_args={"server_settings": {"search_path": schema}},
+    )
+    async with engine.connect() as connection:
+        yield connection, connection.exec_driver_sql, connection.commit
+
+
+@asynccontextmanager
 async def async_psycopg(url: str) -> AsyncIterator[Opened]:
     connection = await psycopg.AsyncConnection.connect(url, row_factory=dict_row)
     try:
@@ -367,6 +381,7 @@ ASYNC = [
     (async_session, "sqlite"),
     (async_session, "postgresql"),
     (async_psycopg, "postgresql"),
+    (async_asyncpg, "postgresql"),
 ]
 each_async_kind = pytest.mark.parametrize(
     ("opened", "database_url"), ASYNC, ids=lambda each: getattr(each, "__name__", each), indirect=["database_url"]
