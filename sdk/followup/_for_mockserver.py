@@ -5,7 +5,6 @@ Before you change an internal of the SDK, check here whether the mock depends on
 change without notice.
 """
 
-from followup import inbound
 from followup._annotations import (
     DEFAULT_PAGE_SIZE,
     IDEMPOTENCY_KEY,
@@ -206,7 +205,6 @@ __all__ = [
     "encode",
     "format_timestamp",
     "group_name",
-    "inbound",
     "is_optional",
     "is_union",
     "lazy",

@@ -1,6 +1,7 @@
 """The Hypothesis strategies for the arguments of operations: valid by form, and covering all that the API accepts."""
 
 import asyncio
+import functools
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,11 +25,12 @@ OPERATIONS = {each.name: each for each in spec.OPERATIONS}
 each_operation = pytest.mark.parametrize("name", OPERATIONS)
 
 
-def calls(name: str, number: int = 200) -> list[Call]:
-    """Return arguments of an operation, the same in every run."""
+@functools.cache
+def calls(name: str) -> list[Call]:
+    """Return arguments of an operation, the same in every run. The caller does not change them."""
     drawn: list[Call] = []
 
-    @settings(max_examples=number, database=None, derandomize=True)
+    @settings(max_examples=300, database=None, derandomize=True)
     @given(operation(name))
     def draw(call: Call) -> None:
         drawn.append(call)
@@ -57,7 +59,7 @@ def test_no_call_is_rejected_for_its_form(name: str) -> None:
     group, method = name.split(".")
     call = getattr(getattr(service.client(max_retries=0), group), method)
 
-    @settings(max_examples=settings.default.max_examples // 2)
+    @settings(max_examples=settings.default.max_examples // 4)
     @given(operation(name))
     def run(drawn: Call) -> None:
         check_form(call, *drawn)
@@ -105,11 +107,11 @@ def test_every_parameter_occurs(name: str) -> None:
 def test_every_value_of_an_enumeration_occurs() -> None:
     for row in spec.OPERATIONS:
         values = {snake(each.name): {*each.type.values} for each in (*row.query, *row.body) if each.type.values}
-        drawn = calls(row.name, 300) if values else []
+        drawn = calls(row.name) if values else []
         for name, expected in values.items():
             passed = {kwargs.get(name) for _, kwargs in drawn} - {None}
             assert passed == ({True, False} if expected == {"true", "false"} else expected), f"{row.name} {name}"
-    subscribed = {each for _, kwargs in calls("webhook_endpoints.create", 300) for each in kwargs["enabled_events"]}
+    subscribed = {each for _, kwargs in calls("webhook_endpoints.create") for each in kwargs["enabled_events"]}
     assert subscribed == {*spec.OUTBOUND_TYPES, spec.ALL_TYPES}
 
 
@@ -129,14 +131,15 @@ def test_references_are_ids_and_objects() -> None:
     keys = {key for each in objects for key, value in each.items() if value is not None}
     assert keys == {"phone", "full_name", "dni", "email", "external_id", "date_of_birth"}
     assert all(any(each.get(key) is not None for key in ("phone", "dni", "external_id")) for each in objects)
-    doctors = [each.get("doctor") for each in drawn]
+    booking = ("appointments.create", "appointments.update", "visits.create")
+    doctors = [kwargs.get("doctor") for name in booking for _, kwargs in calls(name)]
     assert any(isinstance(each, str) and each.startswith("doc_") for each in doctors)
     keys = {key for each in doctors if isinstance(each, dict) for key, value in each.items() if value is not None}
     assert keys == {"external_id", "full_name", "specialty"}
 
 
 def test_times_are_aware_datetimes_of_several_zones_and_strings() -> None:
-    times = [kwargs["start_at"] for _, kwargs in calls("appointments.create", 400)]
+    times = [kwargs["start_at"] for _, kwargs in calls("appointments.create")]
     aware = [each for each in times if isinstance(each, datetime)]
     texts = [each for each in times if isinstance(each, str)]
     assert len(aware) + len(texts) == len(times)
@@ -151,7 +154,7 @@ def test_times_are_aware_datetimes_of_several_zones_and_strings() -> None:
 
 
 def test_every_text_can_have_any_characters_but_mail_goes_nowhere() -> None:
-    drawn = [kwargs for _, kwargs in calls("patients.create", 400)]
+    drawn = [kwargs for _, kwargs in calls("patients.create")]
     names = "".join(each.get("full_name") or "" for each in drawn)
     assert not names.isascii()
     emails = [each["email"] for each in drawn if each.get("email")]
@@ -163,7 +166,7 @@ def test_every_text_can_have_any_characters_but_mail_goes_nowhere() -> None:
 
 
 def test_events_are_sent_alone_and_in_batches_of_every_type() -> None:
-    drawn = [args[0] for args, _ in calls("events.create", 300)]
+    drawn = [args[0] for args, _ in calls("events.create")]
     assert {type(each) for each in drawn} == {dict, list, tuple}
     assert max(len(each) for each in drawn if not isinstance(each, dict)) > 5
     events = [event for each in drawn for event in ([each] if isinstance(each, dict) else each)]
@@ -182,9 +185,10 @@ def test_no_two_calls_share_an_idempotency_key(name: str) -> None:
     known: dict[str, Call] = {}
     longest = 0
     for args, kwargs in calls(name):
-        key = kwargs.pop("idempotency_key", None)
+        others = {name: value for name, value in kwargs.items() if name != "idempotency_key"}
+        key = kwargs.get("idempotency_key")
         if key is not None:
-            assert known.setdefault(key, (args, kwargs)) == (args, kwargs)
+            assert known.setdefault(key, (args, others)) == (args, others)
             longest = max(longest, len(key))
     assert 30 < longest <= 255
 
@@ -205,7 +209,7 @@ def test_a_replayed_call_is_replayed() -> None:
         ("account.retrieve", lambda call: True, ((), {})),
         ("patients.create", lambda call: True, ((), {"phone": "+54 9 11 5555-0000"})),
         ("patients.update", lambda call: True, (("pat_0",), {})),
-        ("patients.list", lambda call: "dni" in call[1], ((), {"dni": None})),
+        ("patients.list", lambda call: bool(call[1].get("dni")), ((), {"dni": "1000000"})),
         ("intake_requests.create", lambda call: True, ((), {"patient": {"full_name": "0"}})),
         (
             "treatments.create",
@@ -215,7 +219,8 @@ def test_a_replayed_call_is_replayed() -> None:
     ],
 )
 def test_a_call_shrinks_to_what_matters(name: str, wanted: Callable[[Call], bool], simplest: Call) -> None:
-    assert find(operation(name), wanted, settings=settings(database=None)) == simplest
+    args, kwargs = find(operation(name), wanted, settings=settings(database=None, derandomize=True))
+    assert (args, {key: value for key, value in kwargs.items() if value is not None}) == simplest
 
 
 def test_a_drawn_call_can_be_changed() -> None:

@@ -8,8 +8,8 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from followup import DoctorInput, EventInput, PatientInput
-from followup._for_mockserver import SCHEMA_VERSION, EventType, annotations_of, inbound
+from followup import DoctorInput, EventInput, PatientInput, inbound
+from followup._for_mockserver import SCHEMA_VERSION, EventType, annotations_of
 from followup_mockserver.rules.doctors import ROSTER
 from followup_mockserver.strategies.arguments import arguments, digest_of
 from followup_mockserver.strategies.values import NOTHING, identified, input_dict
