@@ -1,5 +1,6 @@
 """Plays one history: a fresh service, a fresh folder, the steps, and the judgement at the end."""
 
+import os
 import random
 import tempfile
 from collections.abc import Iterator
@@ -242,7 +243,7 @@ class _Play:
 @contextmanager
 def _folder() -> Iterator[Path]:
     """Make a folder for one history."""
-    memory = _MEMORY if _MEMORY.is_dir() else None
+    memory = _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
     with tempfile.TemporaryDirectory(prefix="followup-simulation-", dir=memory, ignore_cleanup_errors=True) as name:
         yield Path(name)
 
