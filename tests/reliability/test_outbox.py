@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,6 +30,14 @@ from .conftest import SCALE, Report
 RELAY = Path(__file__).with_name("relay.py")
 RELAYS = 2 if SCALE == 1 else 4
 PATIENCE = 600
+
+APPOINTMENTS = 40 if SCALE == 1 else 300
+CHANGES = 7
+"""The creation and six new times; a relay is killed after each."""
+
+LAST_KILLS = 4
+AT_ONCE = 5
+"""Histories that run at the same time."""
 
 
 @contextmanager
@@ -51,8 +60,10 @@ def burning(unavailable: float) -> Iterator[MockServer]:
 class Relays:
     """Relay processes, which are killed at random moments and replaced."""
 
-    def __init__(self, database_url: str, server: MockServer, rate: int = 60_000) -> None:
-        self._command = [sys.executable, str(RELAY), database_url, server.url, str(rate)]
+    def __init__(
+        self, database_url: str, server: MockServer, *, name: str = "default", rate: int = 60_000, claim: str = "ours"
+    ) -> None:
+        self._command = [sys.executable, str(RELAY), database_url, server.url, name, str(rate), claim]
         self._processes = [self._start() for _ in range(RELAYS)]
         self.kills = 0
 
@@ -160,19 +171,22 @@ def test_exactly_the_committed_events_take_effect_and_each_once(
     )
 
 
-@pytest.mark.parametrize("seed", range(1 if SCALE == 1 else 20))
-def test_every_appointment_ends_at_its_last_time(outbox: Outbox, database_url: str, seed: int, report: Report) -> None:
-    choose, began = random.Random(seed), time.perf_counter()
-    appointments = 40 if SCALE == 1 else 300
+def wrong_times(outbox: Outbox, database_url: str, seed: int, claim: str) -> int:
+    """Let relays send appointments that change six times, while they are killed.
+
+    Returns:
+        The number of appointments that did not end at their last time.
+    """
+    choose = random.Random(seed)
     start = datetime(2030, 1, 1, tzinfo=UTC)
     expected: dict[str, datetime] = {}
     engine = engine_of(database_url)
     with burning(unavailable=0.35) as server:
-        relays = Relays(database_url, server)
+        relays = Relays(database_url, server, name=outbox.name, claim=claim)
         try:
-            for change in range(7):
+            for change in range(CHANGES):
                 with engine.begin() as connection:
-                    for number in range(appointments):
+                    for number in range(APPOINTMENTS):
                         external_id = f"T-{number}"
                         start_at = start + timedelta(minutes=choose.randrange(500_000))
                         event = (
@@ -188,19 +202,51 @@ def test_every_appointment_ends_at_its_last_time(outbox: Outbox, database_url: s
                         expected[external_id] = start_at
                 sending(outbox)
                 relays.kill_one(choose)
-            burn(outbox, relays, kills=4, choose=choose)
+            burn(outbox, relays, kills=LAST_KILLS, choose=choose)
         finally:
             relays.stop()
         server.clear_faults()
         with server.client() as client:
             found = {each.external_id: each.start_at for each in client.appointments.list(limit=100)}
     wrong = [each for each in expected if found.get(each) != expected[each]]
-    assert wrong == []
-    assert len(found) == appointments
+    return len(wrong) + len(found.keys() - expected.keys())
+
+
+def histories(database_url: str, seeds: range, claim: str) -> list[int]:
+    """Run histories at the same time, each in an outbox of its own, since they mostly wait for leases to end.
+
+    Returns:
+        The number of appointments at a wrong time, of each history.
+    """
+
+    def wrong(seed: int) -> int:
+        outbox = Outbox(database_url, name=f"history {seed}")
+        try:
+            return wrong_times(outbox, database_url, seed, claim)
+        finally:
+            outbox.close()
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(wrong, seeds))
+
+
+def test_every_appointment_ends_at_its_last_time(outbox: Outbox, database_url: str, report: Report) -> None:
+    began = time.perf_counter()
+    found = histories(database_url, range(1 if SCALE == 1 else 20), "ours")
+    assert not any(found), found
     report(
-        f"{appointments} appointments with 6 changes, {relays.kills} kills, {time.perf_counter() - began:.0f} s, "
-        "every time right"
+        f"{len(found)} histories of {APPOINTMENTS} appointments with 6 changes, {CHANGES + LAST_KILLS} kills each, "
+        f"{time.perf_counter() - began:.0f} s: every time right"
     )
+
+
+@pytest.mark.skipif(SCALE == 1, reason="shows that the test before it finds something; nox -s reliability runs it")
+def test_with_the_usual_claim_appointments_end_at_a_wrong_time(
+    outbox: Outbox, database_url: str, report: Report
+) -> None:
+    found = histories(database_url, range(4), "usual")
+    report(f"appointments at a wrong time in {len(found)} histories of {APPOINTMENTS}: {found}")
+    assert any(found)
 
 
 @pytest.mark.skipif(SCALE == 1, reason="takes more than two minutes; nox -s reliability runs it")
@@ -210,7 +256,7 @@ def test_four_relays_stay_within_the_rate_and_use_it(outbox: Outbox, database_ur
         for number in range(rate * seconds // 60 + 200):  # each of them takes a call of its own
             outbox.record(connection, inbound.order_issued(patient={}, order={"number": number}), "one subject")
     with MockServer(rate_limit=0) as server:
-        relays = Relays(database_url, server, rate)
+        relays = Relays(database_url, server, rate=rate)
         try:
             time.sleep(seconds)
         finally:
