@@ -45,8 +45,9 @@ def with_psycopg(url: str) -> str:
 
 
 def engine_of(url: str) -> Engine:
-    """Return an Engine that keeps no connections."""
-    return create_engine(with_psycopg(url), poolclass=NullPool)
+    """Return an Engine that keeps no connections, and on SQLite waits for the relays that tests freeze."""
+    options = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}
+    return create_engine(with_psycopg(url), poolclass=NullPool, **options)
 
 
 @pytest.fixture
