@@ -38,7 +38,7 @@ CHANGES = 7
 """The creation and six new times; a relay is killed after each."""
 
 LAST_KILLS = 4
-AT_ONCE = 5
+AT_ONCE = 10
 """Histories that run at the same time."""
 
 
