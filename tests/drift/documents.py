@@ -1,5 +1,6 @@
 """Our own contract as a document of a service, for tests to change."""
 
+import functools
 import json
 from typing import Any
 
@@ -10,9 +11,13 @@ Document = dict[str, Any]
 
 def served_document() -> Document:
     """Return a fresh copy of the contract that a mock serves."""
-    response = MockService().app.test_client().get("/api/v1/openapi.json")
-    document: Document = json.loads(response.data)
+    document: Document = json.loads(_served_text())
     return document
+
+
+@functools.cache
+def _served_text() -> bytes:
+    return MockService().app.test_client().get("/api/v1/openapi.json").data
 
 
 def operation(document: Document, name: str) -> Document:
