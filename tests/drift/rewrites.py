@@ -398,6 +398,29 @@ def fields_of_one_direction(document: Document) -> None:
     response(document, "POST /v1/patients")["required"].append("password")
 
 
+def _webhook_bodies(document: Document) -> dict[str, Document]:
+    """Return a schema of the body of each type of webhook."""
+    schema = component(document, "WebhookEvent")
+    return {
+        each: {**schema, "properties": {**schema["properties"], "type": {"const": each}}}
+        for each in schema["properties"]["type"]["enum"]
+    }
+
+
+@rewrite
+def a_schema_for_each_type_of_webhook(document: Document) -> None:
+    document["components"]["schemas"]["WebhookEvent"] = {"oneOf": [*_webhook_bodies(document).values()]}
+
+
+@rewrite
+def a_webhook_for_each_type(document: Document) -> None:
+    webhook = document["webhooks"].pop("event")
+    for name, body in _webhook_bodies(document).items():
+        copied = copy.deepcopy(webhook)
+        copied["post"]["requestBody"]["content"]["application/json"]["schema"] = body
+        document["webhooks"][name] = copied
+
+
 @rewrite
 def extensions(document: Document) -> Document:
     changed = every_schema(document, lambda schema: {**schema, "x-order": 1, "xml": {"name": "x"}})

@@ -4,7 +4,7 @@ import functools
 from itertools import combinations
 
 import pytest
-from drift.documents import Document, served_document
+from drift.documents import Document, component, request, served_document
 from drift.mutations import ADDED, BREAKING, MOCK, MUTATIONS, Mutation
 from drift.witnesses import accepts
 
@@ -73,3 +73,32 @@ PAIRS = [pair for pair in combinations(MUTATIONS[::9], 2) if not hides(*pair)]
 def test_two_changes_are_both_reported(one: Mutation, other: Mutation) -> None:
     found = {(each.class_, each.where) for each in compare_document(mutated(one, other)).differences}
     assert found >= one.expected | other.expected
+
+
+def test_two_keywords_of_one_field_are_both_reported() -> None:
+    document = served_document()
+    request(document, "POST /v1/patients")["properties"]["fullName"] |= {"minLength": 3, "pattern": "^[A-Z]"}
+    found = compare_document(document).differences
+    assert [(each.class_, each.where) for each in found] == [(BREAKING, "POST /v1/patients request body.fullName")] * 2
+    assert [each.detail for each in found] == [
+        "minLength: 3 in the contract, 1 in SDK and mock",
+        'pattern: "^[A-Z]" in the contract, none in SDK and mock',
+    ]
+
+
+def test_a_pattern_that_cannot_be_read_is_reported_without_a_witness() -> None:
+    document = served_document()
+    request(document, "POST /v1/patients")["properties"]["fullName"]["pattern"] = r"^\p{Greek}*"
+    (difference,) = compare_document(document).differences
+    assert (difference.class_, difference.witness) == (BREAKING, None)
+    assert difference.detail.endswith("; no value was found that only one of them accepts")
+
+
+def test_one_type_of_webhook_is_missing() -> None:
+    document = served_document()
+    schema = component(document, "WebhookEvent")
+    schema["oneOf"] = [{"properties": {"type": {"const": each}}} for each in schema["properties"]["type"]["enum"][1:]]
+    found = compare_document(document).differences
+    assert {each.class_ for each in found} == {MOCK}
+    assert {each.where for each in found} == {"webhook body.type"}
+    assert all(each.witness["type"] == "intake.requested" for each in found)

@@ -69,3 +69,11 @@ def test_the_contract_of_a_mock_with_other_options_says_what_that_mock_allows() 
     assert {each.class_ for each in report.differences} == {"mock differs"}
     places = {each.where for each in report.differences}
     assert {"POST /v1/patients request body", "POST /v1/webhook_endpoints request body.url"} <= places
+
+
+def test_the_base_url_is_that_of_most_paths() -> None:
+    document = served_document()
+    document["paths"] = {f"/follow-up{path}": item for path, item in document["paths"].items()}
+    document["paths"]["/v1/account"] = {"put": {"responses": {}}}
+    (difference,) = compare_document(document).differences
+    assert (difference.class_, difference.where) == ("added", "PUT /v1/account")
