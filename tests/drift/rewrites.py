@@ -414,11 +414,12 @@ def a_schema_for_each_type_of_webhook(document: Document) -> None:
 
 @rewrite
 def a_webhook_for_each_type(document: Document) -> None:
-    webhook = document["webhooks"].pop("event")
+    webhooks = document["webhooks" if "webhooks" in document else "x-webhooks"]
+    webhook = webhooks.pop("event")
     for name, body in _webhook_bodies(document).items():
         copied = copy.deepcopy(webhook)
         copied["post"]["requestBody"]["content"]["application/json"]["schema"] = body
-        document["webhooks"][name] = copied
+        webhooks[name] = copied
 
 
 @rewrite
