@@ -57,7 +57,7 @@ class Database:
         self._process = os.getpid()
         self._file = _file_of(self.engine) if self._is_own else None
         if self._file is not None:
-            event.listen(self.engine, "do_connect", _open_existing_file)
+            event.listen(self.engine, "do_connect", self._open_existing_file)
 
     def __repr__(self) -> str:
         return f"Database({self.engine.url.render_as_string(hide_password=True)!r})"
@@ -78,6 +78,13 @@ class Database:
             if longest_wait is not None and self.dialect == "postgresql":
                 connection.execute(text(f"SET LOCAL statement_timeout = {round(longest_wait * 1000)}"))
             yield connection
+
+    def _open_existing_file(self, _: object, __: object, arguments: list[Any], options: dict[str, Any]) -> None:
+        """Connect to a file that exists, where SQLite would create an empty one."""
+        if self._file is not None:
+            # Older versions of SQLAlchemy pass the same list each time, with what it was set to before.
+            arguments[0] = f"{self._file.as_uri()}?mode=rw"
+            options["uri"] = True
 
     def create_file(self) -> None:
         """Create the SQLite file of a URL if it does not exist. Only this does; a misspelt path stays an error."""
@@ -122,12 +129,6 @@ def _file_of(engine: Engine) -> Path | None:
     name = engine.url.database or ""
     is_path = engine.dialect.driver == "pysqlite" and not name.startswith("file:")
     return Path(name).absolute() if is_path else None
-
-
-def _open_existing_file(_: object, __: object, arguments: list[Any], options: dict[str, Any]) -> None:
-    """Connect to a file that exists, where SQLite would create an empty one."""
-    arguments[0] = f"{Path(arguments[0]).absolute().as_uri()}?mode=rw"
-    options["uri"] = True
 
 
 def checked_dialect(name: str) -> Dialect:
