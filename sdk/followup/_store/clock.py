@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, literal_column, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, literal, literal_column, select
 
 from followup._store.database import Dialect, checked_dialect
 from followup._time import REAL_TIME, Time
@@ -139,7 +139,9 @@ def current_time(connection: Connection, clock: StoreTime) -> int:
 
 def sql_time(dialect: str, clock: StoreTime) -> ColumnElement[int]:
     """Return the current time of a store as an expression of SQLAlchemy, in milliseconds since the epoch."""
-    return literal_column(clock.sql(checked_dialect(dialect)), BigInteger)
+    text = clock.sql(checked_dialect(dialect))
+    # A number in the text of a statement would have SQLAlchemy compile the statement again for each time.
+    return literal(int(text), BigInteger) if text.isdigit() else literal_column(text, BigInteger)
 
 
 def datetime_of(milliseconds: int) -> datetime:
