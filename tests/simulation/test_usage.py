@@ -125,6 +125,70 @@ def test_a_receiver_that_cannot_be_called() -> None:
         simulate(Nothing, seed=1)
 
 
+def test_a_clinic_that_never_books_is_warned_of() -> None:
+    class Misspelled(PlainClinic):
+        def book(self, booking: Any) -> None:
+            raise TypeError("create() got an unexpected keyword argument 'starts_at'")
+
+    with pytest.warns(UserWarning, match="never made a booking") as caught:
+        simulate(Misspelled, examples=5, seed=1)
+    (warning,) = caught
+    assert str(warning.message) == (
+        "Misspelled keeps its promises only because it never made a booking; "
+        "without any fault, book() raised TypeError: create() got an unexpected keyword argument 'starts_at'"
+    )
+    assert warning.filename == __file__
+
+
+def test_a_booking_that_was_made_before_the_exception_is_no_reason_to_warn() -> None:
+    class Raising(PlainClinic):
+        def book(self, booking: Any) -> None:
+            super().book(booking)
+            raise RuntimeError
+
+    simulate(Raising, examples=5, seed=1)  # a warning is an error in this suite
+
+
+class WithoutUrl(Clinic):
+    start = PlainClinic.start
+    save = PlainClinic.save
+    book = PlainClinic.book
+    reschedule = PlainClinic.reschedule
+    cancel = PlainClinic.cancel
+    work = PlainClinic.work
+    do = PlainClinic.do
+    send = PlainClinic.send
+    bookings = PlainClinic.bookings
+    receiver = PlainClinic.receiver
+
+
+def test_a_receiver_without_a_url_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match=r"^WithoutUrl has receiver\(\), but no receiver_url, so no webhooks were sim"):
+        simulate(WithoutUrl, examples=1, seed=1)
+
+
+def test_a_receiver_that_is_switched_off_is_no_reason_to_warn() -> None:
+    class SwitchedOff(PlainClinic):
+        receiver_url = None
+
+    simulate(SwitchedOff, examples=1, seed=1)
+
+
+def test_a_clinic_that_does_not_start_has_no_history() -> None:
+    class Broken(PlainClinic):
+        def start(self, client: Any, folder: Any) -> None:
+            raise RuntimeError
+
+    with pytest.raises(AssertionError) as caught:
+        simulate(Broken, seed=1)
+    assert str(caught.value).splitlines()[:4] == [
+        "Broken breaks a promise.",
+        "",
+        "Promise: The clinic starts, also after a crash, while no fault strikes.",
+        "start() or receiver() raised RuntimeError.",
+    ]
+
+
 def test_an_exit_ends_the_simulation() -> None:
     class Interrupted(PlainClinic):
         def book(self, booking: Any) -> None:

@@ -38,6 +38,12 @@ def check_clinic(clinic: object) -> None:
         raise ValueError(f"{clinic.__name__}.receiver_url must be an https URL, or None for no receiver, not {url!r}")
 
 
+def unused_receiver(clinic: type[Clinic]) -> bool:
+    """Return whether a clinic has a receiver, but neither a ``receiver_url`` nor an explicit None."""
+    chosen = any("receiver_url" in vars(each) for each in clinic.__mro__ if each is not Clinic)
+    return not chosen and clinic.receiver is not Clinic.receiver
+
+
 def check_numbers(examples: object, seed: object) -> None:
     """Check the numbers that ``simulate`` takes.
 

@@ -82,6 +82,8 @@ class Player:
 
     Attributes:
         has_receiver: whether the clinic receives webhooks.
+        refusal: why a booking failed before any fault struck, as text; None if none did.
+        has_booked: whether the clinic believed in a booking at the end of any history.
 
     Args:
         clinic: the user's class.
@@ -90,6 +92,8 @@ class Player:
 
     def __init__(self, clinic: type[Clinic], collections: FastCollections) -> None:
         self.has_receiver = clinic.receiver_url is not None
+        self.refusal: str | None = None
+        self.has_booked = False
         self._clinic = clinic
         self._collections = collections
         self._template = MockService(start_time=START, seed=0, rate_limit=0)
@@ -107,13 +111,24 @@ class Player:
         """
         self._collections.begin()
         with self._template.fork() as service, _folder() as folder:
-            return _Play(self._clinic, service, self._secret, folder).play(history)
+            play = _Play(self._clinic, service, self._secret, folder)
+            finding = play.play(history)
+        self.refusal = play.refusal or self.refusal
+        self.has_booked |= play.has_booked
+        return finding
 
 
 class _Play:
-    """One history in the course of being played."""
+    """One history in the course of being played.
+
+    Attributes:
+        refusal: see ``Player``.
+        has_booked: see ``Player``.
+    """
 
     def __init__(self, clinic: type[Clinic], service: MockService, secret: str, folder: Path) -> None:
+        self.refusal: str | None = None
+        self.has_booked = False
         self._has_receiver = clinic.receiver_url is not None
         self._service = service
         self._story = Story()
@@ -195,8 +210,10 @@ class _Play:
             "cancel": f"cancelled {booking.external_id}",
         }[operation]
         self._story.tell(f"The same person again {what}." if again else f"A person {what}.")
-        returned = self._runner.call(operation, booking) == "returned"
-        self._ledger.record(entry, operation, returned=returned)
+        outcome = self._runner.call(operation, booking)
+        if operation == "book" and outcome == "raised":
+            self.refusal = self._runner.unprovoked
+        self._ledger.record(entry, operation, returned=outcome == "returned")
 
     def _come_to_rest(self) -> None:
         self._troubles.end()
@@ -225,7 +242,9 @@ class _Play:
         return believed, appointments, pending, sorted(handled_of(clinic) or ())
 
     def _judge(self) -> None:
-        check_bookings(self._ledger.entries, self._believed(), self._appointments())
+        believed = self._believed()
+        self.has_booked = bool(believed)
+        check_bookings(self._ledger.entries, believed, self._appointments())
         handled = handled_of(self._runner.up().clinic)
         if self._has_receiver and handled is not None:
             genuine = {each.id: what_happened(each.payload) for each in reversed(self._service.deliveries)}

@@ -33,6 +33,7 @@ class Runner:
     Attributes:
         process: the process that runs; None while the clinic is down.
         problem: the latest exception of the user's code that no fault explains; None if there is none.
+        unprovoked: the latest exception that a method raised before any fault struck, as text; None if there is none.
 
     Args:
         clinic: the user's class.
@@ -48,6 +49,7 @@ class Runner:
     ) -> None:
         self.process: Process | None = None
         self.problem: Exception | None = None
+        self.unprovoked: str | None = None
         self._clinic = clinic
         self._service = service
         self._network = network
@@ -90,6 +92,8 @@ class Runner:
                 outcome = "raised"
                 self._story.tell(f"{method}() raised {type(error).__name__}.")
                 self.note(error)
+                if self._network.strikes == 0:
+                    self.unprovoked = f"{method}() raised {type(error).__name__}: {error}"
         if process.has_crashed:
             del process
             self.bury()

@@ -2,6 +2,7 @@
 
 import random
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,7 +10,7 @@ import attrs
 from hypothesis import Phase, Verbosity, find, settings
 from hypothesis.errors import NoSuchExample
 
-from followup_mockserver.simulation.checks import check_clinic, check_numbers
+from followup_mockserver.simulation.checks import check_clinic, check_numbers, unused_receiver
 from followup_mockserver.simulation.clinic import Clinic, Crash
 from followup_mockserver.simulation.drawing import histories
 from followup_mockserver.simulation.garbage import FastCollections
@@ -52,13 +53,18 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
             to it.
         TypeError: the class lacks a method, or a method returned something of a wrong type; the message names it.
         ValueError: an invalid argument, or a method returned an invalid value; the message names it.
+
+    Warns:
+        UserWarning: the run shows little: no booking was ever made, or there is a receiver without a ``receiver_url``.
     """
     __tracebackhide__ = True
     check_clinic(clinic)
     check_numbers(examples, seed)
     with FastCollections() as collections, _silent_crashes():
-        found = _Search(Player(clinic, collections)).search(examples, _fresh_seed() if seed is None else seed)
+        player = Player(clinic, collections)
+        found = _Search(player).search(examples, _fresh_seed() if seed is None else seed)
     if found is None:
+        _warn_of_little_use(clinic, player)
         return
     history, finding = found
     raise AssertionError(_message(clinic, history, finding)) from finding.cause
@@ -146,14 +152,29 @@ class _Search:
         return history, attrs.evolve(finding, detail=f"{finding.detail}\n{_NOT_AGAIN}")
 
 
+def _warn_of_little_use(clinic: type[Clinic], player: Player) -> None:
+    """Warn of what was not simulated, although no promise was broken."""
+    name = clinic.__name__
+    if player.refusal is not None and not player.has_booked:
+        warnings.warn(
+            f"{name} keeps its promises only because it never made a booking; without any fault, {player.refusal}",
+            stacklevel=3,
+        )
+    if unused_receiver(clinic):
+        warnings.warn(
+            f"{name} has receiver(), but no receiver_url, so no webhooks were simulated: "
+            "set receiver_url to an https URL, or to None if that is intended",
+            stacklevel=3,
+        )
+
+
 def _message(clinic: type[Clinic], history: History, finding: Finding) -> str:
     seed = seed_of(history)
     return "\n".join(
         [
             f"{clinic.__name__} breaks a promise.",
             "",
-            *finding.story,
-            "",
+            *([*finding.story, ""] if finding.story else []),
             f"Promise: {finding.promise}",
             finding.detail,
             "",
