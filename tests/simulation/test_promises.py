@@ -13,12 +13,14 @@ from support.plain_clinic import PlainClinic
 
 from followup import FollowUp, FollowUpError, WebhookEvent, construct_event
 from followup_mockserver.simulation import Booking, Clinic, simulate
+from followup_mockserver.simulation.history import Book, CrashNow, Forge, PassTime, Work
+from followup_mockserver.simulation.seeds import seed_of
 
 
-def broken_by(clinic: type[Clinic]) -> tuple[str, str]:
+def broken_by(clinic: type[Clinic], seed: int = 1) -> tuple[str, str]:
     """Return the promise that a clinic breaks, and the detail."""
     with pytest.raises(AssertionError) as failure:
-        simulate(clinic, seed=1)
+        simulate(clinic, seed=seed)
     promise, detail = str(failure.value).split("\n\n")[2].split("\n", 1)
     return promise.removeprefix("Promise: "), detail
 
@@ -182,7 +184,7 @@ def test_work_for_a_genuine_body_with_a_wrong_signature() -> None:
 
     promise, detail = broken_by(VerifiesTheIdOnly)
     assert promise == FORGED
-    assert detail.endswith("which had arrived with a wrong signature only.")
+    assert detail.endswith("which had only arrived in a forged request.")
 
 
 def test_work_that_a_replayed_request_repeats() -> None:
@@ -197,6 +199,54 @@ def test_work_that_a_replayed_request_repeats() -> None:
             return event
 
     assert broken_by(DoesNotCheckTheTime)[0] == HANDLED
+
+
+def test_work_for_an_old_request_before_the_event_arrives() -> None:
+    class IgnoresTheTime(PlainClinic):
+        """Does the work of an event at once and once, whatever the age of the request."""
+
+        def verified(self, request: httpx.Request) -> WebhookEvent:
+            return construct_event(request.content, request.headers, self.secret, tolerance=None)
+
+        def arrive(self, event_id: str) -> None:
+            super().arrive(event_id)
+            while self.state["arrived"]:
+                self.do(self.state["arrived"][0])
+
+    steps = (Book(0, 0), Work(), CrashNow(), PassTime(1), Work(), Forge(2, 0))
+    promise, detail = broken_by(IgnoresTheTime, seed=seed_of(steps))
+    assert promise == FORGED
+    assert detail.endswith("which had only arrived in a forged request.")
+
+
+def test_a_booking_that_nobody_made() -> None:
+    class Inventive(PlainClinic):
+        def bookings(self) -> Any:
+            return {**super().bookings(), "X": None}
+
+    promise, detail = broken_by(Inventive)
+    assert promise == REACHED
+    assert detail == "bookings() has 'X', which is the external_id of no booking; use that of book()."
+
+
+def test_work_for_what_is_no_event() -> None:
+    class Mistaken(PlainClinic):
+        def handled(self) -> list[str]:
+            return ["apt_1"]
+
+    promise, detail = broken_by(Mistaken)
+    assert promise == HANDLED
+    assert detail == "handled() has 'apt_1', which is the id of no webhook event; use event.id (whd_…)."
+
+
+def test_a_clinic_that_never_starts() -> None:
+    class Broken(PlainClinic):
+        def start(self, client: FollowUp, folder: Path) -> None:
+            raise ZeroDivisionError
+
+    with pytest.raises(AssertionError) as failure:
+        simulate(Broken, seed=1)
+    assert str(failure.value).split("\n\n")[1] == "1. start() or receiver() raised ZeroDivisionError."
 
 
 def test_work_that_never_ends() -> None:
@@ -229,7 +279,7 @@ def test_a_clinic_that_does_not_start_again() -> None:
         simulate(StartsOnce, seed=1)
     assert isinstance(failure.value.__cause__, FileExistsError)
     story, promise = str(failure.value).split("\n\n")[1:3]
-    assert story == "1. The clinic crashed.\n2. The clinic restarted."
+    assert story == "1. The clinic crashed.\n2. The clinic restarted.\n3. start() or receiver() raised FileExistsError."
     assert promise == f"Promise: {STARTED}\nstart() or receiver() raised FileExistsError."
 
 

@@ -1,5 +1,6 @@
 """Errors of use name the method or the argument, and what is right; they are no findings."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -91,11 +92,6 @@ def naive(bookings: dict[str, datetime | None]) -> dict[str, datetime | None]:
             TypeError,
             r"that of 'B1' is of type str",
         ),
-        (
-            with_bookings(lambda found: {**found, "X": None}),
-            ValueError,
-            r"has 'X', which is the external_id of no book",
-        ),
         (with_bookings(lambda _: {1: None}), TypeError, r"must have external ids as keys, such as 'B1', not 1"),
         (with_bookings(list), TypeError, r"must return a mapping \{external_id: start_at, or None\}, not list"),
         (
@@ -104,16 +100,30 @@ def naive(bookings: dict[str, datetime | None]) -> dict[str, datetime | None]:
             r"handled\(\) must return a list of event ids, or None",
         ),
         (with_handled(lambda _: [1]), TypeError, r"must have the ids of webhook events, such as 'whd_…', not int"),
-        (
-            with_handled(lambda _: ["apt_1"]),
-            ValueError,
-            r"has 'apt_1', which is the id of no webhook event;",
-        ),
     ],
 )
 def test_a_method_that_returns_something_else(clinic: type[Clinic], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         simulate(clinic, seed=1)
+
+
+@pytest.mark.parametrize("method", ["bookings", "handled"])
+def test_an_exception_of_a_query_has_the_call_that_repeats_it(method: str) -> None:
+    class Locked(PlainClinic):
+        def fail(self) -> Any:
+            if self.state["bookings"]:
+                raise RuntimeError("database is locked")
+            return {}
+
+    setattr(Locked, method, Locked.fail)
+    with pytest.raises(RuntimeError) as first:
+        simulate(Locked, seed=1)
+    (note,) = first.value.__notes__
+    seed = re.fullmatch(r"Repeat this history with simulate\(Locked, seed=(\d+)\)", note)
+    assert seed is not None
+    with pytest.raises(RuntimeError) as again:
+        simulate(Locked, examples=1, seed=int(seed[1]))
+    assert again.value.__notes__ == [note]
 
 
 def test_a_receiver_that_cannot_be_called() -> None:

@@ -37,6 +37,7 @@ from followup_mockserver.simulation.ledger import START, Entry, Ledger, Operatio
 from followup_mockserver.simulation.network import Network
 from followup_mockserver.simulation.promises import COMES_TO_REST, PromiseBroken, check_bookings, check_events
 from followup_mockserver.simulation.running import Runner, TimeOfStores
+from followup_mockserver.simulation.seeds import call_that_repeats
 from followup_mockserver.simulation.story import Story, time_text
 from followup_mockserver.simulation.traffic import Traffic, what_happened
 from followup_mockserver.simulation.troubles import Troubles
@@ -108,11 +109,16 @@ class Player:
 
         Raises:
             TypeError, ValueError: a method of the clinic returned what it must not return.
+            Exception: one of ``bookings`` or ``handled``. All of these get a note with the call that repeats them.
         """
         self._collections.begin()
-        with self._template.fork() as service, _folder() as folder:
-            play = _Play(self._clinic, service, self._secret, folder)
-            finding = play.play(history)
+        try:
+            with self._template.fork() as service, _folder() as folder:
+                play = _Play(self._clinic, service, self._secret, folder)
+                finding = play.play(history)
+        except Exception as error:
+            error.add_note(f"Repeat this history with {call_that_repeats(self._clinic, history)}")
+            raise
         self.refusal = play.refusal or self.refusal
         self.has_booked |= play.has_booked
         return finding
@@ -251,7 +257,7 @@ class _Play:
             check_events(handled, genuine, self._traffic.invented)
 
     def _believed(self) -> dict[str, datetime | None]:
-        return bookings_of(self._runner.up().clinic, self._ledger)
+        return bookings_of(self._runner.up().clinic)
 
     def _appointments(self) -> list[Any]:
         tenant = self._service._access.tenant

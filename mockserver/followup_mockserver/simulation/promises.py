@@ -50,6 +50,10 @@ def check_bookings(
         if not entry.allows(state):
             right = " or ".join(_text(each) for each in entry.possible)
             raise PromiseBroken(KEEPS_BOOKINGS, f"{external_id}: bookings() says {_text(state)}; right is {right}.")
+    for external_id in believed:
+        if external_id not in entries:
+            which = f"{external_id!r}, which is the external_id of no booking; use that of book()"
+            raise PromiseBroken(REACHES_SERVICE, f"bookings() has {which}.")
     at_service: dict[str | None, list[Appointment]] = {}
     for appointment in appointments:
         at_service.setdefault(appointment.external_id, []).append(appointment)
@@ -83,15 +87,15 @@ def check_events(handled: Sequence[str], genuine: Mapping[str, str], forged: Col
         forged: ids of invented events.
 
     Raises:
-        PromiseBroken: the work of an event was not done, done more than once, or done for a forged event.
-        ValueError: an id of no event.
+        PromiseBroken: the work of an event was not done, done more than once, or done for no genuine event.
     """
     times = Counter(handled)
     for event_id in times:
         if event_id in forged:
             raise PromiseBroken(HANDLES_NO_FORGERY, f"handled() has {event_id}, the event of a forged webhook.")
         if event_id not in genuine:
-            raise ValueError(f"handled() has {event_id!r}, which is the id of no webhook event; use event.id (whd_…)")
+            which = f"{event_id!r}, which is the id of no webhook event; use event.id (whd_…)"
+            raise PromiseBroken(HANDLES_ONCE, f"handled() has {which}.")
     for event_id, what in genuine.items():
         if times[event_id] != 1:
             done = "was not done" if times[event_id] == 0 else f"was done {times[event_id]} times"

@@ -145,7 +145,9 @@ class Runner:
             process.has_crashed = True
             without_locals(error)
             if self._network.strikes == strikes:
-                raise PromiseBroken(STARTS, f"start() or receiver() raised {type(error).__name__}.") from error
+                problem = f"start() or receiver() raised {type(error).__name__}."
+                self._story.tell(problem)
+                raise PromiseBroken(STARTS, problem) from error
             self._story.tell(f"start() raised {type(error).__name__}, so the clinic did not start.")
             self._time.sleep(_SECONDS_BETWEEN_STARTS)
             return process

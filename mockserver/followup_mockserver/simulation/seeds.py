@@ -24,6 +24,11 @@ def seed_of(history: History) -> int:
     return number << _CHECK_BITS | _check_sum(number)
 
 
+def call_that_repeats(clinic: type, history: History) -> str:
+    """Return the call of ``simulate`` that plays a history first."""
+    return f"simulate({clinic.__name__}, seed={seed_of(history)})"
+
+
 def history_of(seed: int) -> History | None:
     """Return the history that a seed encodes; None if it is a seed of another kind."""
     number = seed >> _CHECK_BITS

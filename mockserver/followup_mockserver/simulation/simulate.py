@@ -16,7 +16,7 @@ from followup_mockserver.simulation.drawing import histories
 from followup_mockserver.simulation.garbage import FastCollections
 from followup_mockserver.simulation.history import History
 from followup_mockserver.simulation.playing import Finding, Player
-from followup_mockserver.simulation.seeds import history_of, seed_of
+from followup_mockserver.simulation.seeds import call_that_repeats, history_of, seed_of
 from followup_mockserver.simulation.shrinking import shrunk
 
 _FRESH_BITS = 32
@@ -53,6 +53,7 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
             to it.
         TypeError: the class lacks a method, or a method returned something of a wrong type; the message names it.
         ValueError: an invalid argument, or a method returned an invalid value; the message names it.
+        Exception: any exception of ``bookings`` or ``handled``. A note of it has the call that repeats the history.
 
     Warns:
         UserWarning: the run shows little: no booking was ever made, or there is a receiver without a ``receiver_url``.
@@ -169,7 +170,6 @@ def _warn_of_little_use(clinic: type[Clinic], player: Player) -> None:
 
 
 def _message(clinic: type[Clinic], history: History, finding: Finding) -> str:
-    seed = seed_of(history)
     return "\n".join(
         [
             f"{clinic.__name__} breaks a promise.",
@@ -178,8 +178,8 @@ def _message(clinic: type[Clinic], history: History, finding: Finding) -> str:
             f"Promise: {finding.promise}",
             finding.detail,
             "",
-            f"Repeat this history (seed {seed}) with:",
-            f"simulate({clinic.__name__}, seed={seed})",
+            f"Repeat this history (seed {seed_of(history)}) with:",
+            call_that_repeats(clinic, history),
         ]
     )
 

@@ -12,7 +12,7 @@ from followup._for_mockserver import ATTEMPT_HEADER, MAX_WEBHOOK_ATTEMPTS
 from followup_mockserver.service import MockService
 from followup_mockserver.simulation.checks import handled_of
 from followup_mockserver.simulation.clinic import Crash
-from followup_mockserver.simulation.forging import INVENTED, WRONG_SIGNATURE, forge
+from followup_mockserver.simulation.forging import INVENTED, forge
 from followup_mockserver.simulation.history import DelayDelivery, Forge, RepeatDelivery
 from followup_mockserver.simulation.process import Process
 from followup_mockserver.simulation.promises import HANDLES_NO_FORGERY, PromiseBroken
@@ -59,7 +59,7 @@ class Traffic:
         self._secret = secret
         self._attempted: set[str] = set()
         self._reached: set[str] = set()
-        self._wrongly_signed: set[str] = set()
+        self._forged_before: set[str] = set()
         self._raised: Exception | None = None
         if url is not None:
             service.mount(url, self._receive, raise_exceptions=False)
@@ -100,8 +100,8 @@ class Traffic:
             return
         if forgery.kind == INVENTED:
             self.invented.add(forgery.event_id)
-        elif forgery.kind == WRONG_SIGNATURE and forgery.event_id not in self._reached:
-            self._wrongly_signed.add(forgery.event_id)
+        elif forgery.event_id not in self._reached:
+            self._forged_before.add(forgery.event_id)
         self._story.tell(f"{forgery.story}.")
         try:
             response = self._call(self._runner.up(), forgery.request)
@@ -157,15 +157,15 @@ class Traffic:
 
     def _check_forged(self, process: Process, body: Mapping[str, Any]) -> None:
         """Check, before a genuine event arrives, that the clinic has not done its work for a forged request."""
-        if body["id"] not in self._wrongly_signed:
+        if body["id"] not in self._forged_before:
             return
-        self._wrongly_signed.discard(body["id"])
+        self._forged_before.discard(body["id"])
         try:
             with self._troubles.suspended():
                 handled = handled_of(process.clinic)
             if handled is not None and body["id"] in handled:
                 which = f"{what_happened(body)} ({body['id']})"
-                detail = f"handled() has {which}, which had arrived with a wrong signature only."
+                detail = f"handled() has {which}, which had only arrived in a forged request."
                 raise PromiseBroken(HANDLES_NO_FORGERY, detail)  # noqa: TRY301 - raised again, out of the attempt
         except Exception as error:
             self._raised = error
