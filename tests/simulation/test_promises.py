@@ -239,16 +239,6 @@ def test_work_for_what_is_no_event() -> None:
     assert detail == "handled() has 'apt_1', which is the id of no webhook event; use event.id (whd_…)."
 
 
-def test_a_clinic_that_never_starts() -> None:
-    class Broken(PlainClinic):
-        def start(self, client: FollowUp, folder: Path) -> None:
-            raise ZeroDivisionError
-
-    with pytest.raises(AssertionError) as failure:
-        simulate(Broken, seed=1)
-    assert str(failure.value).split("\n\n")[1] == "1. start() or receiver() raised ZeroDivisionError."
-
-
 def test_work_that_never_ends() -> None:
     class MovesEachTime(PlainClinic):
         def work(self) -> None:

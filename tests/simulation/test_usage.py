@@ -184,7 +184,7 @@ def test_a_receiver_that_is_switched_off_is_no_reason_to_warn() -> None:
     simulate(SwitchedOff, examples=1, seed=1)
 
 
-def test_a_clinic_that_does_not_start_has_no_history() -> None:
+def test_a_clinic_that_never_starts() -> None:
     class Broken(PlainClinic):
         def start(self, client: Any, folder: Any) -> None:
             raise RuntimeError
@@ -194,8 +194,8 @@ def test_a_clinic_that_does_not_start_has_no_history() -> None:
     assert str(caught.value).splitlines()[:4] == [
         "Broken breaks a promise.",
         "",
-        "Promise: The clinic starts, also after a crash, while no fault strikes.",
-        "start() or receiver() raised RuntimeError.",
+        "1. start() or receiver() raised RuntimeError.",
+        "",
     ]
 
 

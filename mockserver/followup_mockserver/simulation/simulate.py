@@ -174,7 +174,8 @@ def _message(clinic: type[Clinic], history: History, finding: Finding) -> str:
         [
             f"{clinic.__name__} breaks a promise.",
             "",
-            *([*finding.story, ""] if finding.story else []),
+            *finding.story,
+            "",
             f"Promise: {finding.promise}",
             finding.detail,
             "",
