@@ -89,6 +89,17 @@ def test_a_failed_event_holds_its_subject_only_and_is_retried_with_backoff(
     assert service.batches[2:] == [["a1"], ["a1"], ["a2"]]
 
 
+def test_a_failed_or_rejected_event_is_a_warning_in_the_log(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, caplog: pytest.LogCaptureFixture
+) -> None:
+    record("e1", "e2", "e3")
+    answer = {"e1": "failed", "e2": "processed", "e3": "invalid"}
+    service.script = [batch(lambda each: result(each, answer[each]))]
+    outbox.drain(client)
+    [warning] = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert "1 accepted (0 duplicates), 1 failed, 1 rejected" in warning.getMessage()
+
+
 def test_results_count_by_id_and_not_by_position(
     outbox: Outbox, record: Record, service: Service, client: FollowUp
 ) -> None:

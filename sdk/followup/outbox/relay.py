@@ -218,7 +218,9 @@ class Relay:
             report.duplicates += duplicates
             report.rejected += len(rejected)
             report.failed += len(waits)
-        logger.info(
+        # A failed event is retried for ever, and holds its subject: whoever reads the log has to learn of it.
+        logger.log(
+            logging.WARNING if waits or rejected else logging.INFO,
             "outbox %s: sent %d events: %d accepted (%d duplicates), %d failed, %d rejected",
             self._name, len(claimed.events), len(accepted), duplicates, len(waits), len(rejected),
         )  # fmt: skip
