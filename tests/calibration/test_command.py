@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from calibration.conftest import ShortSleep, altered, ask, new_run
-from support.ports import free_port
 from support.shell import Shell, clean_environment
 
 from followup_mockserver import MockServer
@@ -136,7 +135,7 @@ def test_a_wrong_key_is_one_line(
     ("replaced", "by", "status", "message"),
     [
         ("URL", "ftp://clinic.example", 2, "URL must be an http or https URL"),
-        ("URL", f"http://127.0.0.1:{free_port()}", 1, "cannot retrieve the account of the API key: "),
+        ("URL", "http://127.0.0.1:1", 1, "cannot retrieve the account of the API key: "),
         ("clinic.toml", "none/clinic.toml", 2, "--output none/clinic.toml must be a file that can be written"),
         ("clinic.toml", ".", 2, "--output . must be a file that can be written"),
     ],
