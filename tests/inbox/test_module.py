@@ -1,6 +1,7 @@
 """The module of the user's program, which ``followup inbox run`` and ``drain`` import."""
 
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -42,6 +43,16 @@ def test_the_text_of_an_exception_is_not_shown_because_it_may_have_personal_data
 def test_the_place_is_in_the_users_code_also_if_a_library_raises(imported: Import) -> None:
     assert "JSONDecodeError (clinic_program.py:2)" in imported("import json\njson.loads('Ana Núñez')")
     assert "(clinic_program.py:3)" in imported("import sqlalchemy\n\nsqlalchemy.create_engine('Ana Núñez')")
+
+
+@pytest.mark.usefixtures("imported")
+def test_the_users_code_may_be_in_the_folder_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(dir=sys.prefix) as folder:
+        monkeypatch.chdir(folder)
+        Path(folder, "clinic_program.py").write_text("import json\njson.loads('Ana Núñez')")
+        with pytest.raises(CommandFailed) as caught:
+            load_inbox("clinic_program:inbox")
+    assert "JSONDecodeError (clinic_program.py:2)" in str(caught.value)
 
 
 def test_a_syntax_error_has_its_own_place(imported: Import) -> None:

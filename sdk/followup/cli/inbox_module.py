@@ -65,8 +65,10 @@ def _place(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({Path(error.filename).name}:{error.lineno})"
     frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
+    # Not all of the environment's folders: the user's program may be in the folder of the environment itself.
     # The standard library is where one of its modules is: sysconfig may name another path of the same folder.
-    installed = (*sysconfig.get_paths().values(), str(Path(traceback.__file__).parent))
+    packages = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    installed = (*packages, str(Path(traceback.__file__).parent))
     own = [each for each in frames if not each.filename.startswith(installed)]
     last = (own or frames)[-1:]
     return f" ({Path(last[0].filename).name}:{last[0].lineno})" if last else ""
