@@ -1,4 +1,4 @@
-"""``followup-mock calibrate``: what it refuses, what it asks before, what it leaves behind."""
+"""``followup-mock calibrate``: what it rejects, what it asks before, what it leaves behind."""
 
 import os
 import pty
@@ -100,7 +100,7 @@ def test_an_invented_phone_that_a_patient_has_is_not_used(server: MockServer, us
             assert texts["appointment_status"] == f"not asked: {reason}"
 
 
-def test_a_key_of_production_is_refused_before_anything_is_written(shell: Shell, server: MockServer) -> None:
+def test_a_key_of_production_is_rejected_before_anything_is_written(shell: Shell, server: MockServer) -> None:
     shell.environment["TEST_KEY"] = server.create_organization(livemode=True).keys[0].value
     result = shell.run(*arguments(server, "--yes"))
     assert result.returncode == 2
@@ -153,7 +153,7 @@ def test_a_wrong_argument_is_one_line(
     assert written(server) == []
 
 
-def test_a_phone_without_a_country_code_is_refused(shell: Shell, server: MockServer) -> None:
+def test_a_phone_without_a_country_code_is_rejected(shell: Shell, server: MockServer) -> None:
     result = shell.run(*arguments(server, "--phone", "11 5555 0000"))
     assert result.returncode == 2
     assert result.stderr == (

@@ -39,9 +39,9 @@ def every_schema(document: Document, change: Callable[[Document], Document]) -> 
                 rewritten[key] = schema(each) if is_schema else each
         return change(rewritten)
 
-    def walk(value: Any) -> Any:
+    def comparison(value: Any) -> Any:
         if isinstance(value, list):
-            return [walk(each) for each in value]
+            return [comparison(each) for each in value]
         if not isinstance(value, dict):
             return value
         return {
@@ -49,11 +49,11 @@ def every_schema(document: Document, change: Callable[[Document], Document]) -> 
             if key == "schema"
             else {name: schema(one) for name, one in each.items()}
             if key == "schemas"
-            else walk(each)
+            else comparison(each)
             for key, each in value.items()
         }
 
-    changed: Document = walk(document)
+    changed: Document = comparison(document)
     return changed
 
 

@@ -37,7 +37,7 @@ class Noted(PlainClinic):
 
 
 @pytest.mark.parametrize(("after", "at_service"), [(0, 0), (1, 1)])
-def test_a_crash_strikes_before_the_request_or_after_the_response(after: int, at_service: int) -> None:
+def test_a_crash_comes_before_the_request_or_after_the_response(after: int, at_service: int) -> None:
     class AtOnce(Noted):
         def book(self, booking: Booking) -> None:
             try:
@@ -223,7 +223,7 @@ def test_a_clinic_that_crashes_before_a_long_time_gets_every_event() -> None:
     play(PlainClinic, Book(0, 0), Work(), CrashNow(), *[PassTime(6)] * 3)
 
 
-def test_no_trouble_strikes_the_last_attempts_of_a_delivery() -> None:
+def test_no_fault_affects_the_last_attempts_of_a_delivery() -> None:
     class Busy(PlainClinic):
         def receive(self, request: httpx.Request) -> httpx.Response:
             is_early = int(request.headers["x-service-delivery-attempt"]) < 7

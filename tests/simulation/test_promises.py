@@ -31,8 +31,8 @@ CANCELLED = "A booking that the clinic cancelled is cancelled at the service, or
 KNOWN = "Nothing is at the service that the clinic does not know."
 HANDLED = "The work of every genuine webhook event is done exactly once."
 FORGED = "The work of a forged webhook is never done."
-RESTED = "When no fault strikes any more, work() comes to rest."
-STARTED = "The clinic starts, also after a crash, while no fault strikes."
+RESTED = "When all faults have ended, work() comes to rest."
+STARTED = "The clinic starts, also after a crash, unless a fault prevents it."
 
 
 def test_a_clinic_without_a_bug_keeps_all_promises() -> None:

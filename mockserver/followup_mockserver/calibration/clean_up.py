@@ -50,8 +50,8 @@ def _listed(run: Run, path: str, params: dict[str, Any]) -> list[dict[str, Any]]
 
 def _try(run: Run, created: Created, done: str, method: str, path: str) -> None:
     try:
-        answer = run.ask(method, path)
+        response = run.ask(method, path)
     except NotAsked as reason:
         created.note = f"not {done}: {reason}"
     else:
-        created.note = done if answer.is_success else f"not {done}: the environment responded {answer.summary}"
+        created.note = done if response.is_success else f"not {done}: the environment responded {response.summary}"

@@ -38,8 +38,8 @@ def _is_found(run: Run, phone: str, patient: str) -> bool:
     """Return whether the patient is found by the phone as it is dialled within its own country."""
     number = phonenumbers.parse(phone)
     national = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
-    answer = run.ask("GET", "/v1/patients", params={"phone": national})
-    return answer.is_success and [each["id"] for each in answer.body["data"]] == [patient]
+    response = run.ask("GET", "/v1/patients", params={"phone": national})
+    return response.is_success and [each["id"] for each in response.body["data"]] == [patient]
 
 
 def _is_accepted(run: Run, number: str) -> bool:

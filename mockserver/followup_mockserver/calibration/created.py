@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from followup_mockserver.calibration.service import Answer, word
+from followup_mockserver.calibration.service import EnvironmentResponse, word
 
 PREFIX = "followup-calibrate-"
 """Every external id begins with it, so that a team recognizes the objects in its environment."""
@@ -35,12 +35,12 @@ class Created:
     note: str = ""
 
 
-def record_response(created: MutableMapping[str, Created], answer: Answer) -> None:
+def record_response(created: MutableMapping[str, Created], response: EnvironmentResponse) -> None:
     """Add the objects in a response to what was created: the object itself, or the results of events."""
-    body = answer.body
+    body = response.body
     if not isinstance(body, dict) or body.get("object") == "list":
         return
-    for found in (body, *results_of(answer), *(each.get("result") for each in results_of(answer))):
+    for found in (body, *results_of(response), *(each.get("result") for each in results_of(response))):
         if isinstance(found, dict):
             record(created, found)
 
@@ -61,8 +61,8 @@ def record(created: MutableMapping[str, Created], found: Mapping[str, Any]) -> N
         known.note = DELETED
 
 
-def results_of(answer: Answer) -> list[dict[str, Any]]:
+def results_of(response: EnvironmentResponse) -> list[dict[str, Any]]:
     """Return the results in a response to a batch of events; empty if there are none."""
-    body = answer.body
+    body = response.body
     results = body.get("results") if isinstance(body, dict) else None
     return [each for each in results if isinstance(each, dict)] if isinstance(results, list) else []

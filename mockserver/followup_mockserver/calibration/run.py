@@ -9,7 +9,7 @@ from followup import Account
 from followup._for_mockserver import format_timestamp
 from followup_mockserver.calibration.created import PREFIX, Created, record_response, results_of
 from followup_mockserver.calibration.phones import invented
-from followup_mockserver.calibration.service import SERVER_ERROR, Answer, NotAsked, Service
+from followup_mockserver.calibration.service import SERVER_ERROR, EnvironmentResponse, NotAsked, Service
 
 T = TypeVar("T")
 
@@ -58,24 +58,24 @@ class Run:
 
     # --- requests ------------------------------------------------------------------------------------------------
 
-    def ask(self, method: str, path: str, *, fails: bool = False, **request: Any) -> Answer:
-        """Send a request, and return the response, which is the answer to a question.
+    def ask(self, method: str, path: str, *, fails: bool = False, **request: Any) -> EnvironmentResponse:
+        """Send a request that asks a question, and return the response.
 
         Args:
             method: the method.
             path: the path.
-            fails: whether a 401, a 403 or a 5xx is an answer, too.
+            fails: whether a 401, a 403 or a 5xx is a finding, too.
             request: the other arguments of ``Service.send``.
 
         Raises:
             NotAsked: there was no response, or one that says nothing about the question.
         """
-        answer = self.service.send(method, path, **request)
+        response = self.service.send(method, path, **request)
         if method != "GET":
-            record_response(self.created, answer)
-        if not fails and (answer.status in _REJECTED or answer.status >= SERVER_ERROR):
-            raise NotAsked(f"the environment responded {answer.summary} to {method} {_shown(path)}")
-        return answer
+            record_response(self.created, response)
+        if not fails and (response.status in _REJECTED or response.status >= SERVER_ERROR):
+            raise NotAsked(f"the environment responded {response.summary} to {method} {_shown(path)}")
+        return response
 
     def make(self, method: str, path: str, **request: Any) -> Any:
         """Send a request that a question presupposes, and return the decoded body of its success.
@@ -83,10 +83,10 @@ class Run:
         Raises:
             NotAsked: it was no success.
         """
-        answer = self.ask(method, path, **request)
-        if not answer.is_success or not isinstance(answer.body, dict):
-            raise NotAsked(f"the environment responded {answer.summary} to {method} {_shown(path)}, which this needs")
-        return answer.body
+        response = self.ask(method, path, **request)
+        if not response.is_success or not isinstance(response.body, dict):
+            raise NotAsked(f"the environment responded {response.summary} to {method} {_shown(path)}, which this needs")
+        return response.body
 
     def poll(self, look: Callable[[], T], until: Callable[[T], bool]) -> T:
         """Look again and again until the condition holds, for five seconds at most. Return what was seen last."""
@@ -192,12 +192,12 @@ class Run:
         """Return an inbound event."""
         return {"id": id or self.external_id(), "type": type, "data": data}
 
-    def send_events(self, events: Any, **request: Any) -> Answer:
-        """Send inbound events; a 500 is an answer, because it may mean that none could be processed."""
-        answer = self.ask("POST", "/v1/events", json=events, fails=True, **request)
-        if answer.status in _REJECTED or (answer.status >= SERVER_ERROR and not results_of(answer)):
-            raise NotAsked(f"the environment responded {answer.summary} to POST /v1/events")
-        return answer
+    def send_events(self, events: Any, **request: Any) -> EnvironmentResponse:
+        """Send inbound events; a 500 is a finding, too, because it may mean that none could be processed."""
+        response = self.ask("POST", "/v1/events", json=events, fails=True, **request)
+        if response.status in _REJECTED or (response.status >= SERVER_ERROR and not results_of(response)):
+            raise NotAsked(f"the environment responded {response.summary} to POST /v1/events")
+        return response
 
     def result(self, type: str, data: Mapping[str, Any], id: str | None = None) -> dict[str, Any]:
         """Send one event, and return its result, such as ``{"status": "processed"}``.
@@ -205,10 +205,10 @@ class Run:
         Raises:
             NotAsked: the response has no result.
         """
-        answer = self.send_events(self.event(type, data, id))
-        results = results_of(answer)
+        response = self.send_events(self.event(type, data, id))
+        results = results_of(response)
         if not results:
-            raise NotAsked(f"the environment responded {answer.summary} without results to POST /v1/events")
+            raise NotAsked(f"the environment responded {response.summary} without results to POST /v1/events")
         return results[0]
 
     @property

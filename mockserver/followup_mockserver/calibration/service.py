@@ -32,11 +32,11 @@ _WORD = re.compile(r"[\w.:/+-]{1,64}", re.ASCII)
 
 
 class NotAsked(Exception):
-    """A question could not be asked, or its answer was not understood; the text is the reason."""
+    """A question could not be asked, or its response was not understood; the text is the reason."""
 
 
 @attrs.frozen
-class Answer:
+class EnvironmentResponse:
     """A response.
 
     Attributes:
@@ -131,7 +131,7 @@ class Service:
         content: bytes | None = None,
         params: Mapping[str, str | int] | None = None,
         headers: Mapping[str, str | None] | None = None,
-    ) -> Answer:
+    ) -> EnvironmentResponse:
         """Send a request, and return its response, whatever its status is.
 
         Args:
@@ -154,13 +154,13 @@ class Service:
             "content": _encoded(json) if has_json else content,
         }
         for _ in range(ATTEMPTS):
-            answer = self._attempt(method, path, request)
-            if answer.status != TOO_MANY_REQUESTS:
-                return answer
-            self.time.sleep(_seconds_of(answer.headers.get("Retry-After")))
+            response = self._attempt(method, path, request)
+            if response.status != TOO_MANY_REQUESTS:
+                return response
+            self.time.sleep(_seconds_of(response.headers.get("Retry-After")))
         raise NotAsked("the rate limit of the environment is used up")
 
-    def _attempt(self, method: str, path: str, request: dict[str, Any]) -> Answer:
+    def _attempt(self, method: str, path: str, request: dict[str, Any]) -> EnvironmentResponse:
         if self._ends is not None and self.time.monotonic() >= self._ends:
             raise NotAsked(f"the time limit of {self._seconds:g} seconds was reached")
         self._pace()
@@ -174,7 +174,7 @@ class Service:
         except BaseException:
             self.lost += 1
             raise
-        return Answer(response.status_code, response.headers, response.content)
+        return EnvironmentResponse(response.status_code, response.headers, response.content)
 
     def _pace(self) -> None:
         now = self.time.monotonic()

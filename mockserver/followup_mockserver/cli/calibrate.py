@@ -45,7 +45,7 @@ _Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before anything is
 @commands.command(
     help=f"""{SUMMARY}
 
-It refuses an API key of production. It creates invented patients, appointments, visits, intake requests, treatments,
+It rejects an API key of production. It creates invented patients, appointments, visits, intake requests, treatments,
 events and webhook endpoints; at the end it cancels the appointments, deletes the endpoints, and lists what is left."""
 )
 def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Phones = None, yes: _Yes = False) -> None:

@@ -36,7 +36,7 @@ def kind_of(value: Any) -> str:
 
 
 def canonical(value: Any) -> str:
-    """Return a text that is the same for equal JSON values, and tells true from 1."""
+    """Return a text that is the same for equal JSON values, and distinguishes true from 1."""
     return json.dumps(value, sort_keys=True)
 
 

@@ -45,7 +45,7 @@ _LENGTHS = ("minLength", "maxLength")
 
 
 def scalars(found: Iterable[Alternative], kind: str) -> list[Any]:
-    """Return values of a kind that may tell schemas apart, the simplest first.
+    """Return values of a kind that may distinguish schemas, the simplest first.
 
     Args:
         found: the alternatives of both schemas.

@@ -4,9 +4,9 @@ from typing import Any
 
 from followup_mockserver.drift.alternatives import Alternative, canonical
 from followup_mockserver.drift.differences import OTHER, SIDES, Side
+from followup_mockserver.drift.parts import Comparison, Part
 from followup_mockserver.drift.samples import samples_of
 from followup_mockserver.drift.schemas import Schemas
-from followup_mockserver.drift.walk import Part, Walk
 
 KEYWORDS = (
     "not",
@@ -28,28 +28,32 @@ KEYWORDS = (
 _MAX_DEPTH = 20
 
 
-def compare_complex_keywords(walk: Walk, part: Part) -> None:
+def compare_complex_keywords(comparison: Comparison, part: Part) -> None:
     """Report the complex keywords that the two contracts use differently."""
     for keyword in KEYWORDS:
-        ours, theirs = (_texts(keyword, part.of(side), walk.schemas[side]) for side in SIDES)
-        reported = any(each.where == part.path and each.detail.startswith(f"{keyword}:") for each in walk.found)
+        ours, theirs = (_texts(keyword, part.of(side), comparison.schemas[side]) for side in SIDES)
+        reported = any(each.where == part.path and each.detail.startswith(f"{keyword}:") for each in comparison.found)
         if ours == theirs or reported:
             continue
         detail = f"{keyword}: {_listed(theirs)} in the contract, {_listed(ours)} in SDK and mock"
-        proven = [side for side in SIDES if _report_proven(walk, part, side, detail)]
+        proven = [side for side in SIDES if _report_proven(comparison, part, side, detail)]
         if not proven:
             # A keyword that only one side has is a further condition. If both have it, the sender's messages may fail.
-            sender: Side = "ours" if walk.direction == "request" else "theirs"
-            walk.report(part, "ours" if not ours else "theirs" if not theirs else sender, detail, [])
+            sender: Side = "ours" if comparison.direction == "request" else "theirs"
+            comparison.report(part, "ours" if not ours else "theirs" if not theirs else sender, detail, [])
 
 
-def _report_proven(walk: Walk, part: Part, side: Side, detail: str) -> bool:
-    tried = [value for each in part.of(side) for value in samples_of(each, walk.schemas[side])]
-    apart = [value for value in tried if walk.accepts(part, side, value) and not walk.accepts(part, OTHER[side], value)]
-    known = {canonical(each.witness) for each in walk.found}
-    proven, _ = walk.proven(part, side, apart)
-    fresh = [value for value in proven if canonical(walk.whole(part, side, value)) not in known]
-    return bool(fresh) and walk.report(part, side, detail, fresh)
+def _report_proven(comparison: Comparison, part: Part, side: Side, detail: str) -> bool:
+    tried = [value for each in part.of(side) for value in samples_of(each, comparison.schemas[side])]
+    apart = [
+        value
+        for value in tried
+        if comparison.accepts(part, side, value) and not comparison.accepts(part, OTHER[side], value)
+    ]
+    known = {canonical(each.witness) for each in comparison.found}
+    proven, _ = comparison.proven(part, side, apart)
+    fresh = [value for value in proven if canonical(comparison.whole(part, side, value)) not in known]
+    return bool(fresh) and comparison.report(part, side, detail, fresh)
 
 
 def _texts(keyword: str, alternatives: list[Alternative], schemas: Schemas) -> list[str]:

@@ -100,7 +100,7 @@ class Contract:
 
     Args:
         document: the OpenAPI document.
-        known_paths: the paths of the service, which tell the base URL from the rest of a path.
+        known_paths: the paths of the service, which distinguish the base URL from the rest of a path.
 
     Raises:
         DocumentError: the document is malformed.

@@ -5,8 +5,8 @@ from typing import Any
 from followup_mockserver.drift.alternatives import Alternative, canonical
 from followup_mockserver.drift.candidates import scalars
 from followup_mockserver.drift.differences import OTHER, DifferenceClass, Side, class_of
+from followup_mockserver.drift.parts import Comparison, Part
 from followup_mockserver.drift.patterns import matching
-from followup_mockserver.drift.walk import Part, Walk
 from followup_mockserver.drift.wordings import NO_EXAMPLE, enum_detail, keyword_detail
 
 _KEYWORDS = {
@@ -15,7 +15,7 @@ _KEYWORDS = {
     "boolean": ("enum",),
     "null": (),
 }
-"""The keywords of each kind that are compared in writing if no value tells them apart."""
+"""The keywords of each kind that are compared in writing if no value distinguishes them."""
 
 _DECODED = ("date", "date-time")
 """The formats that the SDK decodes."""
@@ -24,24 +24,24 @@ _Rejections = dict[tuple[Side, str], list[Any]]
 """Values that only one side accepts, by this side and the keyword because of which the other one rejects them."""
 
 
-def compare_scalars(walk: Walk, part: Part, kind: str) -> None:
+def compare_scalars(comparison: Comparison, part: Part, kind: str) -> None:
     """Compare the values of a kind other than object and array, which both sides accept some of."""
     ours, theirs = part.of_kind(kind)
-    rejections = _rejections(walk, part, kind)
+    rejections = _rejections(comparison, part, kind)
     told_apart = {keyword for _, keyword in rejections}
     for (side, keyword), values in rejections.items():
-        decoded = walk.direction == "response" and side == "theirs" and _is_decoded(keyword, ours)
+        decoded = comparison.direction == "response" and side == "theirs" and _is_decoded(keyword, ours)
         class_: DifferenceClass | None = "mock differs" if decoded else None
         if keyword == "enum":
-            proven, _ = walk.proven(part, side, values)
+            proven, _ = comparison.proven(part, side, values)
             detail = enum_detail(side, proven or values, ours, theirs)
-            walk.report(part, side, detail, proven or values, class_=class_)
+            comparison.report(part, side, detail, proven or values, class_=class_)
         else:
-            walk.report(part, side, keyword_detail(keyword, ours, theirs), values, class_=class_)
+            comparison.report(part, side, keyword_detail(keyword, ours, theirs), values, class_=class_)
     if not all(each.values("enum") or each.values("const") for each in (*ours, *theirs)):
         for keyword in _KEYWORDS[kind]:
             if keyword not in told_apart and _differs(keyword, ours, theirs):
-                _add_unproven(walk, part, keyword, ours, theirs)
+                _add_unproven(comparison, part, keyword, ours, theirs)
 
 
 def _is_decoded(keyword: str, ours: list[Alternative]) -> bool:
@@ -55,17 +55,17 @@ def _is_decoded(keyword: str, ours: list[Alternative]) -> bool:
     return keyword == "format" and not any(value in _DECODED for each in ours for value in each.values("format"))
 
 
-def _rejections(walk: Walk, part: Part, kind: str) -> _Rejections:
+def _rejections(comparison: Comparison, part: Part, kind: str) -> _Rejections:
     ours, theirs = part.of_kind(kind)
     found: _Rejections = {}
     unclear: list[tuple[Side, list[str], Any]] = []
     for value in scalars([*ours, *theirs], kind):
-        accepted = walk.accepts(part, "ours", value)
-        if accepted == walk.accepts(part, "theirs", value):
+        accepted = comparison.accepts(part, "ours", value)
+        if accepted == comparison.accepts(part, "theirs", value):
             continue
         side: Side = "ours" if accepted else "theirs"
         rejecting = theirs if accepted else ours
-        keywords = _failing(walk, OTHER[side], rejecting, value)
+        keywords = _failing(comparison, OTHER[side], rejecting, value)
         keywords = [each for each in keywords if _differs(each, ours, theirs)] or keywords
         if len(keywords) == 1:
             found.setdefault((side, keywords[0]), []).append(value)
@@ -77,10 +77,10 @@ def _rejections(walk: Walk, part: Part, kind: str) -> _Rejections:
     return found
 
 
-def _failing(walk: Walk, side: Side, rejecting: list[Alternative], value: Any) -> list[str]:
+def _failing(comparison: Comparison, side: Side, rejecting: list[Alternative], value: Any) -> list[str]:
     """Return the keywords because of which the closest alternative rejects a value."""
     failing = [
-        [*dict.fromkeys(_name(error) for error in walk.schemas[side].validator(each.schema).iter_errors(value))]
+        [*dict.fromkeys(_name(error) for error in comparison.schemas[side].validator(each.schema).iter_errors(value))]
         for each in rejecting
     ]
     return min(failing, key=len)
@@ -101,12 +101,14 @@ def _texts(keyword: str, alternatives: list[Alternative]) -> list[set[str]]:
     return sorted(texts, key=sorted)
 
 
-def _add_unproven(walk: Walk, part: Part, keyword: str, ours: list[Alternative], theirs: list[Alternative]) -> None:
-    """Report a keyword that no value tells apart: it is implied by others, written differently, or too complex."""
+def _add_unproven(
+    comparison: Comparison, part: Part, keyword: str, ours: list[Alternative], theirs: list[Alternative]
+) -> None:
+    """Report a keyword that no value distinguishes: it is implied by others, written differently, or too complex."""
     detail = f"{keyword_detail(keyword, ours, theirs)}; {NO_EXAMPLE}"
     patterns = [pattern for each in (*ours, *theirs) for pattern in each.values("pattern")]
     if keyword == "pattern" and any(matching(pattern) is None for pattern in patterns):
         stricter: Side = "ours" if not any(each.values("pattern") for each in theirs) else "theirs"
-        walk.add(class_of(walk.direction, OTHER[stricter]), part.path, detail)
+        comparison.add(class_of(comparison.direction, OTHER[stricter]), part.path, detail)
     else:
-        walk.add("wording", part.path, detail)
+        comparison.add("wording", part.path, detail)

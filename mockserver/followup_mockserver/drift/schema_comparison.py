@@ -10,12 +10,12 @@ from followup_mockserver.drift.complex_keywords import compare_complex_keywords
 from followup_mockserver.drift.differences import SIDES, Difference, Direction, Side
 from followup_mockserver.drift.errors import DocumentError
 from followup_mockserver.drift.objects import compare_objects
+from followup_mockserver.drift.parts import Comparison, Lift, Part
 from followup_mockserver.drift.samples import samples_of
 from followup_mockserver.drift.scalars import compare_scalars
 from followup_mockserver.drift.schemas import Schema, Schemas
 from followup_mockserver.drift.texts import compare_texts, texts_of
 from followup_mockserver.drift.unions import compare_union
-from followup_mockserver.drift.walk import Lift, Part, Walk
 from followup_mockserver.drift.wordings import type_detail
 
 _MAX_PARTS = 20_000
@@ -41,16 +41,16 @@ def compare_schemas(direction: Direction, ours: Message, theirs: Message) -> lis
     Raises:
         DocumentError: a schema is too large.
     """
-    walk = _SchemaWalk(
+    comparison = _SchemaComparison(
         direction,
         {"ours": ours.schemas, "theirs": theirs.schemas},
         {"ours": ours.schema, "theirs": theirs.schema},
     )
-    walk.compare_part(walk.roots, "", lambda _, value: value)
-    return [*{(each.class_, each.where, each.detail): each for each in walk.found}.values()]
+    comparison.compare_part(comparison.roots, "", lambda _, value: value)
+    return [*{(each.class_, each.where, each.detail): each for each in comparison.found}.values()]
 
 
-class _SchemaWalk(Walk):
+class _SchemaComparison(Comparison):
     def __init__(self, direction: Direction, schemas: dict[Side, Schemas], roots: dict[Side, Schema]) -> None:
         super().__init__(direction, schemas, roots)
         self._parts = 0

@@ -1,4 +1,4 @@
-"""Tells the base URL of the service from its paths, which documents divide in different places."""
+"""Separates the base URL of the service from its paths, which documents divide in different places."""
 
 import re
 from collections import Counter

@@ -6,16 +6,16 @@ from typing import Any
 
 from followup_mockserver.drift.alternatives import Alternative
 from followup_mockserver.drift.differences import OTHER, SIDES, class_of
+from followup_mockserver.drift.parts import Comparison, Part
 from followup_mockserver.drift.samples import NoSampleError, array_sample, object_sample
 from followup_mockserver.drift.schemas import Schemas
-from followup_mockserver.drift.walk import Part, Walk
 
 
-def compare_union(walk: Walk, part: Part, kind: str) -> None:
+def compare_union(comparison: Comparison, part: Part, kind: str) -> None:
     """Report that one side accepts an alternative of the other only in part, if no difference within it shows this.
 
     Args:
-        walk: the comparison.
+        comparison: the comparison.
         part: the part that the union is.
         kind: ``object`` or ``array``.
     """
@@ -23,18 +23,18 @@ def compare_union(walk: Walk, part: Part, kind: str) -> None:
     if len(ours) == len(theirs) == 1:
         return
     for side in SIDES:
-        class_ = class_of(walk.direction, side)
-        if any(each.class_ == class_ and each.where.startswith(part.path) for each in walk.found):
+        class_ = class_of(comparison.direction, side)
+        if any(each.class_ == class_ and each.where.startswith(part.path) for each in comparison.found):
             continue
         values = [
             value
             for alternative in (ours if side == "ours" else theirs)
-            for value in _variants(alternative, walk.schemas[side], kind)
-            if walk.accepts(part, side, value) and not walk.accepts(part, OTHER[side], value)
+            for value in _variants(alternative, comparison.schemas[side], kind)
+            if comparison.accepts(part, side, value) and not comparison.accepts(part, OTHER[side], value)
         ]
         if values:
             verb = "rejects" if side == "ours" else "accepts"
-            walk.report(part, side, f"The contract {verb} this form of the {kind}.", values)
+            comparison.report(part, side, f"The contract {verb} this form of the {kind}.", values)
 
 
 def _variants(alternative: Alternative, schemas: Schemas, kind: str) -> Iterator[Any]:

@@ -31,7 +31,7 @@ from followup_mockserver.simulation.history import (
 
 _Draw = Callable[[st.SearchStrategy[bool]], bool]
 
-_TROUBLES: tuple[tuple[type[Step], int], ...] = (
+_FAULTS: tuple[tuple[type[Step], int], ...] = (
     (FailRequests, 6),
     (CrashAtRequest, 4),
     (DelayDelivery, 2),
@@ -46,7 +46,7 @@ _SEQUELS: tuple[tuple[type[Step], int], ...] = (
     (RepeatDelivery, 3),
     (Forge, 3),
 )
-"""Kinds of steps with their weights. An action comes with troubles before it and sequels after it."""
+"""Kinds of steps with their weights. An action comes with faults before it and sequels after it."""
 
 
 def histories(*, with_webhooks: bool) -> st.SearchStrategy[History]:
@@ -61,12 +61,12 @@ def histories(*, with_webhooks: bool) -> st.SearchStrategy[History]:
 
 
 def _scene(with_webhooks: bool) -> st.SearchStrategy[list[Step]]:
-    troubles, sequels = _TROUBLES, _SEQUELS
+    faults, sequels = _FAULTS, _SEQUELS
     if not with_webhooks:
         of_webhooks = (DelayDelivery, LoseWebhookResponse, RepeatDelivery, Forge)
-        troubles = tuple(each for each in troubles if each[0] not in of_webhooks)
+        faults = tuple(each for each in faults if each[0] not in of_webhooks)
         sequels = tuple(each for each in sequels if each[0] not in of_webhooks)
-    return st.tuples(st.lists(_step(troubles), max_size=3), _step(_ACTIONS), st.lists(_step(sequels), max_size=4)).map(
+    return st.tuples(st.lists(_step(faults), max_size=3), _step(_ACTIONS), st.lists(_step(sequels), max_size=4)).map(
         lambda scene: [*scene[0], scene[1], *scene[2]]
     )
 

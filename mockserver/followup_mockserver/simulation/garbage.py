@@ -9,7 +9,7 @@ from types import TracebackType
 
 
 class FastCollections:
-    """While this context lasts, a collection leaves out the objects that existed at the latest ``begin``.
+    """While this context lasts, a collection ignores the objects that existed at the latest ``begin``.
 
     It does so by ``gc.freeze``; a program that uses that itself gets slower collections instead.
     """
@@ -25,6 +25,6 @@ class FastCollections:
             gc.unfreeze()
 
     def begin(self) -> None:
-        """Leave out all objects that exist now."""
+        """Ignore all objects that exist now."""
         if self._may_freeze:
             gc.freeze()

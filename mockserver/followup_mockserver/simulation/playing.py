@@ -35,12 +35,12 @@ from followup_mockserver.simulation.history import (
 )
 from followup_mockserver.simulation.ledger import START, Entry, Ledger, Operation, time_of
 from followup_mockserver.simulation.network import Network
+from followup_mockserver.simulation.pending_faults import PendingFaults
 from followup_mockserver.simulation.promises import COMES_TO_REST, PromiseBroken, check_bookings, check_events
 from followup_mockserver.simulation.running import Runner, TimeOfStores
 from followup_mockserver.simulation.seeds import call_that_repeats
 from followup_mockserver.simulation.story import Story, time_text
 from followup_mockserver.simulation.traffic import Traffic, what_happened
-from followup_mockserver.simulation.troubles import Troubles
 
 DURATIONS = (
     ("", timedelta(0)),
@@ -83,7 +83,7 @@ class Player:
 
     Attributes:
         has_receiver: whether the clinic receives webhooks.
-        refusal: why a booking failed before any fault struck, as text; None if none did.
+        booking_error: why a booking failed before any fault occurred, as text; None if none did.
         has_booked: whether the clinic believed in a booking at the end of any history.
 
     Args:
@@ -93,7 +93,7 @@ class Player:
 
     def __init__(self, clinic: type[Clinic], collections: FastCollections) -> None:
         self.has_receiver = clinic.receiver_url is not None
-        self.refusal: str | None = None
+        self.booking_error: str | None = None
         self.has_booked = False
         self._clinic = clinic
         self._collections = collections
@@ -119,7 +119,7 @@ class Player:
         except Exception as error:
             error.add_note(f"Repeat this history with {call_that_repeats(self._clinic, history)}")
             raise
-        self.refusal = play.refusal or self.refusal
+        self.booking_error = play.booking_error or self.booking_error
         self.has_booked |= play.has_booked
         return finding
 
@@ -128,22 +128,22 @@ class _Play:
     """One history in the course of being played.
 
     Attributes:
-        refusal: see ``Player``.
+        booking_error: see ``Player``.
         has_booked: see ``Player``.
     """
 
     def __init__(self, clinic: type[Clinic], service: MockService, secret: str, folder: Path) -> None:
-        self.refusal: str | None = None
+        self.booking_error: str | None = None
         self.has_booked = False
         self._has_receiver = clinic.receiver_url is not None
         self._service = service
         self._story = Story()
-        self._troubles = Troubles()
+        self._pending = PendingFaults()
         self._ledger = Ledger()
-        self._network = Network(service, self._troubles, self._story)
+        self._network = Network(service, self._pending, self._story)
         self._runner = Runner(clinic, service, self._network, self._story, folder, secret)
         url = clinic.receiver_url
-        self._traffic = Traffic(service, self._runner, self._troubles, self._story, url, secret)
+        self._traffic = Traffic(service, self._runner, self._pending, self._story, url, secret)
 
     def play(self, history: History) -> Finding | None:
         time = self._service._time_of(self._service.api_key)
@@ -162,7 +162,7 @@ class _Play:
                 cause = broken.__cause__ or self._runner.problem
                 return Finding(broken.promise, broken.detail, self._story.lines(), cause)
             finally:
-                self._runner.bury()
+                self._runner.discard()
         return None
 
     def _step(self, step: Step) -> None:
@@ -183,27 +183,27 @@ class _Play:
                     self._operate(entry, entry.failed, again=True)
             case Work():
                 self._runner.up()
-                self._story.tell("work() ran.")
+                self._story.add("work() ran.")
                 self._runner.call("work")
             case PassTime():
                 text, duration = DURATIONS[step.duration]
                 if text:
-                    self._story.tell(text)
+                    self._story.add(text)
                 self._traffic.pass_time(duration)
             case CrashNow():
                 if not self._runner.is_down:
-                    self._story.tell("The clinic crashed.")
-                    self._runner.bury()
+                    self._story.add("The clinic crashed.")
+                    self._runner.discard()
             case CrashAtRequest():
-                self._troubles.crash_at_request(step)
+                self._pending.crash_at_request(step)
             case FailRequests():
-                self._troubles.fail_requests(step)
+                self._pending.fail_requests(step)
             case RepeatDelivery():
                 self._traffic.repeat(step)
             case DelayDelivery():
                 self._traffic.delay(step)
             case LoseWebhookResponse():
-                self._troubles.lose_webhook_response()
+                self._pending.lose_webhook_response()
             case Forge():
                 self._traffic.forge(step)
 
@@ -215,17 +215,17 @@ class _Play:
             "reschedule": f"moved {booking.external_id} to {time_text(booking.start_at)}",
             "cancel": f"cancelled {booking.external_id}",
         }[operation]
-        self._story.tell(f"The same person again {what}." if again else f"A person {what}.")
+        self._story.add(f"The same person again {what}." if again else f"A person {what}.")
         outcome = self._runner.call(operation, booking)
         if operation == "book" and outcome == "raised":
-            self.refusal = self._runner.unprovoked
+            self.booking_error = self._runner.unprovoked
         self._ledger.record(entry, operation, returned=outcome == "returned")
 
     def _come_to_rest(self) -> None:
-        self._troubles.end()
+        self._pending.end()
         self._service.clear_webhook_faults()
         self._runner.up()
-        self._story.tell("All faults ended, and work() ran until nothing changed.")
+        self._story.add("All faults ended, and work() ran until nothing changed.")
         self._runner.problem = None
         before, quiet = self._state(), 0
         for _ in range(_MAX_ROUNDS):

@@ -8,14 +8,14 @@ from followup import Appointment
 from followup_mockserver.simulation.ledger import ABSENT, Entry, State
 from followup_mockserver.simulation.story import time_text
 
-STARTS = "The clinic starts, also after a crash, while no fault strikes."
+STARTS = "The clinic starts, also after a crash, unless a fault prevents it."
 KEEPS_BOOKINGS = "What book(), reschedule() and cancel() did when they returned is in bookings()."
 REACHES_SERVICE = "Every booking that the clinic believes in is at the service exactly once, at its last time."
 CANCELS = "A booking that the clinic cancelled is cancelled at the service, or never got there."
 NOTHING_UNKNOWN = "Nothing is at the service that the clinic does not know."
 HANDLES_ONCE = "The work of every genuine webhook event is done exactly once."
 HANDLES_NO_FORGERY = "The work of a forged webhook is never done."
-COMES_TO_REST = "When no fault strikes any more, work() comes to rest."
+COMES_TO_REST = "When all faults have ended, work() comes to rest."
 
 
 class PromiseBroken(Exception):

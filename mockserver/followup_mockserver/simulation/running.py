@@ -1,4 +1,4 @@
-"""Runs the clinic: starts it, calls its methods, and buries it after a crash."""
+"""Runs the clinic: starts it, calls its methods, and discards it after a crash."""
 
 import gc
 import threading
@@ -33,7 +33,7 @@ class Runner:
     Attributes:
         process: the process that runs; None while the clinic is down.
         problem: the latest exception of the user's code that no fault explains; None if there is none.
-        unprovoked: the latest exception that a method raised before any fault struck, as text; None if there is none.
+        unprovoked: the latest exception that a method raised before any fault occurred, as text; None if there is none.
 
     Args:
         clinic: the user's class.
@@ -68,11 +68,11 @@ class Runner:
         """Return the process that runs; start one if the clinic is down.
 
         Raises:
-            PromiseBroken: ``start`` or ``receiver`` raised an exception although no fault struck it.
+            PromiseBroken: ``start`` or ``receiver`` raised an exception although no fault affected it.
             TypeError: ``receiver`` returned no receiver.
         """
         while self.is_down:
-            self.bury()
+            self.discard()
             self.process = self._start()
         assert self.process is not None
         return self.process
@@ -90,17 +90,17 @@ class Runner:
                 if not isinstance(error, Exception):
                     raise
                 outcome = "raised"
-                self._story.tell(f"{method}() raised {type(error).__name__}.")
+                self._story.add(f"{method}() raised {type(error).__name__}.")
                 self.note(error)
-                if self._network.strikes == 0:
+                if self._network.faults == 0:
                     self.unprovoked = f"{method}() raised {type(error).__name__}: {error}"
         if process.has_crashed:
             del process
-            self.bury()
+            self.discard()
             return "crashed"
         return outcome
 
-    def bury(self) -> None:
+    def discard(self) -> None:
         """Drop a process that has crashed, with everything that it held, such as the locks of its databases."""
         process, self.process = self.process, None
         if process is None:
@@ -121,9 +121,9 @@ class Runner:
 
     def _start(self) -> Process | None:
         if self._starts:
-            self._story.tell("The clinic restarted.")
+            self._story.add("The clinic restarted.")
         self._starts += 1
-        strikes = self._network.strikes
+        faults = self._network.faults
         process = Process(
             self._clinic,
             base_url=self._service.url,
@@ -144,11 +144,11 @@ class Runner:
                 raise
             process.has_crashed = True
             without_locals(error)
-            if self._network.strikes == strikes:
+            if self._network.faults == faults:
                 problem = f"start() or receiver() raised {type(error).__name__}."
-                self._story.tell(problem)
+                self._story.add(problem)
                 raise PromiseBroken(STARTS, problem) from error
-            self._story.tell(f"start() raised {type(error).__name__}, so the clinic did not start.")
+            self._story.add(f"start() raised {type(error).__name__}, so the clinic did not start.")
             self._time.sleep(_SECONDS_BETWEEN_STARTS)
             return process
         if self._clinic.receiver_url is not None:

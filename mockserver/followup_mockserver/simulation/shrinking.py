@@ -10,7 +10,7 @@ import attrs
 from followup_mockserver.simulation.history import CrashAtRequest, CrashNow, History, Step, step_of
 
 _SHORT = 12
-"""The number of steps up to which pairs of steps are left out, too."""
+"""The number of steps up to which pairs of steps are removed, too."""
 
 
 def shrunk(history: History, breaks: Callable[[History], bool]) -> History:
@@ -51,7 +51,7 @@ def _without_runs(history: History) -> Iterator[History]:
 
 
 def _without_pairs(history: History) -> Iterator[History]:
-    """Yield a short history without two of its steps, such as a trouble and its remedy."""
+    """Yield a short history without two of its steps, such as a fault and its remedy."""
     if len(history) <= _SHORT:
         for second in range(len(history) - 1, 0, -1):
             for first in range(second):

@@ -156,9 +156,10 @@ class _Search:
 def _warn_of_little_use(clinic: type[Clinic], player: Player) -> None:
     """Warn of what was not simulated, although no promise was broken."""
     name = clinic.__name__
-    if player.refusal is not None and not player.has_booked:
+    if player.booking_error is not None and not player.has_booked:
         warnings.warn(
-            f"{name} keeps its promises only because it never made a booking; without any fault, {player.refusal}",
+            f"{name} keeps its promises only because it never made a booking; "
+            f"without any fault, {player.booking_error}",
             stacklevel=3,
         )
     if unused_receiver(clinic):

@@ -11,7 +11,7 @@ class Story:
         self._sentences: list[str] = []
         self._times: list[int] = []
 
-    def tell(self, sentence: str) -> None:
+    def add(self, sentence: str) -> None:
         """Add a sentence, which ends with a full stop."""
         if self._sentences and self._sentences[-1] == sentence:
             self._times[-1] += 1
@@ -24,8 +24,8 @@ class Story:
 
     def lines(self) -> list[str]:
         """Return the sentences, numbered from 1. Sentences that repeat those before them are summarized."""
-        told = zip(self._sentences, self._times, strict=True)
-        texts = [each if times == 1 else f"{each.removesuffix('.')} ({times} times)." for each, times in told]
+        counted = zip(self._sentences, self._times, strict=True)
+        texts = [each if times == 1 else f"{each.removesuffix('.')} ({times} times)." for each, times in counted]
         lines: list[str] = []
         position = 0
         while position < len(texts):

@@ -14,12 +14,12 @@ from followup_mockserver.simulation.checks import handled_of
 from followup_mockserver.simulation.clinic import Crash
 from followup_mockserver.simulation.forging import INVENTED, forge
 from followup_mockserver.simulation.history import DelayDelivery, Forge, RepeatDelivery
+from followup_mockserver.simulation.pending_faults import PendingFaults
 from followup_mockserver.simulation.process import Process
 from followup_mockserver.simulation.promises import HANDLES_NO_FORGERY, PromiseBroken
 from followup_mockserver.simulation.receiving import ReceiverFailed
 from followup_mockserver.simulation.running import Runner
 from followup_mockserver.simulation.story import Story
-from followup_mockserver.simulation.troubles import Troubles
 from followup_mockserver.state.jobs import AttemptDelivery
 
 DELAYS: tuple[tuple[Literal["late", "reorder"], float], ...] = (("late", 600), ("late", 6 * 3600), ("reorder", 3600))
@@ -29,7 +29,7 @@ _LONGEST_DOWN = timedelta(minutes=10)
 """After this time, somebody restarts a clinic that is down."""
 
 _FIRST_SPARED_ATTEMPT = MAX_WEBHOOK_ATTEMPTS - 2
-"""No trouble strikes this attempt of a delivery, nor a later one, so that every event is owed."""
+"""No fault affects this attempt of a delivery, nor a later one, so that every event is owed."""
 
 
 class Traffic:
@@ -41,19 +41,19 @@ class Traffic:
     Args:
         service: the service.
         runner: runs the clinic.
-        troubles: what is in store.
+        pending: the faults that are pending.
         story: learns what happens.
         url: URL of the receiver; None if there is none.
         secret: signing secret of the endpoint.
     """
 
     def __init__(
-        self, service: MockService, runner: Runner, troubles: Troubles, story: Story, url: str | None, secret: str
+        self, service: MockService, runner: Runner, pending: PendingFaults, story: Story, url: str | None, secret: str
     ) -> None:
         self.invented: set[str] = set()
         self._service = service
         self._runner = runner
-        self._troubles = troubles
+        self._pending = pending
         self._story = story
         self._url = url
         self._secret = secret
@@ -72,7 +72,7 @@ class Traffic:
                 self._runner.up()
             to = min(end, self._now() + _LONGEST_DOWN) if self._runner.is_down else end
             if self._advance(to):
-                continue  # the rest of what is due meets a clinic that is down
+                continue  # the rest of what is due finds a clinic that is down
             if self._now() >= end:
                 return
             self._runner.up()
@@ -102,13 +102,13 @@ class Traffic:
             self.invented.add(forgery.event_id)
         elif forgery.event_id not in self._reached:
             self._forged_before.add(forgery.event_id)
-        self._story.tell(f"{forgery.story}.")
+        self._story.add(f"{forgery.story}.")
         try:
             response = self._call(self._runner.up(), forgery.request)
         except (Crash, ReceiverFailed):
             pass
         else:
-            self._story.tell(f"The clinic responded with a {response.status_code}.")
+            self._story.add(f"The clinic responded with a {response.status_code}.")
         self._finish()
 
     def next_attempt_at(self) -> datetime | None:
@@ -126,24 +126,24 @@ class Traffic:
         again = " again" if body["id"] in self._attempted else ""
         self._attempted.add(body["id"])
         if self._runner.is_down:
-            self._story.tell(f"The service sent {what_happened(body)}{again}; the clinic was down.")
+            self._story.add(f"The service sent {what_happened(body)}{again}; the clinic was down.")
             raise ConnectionRefusedError("the clinic is down")
         process = self._runner.up()
         self._check_forged(process, body)
         self._reached.add(body["id"])
-        self._story.tell(f"The service sent {what_happened(body)}{again}.")
-        with self._troubles.suspended() if number >= _FIRST_SPARED_ATTEMPT else nullcontext():
+        self._story.add(f"The service sent {what_happened(body)}{again}.")
+        with self._pending.suspended() if number >= _FIRST_SPARED_ATTEMPT else nullcontext():
             try:
                 response = self._call(process, request)
             except ReceiverFailed as failure:
                 if failure.response is None:
                     raise
                 return failure.response
-            if self._troubles.loses_webhook_response():
-                self._story.tell("The response of the clinic was lost.")
+            if self._pending.loses_webhook_response():
+                self._story.add("The response of the clinic was lost.")
                 raise ConnectionResetError("the response was lost")
         if not response.is_success:
-            self._story.tell(f"The clinic responded with a {response.status_code}.")
+            self._story.add(f"The clinic responded with a {response.status_code}.")
         return response
 
     def _call(self, process: Process, request: httpx.Request) -> httpx.Response:
@@ -151,7 +151,7 @@ class Traffic:
         try:
             return process.receiving.call(request)
         except ReceiverFailed as failure:
-            self._story.tell(f"The receiver raised {type(failure.__cause__).__name__}.")
+            self._story.add(f"The receiver raised {type(failure.__cause__).__name__}.")
             self._runner.note(failure.__cause__)
             raise
 
@@ -161,7 +161,7 @@ class Traffic:
             return
         self._forged_before.discard(body["id"])
         try:
-            with self._troubles.suspended():
+            with self._pending.suspended():
                 handled = handled_of(process.clinic)
             if handled is not None and body["id"] in handled:
                 which = f"{what_happened(body)} ({body['id']})"
@@ -187,7 +187,7 @@ class Traffic:
         if self._raised is not None:
             raise self._raised
         if self._runner.process is not None and self._runner.process.has_crashed:
-            self._runner.bury()
+            self._runner.discard()
             return True
         return False
 

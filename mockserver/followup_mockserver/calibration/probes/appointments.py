@@ -34,7 +34,7 @@ def appointment_status(run: Run) -> str:
     "completed: 400 invalid_request_error appointment_not_modifiable",
 )
 def closed_appointment(run: Run) -> str:
-    """How is a change of a cancelled or completed appointment refused?"""
+    """How is a change of a cancelled or completed appointment rejected?"""
     changes = {"startAt": run.time(days=61)}
     cancelled, completed = (
         run.ask("PATCH", f"/v1/appointments/{each['id']}", json=changes) for each in (run.cancelled(), run.completed())
@@ -48,8 +48,8 @@ def cancel_completed(run: Run) -> str:
     completed = run.completed()
     if completed["status"] != "completed":
         raise NotAsked(f"a visit set the status of its appointment to {word(completed['status'])}")
-    answer = run.ask("POST", f"/v1/appointments/{completed['id']}/cancel", json={})
-    return word(answer.body["status"]) if answer.is_success else answer.summary
+    response = run.ask("POST", f"/v1/appointments/{completed['id']}/cancel", json={})
+    return word(response.body["status"]) if response.is_success else response.summary
 
 
 @point(scopes="patients:read patients:write visits:write", writes=["patients", "visits"], mock="manual")
@@ -72,8 +72,10 @@ def visit_of_unknown_appointment(run: Run) -> str:
     cancelled = run.cancelled()
     late = run.ask("POST", "/v1/visits", json=run.visit(appointment=cancelled["id"]))
     status = word(run.make("GET", f"/v1/appointments/{cancelled['id']}")["status"])
-    said = "accepted" if unknown.is_success else error_code(unknown)
-    return f"unknown: {said}, {'a' if listed else 'no'} visit; cancelled: {verdict(late)}, the appointment is {status}"
+    finding = "accepted" if unknown.is_success else error_code(unknown)
+    return (
+        f"unknown: {finding}, {'a' if listed else 'no'} visit; cancelled: {verdict(late)}, the appointment is {status}"
+    )
 
 
 @point(
@@ -84,8 +86,8 @@ def visit_of_unknown_appointment(run: Run) -> str:
 def visit_of_another_patient(run: Run) -> str:
     """Is a visit accepted whose appointment is that of another patient?"""
     body = run.visit(patient=run.second_patient["id"], appointment=run.book()["id"])
-    answer = run.ask("POST", "/v1/visits", json=body)
-    return "accepted" if answer.is_success else error_code(answer)
+    response = run.ask("POST", "/v1/visits", json=body)
+    return "accepted" if response.is_success else error_code(response)
 
 
 @point(
@@ -135,8 +137,8 @@ def changed_doctor(run: Run) -> str:
     path = f"/v1/appointments/{run.book(doctor=doctor)['id']}"
     found = []
     for value in ({"fullName": f"{NAME} {run.external_id()}"}, None):
-        answer = run.ask("PATCH", path, json={"doctor": value})
-        after = answer.body["doctor"] if answer.is_success else answer.summary
+        response = run.ask("PATCH", path, json={"doctor": value})
+        after = response.body["doctor"] if response.is_success else response.summary
         found.append({doctor: "the doctor stays", None: "no doctor"}.get(after, after))
     return f"an object: {found[0]}; null: {found[1]}"
 

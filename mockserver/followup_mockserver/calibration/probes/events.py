@@ -6,7 +6,7 @@ from followup_mockserver.calibration.created import record
 from followup_mockserver.calibration.points import point
 from followup_mockserver.calibration.probes.requests import EMAIL, UNKNOWN, verdict
 from followup_mockserver.calibration.run import NAME, Run
-from followup_mockserver.calibration.service import Answer, NotAsked, word
+from followup_mockserver.calibration.service import EnvironmentResponse, NotAsked, word
 
 EVENTS = "patients:read patients:write events:write"
 
@@ -14,12 +14,12 @@ BATCH = 100
 """Events that a batch may have (specification, section 8)."""
 
 
-def outcome(answer: Answer) -> str:
+def outcome(response: EnvironmentResponse) -> str:
     """Return the status of a response and those of its results."""
-    body = answer.body
+    body = response.body
     results = body.get("results") if isinstance(body, dict) else None
     statuses = [word(each.get("status")) for each in results] if isinstance(results, list) else []
-    return f"{answer.status} {', '.join(statuses)}".rstrip()
+    return f"{response.status} {', '.join(statuses)}".rstrip()
 
 
 def upsert(run: Run, **details: Any) -> dict[str, Any]:
@@ -80,11 +80,11 @@ def patient_of_an_event(run: Run) -> str:
         body = run.booking(patient={first: one[first], second: other[second]})
         data = {"patient": body.pop("patient"), "appointment": body}
         result = run.result("appointment.created", data)
-        said = word(result.get("status"))
+        finding = word(result.get("status"))
         if result.get("result"):
             patient = run.make("POST", f"/v1/appointments/{result['result']['id']}/cancel", json={})["patient"]
-            said = f"the {names[ids[patient]]} decides" if patient in ids else "a new patient"
-        texts.append(f"{names[0]} and {names[1]} of two patients: {said}")
+            finding = f"the {names[ids[patient]]} decides" if patient in ids else "a new patient"
+        texts.append(f"{names[0]} and {names[1]} of two patients: {finding}")
     return "; ".join(texts)
 
 
@@ -193,9 +193,9 @@ def duplicates_only(run: Run) -> str:
     """What happens to a batch that consists of duplicates?"""
     events = [upsert(run), upsert(run)]
     run.send_events(events)
-    answer = run.send_events(events)
-    accepted = ", ".join(word(each.get("accepted")) for each in answer.body.get("results", []))
-    return f"{outcome(answer)}; accepted: {accepted}"
+    response = run.send_events(events)
+    accepted = ", ".join(word(each.get("accepted")) for each in response.body.get("results", []))
+    return f"{outcome(response)}; accepted: {accepted}"
 
 
 @point(

@@ -102,10 +102,10 @@ def _candidates(run: Run) -> Iterator[tuple[str, Mapping[str, Any]]]:
 @point(scopes=CREATE, writes=["intake requests"], mock="accepted, without a patient")
 def intake_names_only(run: Run) -> str:
     """Does a request with nothing but names have a patient?"""
-    answer = run.ask("POST", PATH, json={"patient": {"fullName": NAME}, "contacts": [CONTACT]})
-    if not answer.is_success:
-        return answer.summary
-    return f"accepted, with{'out' if answer.body['patient'] is None else ''} a patient"
+    response = run.ask("POST", PATH, json={"patient": {"fullName": NAME}, "contacts": [CONTACT]})
+    if not response.is_success:
+        return response.summary
+    return f"accepted, with{'out' if response.body['patient'] is None else ''} a patient"
 
 
 @point(
@@ -166,7 +166,7 @@ def _types_about(run: Run, ref: str) -> list[str]:
 @point(scopes="intake_requests:read", mock="accepted; it matches nothing")
 def intake_patient_filter(run: Run) -> str:
     """Does the filter of intake requests accept a patient who does not exist?"""
-    answer = run.ask("GET", PATH, params={"patient": UNKNOWN})
-    if not answer.is_success:
-        return answer.summary
-    return f"accepted; it matches {'something' if answer.body['data'] else 'nothing'}"
+    response = run.ask("GET", PATH, params={"patient": UNKNOWN})
+    if not response.is_success:
+        return response.summary
+    return f"accepted; it matches {'something' if response.body['data'] else 'nothing'}"

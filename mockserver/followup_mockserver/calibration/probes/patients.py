@@ -13,7 +13,7 @@ BOOK = f"{PATIENTS} appointments:write"
 
 @point(scopes=PATIENTS, writes=["patients"], mock="400 invalid_request_error parameter_unchangeable")
 def changed_phone(run: Run) -> str:
-    """How is a change of the phone refused?"""
+    """How is a change of the phone rejected?"""
     path, phone = f"/v1/patients/{run.patient['id']}", run.patient["phone"]
     return verdict(run.ask("PATCH", path, json={"phone": phone}))
 
@@ -30,8 +30,8 @@ def patient_by_external_id(run: Run) -> str:
     known = run.ask("POST", "/v1/appointments", json=run.booking(patient={"externalId": external_id}))
     unknown = run.ask("POST", "/v1/appointments", json=run.booking(patient={"externalId": run.external_id()}))
     found = "found" if known.is_success and known.body["patient"] == run.patient["id"] else "another patient"
-    said = "a new patient" if unknown.is_success else error_code(unknown)
-    return f"by a known external id: {found if known.is_success else known.summary}; by an unknown one: {said}"
+    finding = "a new patient" if unknown.is_success else error_code(unknown)
+    return f"by a known external id: {found if known.is_success else known.summary}; by an unknown one: {finding}"
 
 
 @point(
@@ -44,10 +44,10 @@ def shared_external_id(run: Run) -> str:
     external_id = run.make("GET", f"/v1/patients/{run.patient['id']}")["externalId"]
     other = run.ask("POST", "/v1/patients", json={"phone": run.phone(), "externalId": external_id})
     listed = run.make("GET", "/v1/patients", params={"externalId": external_id})["data"]
-    said = other.summary
+    finding = other.summary
     if other.is_success:
-        said = "the same patient" if other.body["id"] == run.patient["id"] else "a second patient"
-    return f"{said}; the external id of a filter finds {len(listed)}"
+        finding = "the same patient" if other.body["id"] == run.patient["id"] else "a second patient"
+    return f"{finding}; the external id of a filter finds {len(listed)}"
 
 
 @point(scopes=PATIENTS, writes=["patients"], mock="the phone decides; the other patient is unchanged")
@@ -55,12 +55,14 @@ def phone_of_one_dni_of_another(run: Run) -> str:
     """Who is meant by the phone of one patient and the DNI of another?"""
     one, other = run.new_patient(), run.second_patient
     before = run.make("GET", f"/v1/patients/{other['id']}")
-    answer = run.ask("POST", "/v1/patients", json={"phone": one["phone"], "dni": other["dni"]})
+    response = run.ask("POST", "/v1/patients", json={"phone": one["phone"], "dni": other["dni"]})
     after = run.make("GET", f"/v1/patients/{other['id']}")
-    said = answer.summary
-    if answer.is_success:
-        said = {one["id"]: "the phone decides", other["id"]: "the DNI decides"}.get(answer.body["id"], "a new patient")
-    return f"{said}; the other patient is {'unchanged' if before == after else 'changed'}"
+    finding = response.summary
+    if response.is_success:
+        finding = {one["id"]: "the phone decides", other["id"]: "the DNI decides"}.get(
+            response.body["id"], "a new patient"
+        )
+    return f"{finding}; the other patient is {'unchanged' if before == after else 'changed'}"
 
 
 @point(scopes=BOOK, writes=["patients", "appointments"], mock="the same patient, with the phone")

@@ -4,7 +4,7 @@ from typing import Any
 
 from followup_mockserver.calibration.points import point
 from followup_mockserver.calibration.run import Run
-from followup_mockserver.calibration.service import Answer, word
+from followup_mockserver.calibration.service import EnvironmentResponse, word
 from followup_mockserver.settings import is_time_zone
 
 UNKNOWN = "followupCalibrate"
@@ -16,15 +16,15 @@ MEBIBYTE = 1024 * 1024
 _CONFLICT = "the 409 was not asked, because it needs two requests at the same moment"
 
 
-def error_code(answer: Answer) -> str:
+def error_code(response: EnvironmentResponse) -> str:
     """Return the status, the type and the code of a rejection, and the field that it names."""
-    param = answer.error.get("param")
-    return answer.summary if param is None else f"{answer.summary} ({word(param)})"
+    param = response.error.get("param")
+    return response.summary if param is None else f"{response.summary} ({word(param)})"
 
 
-def verdict(answer: Answer, accepted: str = "accepted") -> str:
+def verdict(response: EnvironmentResponse, accepted: str = "accepted") -> str:
     """Return whether a request was accepted; of a rejection, the status, the type and the code."""
-    return accepted if answer.is_success else answer.summary
+    return accepted if response.is_success else response.summary
 
 
 @point(
@@ -137,10 +137,10 @@ TIMESTAMPS = {
 )
 def timestamps(run: Run) -> str:
     """Which timestamps are accepted?"""
-    answers = {text: run.ask("GET", "/v1/appointments", params={"startAtGte": at}) for text, at in TIMESTAMPS.items()}
+    responses = {text: run.ask("GET", "/v1/appointments", params={"startAtGte": at}) for text, at in TIMESTAMPS.items()}
     fraction = str(run.book(startAt=run.time(days=60).replace(".000Z", ".123999Z"))["startAt"])
     precise = {"123": "cut", "124": "rounded", "123999": "kept"}.get(fraction.rstrip("Z").rpartition(".")[2], "other")
-    return "; ".join([*(f"{text}: {verdict(each)}" for text, each in answers.items()), f"microseconds: {precise}"])
+    return "; ".join([*(f"{text}: {verdict(each)}" for text, each in responses.items()), f"microseconds: {precise}"])
 
 
 @point(

@@ -50,7 +50,7 @@ class Part:
         return ours, [each for each in self.theirs if kind in each.kinds]
 
 
-class Walk(ABC):
+class Comparison(ABC):
     """A comparison of two schemas, part by part.
 
     Attributes:

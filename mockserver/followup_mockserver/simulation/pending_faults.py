@@ -1,6 +1,6 @@
-"""The troubles that a history has in store for the clinic: faults and crashes at its next requests, and lost responses.
+"""The pending faults of a history: faults and crashes at the clinic's next requests, and lost responses to webhooks.
 
-Whatever is in store strikes when its occasion comes, one trouble for each request.
+Each takes effect at the next request that it fits, and one request has at most one.
 """
 
 from collections import deque
@@ -56,8 +56,8 @@ class _Faults:
     left: int
 
 
-class Troubles:
-    """What is in store, in the order in which it will strike.
+class PendingFaults:
+    """The faults that are pending, in the order in which they take effect.
 
     Attributes:
         lost_webhook_responses: how many responses of the receiver will be lost.
@@ -82,14 +82,14 @@ class Troubles:
         self._webhook_responses += 1
 
     def end(self) -> None:
-        """Drop everything that is still in store."""
+        """Drop all pending faults."""
         self._faults.clear()
         self._crashes.clear()
         self._webhook_responses = 0
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """Let nothing strike within this block."""
+        """Let no fault take effect within this block."""
         self._suspended += 1
         try:
             yield
@@ -97,7 +97,7 @@ class Troubles:
             self._suspended -= 1
 
     def next_crash(self) -> CrashAtRequest | None:
-        """Return the crash that strikes the request that is made now, if any, and count the request."""
+        """Return the crash of the request that is made now, if any, and count the request."""
         if self._suspended or not self._crashes:
             return None
         crash = self._crashes.popleft()
@@ -107,7 +107,7 @@ class Troubles:
         return None
 
     def next_fault(self, operation: str) -> RequestFault | None:
-        """Return the fault that strikes the request that is made now, if any."""
+        """Return the fault of the request that is made now, if any."""
         if self._suspended or not self._faults:
             return None
         first = self._faults[0]
