@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from flask import Blueprint, Response, render_template, request
+from flask import Blueprint, Response, g, render_template, request
 
 from followup._for_mockserver import format_timestamp
 from followup_mockserver.control import access_to
@@ -66,6 +66,7 @@ def view(name: str, id: str | None = None) -> Response:
 
     control = current_control()
     tenant = access_to(control).tenant
+    g.tenant = tenant
     with tenant.lock:
         frame = views.frame_of(tenant, control, name)
         try:
@@ -114,6 +115,14 @@ def _view_of(id: Any) -> str | None:
 
     prefix, underscore, opaque = id.partition("_")
     return VIEW_OF_PREFIX.get(prefix + underscore) if opaque.isalnum() else None
+
+
+@dashboard.app_template_filter("as_name")
+def _name(id: str) -> Any:
+    """Return the name of the object with this id, as text and an optional time; None if it has none."""
+    from followup_mockserver.http.dashboard.names import name_of  # imported late, as in ``view``
+
+    return name_of(g.tenant, id)
 
 
 dashboard.add_app_template_filter(format_timestamp, "as_timestamp")
