@@ -25,6 +25,7 @@ def apply(fault: Fault, exchange: Exchange) -> None:
     Raises:
         ServiceError: the error response.
     """
+    exchange.is_fault_applied = True
     if fault.kind == "delay":
         _delay(fault.seconds, exchange)
     elif fault.kind == "status":

@@ -18,7 +18,8 @@ from followup_mockserver.schema.errors import ServiceError, invalid, missing
 from followup_mockserver.state import observers
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.collection import PageResult
-from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
+from followup_mockserver.state.copies import copied
+from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, CallOutcome, JournalEntry
 from followup_mockserver.state.registry import Registry
 
 logger = logging.getLogger("followup_mockserver")
@@ -55,10 +56,12 @@ class Gateway:
             for step in STEPS:
                 step(exchange)
         except ServiceError as error:
-            exchange.response = error_response(error)
+            exchange.error = error
         except Exception:  # a bug in the mock: the client gets an error in the service's format, not an HTML page
             logger.exception("%s failed", request.operation.name)
-            exchange.response = error_response(_INTERNAL_ERROR)
+            exchange.error = _INTERNAL_ERROR
+        if exchange.error is not None:
+            exchange.response = error_response(exchange.error)
         for step in FINAL_STEPS:
             step(exchange)
         return exchange.response
@@ -188,6 +191,7 @@ def respond(exchange: Exchange) -> None:
     """Replay the response of the idempotency key, or run the rule of the operation."""
     if exchange.replayed is not None:
         exchange.response = Response(status=200, headers={"Idempotent-Replayed": "true"}, body=exchange.replayed)
+        exchange.about = json.loads(exchange.replayed).get("id")
     else:
         exchange.response = Response(status=200, body=_run_rule(exchange))
 
@@ -231,6 +235,7 @@ def break_response(exchange: Exchange) -> None:
         exchange.response.broken = "late"
     elif fault is not None and fault.kind in ("disconnect", "truncate"):
         exchange.response.broken = fault.kind
+        exchange.is_fault_applied = True
 
 
 def record_call(exchange: Exchange) -> None:
@@ -247,6 +252,12 @@ def record_call(exchange: Exchange) -> None:
                 request_id=request_id,
                 idempotency_key=request.headers.get("idempotency-key"),
                 at=tenant.now(),
+            ),
+            CallOutcome(
+                about=exchange.about or request.path_id,
+                error_code=None if exchange.error is None else exchange.error.code,
+                replayed=exchange.is_replay,
+                fault=copied(exchange.fault) if exchange.is_fault_applied else None,
             ),
             CallDetails(
                 query=request.query,
@@ -269,7 +280,7 @@ def report_call(exchange: Exchange) -> None:
         observer.call_ended(
             exchange.request.operation.name,
             None if response.broken else response.status,
-            replayed=response.status == 200 and exchange.replayed is not None,
+            replayed=exchange.is_replay,
         )
 
 
@@ -294,6 +305,7 @@ def _run_rule(exchange: Exchange) -> bytes:
         if operation.row.takes_key:
             arguments["key"] = exchange.key
         result = operation.row.rule(tenant, *found, **arguments)
+        exchange.about = getattr(result, "id", None)
         body = _json_bytes(_encoded(exchange, result))
         if exchange.claimed is not None:
             tenant.idempotency.finish(exchange.claimed, body)

@@ -7,6 +7,7 @@ import attrs
 
 from followup_mockserver.contract.operations import Operation
 from followup_mockserver.gateway.parsing import Parser
+from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.settings import KeyRecord
 from followup_mockserver.state.idempotency import IdempotencyRecord
 from followup_mockserver.state.registry import Registry
@@ -71,9 +72,12 @@ class Exchange:
         tenant: ``known_tenant``, or else the default tenant, whose faults and journal apply to such requests.
         key: the valid API key.
         fault: the fault that applies to this request, if any.
+        is_fault_applied: whether it has changed the response; an error that precedes it may have prevented that.
         late: whether the client stopped waiting during a delay.
         claimed: the record of the idempotency key, while this request holds it.
         replayed: body of the response to an earlier request with the same idempotency key.
+        error: the error, if the request failed.
+        about: id of the object that the request created, changed or returned.
         response: the response.
     """
 
@@ -86,7 +90,15 @@ class Exchange:
     tenant: Tenant = attrs.field(init=False)
     key: KeyRecord = attrs.field(init=False)
     fault: Fault | None = None
+    is_fault_applied: bool = False
     late: bool = False
     claimed: IdempotencyRecord | None = None
     replayed: bytes | None = attrs.field(default=None, repr=False)
+    error: ServiceError | None = None
+    about: str | None = None
     response: Response = attrs.field(init=False)
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether the response is that of an earlier request; False if a fault replaced it."""
+        return self.replayed is not None and self.error is None

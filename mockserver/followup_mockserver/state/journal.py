@@ -8,6 +8,7 @@ from datetime import datetime
 import attrs
 
 from followup._for_mockserver import format_timestamp
+from followup_mockserver.state.request_faults import Fault
 
 REQUEST_ID_PREFIX = "req_"
 
@@ -89,6 +90,40 @@ class JournalEntry:
         return f"<JournalEntry {call}, {self.request_id}{key}>"
 
 
+@attrs.frozen(kw_only=True)
+class CallOutcome:
+    """What became of a call: facts that ``GET /_mock/requests`` does not return.
+
+    Attributes:
+        about: id of the object that the call created, changed or returned, or that its path names; None for lists,
+            batches, and calls that failed before there was one.
+        error_code: code of the error response; None for a success.
+        replayed: whether the response is that of an earlier call with the same idempotency key.
+        fault: the fault that changed the call, as it was then; None if none did.
+    """
+
+    about: str | None = attrs.field(default=None, converter=attrs.converters.optional(_beginning))
+    error_code: str | None = None
+    replayed: bool = False
+    fault: Fault | None = None
+
+
+@attrs.frozen
+class RecordedCall:
+    """A call of the journal.
+
+    Attributes:
+        number: 1 for the first call of the organization; calls have numbers because many may share a time while the
+            clock is frozen.
+        entry: the call.
+        outcome: what became of it.
+    """
+
+    number: int
+    entry: JournalEntry
+    outcome: CallOutcome
+
+
 @attrs.define(kw_only=True)
 class CallDetails:
     """Details of a call, kept for debugging. Its ``repr`` shows no personal data.
@@ -130,12 +165,16 @@ class Journal:
 
     def __init__(self) -> None:
         self._entries: deque[JournalEntry] = deque(maxlen=LENGTH)
+        self._outcomes: deque[CallOutcome] = deque(maxlen=LENGTH)
+        self._recorded = 0
         self._details: OrderedDict[str, tuple[CallDetails, int]] = OrderedDict()
         self._size = 0
 
-    def record(self, entry: JournalEntry, details: CallDetails) -> None:
+    def record(self, entry: JournalEntry, outcome: CallOutcome, details: CallDetails) -> None:
         """Record a call, and drop the oldest beyond the limits."""
         self._entries.append(entry)
+        self._outcomes.append(outcome)
+        self._recorded += 1
         size = details.size
         self._details[entry.request_id] = details, size
         self._size += size
@@ -146,6 +185,11 @@ class Journal:
     def find(self, request_id: str) -> JournalEntry | None:
         """Return the call with this request id; None if there was none, or it was dropped."""
         return next((each for each in self.newest_first() if each.request_id == request_id), None)
+
+    def recorded_newest_first(self) -> Iterator[RecordedCall]:
+        """Iterate over the calls with their numbers and outcomes."""
+        numbers = range(self._recorded, 0, -1)
+        return map(RecordedCall, numbers, reversed(self._entries), reversed(self._outcomes))
 
     def details(self, entry: JournalEntry) -> CallDetails | None:
         """Return the details of a call; None if they were dropped."""

@@ -1,0 +1,106 @@
+"""The outcomes of calls in the journal: object, error code, replay and fault."""
+
+from typing import Any
+
+import pytest
+from support.http import Api
+
+from followup import APIConnectionError, APIStatusError, FollowUp
+from followup_mockserver import MockService
+from followup_mockserver.control import access_to
+from followup_mockserver.state.journal import CallOutcome, RecordedCall
+
+ANA = "+5491155550001"
+
+
+def calls(service: MockService) -> list[RecordedCall]:
+    return list(access_to(service).tenant.journal.recorded_newest_first())
+
+
+def last(service: MockService) -> CallOutcome:
+    return calls(service)[0].outcome
+
+
+def test_a_call_is_about_the_object_that_it_created_or_named(service: MockService, client: FollowUp) -> None:
+    patient = client.patients.create(phone=ANA)
+    assert last(service) == CallOutcome(about=patient.id)
+    client.patients.retrieve(patient.id)
+    assert last(service).about == patient.id
+    with pytest.raises(APIStatusError):
+        client.patients.retrieve("pat_gone")
+    assert last(service) == CallOutcome(about="pat_gone", error_code="resource_missing")
+    client.patients.list()
+    assert last(service) == CallOutcome()
+    with pytest.raises(APIStatusError):
+        client.patients.create(phone="12")
+    assert (last(service).about, last(service).error_code) == (None, "parameter_invalid")
+
+
+def test_a_long_id_in_a_path_is_truncated(service: MockService, api: Api) -> None:
+    assert api.get("/v1/patients/pat_" + "x" * 5_000).status_code == 404
+    assert len(last(service).about or "") == 255
+
+
+def test_a_replay_is_about_the_same_object(service: MockService, client: FollowUp) -> None:
+    first = client.patients.create(phone=ANA, idempotency_key="k")
+    assert last(service).replayed is False
+    client.patients.create(phone=ANA, idempotency_key="k")
+    assert last(service) == CallOutcome(about=first.id, replayed=True)
+    client.events.create({"id": "e1", "type": "order.issued", "data": {}}, idempotency_key="e")
+    client.events.create({"id": "e1", "type": "order.issued", "data": {}}, idempotency_key="e")
+    assert last(service) == CallOutcome(replayed=True)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_fault_is_kept_as_it_was(service: MockService, client: FollowUp, when: Any) -> None:
+    service.add_fault(operation="patients.create", kind="status", status=500, when=when, times=2)
+    with pytest.raises(APIStatusError):
+        client.patients.create(phone=ANA)
+    outcome = last(service)
+    assert outcome.error_code == "fault"
+    assert outcome.fault is not None
+    assert (outcome.fault.status, outcome.fault.when, outcome.fault.times) == (500, when, 1)
+    with pytest.raises(APIStatusError):
+        client.patients.create(phone=ANA)
+    client.patients.create(phone=ANA)
+    assert [each.outcome.fault is not None for each in calls(service)] == [False, True, True]
+    assert outcome.fault.times == 1
+    # The object exists in spite of the error, if the fault follows the rule.
+    assert (outcome.about is not None) is (when == "after")
+
+
+@pytest.mark.parametrize("kind", ["disconnect", "truncate"])
+def test_a_fault_of_the_connection_is_kept(service: MockService, client: FollowUp, kind: Any) -> None:
+    service.add_fault(operation="*", kind=kind, when="after")
+    with pytest.raises(APIConnectionError):
+        client.patients.create(phone=ANA)
+    fault = last(service).fault
+    assert fault is not None
+    assert fault.kind == kind
+
+
+def test_a_delay_is_a_fault_of_a_success(service: MockService, client: FollowUp) -> None:
+    service.add_fault(operation="*", kind="delay", seconds=3)
+    client.account.retrieve()
+    fault = last(service).fault
+    assert fault is not None
+    assert fault.seconds == 3
+    assert last(service).error_code is None
+
+
+def test_a_fault_that_an_error_prevented_is_not_blamed(service: MockService, client: FollowUp) -> None:
+    service.add_fault(operation="patients.create", kind="status", status=500, when="after")
+    with pytest.raises(APIStatusError):
+        client.patients.create(phone="12")
+    assert last(service) == CallOutcome(error_code="parameter_invalid")
+
+
+def test_calls_have_numbers_and_the_control_api_returns_its_documented_fields(
+    service: MockService, client: FollowUp, api: Api
+) -> None:
+    for _ in range(3):
+        client.account.retrieve()
+    assert [each.number for each in calls(service)] == [3, 2, 1]
+    assert calls(service)[0].entry == service.requests[0]
+    fields = {"operation", "method", "path", "status", "requestId", "idempotencyKey", "at"}
+    assert set(api.get("/_mock/requests").json()["data"][0]) == fields
