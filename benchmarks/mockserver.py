@@ -20,7 +20,7 @@ from waitress.server import create_server
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks import queueing
 
 KEY = {"Authorization": "Bearer fu_test_mock", "Content-Type": "application/json"}
 BODY = json.dumps({"phone": "+5491155550000", "fullName": "Ana"}).encode()
@@ -255,7 +255,7 @@ def sending() -> Iterator[Figure]:
                 endpoint = tenant.webhook_endpoints.get(made.id)
                 assert endpoint is not None
                 for _ in range(count):
-                    deliveries.queue(tenant, [endpoint], "patient.upserted", {}, "x")
+                    queueing.queue(tenant, [endpoint], "patient.upserted", {}, "x")
             server.advance()
 
         def theirs() -> None:

@@ -22,8 +22,8 @@ from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Advanced, Run
 from followup_mockserver.state.scheduler import Timer
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import deliveries
-from followup_mockserver.webhooks.deliveries import DueAttempt
+from followup_mockserver.webhooks import attempting
+from followup_mockserver.webhooks.attempting import DueAttempt
 from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 from followup_mockserver.webhooks.mounts import Mounts
 from followup_mockserver.webhooks.receivers import Receiver
@@ -248,7 +248,7 @@ class Engine:
 
     def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[Attempted]:
         with tenant.lock:
-            attempt = deliveries.due_attempt(tenant, delivery_id, "manual")
+            attempt = attempting.due_attempt(tenant, delivery_id, "manual")
         return Attempted(NOTHING_TO_SEND) if attempt is None else (yield from self._dispatcher.attempt(tenant, attempt))
 
     def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime) -> Sending[bool]:
@@ -324,7 +324,7 @@ class Engine:
                 logger.error("a delivery attempt failed inside the mock", exc_info=attempted.raised)
             run.attempt_ended(scheduled.timer, attempted.summary)
 
-        url = deliveries.url_of(tenant, scheduled.attempt.endpoint)
+        url = attempting.url_of(tenant, scheduled.attempt.endpoint)
         workers.submit(parse_webhook_url(url).origin, attempt)
 
     # --- jobs ----------------------------------------------------------------------------------------------------
@@ -333,9 +333,9 @@ class Engine:
         """Run a local job, or return the attempt that the caller has to send after releasing the tenant's lock."""
         match timer.job:
             case AttemptDelivery(about=delivery):
-                attempt = deliveries.due_attempt(tenant, delivery, "schedule")
+                attempt = attempting.due_attempt(tenant, delivery, "schedule")
             case RepeatDelivery(about=delivery):
-                attempt = deliveries.due_attempt(tenant, delivery, "disturbance")
+                attempt = attempting.due_attempt(tenant, delivery, "disturbance")
             case local:
                 run.record(timer, local_jobs.run(tenant, local))
                 return None

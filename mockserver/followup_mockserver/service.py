@@ -25,7 +25,7 @@ from followup_mockserver.state.registry import DEFAULT_KEY, Registry
 from followup_mockserver.state.snapshots.loading import prepare
 from followup_mockserver.state.snapshots.reading import SnapshotSource
 from followup_mockserver.state.virtual_time import VirtualTime
-from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks import queueing
 from followup_mockserver.webhooks.mounts import Mounts
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ SUBSCRIBERS = (
     reminders.on_domain_event,
     stages.on_domain_event,
     messages.on_domain_event,
-    deliveries.on_domain_event,
+    queueing.on_domain_event,
     intake_requests.on_domain_event,
 )
 """The functions that react to domain events, in this order. The last publishes further events."""

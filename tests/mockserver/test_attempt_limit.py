@@ -19,8 +19,9 @@ from support.waiting import succeeded
 
 from followup import FollowUp, WebhookDelivery
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.webhooks import deliveries
-from followup_mockserver.webhooks.deliveries import Outcome, PreparedAttempt
+from followup_mockserver.webhooks import attempting
+from followup_mockserver.webhooks.attempting import PreparedAttempt
+from followup_mockserver.webhooks.outcomes import Outcome
 from followup_mockserver.webhooks.sender import Sender
 
 LIMIT = 0.3
@@ -223,9 +224,9 @@ def sent(url: str, *, body: bytes, timeout: float = LIMIT) -> Outcome:
 
 def large(mock: MockService, body: bytes) -> PreparedAttempt:
     with mock._tenant.lock:
-        due = deliveries.due_attempt(mock._tenant, mock.deliveries[0].id, "schedule")
+        due = attempting.due_attempt(mock._tenant, mock.deliveries[0].id, "schedule")
         assert due is not None
-        prepared = deliveries.begin(mock._tenant, due)
+        prepared = attempting.begin(mock._tenant, due)
     assert prepared is not None
     return attrs.evolve(prepared, body=body)
 

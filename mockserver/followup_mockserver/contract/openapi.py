@@ -21,7 +21,7 @@ from followup_mockserver.contract.openapi_examples import REQUEST_EXAMPLES
 from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, Operation
 from followup_mockserver.rules.events import ENVELOPE
 from followup_mockserver.schema.shapes import HTTPS_URL, MAX_BODY_BYTES, Schema, open_schema, shape_of
-from followup_mockserver.webhooks.deliveries import USER_AGENT
+from followup_mockserver.webhooks.requests import USER_AGENT
 
 Document = dict[str, Any]
 

@@ -16,7 +16,7 @@ from followup_mockserver.state.copies import copied
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import WebhookFault, WebhookFaultKind
-from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks import subscriptions
 from followup_mockserver.webhooks.mounts import Mounts
 from followup_mockserver.webhooks.receivers import Receiver
 
@@ -100,7 +100,7 @@ class WebhookControls:
             ServiceError: 400: no endpoint would receive it; nothing is made.
             ValueError: an invalid argument; the message names it.
         """
-        one_of(deliveries.OUTBOUND_TYPES)("type", type)
+        one_of(subscriptions.OUTBOUND_TYPES)("type", type)
         own = None if data is None else json_object("data", data)
 
         def send(tenant: Tenant) -> list[WebhookDelivery]:

@@ -26,7 +26,7 @@ from followup_mockserver.state.records import Attempt, Message
 from followup_mockserver.state.request_faults import Fault
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import WebhookFault
-from followup_mockserver.webhooks.deliveries import EVERY_TYPE, OUTBOUND_TYPES
+from followup_mockserver.webhooks.subscriptions import EVERY_TYPE, OUTBOUND_TYPES
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ import attrs
 
 from followup_mockserver.receiver_check.events import Events, changed
 from followup_mockserver.receiver_check.requests import WebhookRequest, signed
-from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks import requests
 
 COPIES = 50
 LARGE = 256 * 1024
@@ -65,7 +65,7 @@ def _wrong_secret(events: Events, _: str) -> list[WebhookRequest]:
 def _changed_body(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created()
     patient = {**event.payload["data"]["patient"], "phone": "+12025550199"}
-    return [attrs.evolve(signed(event, secret), body=deliveries.body_of(changed(event, data={"patient": patient})))]
+    return [attrs.evolve(signed(event, secret), body=requests.body_of(changed(event, data={"patient": patient})))]
 
 
 def _old_timestamp(events: Events, secret: str) -> list[WebhookRequest]:
@@ -111,7 +111,7 @@ def _unknown_fields(events: Events, secret: str) -> list[WebhookRequest]:
 
 def _large_body(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created()
-    body = deliveries.body_of(event)
+    body = requests.body_of(event)
     # Whitespace, so that neither the columns of a database nor a schema matter, but only the size.
     return [signed(event, secret, body=body[:-1] + b" " * (LARGE - len(body)) + body[-1:])]
 
@@ -119,7 +119,7 @@ def _large_body(events: Events, secret: str) -> list[WebhookRequest]:
 def _non_ascii(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created(non_ascii=True)
     # One character is escaped and the others are not, so that re-serialized JSON never matches the signature.
-    return [signed(event, secret, body=deliveries.body_of(event).replace("ñ".encode(), rb"\u00f1", 1))]
+    return [signed(event, secret, body=requests.body_of(event).replace("ñ".encode(), rb"\u00f1", 1))]
 
 
 CASES = (

@@ -14,8 +14,8 @@ from followup_mockserver.receiver_check.requests import WebhookRequest
 from followup_mockserver.schema.webhook_urls import parse_webhook_url, without_query
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.webhooks.connections import Connection, Connections
-from followup_mockserver.webhooks.deliveries import timeout_error
 from followup_mockserver.webhooks.lookups import NotALoopbackAddressError
+from followup_mockserver.webhooks.outcomes import timeout_error
 
 _LONGEST_GATHERING = 0.05
 """Seconds to wait for each of several connections. They are opened one after the other, because few may wait to be

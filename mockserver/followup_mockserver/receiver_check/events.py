@@ -13,7 +13,7 @@ from followup_mockserver.options import Options
 from followup_mockserver.rules import appointments, doctors, patients, stages, webhook_endpoints
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks import queueing
 
 _ORGANIZATION = "org_check"
 
@@ -46,7 +46,7 @@ class Events:
 
     def __init__(self) -> None:
         options = Options(seed=0)
-        subscribers = (stages.on_domain_event, deliveries.on_domain_event)
+        subscribers = (stages.on_domain_event, queueing.on_domain_event)
         self._tenant = tenant = Tenant(options.organization(_ORGANIZATION), (), options, subscribers)
         doctors.add_roster(tenant)
         self._doctor = next(each.id for each in tenant.doctors if each.active)

@@ -7,7 +7,7 @@ import attrs
 
 from followup import WebhookDelivery
 from followup._for_mockserver import SIGNATURE_HEADER, sign
-from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks import requests
 
 
 @attrs.frozen(kw_only=True)
@@ -46,9 +46,9 @@ def signed(
         age: seconds by which its timestamp is in the past; negative for the future.
         number: number of the attempt.
     """
-    body = deliveries.body_of(delivery) if body is None else body
+    body = requests.body_of(delivery) if body is None else body
     timestamp = int(time.time()) - age
-    headers = deliveries.headers_of(
+    headers = requests.headers_of(
         event_type=delivery.event_type,
         number=number,
         timestamp=timestamp,

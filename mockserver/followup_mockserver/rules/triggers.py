@@ -14,7 +14,7 @@ from followup_mockserver.rules.event_effects import patient_of_order
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks import queueing, subscriptions
 from followup_mockserver.webhooks.payloads import data_of
 
 
@@ -79,14 +79,14 @@ def send(tenant: Tenant, event_type: OutboundEventType, data: Mapping[str, Any] 
     if data is None or ref is None:
         event = event_of(tenant, event_type)
         data, ref = data_of(event) if data is None else data, event.subject.id
-    return deliveries.queue(tenant, receivers, event_type, data, ref)
+    return queueing.queue(tenant, receivers, event_type, data, ref)
 
 
 def _receivers(tenant: Tenant, event_type: OutboundEventType) -> list[WebhookEndpoint]:
     """Return the endpoints to send an event to: a ping reaches every enabled one."""
     every = list(tenant.webhook_endpoints)
     is_ping = event_type == "webhook.ping"
-    subscribed = every if is_ping else [each for each in every if deliveries.is_subscribed(each, event_type)]
+    subscribed = every if is_ping else [each for each in every if subscriptions.is_subscribed(each, event_type)]
     enabled = [each for each in subscribed if each.status == "enabled"]
     if not every:
         problem = "No webhook endpoint is registered: create one, or run followup-mock listen."
@@ -120,7 +120,7 @@ def examples() -> Mapping[str, Mapping[str, Any]]:
     """Return an example of the ``data`` of every outbound type (specification, section 6.2)."""
     options = Options(seed=0, start_time="2026-11-28T09:00:00Z")
     found = {}
-    for event_type in deliveries.OUTBOUND_TYPES:
+    for event_type in subscriptions.OUTBOUND_TYPES:
         tenant = Tenant(options.organization("org_example"), (), options)
         doctors.add_roster(tenant)
         webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=["*"])

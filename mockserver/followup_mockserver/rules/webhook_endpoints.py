@@ -11,7 +11,7 @@ from followup_mockserver.rules.paging import page
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks import queueing
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - a prefix, not a secret
 
@@ -44,13 +44,13 @@ def update(
         changes["status"] = "disabled" if disabled else "enabled"
     tenant.webhook_endpoints.update(endpoint, **changes)
     if disabled:
-        deliveries.cancel_pending(tenant, endpoint, "The endpoint was disabled.")
+        queueing.cancel_pending(tenant, endpoint, "The endpoint was disabled.")
     return endpoint
 
 
 def delete(tenant: Tenant, endpoint: WebhookEndpoint) -> DeletedObject:
     """Delete an endpoint, with its deliveries and pending attempts."""
-    deliveries.delete_all(tenant, endpoint)
+    queueing.delete_all(tenant, endpoint)
     tenant.webhook_endpoints.remove(endpoint.id)
     del tenant.secrets[endpoint.id]
     return DeletedObject(id=endpoint.id, object=endpoint.object, deleted=True)
@@ -61,7 +61,7 @@ def ping(tenant: Tenant, endpoint: WebhookEndpoint) -> WebhookDelivery:
     if endpoint.status == "disabled":
         raise invalid("webhook_endpoint_disabled", "A disabled endpoint cannot be pinged; enable it first.")
     data = {"webhookEndpoint": encode(endpoint)}
-    (delivery,) = deliveries.queue(tenant, [endpoint], "webhook.ping", data, endpoint.id)
+    (delivery,) = queueing.queue(tenant, [endpoint], "webhook.ping", data, endpoint.id)
     return delivery
 
 

@@ -11,7 +11,7 @@ import httpx
 from followup._for_mockserver import SERVICE_VERSION, format_timestamp, sign
 from followup_mockserver.service import MockService
 from followup_mockserver.simulation.history import Forge
-from followup_mockserver.webhooks.deliveries import body_of, headers_of
+from followup_mockserver.webhooks.requests import body_of, headers_of
 
 INVENTED, WRONG_SIGNATURE, REPLAY = FORGERIES = ("invented", "wrong signature", "replay")
 

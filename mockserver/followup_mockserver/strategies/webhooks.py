@@ -22,8 +22,8 @@ from followup_mockserver.strategies.arguments import digest_of
 from followup_mockserver.strategies.histories import history_of
 from followup_mockserver.strategies.operations import operation
 from followup_mockserver.strategies.values import LONGEST_TEXT
-from followup_mockserver.webhooks import deliveries
-from followup_mockserver.webhooks.deliveries import OUTBOUND_TYPES
+from followup_mockserver.webhooks import requests
+from followup_mockserver.webhooks.subscriptions import EVERY_TYPE, OUTBOUND_TYPES
 
 
 def webhook_event(type: OutboundEventType | None = None) -> SearchStrategy[bytes]:
@@ -41,7 +41,7 @@ def webhook_event(type: OutboundEventType | None = None) -> SearchStrategy[bytes
     Raises:
         ValueError: there is no such event type.
     """
-    return _deliveries(type).map(deliveries.body_of)
+    return _deliveries(type).map(requests.body_of)
 
 
 def signed_webhook(secret: str, type: OutboundEventType | None = None) -> SearchStrategy[tuple[bytes, dict[str, str]]]:
@@ -63,9 +63,9 @@ def signed_webhook(secret: str, type: OutboundEventType | None = None) -> Search
 
 
 def _signed(secret: str, delivery: WebhookDelivery, number: int) -> tuple[bytes, dict[str, str]]:
-    body, timestamp = deliveries.body_of(delivery), int(time.time())
+    body, timestamp = requests.body_of(delivery), int(time.time())
     signature = sign(body, secret, timestamp)
-    return body, deliveries.headers_of(
+    return body, requests.headers_of(
         event_type=delivery.event_type, number=number, timestamp=timestamp, signature=signature
     )
 
@@ -101,7 +101,7 @@ class _Setup:
     reason: str | None
 
 
-_ENDPOINT = {"url": "https://clinic.example/webhooks", "enabled_events": [deliveries.EVERY_TYPE]}
+_ENDPOINT = {"url": "https://clinic.example/webhooks", "enabled_events": [EVERY_TYPE]}
 _EARLIEST, _LATEST = datetime(2020, 1, 1), datetime(2099, 1, 1)  # noqa: DTZ001 - the strategy adds the time zone
 
 

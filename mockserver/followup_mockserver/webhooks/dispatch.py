@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from followup_mockserver.schema.webhook_urls import without_query
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import deliveries
-from followup_mockserver.webhooks.deliveries import DueAttempt, Outcome, PreparedAttempt
+from followup_mockserver.webhooks import attempting, recording
+from followup_mockserver.webhooks.attempting import DueAttempt, PreparedAttempt
 from followup_mockserver.webhooks.mounts import Mounts
+from followup_mockserver.webhooks.outcomes import Outcome
 from followup_mockserver.webhooks.receivers import Receiver
 from followup_mockserver.webhooks.sender import Sender
 
@@ -71,12 +72,12 @@ class Dispatcher:
         """
         # Prepared only now, because the endpoint may have been disabled while the attempt waited for a worker.
         with tenant.lock:
-            prepared = None if tenant.ended else deliveries.begin(tenant, due)
+            prepared = None if tenant.ended else attempting.begin(tenant, due)
         if prepared is None:
             return Attempted(NOTHING_TO_SEND)
         outcome = yield prepared
         with tenant.lock:
-            summary = deliveries.finish(tenant, prepared, outcome)
+            summary = recording.finish(tenant, prepared, outcome)
             tenant.notify()
         return Attempted(summary, outcome.raised)
 

@@ -16,8 +16,9 @@ from followup_mockserver.state.clock import RealTime
 from followup_mockserver.transport import call_wsgi
 from followup_mockserver.webhooks.applications import Applications
 from followup_mockserver.webhooks.asgi import call_asgi
-from followup_mockserver.webhooks.deliveries import Outcome, PreparedAttempt, timeout_error
+from followup_mockserver.webhooks.attempting import PreparedAttempt
 from followup_mockserver.webhooks.lifespan import StartupNotCompleteError
+from followup_mockserver.webhooks.outcomes import Outcome, timeout_error
 from followup_mockserver.webhooks.receivers import Kind, Mount
 
 logger = logging.getLogger("followup_mockserver")

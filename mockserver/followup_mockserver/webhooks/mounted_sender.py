@@ -17,11 +17,12 @@ import attrs
 
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.webhooks.applications import Applications
+from followup_mockserver.webhooks.attempting import PreparedAttempt
 from followup_mockserver.webhooks.call_threads import CallAbandonedError, CallThreads
-from followup_mockserver.webhooks.deliveries import Outcome, PreparedAttempt
 from followup_mockserver.webhooks.event_loop import EventLoopThread
 from followup_mockserver.webhooks.framework_exceptions import caught
 from followup_mockserver.webhooks.mounted_call import CANCELLATION_TIMEOUT, MountedCall, Pending
+from followup_mockserver.webhooks.outcomes import Outcome
 from followup_mockserver.webhooks.receivers import Kind, Mount, Receiver
 
 logger = logging.getLogger("followup_mockserver")

@@ -9,8 +9,9 @@ import http.client
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.schema.webhook_urls import parse_webhook_url
 from followup_mockserver.state.clock import RealTime
+from followup_mockserver.webhooks.attempting import PreparedAttempt
 from followup_mockserver.webhooks.connections import Connection, Connections
-from followup_mockserver.webhooks.deliveries import Outcome, PreparedAttempt, timeout_error
+from followup_mockserver.webhooks.outcomes import Outcome, timeout_error
 
 
 class Sender:

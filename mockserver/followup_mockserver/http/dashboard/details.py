@@ -12,7 +12,7 @@ from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, PatientStage, encode,
 from followup_mockserver.http.dashboard.tables import page_of
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks import requests
 
 RELATED_ROWS = 10
 """Rows per table of related objects."""
@@ -87,7 +87,7 @@ def _delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, An
         "attempts": [
             AttemptDetails(
                 attempt=attempt,
-                headers=deliveries.headers_of(
+                headers=requests.headers_of(
                     event_type=attempt.event_type,
                     number=attempt.number,
                     timestamp=attempt.timestamp,
@@ -97,7 +97,7 @@ def _delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, An
             for attempt in tenant.attempts.get(delivery.id, ())
         ],
         "max_attempts": MAX_WEBHOOK_ATTEMPTS,
-        "body": deliveries.body_of(delivery).decode(),
+        "body": requests.body_of(delivery).decode(),
     }
 
 

@@ -13,7 +13,7 @@ from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import WebhookFaultKind
-from followup_mockserver.webhooks.deliveries import OUTBOUND_TYPES
+from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES
 
 MAX_JOBS = 100
 """The clock view shows at most this many pending jobs."""

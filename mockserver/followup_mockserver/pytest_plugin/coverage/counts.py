@@ -6,7 +6,7 @@ from typing import Any
 
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.state.records import Attempt
-from followup_mockserver.webhooks.deliveries import OUTBOUND_TYPES
+from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES
 
 SUCCESS, REPLAY, SERVER_ERROR, NO_ANSWER = "success", "replay", "5xx", "no_answer"
 OUTCOMES = (SUCCESS, REPLAY, "400", "401", "403", "404", "409", "429", SERVER_ERROR, NO_ANSWER)

@@ -1,0 +1,104 @@
+"""Queues webhook deliveries for domain events, and cancels those of an endpoint (specification, section 6.2)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from followup import WebhookDelivery, WebhookEndpoint
+from followup._for_mockserver import SERVICE_VERSION, OutboundEventType, format_timestamp
+from followup_mockserver.settings import NOT_YET_SENT
+from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.webhooks.payloads import data_of
+from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES, is_subscribed
+
+
+def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
+    """Queue a domain event for every endpoint that is subscribed to its type, unless the service does not send it."""
+    inactive = event.type in NOT_YET_SENT and event.type not in tenant.organization.activated_events
+    if event.type in OUTBOUND_TYPES and tenant.sends_webhooks and not inactive:
+        enabled = [each for each in tenant.webhook_endpoints if each.status == "enabled"]
+        subscribers = [each for each in enabled if is_subscribed(each, event.type)]
+        queue(tenant, subscribers, event.type, data_of(event), event.subject.id)
+
+
+def queue(
+    tenant: Tenant,
+    endpoints: Sequence[WebhookEndpoint],
+    type: OutboundEventType,
+    data: Mapping[str, Any],
+    ref: str,
+) -> list[WebhookDelivery]:
+    """Queue one event for these endpoints; the first attempt of each delivery is due at once."""
+    if not endpoints:
+        return []  # an event that nobody receives uses up no ``occurredAt``
+    occurred_at = tenant.next_event_time()
+    return [_queue_one(tenant, endpoint, type, data, ref, occurred_at) for endpoint in endpoints]
+
+
+def _queue_one(
+    tenant: Tenant,
+    endpoint: WebhookEndpoint,
+    type: OutboundEventType,
+    data: Mapping[str, Any],
+    ref: str,
+    occurred_at: datetime,
+) -> WebhookDelivery:
+    now = tenant.now()
+    delivery_id = tenant.ids.new("whd_")
+    delivery = WebhookDelivery(
+        id=delivery_id,
+        object="webhook_delivery",
+        webhook_endpoint=endpoint.id,
+        event_type=type,
+        status="pending",
+        attempts=0,
+        next_attempt_at=now,
+        payload={
+            "id": delivery_id,
+            "object": "event",
+            "type": type,
+            "apiVersion": SERVICE_VERSION,
+            "livemode": tenant.organization.livemode,
+            "occurredAt": format_timestamp(occurred_at),
+            "ref": ref,
+            "data": data,
+        },
+        created_at=now,
+    )
+    tenant.webhook_deliveries.add(delivery)
+    _schedule_first(tenant, delivery)
+    return delivery
+
+
+def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
+    """Schedule the first attempt: for now, or as a webhook fault requires."""
+    now, faults = delivery.created_at, tenant.webhook_faults
+    fault = faults.match(delivery.id, delivery.event_type)
+    faults.overtake(delivery.webhook_endpoint, delivery.id)
+    at = now
+    if fault is not None and fault.kind in ("late", "reorder"):
+        at = now + timedelta(seconds=fault.seconds)
+        tenant.webhook_deliveries.update(delivery, next_attempt_at=at)
+    tenant.scheduler.schedule(at, AttemptDelivery(about=delivery.id))
+    if fault is not None and fault.kind == "duplicate":
+        tenant.scheduler.schedule(now, RepeatDelivery(about=delivery.id))
+    if fault is not None and fault.kind == "reorder":
+        faults.hold(delivery.webhook_endpoint, delivery.id)
+
+
+def cancel_pending(tenant: Tenant, endpoint: WebhookEndpoint, reason: str) -> None:
+    """Mark the pending deliveries of an endpoint as failed; they are not attempted again."""
+    for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
+        if delivery.status == "pending":
+            tenant.scheduler.cancel_about(delivery.id)
+            tenant.webhook_deliveries.update(delivery, status="failed", last_error=reason, next_attempt_at=None)
+
+
+def delete_all(tenant: Tenant, endpoint: WebhookEndpoint) -> None:
+    """Delete every delivery of an endpoint, pending or not."""
+    for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
+        tenant.scheduler.cancel_about(delivery.id)
+        tenant.webhook_deliveries.remove(delivery.id)
+        tenant.attempts.pop(delivery.id, None)

@@ -1,0 +1,97 @@
+"""Records the outcomes of attempts, and retries deliveries up to nine times (specification, section 6.2)."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from followup import DeliveryFailure, WebhookDelivery
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, format_timestamp
+from followup_mockserver.state import observers
+from followup_mockserver.state.jobs import AttemptDelivery
+from followup_mockserver.state.records import Attempt
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.webhooks.attempting import PreparedAttempt
+from followup_mockserver.webhooks.outcomes import Outcome
+
+
+def finish(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome) -> str:
+    """Record the outcome of an attempt, schedule the next one if needed, and return a summary."""
+    delivery, endpoint = prepared.delivery, prepared.endpoint
+    tenant.attempts_in_progress.remove(prepared.progress)
+    if delivery.id not in tenant.webhook_deliveries:
+        return "deleted meanwhile"
+    now = tenant.now()
+    _release(tenant, delivery)
+    attempt = Attempt(
+        delivery=delivery.id,
+        webhook_endpoint=endpoint.id,
+        event_type=delivery.event_type,
+        number=prepared.number,
+        at=now,
+        trigger=prepared.trigger,
+        status_code=outcome.status_code,
+        seconds=outcome.seconds,
+        error=outcome.error,
+        timestamp=prepared.timestamp,
+        signature=prepared.signature,
+        traceback=outcome.traceback,
+    )
+    tenant.attempts.setdefault(delivery.id, []).append(attempt)
+    before = delivery.status
+    summary = _apply(tenant, prepared, outcome, now)
+    for observer in observers.observers:
+        observer.attempt_ended(
+            attempt,
+            delivered=delivery.status == "succeeded" != before,
+            exhausted=delivery.status == "failed" != before,
+        )
+    return summary
+
+
+def _apply(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome, now: datetime) -> str:
+    """Change the delivery and its endpoint as the outcome requires, and return a summary."""
+    delivery, endpoint = prepared.delivery, prepared.endpoint
+    if prepared.trigger == "disturbance" or (delivery.status != "pending" and not outcome.succeeded):
+        # A repetition does not change the delivery, and neither does a failed manual retry after its end.
+        return outcome.error or str(outcome.status_code)
+    changes: dict[str, Any] = {
+        "last_status_code": outcome.status_code,
+        "last_error": outcome.error,
+    }
+    if outcome.succeeded:
+        tenant.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
+        changes |= {"status": "succeeded", "delivered_at": now, "next_attempt_at": None}
+        tenant.webhook_endpoints.update(endpoint, last_delivered_at=now)
+    else:
+        changes |= _after_failure(tenant, delivery, now)
+        failure = DeliveryFailure(at=now, message=outcome.error or f"HTTP status {outcome.status_code}")
+        tenant.webhook_endpoints.update(endpoint, last_error=failure)
+    tenant.webhook_deliveries.update(delivery, **changes)
+    return _summary(outcome, changes)
+
+
+def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
+    """Schedule the delivery that was held until this one had been attempted, if any.
+
+    It is released only after the attempt, because attempts run concurrently.
+    """
+    held = tenant.webhook_deliveries.get(tenant.webhook_faults.release(overtaker.id) or "")
+    if held is not None and tenant.scheduler.cancel_about(held.id):
+        now = tenant.now()
+        tenant.webhook_deliveries.update(held, next_attempt_at=now)
+        tenant.scheduler.schedule(now, AttemptDelivery(about=held.id))
+
+
+def _after_failure(tenant: Tenant, delivery: WebhookDelivery, now: datetime) -> dict[str, Any]:
+    tenant.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
+    if delivery.attempts >= MAX_WEBHOOK_ATTEMPTS:
+        return {"status": "failed", "next_attempt_at": None}
+    at = now + WEBHOOK_RETRY_WAITS[delivery.attempts - 1]
+    tenant.scheduler.schedule(at, AttemptDelivery(about=delivery.id))
+    return {"next_attempt_at": at}
+
+
+def _summary(outcome: Outcome, changes: Mapping[str, Any]) -> str:
+    summary = outcome.error or str(outcome.status_code)
+    next_at = changes.get("next_attempt_at")
+    return f"{summary} Next attempt at {format_timestamp(next_at)}." if next_at else summary
