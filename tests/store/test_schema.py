@@ -59,6 +59,31 @@ def test_two_processes_may_create_at_the_same_time(database_url: str) -> None:
     database.close()
 
 
+def test_creating_existing_tables_waits_for_no_transaction_on_them(database_url: str) -> None:
+    database = Database(database_url)
+    SCHEMA.create(database)
+    creating = threading.Thread(target=SCHEMA.create, args=(database,), daemon=True)
+    with database.transaction() as connection:
+        connection.execute(THINGS.insert(), [{"size": 3}])
+        creating.start()
+        creating.join(timeout=20)
+        waits = creating.is_alive()
+    creating.join()
+    assert not waits
+    database.close()
+
+
+def test_creating_adds_a_table_that_is_missing(database_url: str) -> None:
+    database = Database(database_url)
+    SCHEMA.create(database)
+    with database.transaction() as connection:
+        THINGS.drop(connection)
+    SCHEMA.create(database)
+    with database.transaction() as connection:
+        connection.execute(THINGS.insert(), [{"size": 3}])
+    database.close()
+
+
 def test_two_components_share_a_database(database_url: str) -> None:
     database = Database(database_url)
     other = Schema("inbox", 7, [])

@@ -59,8 +59,11 @@ class Schema:
             if database.dialect == "postgresql":
                 # Two processes that create the same table at the same time would fail otherwise.
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"))
-            if inspect(connection).has_table(VERSIONS.name) and self.found_version(connection) is not None:
+            inspector = inspect(connection)
+            if inspector.has_table(VERSIONS.name) and self.found_version(connection) is not None:
                 self.check(connection)
+                if all(inspector.has_table(table.name) for table in self.tables):
+                    return  # the statements would wait for every transaction on the tables, and could deadlock with it
             for statement in self._statements(database.dialect):
                 connection.exec_driver_sql(statement)
 
