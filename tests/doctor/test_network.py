@@ -210,6 +210,7 @@ class TestTls:
             found = doctor(f"https://127.0.0.1:{port}", timeout=0.3)
         assert found.status == 2
         assert f"127.0.0.1:{port} did not complete the handshake within 0.3 s" in found.of("TLS")
+        assert "A mock on this computer needs http instead of https." in found.of("TLS")
 
     def test_a_firewall_that_ends_the_handshake(self, doctor: Doctor) -> None:
         with each_connection(lambda client: client.recv(1)) as port:

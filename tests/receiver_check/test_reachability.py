@@ -102,6 +102,9 @@ def test_a_connection_that_is_closed_is_no_response(scripted: ScriptedServer) ->
     report = check_receiver(f"{scripted.url}/hooks", SECRET, times=Times(response=5))
     assert outcomes(report) == {each.case: "NOT SEEN" if each.case == "in_time" else "FAIL" for each in report.cases}
     assert "The connection was closed without a response" in detail(report, "genuine")
+    assert "Look for the reason in the log of the receiver" in detail(report, "genuine")
+    others = [each.case for each in report.cases if each.case not in ("genuine", "in_time")]
+    assert [each for each in others if not detail(report, each).endswith("Fix genuine first.")] == []
 
 
 def test_copies_whose_connection_is_closed_are_sent_again(scripted: ScriptedServer) -> None:

@@ -17,6 +17,7 @@ FIRST = "genuine"
 Outcome = Literal["PASS", "FAIL", "NOT SEEN"]
 
 _TOO_MANY_REQUESTS = 429
+_NO_RESPONSE = "Look for the reason in the log of the receiver, and of the proxy before it if there is one."
 
 
 @attrs.frozen(kw_only=True)
@@ -42,6 +43,11 @@ class Played:
     def is_late(self) -> bool:
         """Whether a response did not come in time."""
         return any(each.timed_out for each in self.responses)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there was no response at all, although there was time for one."""
+        return bool(self.responses) and all(each.status is None and not each.timed_out for each in self.responses)
 
     def types(self) -> Mapping[str, str]:
         """Return the type of each event, by id, in the order of sending."""
@@ -83,12 +89,17 @@ def judged(played: Played, observed: Observed) -> tuple[Outcome, str]:
         outcome, detail = _accepted(played, observed)
     if outcome != "FAIL":
         return outcome, detail
-    return outcome, f"{detail} {f'Fix {FIRST} first.' if _follows_from_first(played, observed) else played.case.fix}"
+    if _follows_from_first(played, observed):
+        return outcome, f"{detail} Fix {FIRST} first."
+    return outcome, f"{detail} {_NO_RESPONSE if played.is_silent else played.case.fix}"
 
 
 def _follows_from_first(played: Played, observed: Observed) -> bool:
-    independent = played is observed.first or played.case.is_forged or played.case.expected is Expected.IN_TIME
-    return not independent and _accepted(observed.first, observed)[0] == "FAIL"
+    if played is observed.first or played.case.expected is Expected.IN_TIME:
+        return False
+    if played.case.is_forged:
+        return played.is_silent and observed.first.is_silent
+    return _accepted(observed.first, observed)[0] == "FAIL"
 
 
 def _in_time(observed: Observed) -> tuple[Outcome, str]:

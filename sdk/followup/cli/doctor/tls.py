@@ -19,6 +19,7 @@ _OLD_PROTOCOL = ("UNSUPPORTED_PROTOCOL", "PROTOCOL_VERSION", "VERSION_TOO_LOW")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
 
 _CONTACT = "Contact whoever runs the service."
+_MOCK = "A mock on this computer needs http instead of https."
 
 
 def check_tls(target: Target, seconds: float) -> Finding:
@@ -59,15 +60,13 @@ def _explained(target: Target, error: HandshakeError, seconds: float) -> tuple[s
     if any(each in name for each in _OLD_PROTOCOL):
         return "the server has no version of TLS that is still secure (1.2 or later)", _CONTACT
     if any(each in name for each in _NO_TLS):
-        return (
-            f"{target.host.shown} does not speak TLS",
-            "Check the port in FOLLOWUP_BASE_URL. A mock on this computer needs http instead of https.",
-        )
+        return f"{target.host.shown} does not speak TLS", f"Check the port in FOLLOWUP_BASE_URL. {_MOCK}"
     if error.timed_out:
         happened = f"{target.host.shown} did not complete the handshake within {seconds:g} s"
     else:
         happened = f"{target.host.shown} ended the handshake" + (f" ({name})" if name else "")
-    return happened, "Check the port in FOLLOWUP_BASE_URL; a firewall may also block this host by its name."
+    advice = "Check the port in FOLLOWUP_BASE_URL; a firewall may also block this host by its name."
+    return happened, f"{advice} {_MOCK}" if target.host.is_loopback else advice
 
 
 def _not_verified(
