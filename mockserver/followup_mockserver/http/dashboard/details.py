@@ -9,13 +9,19 @@ import attrs
 
 from followup import IntakeRequest, Patient, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, PatientStage, encode, wire_fields
-from followup_mockserver.http.dashboard.tables import page_of
+from followup_mockserver.http.dashboard.tables import TablePage, page_of
+from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import requests
 
 RELATED_ROWS = 10
 """Rows per table of related objects."""
+
+_MESSAGES = (SendReminder.kind, SendPostVisitMessage.kind, AskForMissingData.kind)
+"""Kinds of the jobs that write to the patient."""
+
+_OF_PATIENT = ("appointments", "visits", "treatments", "intake_requests")
 
 CONVERSATION_LINES = 200
 """The conversation with a patient shows at most this many lines, the latest."""
@@ -61,11 +67,23 @@ def _patient_details(tenant: Tenant, patient: Patient) -> dict[str, Any]:
     return {
         "stages": get_args(PatientStage),
         "conversation": sorted(_conversation(tenant, patient), key=attrgetter("at"))[-CONVERSATION_LINES:],
-        "related": [
-            page_of(tenant, name, {"patient": patient.id}, RELATED_ROWS)
-            for name in ("appointments", "visits", "treatments", "intake_requests")
-        ],
+        **_related(tenant, patient),
     }
+
+
+def _related(tenant: Tenant, patient: Patient) -> dict[str, Any]:
+    """Return the tables of the patient's objects, without the patient's column, and how to create what is missing."""
+    pages = [page_of(tenant, name, {"patient": patient.id}, RELATED_ROWS) for name in _OF_PATIENT]
+    return {
+        "related": [_without_column(page, "patient") for page in pages if page.rows],
+        "none_related": [page.table.title for page in pages if not page.rows],
+        "calls_that_create": [f'{page.name}.create(patient="{patient.id}", …)' for page in pages if not page.rows],
+    }
+
+
+def _without_column(page: TablePage, attribute: str) -> TablePage:
+    columns = {heading: name for heading, name in page.table.columns.items() if name != attribute}
+    return attrs.evolve(page, table=attrs.evolve(page.table, columns=columns))
 
 
 def _conversation(tenant: Tenant, patient: Patient) -> Iterator[ConversationLine]:
@@ -75,7 +93,8 @@ def _conversation(tenant: Tenant, patient: Patient) -> Iterator[ConversationLine
     for collection in (tenant.appointments, tenant.visits, tenant.intake_requests):
         for cause in collection.find_all("patient", patient.id):
             for timer in tenant.scheduler.pending(about=cause.id):
-                yield ConversationLine(at=timer.at, kind=timer.job.kind, text=None, about=cause.id, pending=True)
+                if timer.job.kind in _MESSAGES:
+                    yield ConversationLine(at=timer.at, kind=timer.job.kind, text=None, about=cause.id, pending=True)
     for appointment in tenant.appointments.find_all("patient", patient.id):
         yield ConversationLine(
             at=appointment.created_at, kind="appointment", text=appointment.status, about=appointment.id

@@ -8,6 +8,7 @@ from followup_mockserver.control import Control
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.http.dashboard import calls, search
 from followup_mockserver.http.dashboard.details import DETAILS, fields_of
+from followup_mockserver.http.dashboard.names import name_of
 from followup_mockserver.http.dashboard.tables import TABLES, collection_of, page_of
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
@@ -74,12 +75,16 @@ def _object(tenant: Tenant, name: str, id: str) -> Template:
     details = DETAILS[name](tenant, obj) if name in DETAILS else {}
     return f"{name if name in _WITH_OWN_TEMPLATE else 'object'}.html", {
         "object": obj,
+        "noun": TABLES[name].singular,
+        "name": name_of(tenant, id),
         "fields": fields_of(obj),
         **details,
     }
 
 
-_WITH_OWN_TEMPLATE = frozenset({"patients", "webhook_deliveries", "intake_requests", "doctors"})
+_WITH_OWN_TEMPLATE = frozenset(
+    {"patients", "appointments", "visits", "treatments", "webhook_deliveries", "intake_requests", "doctors"}
+)
 
 
 def _clock(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
