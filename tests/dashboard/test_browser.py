@@ -245,7 +245,7 @@ class TestControls:
         tab.get_by_role("button", name="Save").click()
         expect_report(tab, "Saved.")
         tab.get_by_role("button", name="Deactivate").click()
-        expect(tab.get_by_role("button", name="Activate")).to_be_visible()
+        expect(tab.get_by_role("button", name="Activate", exact=True)).to_be_visible()
         after = client.doctors.retrieve(doctor.id)
         assert (after.specialty, after.license_number, after.active) == ("oncology", None, False)
 

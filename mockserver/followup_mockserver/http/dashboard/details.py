@@ -72,12 +72,11 @@ def _patient_details(tenant: Tenant, patient: Patient) -> dict[str, Any]:
 
 
 def _related(tenant: Tenant, patient: Patient) -> dict[str, Any]:
-    """Return the tables of the patient's objects, without the patient's column, and how to create what is missing."""
+    """Return the tables of the patient's objects: those with rows, without the patient's column, and the others."""
     pages = [page_of(tenant, name, {"patient": patient.id}, RELATED_ROWS) for name in _OF_PATIENT]
     return {
         "related": [_without_column(page, "patient") for page in pages if page.rows],
-        "none_related": [page.table.title for page in pages if not page.rows],
-        "calls_that_create": [f'{page.name}.create(patient="{patient.id}", …)' for page in pages if not page.rows],
+        "none_related": [page for page in pages if not page.rows],
     }
 
 
