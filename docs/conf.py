@@ -17,6 +17,8 @@ myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"followup {__version__}"
+html_static_path = ["_static"]
+html_css_files = ["followup.css"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
