@@ -1,6 +1,5 @@
 """The test controls of webhooks: receivers, deliveries and their attempts, triggered events, and webhook faults."""
 
-import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -78,7 +77,7 @@ class WebhookControls:
         tenant = self._access.tenant
         with tenant.lock:
             existing(tenant.webhook_deliveries.get(id), "webhook delivery")
-            return list(tenant.attempts.get(id, ()))
+            return copied(tenant.attempts.of(id))
 
     def trigger(self, type: OutboundEventType, *, data: Mapping[str, Any] | None = None) -> list[WebhookDelivery]:
         """Send an outbound webhook of any type, also of one that the service does not send yet.
@@ -202,4 +201,4 @@ class WebhookControls:
 def all_attempts(tenant: Tenant) -> list[Attempt]:
     """Return every attempt of every delivery, oldest first."""
     with tenant.lock:
-        return sorted(itertools.chain.from_iterable(tenant.attempts.values()), key=lambda each: each.at)
+        return sorted(tenant.attempts, key=lambda each: each.at)

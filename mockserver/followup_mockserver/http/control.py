@@ -117,4 +117,6 @@ def as_json(value: Any) -> Any:
         return [as_json(item) for item in value]
     if isinstance(value, datetime):
         return format_timestamp(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
     return value.isoformat() if isinstance(value, date) else value

@@ -107,7 +107,7 @@ def _of_tenant(tenant: Tenant, tracebacks: Tracebacks) -> Iterator[str]:
     deliveries = [*tenant.webhook_deliveries]
     yield from _listed("webhook deliveries", deliveries, lambda delivery: _delivery_line(tenant, delivery))
     for delivery in deliveries[-MAX_ENTRIES:]:
-        yield from tracebacks.of(delivery, tenant.attempts.get(delivery.id, []))
+        yield from tracebacks.of(delivery, tenant.attempts.of(delivery.id))
     yield from _listed("messages to patients", tenant.messages, _message_line)
     if tenant.waits:
         shown = ", ".join(f"{seconds:.3g}" for seconds in [*tenant.waits][-MAX_ENTRIES:])

@@ -106,7 +106,11 @@ class Receiving:
     async def _asgi(self, request: httpx.Request) -> int:
         statuses: list[int] = []
         state = await self._applications.state_of(self._mount)
-        await call_asgi(self._mount.receiver, request, state, statuses.append)
+
+        def respond(status: int, _: object) -> None:
+            statuses.append(status)
+
+        await call_asgi(self._mount.receiver, request, state, respond, lambda _, __: None)
         return statuses[0]
 
     def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -14,7 +14,9 @@ from followup._for_mockserver import NO_EXTRA
 
 T = TypeVar("T")
 
-_IMMUTABLE = frozenset({str, int, float, bool, NoneType, datetime, date, timedelta, type(NO_EXTRA), ResponseInfo})
+_IMMUTABLE = frozenset(
+    {str, bytes, int, float, bool, NoneType, datetime, date, timedelta, type(NO_EXTRA), ResponseInfo}
+)
 
 
 def copied(value: T) -> T:

@@ -1,5 +1,6 @@
 """Records that are not resources of the API: messages to patients, and attempts to deliver webhooks."""
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import attrs
@@ -25,6 +26,66 @@ class Message:
     about: str
 
 
+LONGEST_RESPONSE_BODY = 4_096
+"""Bytes that are kept of the body of a receiver's response."""
+
+LONGEST_RESPONSE_HEADERS = 8_192
+"""Characters that are kept of the headers of a receiver's response."""
+
+_LONGEST_STATUS_LINE = 255
+
+
+def _beginning_of_line(line: str) -> str:
+    return line[:_LONGEST_STATUS_LINE]
+
+
+def _beginning_of_body(body: bytes) -> bytes:
+    return body[:LONGEST_RESPONSE_BODY]
+
+
+def _beginning_of_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    kept: dict[str, str] = {}
+    left = LONGEST_RESPONSE_HEADERS
+    for name, value in headers.items():
+        left -= len(name)
+        if left <= 0:
+            break
+        kept[name] = value[:left]
+        left -= len(kept[name])
+    return kept
+
+
+@attrs.frozen(kw_only=True)
+class ReceiverResponse:
+    """The response of a receiver to an attempt: its head, and the beginning of its body. Its ``repr`` shows neither.
+
+    Attributes:
+        status_line: such as ``HTTP/1.1 500 Internal Server Error``.
+        headers: values by names in lower case, at most 8 KiB together. Values of the same name are joined by a comma.
+        body: at most the first 4 KiB.
+        body_is_whole: whether ``body`` is the whole body.
+    """
+
+    status_line: str = attrs.field(repr=False, converter=_beginning_of_line)
+    headers: Mapping[str, str] = attrs.field(repr=False, converter=_beginning_of_headers)
+    body: bytes = attrs.field(repr=lambda body: f"<{len(body)} bytes>", converter=_beginning_of_body)
+    body_is_whole: bool
+
+    @property
+    def size(self) -> int:
+        """The number of characters and bytes that are kept."""
+        return len(self.status_line) + sum(map(len, (*self.headers, *self.headers.values(), self.body)))
+
+
+def joined_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return headers by names in lower case; values of the same name are joined by a comma."""
+    headers: dict[str, str] = {}
+    for name, value in pairs:
+        name = name.lower()
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
 @attrs.frozen(kw_only=True)
 class Attempt:
     """One attempt to deliver a webhook. Its ``repr`` omits the details of the request.
@@ -42,6 +103,8 @@ class Attempt:
         timestamp: the timestamp header of the webhook: the real time of sending, in seconds since the epoch.
         signature: the signature header of the webhook.
         traceback: the traceback of the exception that a mounted receiver raised; None if it raised none.
+        response: the response of the receiver; None if there was none in time, or it is no longer kept. The mock keeps
+            the latest, up to 16 MiB together.
     """
 
     delivery: str
@@ -56,6 +119,7 @@ class Attempt:
     timestamp: int = attrs.field(repr=False)
     signature: str = attrs.field(repr=False)
     traceback: str | None = attrs.field(default=None, repr=False)
+    response: ReceiverResponse | None = attrs.field(default=None, repr=False)
 
 
 @attrs.define(kw_only=True, eq=False)

@@ -26,6 +26,7 @@ from followup import (
 )
 from followup_mockserver.options import Options
 from followup_mockserver.settings import KeyRecord, Organization
+from followup_mockserver.state.attempts import Attempts
 from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.collection import Collection, attributes
 from followup_mockserver.state.domain_events import DomainEvent
@@ -34,7 +35,7 @@ from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.jobs import Job
 from followup_mockserver.state.journal import Journal
 from followup_mockserver.state.rate_limit import RateLimiter
-from followup_mockserver.state.records import Attempt, AttemptInProgress, Message
+from followup_mockserver.state.records import AttemptInProgress, Message
 from followup_mockserver.state.request_faults import Faults
 from followup_mockserver.state.scheduler import Scheduler
 from followup_mockserver.state.webhook_faults import WebhookFaults
@@ -57,7 +58,7 @@ class Tenant:
         lock: held while the state is read or changed; re-entrant.
         changed: notified after every change, for long polls (``?wait=``) and the engine.
         secrets: signing secrets by webhook endpoint id; the endpoint objects do not contain them.
-        attempts: every attempt of every delivery, by delivery id.
+        attempts: every attempt of every delivery.
         messages: messages to patients, oldest first.
         attempts_in_progress: the attempts of deliveries that have not ended.
         sends_webhooks: whether domain events are sent as webhooks.
@@ -112,7 +113,7 @@ class Tenant:
         self.webhook_endpoints: Collection[WebhookEndpoint] = Collection()
         self.webhook_deliveries: Collection[WebhookDelivery] = Collection(attributes("webhook_endpoint", "status"))
         self.secrets: dict[str, str] = {}
-        self.attempts: dict[str, list[Attempt]] = {}
+        self.attempts = Attempts()
         self.messages: list[Message] = []
         self.attempts_in_progress: list[AttemptInProgress] = []
         self.sends_webhooks = True

@@ -1,25 +1,34 @@
 """One request to an ASGI application in the running event loop."""
 
 import asyncio
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import httpx
 
 Message = MutableMapping[str, Any]
 
+Headers = Sequence[tuple[str, str]]
+
 _ASGI_VERSION = {"version": "3.0", "spec_version": "2.4"}
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-async def call_asgi(app: Any, request: httpx.Request, state: Mapping[str, Any], respond: Callable[[int], None]) -> None:
+async def call_asgi(
+    app: Any,
+    request: httpx.Request,
+    state: Mapping[str, Any],
+    respond: Callable[[int, Headers], object],
+    add_body: Callable[[bytes, bool], None],
+) -> None:
     """Call an application with a request, and return when the application returns.
 
     Args:
         app: the ASGI application.
         request: the request; its body has been read.
         state: the state of the application's lifespan; the request gets a shallow copy.
-        respond: called with the status as soon as the response begins.
+        respond: called with status and headers as soon as the response begins.
+        add_body: called with each part of the response's body, and whether it is the last one.
 
     Raises:
         RuntimeError: the application returned without a response.
@@ -38,9 +47,16 @@ async def call_asgi(app: Any, request: httpx.Request, state: Mapping[str, Any], 
         nonlocal began
         if message["type"] == "http.response.start" and not began:
             began = True
-            respond(int(message["status"]))
-        elif message["type"] == "http.response.body" and not message.get("more_body", False):
-            responded.set()
+            headers = [
+                (bytes(name).decode("latin-1"), bytes(value).decode("latin-1"))
+                for name, value in message.get("headers", ())
+            ]
+            respond(int(message["status"]), headers)
+        elif message["type"] == "http.response.body":
+            is_last = not message.get("more_body", False)
+            add_body(bytes(message.get("body", b"")), is_last)
+            if is_last:
+                responded.set()
 
     await app(_scope(request, state), receive, send)
     if not began:

@@ -34,6 +34,8 @@ class Connection(http.client.HTTPConnection):
     def __init__(self, url: WebhookUrl) -> None:
         super().__init__(url.host, url.port)
         self.origin = url.origin
+        # A response that closes the connection takes the socket over, and ``sock`` is None from then on.
+        self._last_used: TimedSocket | TimedTLSSocket | None = None
 
     def post(self, url: WebhookUrl, headers: dict[str, str], body: bytes, ends: float) -> http.client.HTTPResponse:
         """Send a request, and return its response, of which only status and headers have been read.
@@ -58,11 +60,17 @@ class Connection(http.client.HTTPConnection):
         self, method: str, url: WebhookUrl, headers: dict[str, str], body: bytes | None, ends: float
     ) -> http.client.HTTPResponse:
         assert self.sock is not None
-        self.sock.ends = ends
+        self._last_used = self.sock
+        self.limit(ends)
         # A receiver may respond and close the connection before it has read the whole request: its status counts.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.request(method, url.target, body, {"Host": url.authority, **headers})
         return self.getresponse()
+
+    def limit(self, ends: float) -> None:
+        """Let the request in progress time out at an instant of ``RealTime.monotonic``."""
+        if self._last_used is not None:
+            self._last_used.ends = ends
 
     def is_usable(self) -> bool:
         """Whether the connection is open, and no unexpected data has arrived on it."""
@@ -70,9 +78,10 @@ class Connection(http.client.HTTPConnection):
 
     def interrupt(self) -> None:
         """Abort the request in progress, which another thread may have sent."""
-        if self.sock is not None:
+        used = self._last_used or self.sock
+        if used is not None:
             with contextlib.suppress(OSError):  # it may have been closed already
-                self.sock.shutdown(socket.SHUT_RDWR)
+                used.shutdown(socket.SHUT_RDWR)
 
 
 class Connections:

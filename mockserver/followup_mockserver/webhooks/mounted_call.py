@@ -15,9 +15,10 @@ from followup_mockserver.schema.webhook_urls import without_query
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.transport import call_wsgi
 from followup_mockserver.webhooks.applications import Applications
-from followup_mockserver.webhooks.asgi import call_asgi
+from followup_mockserver.webhooks.asgi import Headers, call_asgi
 from followup_mockserver.webhooks.attempting import PreparedAttempt
 from followup_mockserver.webhooks.lifespan import StartupNotCompleteError
+from followup_mockserver.webhooks.mounted_response import MountedResponse
 from followup_mockserver.webhooks.outcomes import Outcome, timeout_error
 from followup_mockserver.webhooks.receivers import Kind, Mount
 
@@ -63,6 +64,7 @@ class MountedCall:
         self._request = httpx.Request("POST", attempt.url, headers=attempt.headers, content=attempt.body)
         self.error: BaseException | None = None
         self._status: int | None = None
+        self._response: MountedResponse | None = None
         self._in_startup = False
         self._is_over = False
         self._responded: float | None = None
@@ -120,7 +122,8 @@ class MountedCall:
         if self._is_late:
             status, reason = None, timeout_error(self._timeout)
         text = None if self.error is None or self._is_unfinished_startup else _traceback(self.error)
-        return Outcome(status_code=status, error=reason, seconds=seconds, traceback=text)
+        response = None if status is None or self._response is None else self._response.kept()
+        return Outcome(status_code=status, error=reason, seconds=seconds, traceback=text, response=response)
 
     @property
     def raises(self) -> bool:
@@ -143,7 +146,7 @@ class MountedCall:
     async def _call_asgi(self) -> None:
         state = await self._applications.state_of(self._mount)
         self._start()  # in production the application has been started before
-        await call_asgi(self._mount.receiver, self._request, state, self._respond)
+        await call_asgi(self._mount.receiver, self._request, state, self._respond, self._add_body)
 
     async def _await(self, returned: Awaitable[Any]) -> None:
         self._end_with(await returned)
@@ -162,18 +165,24 @@ class MountedCall:
         self._began = RealTime.monotonic()
         self.gives_up_at = self._began + self._timeout
 
-    def _respond(self, status: int) -> None:
+    def _respond(self, status: int, headers: Headers) -> MountedResponse:
         self._status = status
+        self._response = MountedResponse(status, headers)
         self._responded = RealTime.monotonic()
         self.gives_up_at = self._responded + self._timeout
+        return self._response
 
     def _end_with(self, response: Any) -> None:
         if not isinstance(response, httpx.Response):
             raise TypeError(
                 f"a mounted function must return an httpx.Response, and returned a {type(response).__name__}"
             )
-        self._respond(response.status_code)
+        self._respond(response.status_code, response.headers.multi_items()).read(response)
         self._ended = self._responded
+
+    def _add_body(self, part: bytes, is_last: bool) -> None:
+        if self._response is not None and not self._is_over:
+            self._response.add(part, is_last)
 
     def _fail(self, error: BaseException) -> None:
         self._ended = RealTime.monotonic()

@@ -2,6 +2,8 @@
 
 import attrs
 
+from followup_mockserver.state.records import ReceiverResponse
+
 
 @attrs.frozen(kw_only=True)
 class Outcome:
@@ -12,6 +14,7 @@ class Outcome:
         error: reason of the failure; None if the attempt succeeded.
         seconds: duration, in real time.
         traceback: traceback of the exception that a mounted receiver raised; None if it raised none.
+        response: the response of the receiver; None if there was none in time.
         raised: the exception that the caller raises after the attempt has been recorded; None if it raises none.
     """
 
@@ -19,6 +22,7 @@ class Outcome:
     error: str | None
     seconds: float
     traceback: str | None = attrs.field(default=None, repr=False)
+    response: ReceiverResponse | None = attrs.field(default=None, repr=False)
     raised: BaseException | None = attrs.field(default=None, repr=False)
 
     @property

@@ -101,4 +101,4 @@ def delete_all(tenant: Tenant, endpoint: WebhookEndpoint) -> None:
     for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
         tenant.scheduler.cancel_about(delivery.id)
         tenant.webhook_deliveries.remove(delivery.id)
-        tenant.attempts.pop(delivery.id, None)
+        tenant.attempts.remove(delivery.id)

@@ -35,8 +35,9 @@ def finish(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome) -> str:
         timestamp=prepared.timestamp,
         signature=prepared.signature,
         traceback=outcome.traceback,
+        response=outcome.response,
     )
-    tenant.attempts.setdefault(delivery.id, []).append(attempt)
+    tenant.attempts.add(attempt)
     before = delivery.status
     summary = _apply(tenant, prepared, outcome, now)
     for observer in observers.observers:

@@ -9,9 +9,13 @@ import http.client
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.schema.webhook_urls import parse_webhook_url
 from followup_mockserver.state.clock import RealTime
+from followup_mockserver.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
 from followup_mockserver.webhooks.attempting import PreparedAttempt
 from followup_mockserver.webhooks.connections import Connection, Connections
 from followup_mockserver.webhooks.outcomes import Outcome, timeout_error
+
+_BODY_TIMEOUT = 1.0
+"""Seconds that the beginning of a response's body has to arrive after its head."""
 
 
 class Sender:
@@ -28,36 +32,67 @@ class Sender:
     def send(self, attempt: PreparedAttempt) -> Outcome:
         """Send an attempt, and return its outcome. Errors are part of the outcome, and not raised."""
         began = RealTime.monotonic()
-        status: int | None = None
+        ends = began + self._timeout
         try:
-            status = self._post(attempt, began + self._timeout)
-            error = None if 200 <= status < 300 else f"HTTP status {status}."
+            url = parse_webhook_url(attempt.url)
+            connection = self._connections.take(url, ends)
+            try:
+                response = connection.post(url, attempt.headers, attempt.body, ends)
+            except BaseException:
+                self._connections.drop(connection)
+                raise
         except TimeoutError:
-            error = timeout_error(self._timeout)
+            return _without_response(timeout_error(self._timeout), began)
         except Exception as problem:  # noqa: BLE001 - any error is a failed attempt
-            error = f"No response ({type(problem).__name__})."
-        return Outcome(status_code=status, error=error, seconds=RealTime.monotonic() - began)
+            return _without_response(f"No response ({type(problem).__name__}).", began)
+        seconds = RealTime.monotonic() - began
+        return Outcome(
+            status_code=response.status,
+            error=None if 200 <= response.status < 300 else f"HTTP status {response.status}.",
+            seconds=seconds,
+            response=self._read(connection, response, ends),
+        )
 
     def close(self) -> None:
         """Close all connections; attempts in progress fail."""
         self._connections.close()
 
-    def _post(self, attempt: PreparedAttempt, ends: float) -> int:
-        url = parse_webhook_url(attempt.url)
-        connection = self._connections.take(url, ends)
-        try:
-            response = connection.post(url, attempt.headers, attempt.body, ends)
-        except BaseException:
-            self._connections.drop(connection)
-            raise
-        self._put_back(connection, response)
-        return response.status
+    def _read(self, connection: Connection, response: http.client.HTTPResponse, ends: float) -> ReceiverResponse:
+        """Read the beginning of the body, and keep the connection if that is all of it.
 
-    def _put_back(self, connection: Connection, response: http.client.HTTPResponse) -> None:
-        """Keep the connection if the response has no body. A body is not read, because it might never end."""
-        is_complete = response.length == 0 and not response.will_close and response.status >= 200
+        The status has decided the outcome already, so a body that does not end only costs time, and little of it.
+        """
+        connection.limit(min(ends, RealTime.monotonic() + _BODY_TIMEOUT))
+        body, is_whole = _beginning_of(response)
+        keep = is_whole and not response.will_close and response.status >= 200
         response.close()
-        if is_complete:
+        if keep:
             self._connections.keep(connection)
         else:
             self._connections.drop(connection)
+        return ReceiverResponse(
+            status_line=f"HTTP/{response.version / 10:.1f} {response.status} {response.reason}".rstrip(),
+            headers=joined_headers(response.getheaders()),
+            body=body,
+            body_is_whole=is_whole,
+        )
+
+
+def _beginning_of(response: http.client.HTTPResponse) -> tuple[bytes, bool]:
+    """Return the beginning of a body as far as it arrives, and whether that is the whole body."""
+    expected = response.length
+    body = b""
+    try:
+        while (missing := LONGEST_RESPONSE_BODY + 1 - len(body)) > 0 and len(body) != expected:
+            piece = response.read1(missing if expected is None else min(missing, expected - len(body)))
+            if not piece:
+                # Without a length, the body ends with the connection.
+                return body, expected is None
+            body += piece
+    except (OSError, ValueError, http.client.HTTPException):
+        return body, False
+    return body, len(body) == expected and len(body) <= LONGEST_RESPONSE_BODY
+
+
+def _without_response(error: str, began: float) -> Outcome:
+    return Outcome(status_code=None, error=error, seconds=RealTime.monotonic() - began)

@@ -112,7 +112,7 @@ def _delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, An
                     signature=attempt.signature,
                 ),
             )
-            for attempt in tenant.attempts.get(delivery.id, ())
+            for attempt in tenant.attempts.of(delivery.id)
         ],
         "max_attempts": MAX_WEBHOOK_ATTEMPTS,
         "body": requests.body_of(delivery).decode(),

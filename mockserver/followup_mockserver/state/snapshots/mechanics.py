@@ -1,4 +1,4 @@
-"""The parts of a snapshot that are neither records nor resources: keys, clock, ids, attempts, jobs, faults and so on.
+"""The parts of a snapshot that are neither records nor resources: keys, clock, ids, jobs, faults and so on.
 
 Each part has a function that returns it as JSON, and one that makes it from JSON at a path of the snapshot.
 """
@@ -15,7 +15,7 @@ from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.idempotency import MAX_RECORDS, IdempotencyRecord
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.jobs import JOB_OF_KIND, AttemptDelivery, Job, RepeatDelivery
-from followup_mockserver.state.records import Attempt, AttemptInProgress
+from followup_mockserver.state.records import AttemptInProgress
 from followup_mockserver.state.request_faults import Fault, Faults
 from followup_mockserver.state.scheduler import Scheduler
 from followup_mockserver.state.snapshots.codecs import (
@@ -136,23 +136,7 @@ def load_ids(_: Tenant, data: Any, path: str) -> IdFactory:
     return IdFactory(seed, organization, counts)
 
 
-# --- attempts and jobs -------------------------------------------------------------------------------------------
-
-_ATTEMPT: RecordCodec[Attempt] = RecordCodec(Attempt)
-
-
-def save_attempts(attempts: dict[str, list[Attempt]]) -> Any:
-    """Return the attempts of all deliveries as one JSON array."""
-    return [_ATTEMPT.encode(attempt) for of_delivery in attempts.values() for attempt in of_delivery]
-
-
-def load_attempts(data: Any, path: str) -> dict[str, list[Attempt]]:
-    """Return the attempts by delivery id."""
-    attempts: dict[str, list[Attempt]] = {}
-    for each in items(data, path):
-        attempt = _ATTEMPT.decode(*each)
-        attempts.setdefault(attempt.delivery, []).append(attempt)
-    return attempts
+# --- jobs ------------------------------------------------------------------------------------------------------
 
 
 def requeue(tenant: Tenant, attempt: AttemptInProgress) -> None:

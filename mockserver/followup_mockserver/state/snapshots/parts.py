@@ -24,6 +24,7 @@ from followup_mockserver.settings import Organization
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.records import Message
 from followup_mockserver.state.snapshots import mechanics
+from followup_mockserver.state.snapshots.attempts import load_attempts, save_attempts
 from followup_mockserver.state.snapshots.codecs import ModelCodec, RecordCodec, items, joined
 from followup_mockserver.state.snapshots.errors import SnapshotError
 from followup_mockserver.state.tenant import Tenant
@@ -129,10 +130,6 @@ def _copy_idempotency(old: Tenant, new: Tenant) -> None:
     new.idempotency.restore(old.idempotency.finished())  # they never change
 
 
-def _copied_lists(attempts: Any) -> Any:
-    return {delivery: list(each) for delivery, each in attempts.items()}
-
-
 PARTS: tuple[Part, ...] = (
     _record("organization", "organization", Organization),
     _value("keys", "apiKeys", mechanics.save_keys, mechanics.load_keys, copied),
@@ -148,7 +145,7 @@ PARTS: tuple[Part, ...] = (
     _collection("webhook_endpoints", "webhookEndpoints", WebhookEndpoint),
     _value("secrets", "secrets", dict, mechanics.load_secrets, dict),
     _collection("webhook_deliveries", "webhookDeliveries", WebhookDelivery),
-    _value("attempts", "attempts", mechanics.save_attempts, mechanics.load_attempts, _copied_lists),
+    _own("attempts", "attempts", save_attempts, load_attempts),
     _value("last_event_at", "lastEventAt", mechanics.save_time, mechanics.load_time, copied),
     _records("messages", "messages", Message),
     _own("scheduler", "jobs", mechanics.save_jobs, mechanics.load_jobs),

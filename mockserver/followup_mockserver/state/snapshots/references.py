@@ -135,7 +135,7 @@ def _check_webhooks(tenant: Tenant, path: str) -> None:
         if delivery.attempts < 0 or (most is not None and delivery.attempts > most):
             expected = "0 or more" if most is None else f"0 to {most} while the delivery is pending"
             raise SnapshotError(f"{path}.webhookDeliveries[{position}].attempts", f"This must be {expected}.")
-    _check_keys(tenant.attempts, deliveries, f"{path}.attempts")
+    _check_keys(tenant.attempts.deliveries(), deliveries, f"{path}.attempts")
     faults = tenant.webhook_faults
     _check_keys(faults.applied, deliveries, f"{path}.webhookFaults.applied")
     _check_keys(faults.held_by_endpoint, endpoints, f"{path}.webhookFaults.heldByEndpoint")

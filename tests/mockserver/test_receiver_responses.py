@@ -1,0 +1,376 @@
+"""An attempt keeps the response of the receiver: status line, headers, and the first 4 KiB of the body."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from support.http import Api
+from support.server import Action, Received, ScriptedServer, hang_up, reply
+
+from followup import FollowUp
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.state import attempts as attempts_module
+from followup_mockserver.state.attempts import Attempts
+from followup_mockserver.state.records import Attempt, ReceiverResponse
+from followup_mockserver.webhooks import sender as sender_module
+
+HOOKS = "https://clinic.example/hooks"
+HANG_GUARD = 20
+"""Seconds after which a test that should take a fraction of one gives up."""
+LOCKED = b'{"error":"database is locked"}'
+
+
+def raw(data: bytes, *, close: bool = False) -> Action:
+    """Send these bytes as the response."""
+
+    def act(connection: socket.socket, _: Received) -> bool:
+        connection.sendall(data)
+        return not close
+
+    return act
+
+
+def dripping(released: threading.Event, connection: str) -> Action:
+    """Send one byte of the body after another, until released."""
+
+    def act(peer: socket.socket, _: Received) -> bool:
+        peer.sendall(f"HTTP/1.1 200 OK\r\nConnection: {connection}\r\nContent-Length: 100000\r\n\r\n".encode())
+        while not released.wait(0.02):
+            peer.sendall(b"x")
+        return False
+
+    return act
+
+
+class ImpatientService(MockService):
+    _attempt_timeout = 0.5
+
+
+class PatientService(MockService):
+    _attempt_timeout = 600.0
+
+
+@pytest.fixture
+def networked() -> Iterator[MockService]:
+    with ImpatientService(
+        allow_http_webhooks=True, allow_network=True, rate_limit=0, start_time="2026-09-28T12:00:00Z"
+    ) as service:
+        yield service
+
+
+def attempt_at(service: MockService | MockServer, url: str) -> Attempt:
+    """Return the first attempt to deliver a webhook to this URL."""
+    with service.client() as client:
+        client.webhook_endpoints.create(url=url, enabled_events=["*"])
+        client.patients.create(phone="+5491155550000")
+    service.advance()
+    (attempt,) = service.attempts(service.deliveries[0].id)
+    return attempt
+
+
+def answered(networked: MockService, *actions: Action) -> tuple[Attempt, ReceiverResponse]:
+    with ScriptedServer([*actions]) as receiver:
+        attempt = attempt_at(networked, receiver.url)
+    assert attempt.response is not None
+    return attempt, attempt.response
+
+
+class TestSockets:
+    def test_an_error_keeps_what_the_receiver_said(self, networked: MockService) -> None:
+        attempt, response = answered(networked, reply(500, LOCKED, {"X-Trace": "7"}))
+        assert (attempt.status_code, attempt.error) == (500, "HTTP status 500.")
+        assert response.status_line == "HTTP/1.1 500 X"
+        assert response.headers == {"content-type": "application/json", "content-length": "30", "x-trace": "7"}
+        assert (response.body, response.body_is_whole) == (LOCKED, True)
+
+    def test_a_success_keeps_it_too(self, networked: MockService) -> None:
+        attempt, response = answered(networked, reply(201, b"stored"))
+        assert (attempt.error, response.body, response.body_is_whole) == (None, b"stored", True)
+
+    def test_a_response_without_a_body_has_an_empty_one(self, networked: MockService) -> None:
+        _, response = answered(networked, raw(b"HTTP/1.1 204 No Content\r\n\r\n"))
+        assert (response.status_line, response.headers) == ("HTTP/1.1 204 No Content", {})
+        assert (response.body, response.body_is_whole) == (b"", True)
+
+    @pytest.mark.parametrize(("size", "kept", "whole"), [(4096, 4096, True), (4097, 4096, False)])
+    def test_the_first_4_kib_are_kept(self, networked: MockService, size: int, kept: int, whole: bool) -> None:
+        _, response = answered(networked, reply(500, b"x" * size))
+        assert (len(response.body), response.body_is_whole) == (kept, whole)
+
+    def test_a_huge_body_is_not_read(self, networked: MockService) -> None:
+        head = b"HTTP/1.1 500 Oops\r\nContent-Length: 100000000000\r\n\r\n"
+        attempt, response = answered(networked, raw(head + b"x" * 10_000))
+        assert (attempt.error, len(response.body), response.body_is_whole) == ("HTTP status 500.", 4096, False)
+
+    def test_a_chunked_body(self, networked: MockService) -> None:
+        head = b"HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n"
+        _, response = answered(networked, raw(head + b"4\r\ndata\r\n5\r\nbase \r\n0\r\n\r\n"))
+        assert (response.body, response.body_is_whole) == (b"database ", True)
+
+    @pytest.mark.parametrize("end", [b"4\r\nda", b"nonsense\r\n", b"5\r\nbase \r\n"])
+    def test_a_chunked_body_that_breaks_off_keeps_what_arrived(self, networked: MockService, end: bytes) -> None:
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
+        attempt, response = answered(networked, raw(head + end, close=True))
+        assert (attempt.status_code, attempt.error) == (200, None)
+        assert response.body[:3] == b"abc"
+        assert not response.body_is_whole
+
+    def test_a_body_that_ends_with_the_connection(self, networked: MockService) -> None:
+        _, response = answered(networked, raw(b"HTTP/1.0 500 Oops\r\n\r\nno space left", close=True))
+        assert (response.status_line, response.body) == ("HTTP/1.0 500 Oops", b"no space left")
+        assert response.body_is_whole
+
+    def test_a_connection_closed_in_the_middle_keeps_what_arrived(self, networked: MockService) -> None:
+        attempt, response = answered(networked, raw(b"HTTP/1.1 500 Oops\r\nContent-Length: 50\r\n\r\nhalf", close=True))
+        assert (attempt.status_code, response.body, response.body_is_whole) == (500, b"half", False)
+
+    @pytest.mark.parametrize("close", ["keep-alive", "close"])
+    def test_a_body_that_never_ends_does_not_change_the_outcome(self, networked: MockService, close: str) -> None:
+        head = f"HTTP/1.1 200 OK\r\nConnection: {close}\r\nContent-Length: 50\r\n\r\n".encode()
+        attempt, response = answered(networked, raw(head + b"half"))
+        assert (attempt.status_code, attempt.error) == (200, None)
+        assert (response.body, response.body_is_whole) == (b"half", False)
+
+    @pytest.mark.parametrize("close", ["keep-alive", "close"])
+    def test_nobody_waits_long_for_a_body(self, monkeypatch: pytest.MonkeyPatch, close: str) -> None:
+        monkeypatch.setattr(sender_module, "_BODY_TIMEOUT", 0.1)
+        service = PatientService(allow_http_webhooks=True, allow_network=True)
+        with ScriptedServer() as receiver:
+            receiver.script = [dripping(receiver.released, close)]
+            attempting = threading.Thread(target=attempt_at, args=(service, receiver.url), daemon=True)
+            attempting.start()
+            attempting.join(HANG_GUARD)
+            assert not attempting.is_alive(), "the attempt still waits for the body"
+        (attempt,) = service.attempts(service.deliveries[0].id)
+        assert attempt.status_code == 200
+        assert attempt.response is not None
+        assert attempt.response.body[:1] == b"x"
+
+    def test_a_binary_body_is_kept_as_it_is(self, networked: MockService) -> None:
+        body = bytes(range(256))
+        _, response = answered(networked, reply(500, body, {"Content-Type": "application/octet-stream"}))
+        assert response.body == body
+
+    def test_a_text_that_is_not_utf_8_is_kept_as_it_is(self, networked: MockService) -> None:
+        _, response = answered(networked, reply(400, "señal".encode("latin-1")))
+        assert response.body == b"se\xf1al"
+
+    def test_headers_of_the_same_name_are_joined(self, networked: MockService) -> None:
+        head = b"HTTP/1.1 500 Oops\r\nVia: a\r\nX-Empty:\r\nvia: b\r\nContent-Length: 0\r\n\r\n"
+        _, response = answered(networked, raw(head))
+        assert response.headers == {"via": "a, b", "x-empty": "", "content-length": "0"}
+
+    def test_long_headers_are_cut(self, networked: MockService) -> None:
+        lines = "".join(f"X-{number}: {'y' * 1000}\r\n" for number in range(50))
+        _, response = answered(
+            networked, raw(f"HTTP/1.1 500 {'z' * 1000}\r\n{lines}Content-Length: 0\r\n\r\n".encode())
+        )
+        assert sum(len(name) + len(value) for name, value in response.headers.items()) <= 8192
+        assert response.headers["x-0"] == "y" * 1000
+        assert len(response.status_line) == 255
+
+    def test_without_a_response_there_is_none(self, networked: MockService) -> None:
+        with ScriptedServer([hang_up]) as receiver:
+            attempt = attempt_at(networked, receiver.url)
+        assert (attempt.status_code, attempt.response) == (None, None)
+        assert attempt.error is not None
+
+    def test_a_connection_is_used_again_after_a_short_body(self, networked: MockService) -> None:
+        chunked = b"HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n"
+        with ScriptedServer([reply(500, LOCKED), raw(chunked), reply(200, b"yes"), reply(200, b"yes")]) as receiver:
+            attempt_at(networked, receiver.url)
+            networked.advance(hours=1)
+            assert [each.status_code for each in networked.attempts(networked.deliveries[0].id)] == [500, 500, 200]
+            assert receiver.connections == 1
+
+    def test_forwarded_webhooks_keep_it_too(self) -> None:
+        with ScriptedServer([reply(500, LOCKED)]) as receiver, MockService(forward_to=receiver.url) as service:
+            attempt = attempt_at(service, HOOKS)
+        assert attempt.response is not None
+        assert attempt.response.body == LOCKED
+
+
+def function(_: httpx.Request) -> httpx.Response:
+    return httpx.Response(500, content=LOCKED, headers={"X-Trace": "7"})
+
+
+async def coroutine(_: httpx.Request) -> httpx.Response:
+    return httpx.Response(500, content=LOCKED, headers={"X-Trace": "7"})
+
+
+def in_parts(_: httpx.Request) -> httpx.Response:
+    return httpx.Response(500, content=iter([LOCKED[:5], LOCKED[5:]]), headers={"X-Trace": "7"})
+
+
+def wsgi(_: Any, start_response: Callable[..., Any]) -> list[bytes]:
+    start_response("500 Internal Server Error", [("X-Trace", "7")])
+    return [LOCKED[:5], LOCKED[5:]]
+
+
+async def asgi(scope: Any, receive: Any, send: Any) -> None:
+    await receive()
+    if scope["type"] == "lifespan":
+        await send({"type": "lifespan.startup.complete"})
+        return
+    await send({"type": "http.response.start", "status": 500, "headers": [(b"X-Trace", b"7")]})
+    await send({"type": "http.response.body", "body": LOCKED[:5], "more_body": True})
+    await send({"type": "http.response.body", "body": LOCKED[5:]})
+
+
+RECEIVERS = {"function": function, "coroutine": coroutine, "in parts": in_parts, "WSGI": wsgi, "ASGI": asgi}
+
+
+@pytest.mark.parametrize("kind", [MockService, MockServer])
+@pytest.mark.parametrize("receiver", RECEIVERS.values(), ids=RECEIVERS)
+def test_a_mounted_receiver_keeps_it_too(kind: type[MockService | MockServer], receiver: Any) -> None:
+    with kind(start_time="2026-09-28T12:00:00Z") as mock:
+        mock.mount(HOOKS, receiver)
+        response = attempt_at(mock, HOOKS).response
+    assert response is not None
+    assert response.status_line == "HTTP/1.1 500 Internal Server Error"
+    assert response.headers["x-trace"] == "7"
+    assert (response.body, response.body_is_whole) == (LOCKED, True)
+
+
+async def big_asgi(scope: Any, receive: Any, send: Any) -> None:
+    await receive()
+    await send({"type": "http.response.start", "status": 500})
+    for _ in range(5):
+        await send({"type": "http.response.body", "body": b"x" * 1000, "more_body": True})
+    await send({"type": "http.response.body"})
+
+
+def big_wsgi(_: Any, start_response: Callable[..., Any]) -> list[bytes]:
+    start_response("500 Internal Server Error", [])
+    return [b"x" * 1000] * 5
+
+
+BIG = {"ASGI": big_asgi, "WSGI": big_wsgi, "function": lambda _: httpx.Response(500, content=b"x" * 5000)}
+
+
+@pytest.mark.parametrize("receiver", BIG.values(), ids=BIG)
+def test_of_a_mounted_receiver_the_first_4_kib_are_kept(service: MockService, receiver: Any) -> None:
+    service.mount(HOOKS, receiver)
+    response = attempt_at(service, HOOKS).response
+    assert response is not None
+    assert (response.body, response.body_is_whole) == (b"x" * 4096, False)
+
+
+def test_an_exception_has_no_response(service: MockService) -> None:
+    def raising(_: httpx.Request) -> httpx.Response:
+        raise RuntimeError("disk full")
+
+    service.mount(HOOKS, raising, raise_exceptions=False)
+    assert attempt_at(service, HOOKS).response is None
+
+
+def test_a_body_that_cannot_be_read_keeps_what_arrived(service: MockService) -> None:
+    def parts() -> Iterator[bytes]:
+        yield b"half"
+        raise RuntimeError("disk full")
+
+    service.mount(HOOKS, lambda _: httpx.Response(200, content=parts()))
+    attempt = attempt_at(service, HOOKS)
+    assert attempt.error is None
+    assert attempt.response is not None
+    assert (attempt.response.body, attempt.response.body_is_whole) == (b"half", False)
+
+
+def test_repr_shows_nothing_of_it(service: MockService) -> None:
+    service.mount(HOOKS, function)
+    attempt = attempt_at(service, HOOKS)
+    for text in (repr(attempt), repr(attempt.response)):
+        assert "locked" not in text
+        assert "x-trace" not in text
+    assert repr(attempt.response) == "ReceiverResponse(body=<30 bytes>, body_is_whole=True)"
+
+
+@pytest.mark.parametrize("path", ["attempts", "webhook_deliveries/{}/attempts"])
+def test_the_control_api_shows_it(service: MockService, api: Api, path: str) -> None:
+    service.mount(HOOKS, lambda _: httpx.Response(400, content=b"se\xf1al", headers={"Content-Type": "text/plain"}))
+    attempt_at(service, HOOKS)
+    (shown,) = api.get("/_mock/" + path.format(service.deliveries[0].id)).json()["data"]
+    assert shown["response"] == {
+        "statusLine": "HTTP/1.1 400 Bad Request",
+        "headers": {"content-type": "text/plain", "content-length": "5"},
+        "body": "se\ufffdal",
+        "bodyIsWhole": True,
+    }
+
+
+def test_the_responses_of_the_latest_attempts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0)
+    service.mount(HOOKS, lambda _: httpx.Response(500, content=b"x" * 4096))
+    monkeypatch.setattr(attempts_module, "LARGEST_RESPONSES", 10_000)
+    with service.client() as client:
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.patients.create(phone="+5491155550000")
+    service.advance(hours=1)
+    attempts = service.attempts(service.deliveries[0].id)
+    assert [each.status_code for each in attempts] == [500] * 4
+    assert [each.response is None for each in attempts] == [True, True, False, False]
+
+
+def test_a_deleted_endpoint_makes_room(monkeypatch: pytest.MonkeyPatch, service: MockService, client: FollowUp) -> None:
+    monkeypatch.setattr(attempts_module, "LARGEST_RESPONSES", 10_000)
+    service.mount(HOOKS, lambda _: httpx.Response(500, content=b"x" * 4096))
+    first = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    client.patients.create(phone="+5491155550000")
+    service.advance(minutes=1)
+    client.webhook_endpoints.delete(first.id)
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    client.patients.create(phone="+5491155550001")
+    service.advance(minutes=1)
+    assert all(each.response is not None for each in service.attempts(service.deliveries[0].id))
+
+
+def test_a_copy_is_independent() -> None:
+    attempts = Attempts()
+    assert attempts.of("whd_1") == []
+    copy = attempts.copy()
+    attempts.remove("whd_1")
+    assert copy.deliveries() == []
+
+
+class TestSnapshots:
+    def test_a_snapshot_keeps_it_to_the_byte(self, service: MockService) -> None:
+        body = bytes(range(256)) * 20
+        service.mount(HOOKS, lambda _: httpx.Response(500, content=body, headers={"X-Empty": ""}))
+        before = attempt_at(service, HOOKS)
+        saved = json.loads(json.dumps(service.save()))
+        for copy in (MockService.load(saved), service.fork()):
+            assert copy.attempts(before.delivery) == [before]
+
+    def test_a_snapshot_without_responses_loads(self, service: MockService) -> None:
+        service.mount(HOOKS, function)
+        delivery = attempt_at(service, HOOKS).delivery
+        saved = service.save()
+        for each in saved["organizations"][0]["attempts"]:
+            del each["response"]
+        (attempt,) = MockService.load(saved).attempts(delivery)
+        assert (attempt.status_code, attempt.response) == (500, None)
+
+    @pytest.mark.parametrize(
+        ("field", "value", "message"),
+        [
+            ("body", "%%%", "This must be a string in base64."),
+            ("body", 5, "This must be a string in base64."),
+            ("headers", {"a": 1}, "This must be an object whose values are strings."),
+            ("headers", [], "This must be an object whose values are strings."),
+            ("statusLine", None, "This must be a string."),
+            ("bodyIsWhole", "yes", "This must be true or false."),
+        ],
+    )
+    def test_an_invalid_response_is_named(self, service: MockService, field: str, value: Any, message: str) -> None:
+        service.mount(HOOKS, function)
+        attempt_at(service, HOOKS)
+        saved = service.save()
+        saved["organizations"][0]["attempts"][0]["response"][field] = value
+        with pytest.raises(ValueError, match="attempts") as caught:
+            MockService.load(saved)
+        assert f"organizations[0].attempts[0].response.{field}" in str(caught.value)
+        assert message in str(caught.value)
