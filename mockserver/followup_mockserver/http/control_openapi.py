@@ -223,6 +223,8 @@ def _value_schema(annotation: Any, schemas: dict[str, Schema]) -> Schema:
         return {"type": "array", "items": _value_schema(get_args(annotation)[0], schemas)}
     if get_origin(annotation) is Mapping:
         return {"type": "object"}
+    if annotation is bytes:
+        return {"type": "string"}
     if isinstance(annotation, type) and issubclass(annotation, Model):
         schemas.setdefault(annotation.__name__, shape_of(annotation).schema)
         return _reference(annotation)
