@@ -20,9 +20,9 @@ from followup import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from followup._codec.timestamps import parse_timestamp
 from followup._model import Model
 from followup._redaction import visible
+from followup.cli.local_times import in_local_time
 
 BETWEEN = 3
 """Characters between two columns: a space on each side of a line."""
@@ -79,41 +79,47 @@ def cell(value: object) -> str:
     return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def _brief(value: object, *, local_times: bool) -> str:
-    """Return a value in a short form: an id without its middle, a local time without seconds."""
+def _brief(value: object, *, short_ids: bool) -> str:
+    """Return a value in a short form: the message of an error, an id without its middle."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return visible(", ".join(value))
     if isinstance(value, Mapping) and isinstance(value.get("message"), str):
         return visible(value["message"])
     text = cell(value)
-    if _ID.fullmatch(text):
+    if short_ids and _ID.fullmatch(text):
         prefix, _, opaque = text.partition("_")
         return f"{prefix}_{opaque[:_ID_ENDS]}…{opaque[-_ID_ENDS:]}"
-    if local_times and _TIME.fullmatch(text):
-        return f"{parse_timestamp(text).astimezone():%Y-%m-%d %H:%M}"
     return text
 
 
 @attrs.define
 class Column:
-    """A column of a table on a terminal: its heading, its cells and its width."""
+    """A column of a table on a terminal: its heading, its cells and its width.
+
+    Attributes:
+        zone: name of the time zone of the times in the column; empty if there are none.
+    """
 
     name: str
     texts: list[str]
     full: list[str]
+    zone: str = ""
     width: int = 0
 
     @classmethod
-    def of(cls, name: str, rows: Sequence[Mapping[str, Any]], *, local_times: bool) -> "Column":
+    def of(cls, name: str, rows: Sequence[Mapping[str, Any]], *, local_times: bool, short_ids: bool = True) -> "Column":
         """Create the column of a field; its width is set when the table is laid out."""
         values = [row.get(name) for row in rows]
-        brief = [_brief(value, local_times=local_times) for value in values]
-        return cls(name, brief, [cell(value) for value in values])
+        texts = [_brief(value, short_ids=short_ids) for value in values]
+        zone = ""
+        if local_times:
+            texts, zone = in_local_time(texts)
+        return cls(name, texts, [cell(value) for value in values], zone)
 
     @property
     def heading(self) -> str:
-        """The name in words; it may wrap."""
-        return heading_of(self.name)
+        """The name in words, with the time zone; it may wrap."""
+        return f"{heading_of(self.name)} ({self.zone})" if self.zone else heading_of(self.name)
 
     @property
     def natural_width(self) -> int:
@@ -124,11 +130,6 @@ class Column:
     def shown(self) -> list[str]:
         """The cells, cut to the width of the column."""
         return [_cut(text, self.width) for text in self.texts]
-
-    @property
-    def has_local_times(self) -> bool:
-        """Whether the column has timestamps, which are shown as local times."""
-        return any(map(_TIME.fullmatch, self.full)) and not any(map(_TIME.fullmatch, self.texts))
 
     def show_ids_whole(self, room: int) -> int:
         """Show ids in full, so that they can be copied, if there is room; return the room that remains."""
@@ -141,7 +142,6 @@ class Column:
 
 
 _ID = re.compile(r"[a-z]+_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{12,}")  # in_conversation is a stage, not an id
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _ID_ENDS = 4
 _COPIED = ("id", "about")
 """The columns whose ids a reader copies into another command; they are whole if there is room."""
@@ -156,6 +156,20 @@ def filled_columns(kind: type[Model], rows: Sequence[Mapping[str, Any]]) -> list
     first = _PRIORITIES.get(kind, ())
     rest = [name for name in rows[0] if name not in first and name not in _NEVER]
     return [name for name in (*first, *rest) if any(row.get(name) for row in rows)]
+
+
+def whole_columns(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool) -> list[Column]:
+    """Return all of these columns, with whole ids and texts.
+
+    Args:
+        rows: the rows.
+        names: the fields.
+        local_times: whether times are shown in the local time zone without seconds, instead of as they are.
+    """
+    columns = [Column.of(name, rows, local_times=local_times, short_ids=False) for name in names]
+    for column in columns:
+        column.width = column.natural_width
+    return columns
 
 
 def fitting_columns(

@@ -7,13 +7,16 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
+from followup import Page
+from followup._annotations import MAX_PAGE_SIZE
 from followup._declarations import Declaration, Parameter
 from followup._operations import declarations_of, group_name
 from followup.cli.application import Application
+from followup.cli.choosing import Columns, chosen_columns
 from followup.cli.clearing import clear_option, cleared
 from followup.cli.help_texts import for_the_command_line, sentence
 from followup.cli.options import AsJson, keyword, with_values
-from followup.cli.output import remark, show_many, show_one
+from followup.cli.output import show_many, show_one, warn
 from followup.cli.session import check_set_up, connected
 from followup.cli.values import arms, kebab, parse_json
 from followup.resources import all_groups
@@ -21,7 +24,7 @@ from followup.resources.account import AccountGroup
 from followup.resources.event_batches import EventBatch
 from followup.resources.events import Events
 
-_OWN_OPTIONS = ("idempotency_key", "as_json", "all_pages", "clear")
+_OWN_OPTIONS = ("idempotency_key", "as_json", "all_pages", "clear", "columns")
 """Parameters of a command that are not parameters of its operation."""
 
 
@@ -58,26 +61,38 @@ def _command(declaration: Declaration) -> Callable[..., None]:
         if own["idempotency_key"] is not None:
             arguments["idempotency_key"] = own["idempotency_key"]
         arguments |= cleared(declaration, own["clear"] or (), arguments)
+        columns = None
+        if own["columns"] is not None and declaration.item_type is not None:
+            columns = chosen_columns(own["columns"], declaration.item_type)
         with connected() as client:
             group, method = declaration.name.split(".")
             result = getattr(getattr(client, group), method)(*path, **arguments)
-            _show(result, declaration, as_json=bool(own["as_json"]), all_pages=bool(own["all_pages"]))
+            if declaration.item_type is None:
+                _show(result, as_json=bool(own["as_json"]))
+            elif own["all_pages"]:
+                show_many(_counted(result), as_json=bool(own["as_json"]), columns=columns)
+            else:
+                show_many(result.data, as_json=bool(own["as_json"]), columns=columns)
+                _name_the_rest(result, backwards="ending_before" in arguments)
 
     run.__signature__ = inspect.Signature(_parameters(declaration))  # type: ignore[attr-defined]
     return run
 
 
-def _show(result: Any, declaration: Declaration, *, as_json: bool, all_pages: bool) -> None:
+def _show(result: Any, *, as_json: bool) -> None:
     if isinstance(result, EventBatch):
         show_many(result.results, as_json=as_json)
-    elif declaration.item_type is None:
-        show_one(result, as_json=as_json)
-    elif all_pages:
-        show_many(_counted(result), as_json=as_json)
     else:
-        show_many(result.data, as_json=as_json)
-        if result.has_more:
-            remark(f"Showing the first {len(result.data)}. Use --all for all, or --limit for up to 100.")
+        show_one(result, as_json=as_json)
+
+
+def _name_the_rest(page: Page[Any], *, backwards: bool) -> None:
+    """Say that there is more than this page, and how to get it: in a pipe, too, whose reader would not notice."""
+    if page.has_more and page.data:
+        cursor = f"--ending-before {page.data[0].id}" if backwards else f"--starting-after {page.data[-1].id}"
+        warn(
+            f"Showing {len(page.data)} of more; --all, --limit (up to {MAX_PAGE_SIZE}) or {cursor} shows further ones."
+        )
 
 
 def _counted(items: Iterable[Any]) -> Iterable[Any]:
@@ -104,6 +119,7 @@ def _parameters(declaration: Declaration) -> list[inspect.Parameter]:
     if declaration.item_type is not None:
         all_pages: Any = Annotated[bool, typer.Option("--all", help="Fetch all pages.")]
         parameters.append(keyword("all_pages", all_pages, default=False))
+        parameters.append(keyword("columns", Columns, None))
     return [*parameters, keyword("as_json", AsJson, default=False)]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from followup._codec.encode import encode
 from followup._model import Model
 from followup._redaction import visible
+from followup.cli.choosing import limited_to
 from followup.cli.lines import json_line, write_line
 
 
@@ -18,7 +19,12 @@ def say(text: str) -> None:
 def remark(text: str) -> None:
     """Print a hint for a person: on standard error, and only if that is a terminal."""
     if sys.stderr.isatty():
-        sys.stderr.write(visible(text) + "\n")
+        warn(text)
+
+
+def warn(text: str) -> None:
+    """Print what a reader of the output has to know, on standard error."""
+    sys.stderr.write(visible(text) + "\n")
 
 
 def show_one(result: Model, *, as_json: bool) -> None:
@@ -31,15 +37,21 @@ def show_one(result: Model, *, as_json: bool) -> None:
     print_one(result)
 
 
-def show_many(results: Iterable[Model], *, as_json: bool) -> None:
-    """Print objects: as JSON Lines one by one, or as a table once all have arrived."""
+def show_many(results: Iterable[Model], *, as_json: bool, columns: Sequence[str] | None = None) -> None:
+    """Print objects: as JSON Lines one by one, or as a table once all have arrived.
+
+    Args:
+        results: the objects.
+        as_json: whether to print JSON on a terminal, too.
+        columns: the fields to print; None: all in JSON, and the most important ones in a table.
+    """
     if as_json or not sys.stdout.isatty():
         for result in results:
-            write_line(json_line(encode(result)))
+            write_line(json_line(limited_to(columns, encode(result))))
         return
     from followup.cli.tables import print_many
 
-    print_many([*results])
+    print_many([*results], columns)
 
 
 def show_rows(rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:

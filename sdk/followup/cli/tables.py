@@ -11,7 +11,7 @@ from rich.text import Text
 from followup._codec.encode import encode
 from followup._model import Model
 from followup._redaction import visible
-from followup.cli.columns import Column, cell, filled_columns, fitting_columns, heading_of
+from followup.cli.columns import BETWEEN, Column, cell, filled_columns, fitting_columns, heading_of, whole_columns
 
 
 def print_one(result: Model) -> None:
@@ -22,13 +22,16 @@ def print_one(result: Model) -> None:
     Console().print(table)
 
 
-def print_many(results: Sequence[Model]) -> None:
-    """Print objects of one class, one per row, in as many columns as fit."""
+def print_many(results: Sequence[Model], chosen: Sequence[str] | None = None) -> None:
+    """Print objects of one class, one per row, in the chosen columns or in as many as fit."""
     if not results:
         Console().print("No results.")
         return
     rows = [encode(result) for result in results]
-    print_rows(rows, filled_columns(type(results[0]), rows))
+    if chosen is None:
+        print_rows(rows, filled_columns(type(results[0]), rows))
+    else:
+        print_chosen(rows, chosen)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = True) -> None:
@@ -43,6 +46,19 @@ def print_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local
     Console().print(_table(columns))
     if note := _note(columns, names):
         Console().print(Text(note, style="dim"))
+
+
+def print_chosen(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = True) -> None:
+    """Print rows in all of these columns, with whole ids. Cells wrap if the columns do not fit.
+
+    Args:
+        rows: the rows; at least one.
+        names: the columns.
+        local_times: whether times are shown in the local time zone without seconds, instead of as they are.
+    """
+    columns = whole_columns(rows, names, local_times=local_times)
+    needed = sum(column.width + BETWEEN for column in columns) - 1
+    Console().print(_table(columns, fold=needed > Console().width))
 
 
 def progress(*columns: ProgressColumn | str) -> Progress:
@@ -73,21 +89,21 @@ def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table
     return table
 
 
-def _table(columns: Sequence[Column]) -> Table:
+def _table(columns: Sequence[Column], *, fold: bool = False) -> Table:
     table = Table(show_edge=False)
     for column in columns:
-        table.add_column(Text(column.heading), width=column.width, no_wrap=False)
+        table.add_column(Text(column.heading), width=None if fold else column.width, overflow="fold")
     for row in zip(*(column.shown for column in columns), strict=True):
         table.add_row(*map(Text, row))
     return table
 
 
 def _note(columns: Sequence[Column], names: Sequence[str]) -> str:
-    """Return the line below a table about omitted columns, shortened cells and local times."""
+    """Return the line below a table about omitted columns and shortened cells."""
     shown = [column.name for column in columns]
-    parts = ["Times are local."] if any(column.has_local_times for column in columns) else []
-    if omitted := [name for name in names if name not in shown]:
-        parts.append(f"No room for {visible(', '.join(omitted))}.")
-    if omitted or any(column.shown != column.full for column in columns):
-        parts.append("--json shows everything.")
-    return " ".join(parts)
+    omitted = visible(", ".join(name for name in names if name not in shown))
+    if omitted:
+        return f"No room for {omitted}: choose with --columns. --json shows everything."
+    if any(column.shown != column.full for column in columns if not column.zone):
+        return "--json shows everything."
+    return ""
