@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.rules import local_jobs
 from followup_mockserver.schema.webhook_urls import parse_webhook_url
+from followup_mockserver.state.history import JOB_PREFIX
 from followup_mockserver.state.jobs import AttemptDelivery, Job, RepeatDelivery
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Advanced, Run
@@ -142,11 +143,11 @@ class Engine:
                 event loop of an application or a task that this call would block.
             BaseException: the exception of a mounted receiver; the attempt has been recorded.
         """
-        return self._run_jobs(tenant, lambda run: self._advancing(tenant, run, target))
+        return self._run_jobs(tenant, "advance", lambda run: self._advancing(tenant, run, target))
 
     async def advance_async(self, tenant: Tenant, target: Target) -> Advanced:
         """Do the same as ``advance`` in a task: asynchronous receivers run in the running event loop."""
-        return await self._run_jobs_async(tenant, lambda run: self._advancing(tenant, run, target))
+        return await self._run_jobs_async(tenant, "advance", lambda run: self._advancing(tenant, run, target))
 
     def step(self, tenant: Tenant) -> Advanced:
         """Advance the clock to the due time of the next job, and run that job only.
@@ -155,11 +156,11 @@ class Engine:
             RuntimeError: as ``advance``.
             BaseException: as ``advance``.
         """
-        return self._run_jobs(tenant, lambda run: self._stepping(tenant, run))
+        return self._run_jobs(tenant, "step", lambda run: self._stepping(tenant, run))
 
     async def step_async(self, tenant: Tenant) -> Advanced:
         """Do the same as ``step`` in a task: asynchronous receivers run in the running event loop."""
-        return await self._run_jobs_async(tenant, lambda run: self._stepping(tenant, run))
+        return await self._run_jobs_async(tenant, "step", lambda run: self._stepping(tenant, run))
 
     def resend(self, tenant: Tenant, delivery_id: str) -> None:
         """Make a manual retry of a delivery now.
@@ -182,11 +183,11 @@ class Engine:
         if raised is not None:
             raise raised
 
-    def _run_jobs(self, tenant: Tenant, jobs: Callable[[Run], Sending[T]]) -> T:
+    def _run_jobs(self, tenant: Tenant, name: str, jobs: Callable[[Run], Sending[T]]) -> T:
         self._dispatcher.check_thread()
         run = self._run_of(tenant)
         try:
-            with run.entered(), run.turns.held(), self._clock_held(tenant, run):
+            with run.entered(), run.turns.held(), self._clock_held(tenant, run, name):
                 return self._dispatcher.drive(jobs(run))
         except _ReceiverRaised as end:
             raised = end.error
@@ -194,29 +195,34 @@ class Engine:
             self.wake()
         raise raised  # not in the except clause, so that its context and its cause stay as they are
 
-    async def _run_jobs_async(self, tenant: Tenant, jobs: Callable[[Run], Sending[T]]) -> T:
+    async def _run_jobs_async(self, tenant: Tenant, name: str, jobs: Callable[[Run], Sending[T]]) -> T:
         if self._workers is not None:
-            return await _in_thread(lambda: self._run_jobs(tenant, jobs))
+            return await _in_thread(lambda: self._run_jobs(tenant, name, jobs))
         run = self._run_of(tenant)
         try:
             with run.entered():
                 async with run.turns.held_by_task():
-                    with self._clock_held(tenant, run):
+                    with self._clock_held(tenant, run, name):
                         return await self._dispatcher.drive_async(jobs(run))
         except _ReceiverRaised as end:
             raised = end.error
         raise raised
 
     @contextmanager
-    def _clock_held(self, tenant: Tenant, run: Run) -> Iterator[None]:
-        """Hold the tenant's clock while its jobs run."""
+    def _clock_held(self, tenant: Tenant, run: Run, name: str) -> Iterator[None]:
+        """Hold the tenant's clock while a control call runs its jobs."""
         run.clear()
         with tenant.lock:
             tenant.clock.hold()
+            control = tenant.history.begin_control(tenant.now(), name)
+            run.control = control.id
         try:
             yield
         finally:
+            run.control = None
             with tenant.lock:
+                if not run.ran:
+                    tenant.history.drop(control)
                 tenant.clock.release()
                 tenant.notify()
 
@@ -248,7 +254,9 @@ class Engine:
 
     def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[Attempted]:
         with tenant.lock:
-            attempt = attempting.due_attempt(tenant, delivery_id, "manual")
+            control = tenant.history.begin_control(tenant.now(), "resend", delivery_id)
+            with tenant.caused_by(control.id):
+                attempt = attempting.due_attempt(tenant, delivery_id, "manual")
         return Attempted(NOTHING_TO_SEND) if attempt is None else (yield from self._dispatcher.attempt(tenant, attempt))
 
     def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime) -> Sending[bool]:
@@ -278,7 +286,7 @@ class Engine:
             if self._workers is not None:
                 self._submit(self._workers, tenant, run, each)
                 continue
-            attempted = yield from self._attempt(tenant, each)
+            attempted = yield from self._attempt(tenant, run, each)
             run.record(each.timer, attempted.summary)
             if attempted.raised is not None:
                 raise _ReceiverRaised(attempted.raised)
@@ -319,7 +327,7 @@ class Engine:
 
         def attempt() -> None:
             with run.entered():
-                attempted = self._dispatcher.drive(self._attempt(tenant, scheduled))
+                attempted = self._dispatcher.drive(self._attempt(tenant, run, scheduled))
             if attempted.raised is not None:  # not by a receiver, whose exceptions are logged and not raised here
                 logger.error("a delivery attempt failed inside the mock", exc_info=attempted.raised)
             run.attempt_ended(scheduled.timer, attempted.summary)
@@ -331,25 +339,32 @@ class Engine:
 
     def _begin(self, tenant: Tenant, run: Run, timer: Timer[Job]) -> _ScheduledAttempt | None:
         """Run a local job, or return the attempt that the caller has to send after releasing the tenant's lock."""
-        match timer.job:
-            case AttemptDelivery(about=delivery):
-                attempt = attempting.due_attempt(tenant, delivery, "schedule")
-            case RepeatDelivery(about=delivery):
-                attempt = attempting.due_attempt(tenant, delivery, "disturbance")
-            case local:
-                run.record(timer, local_jobs.run(tenant, local))
-                return None
+        with tenant.caused_by(f"{JOB_PREFIX}{timer.number}"):
+            match timer.job:
+                case AttemptDelivery(about=delivery):
+                    attempt = attempting.due_attempt(tenant, delivery, "schedule")
+                case RepeatDelivery(about=delivery):
+                    attempt = attempting.due_attempt(tenant, delivery, "disturbance")
+                case local:
+                    outcome = local_jobs.run(tenant, local)
+                    tenant.end_job(timer, outcome, run.control)
+                    run.record(timer, outcome)
+                    return None
         if attempt is None:
+            tenant.end_job(timer, NOTHING_TO_SEND, run.control)
             run.record(timer, NOTHING_TO_SEND)
             return None
         return _ScheduledAttempt(timer, attempt)
 
-    def _attempt(self, tenant: Tenant, scheduled: _ScheduledAttempt) -> Sending[Attempted]:
+    def _attempt(self, tenant: Tenant, run: Run, scheduled: _ScheduledAttempt) -> Sending[Attempted]:
         try:
-            return (yield from self._dispatcher.attempt(tenant, scheduled.attempt))
+            attempted = yield from self._dispatcher.attempt(tenant, scheduled.attempt)
         except Exception as error:
             logger.exception("a delivery attempt failed inside the mock")
-            return Attempted(f"failed inside the mock: {type(error).__name__}")
+            attempted = Attempted(f"failed inside the mock: {type(error).__name__}")
+        with tenant.lock:
+            tenant.end_job(scheduled.timer, attempted.summary, run.control)
+        return attempted
 
 
 async def _in_thread(function: Callable[[], T]) -> T:

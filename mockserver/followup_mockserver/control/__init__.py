@@ -5,6 +5,7 @@ from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
 from followup_mockserver.control.conversations import ConversationControls
 from followup_mockserver.control.display import state_of
+from followup_mockserver.control.history import HistoryControls
 from followup_mockserver.control.keywords import explain_keyword_arguments
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
@@ -35,6 +36,7 @@ class Control(
     SourceControls,
     OrganizationControls,
     SnapshotControls,
+    HistoryControls,
 ):
     """The test controls of one organization: what happens to the service outside its API.
 

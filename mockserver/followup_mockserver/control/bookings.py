@@ -64,7 +64,7 @@ class BookingControls:
         )
         with naming_arguments():
             return self._access.change(
-                lambda tenant: appointments.create(tenant, **fields, source=source, status=status)
+                "add_appointment", lambda tenant: appointments.create(tenant, **fields, source=source, status=status)
             )
 
     def confirm_appointment(self, id: str, /) -> Appointment:
@@ -79,7 +79,9 @@ class BookingControls:
         Raises:
             ServiceError: 404: there is no such appointment; 400: it is cancelled or completed.
         """
-        return self._access.change(lambda tenant: appointments.confirm(tenant, _appointment(tenant, id)))
+        return self._access.change(
+            "confirm_appointment", lambda tenant: appointments.confirm(tenant, _appointment(tenant, id)), id
+        )
 
     def reschedule_appointment(self, id: str, /, *, start_at: datetime | str) -> Appointment:
         """Move an appointment to another time, as the service's agent or the team does.
@@ -97,7 +99,11 @@ class BookingControls:
             ValueError: an invalid argument; the message names it.
         """
         changes = rule_arguments(Appointments.create, start_at=start_at)
-        return self._access.change(lambda tenant: appointments.update(tenant, _appointment(tenant, id), **changes))
+        return self._access.change(
+            "reschedule_appointment",
+            lambda tenant: appointments.update(tenant, _appointment(tenant, id), **changes),
+            id,
+        )
 
     def cancel_appointment(self, id: str, /, *, reason: str | None = None) -> Appointment:
         """Cancel an appointment, as the service's agent or the team does. Cancelling it again changes nothing.
@@ -115,7 +121,9 @@ class BookingControls:
             ValueError: an invalid argument; the message names it.
         """
         details = rule_arguments(Appointments.cancel, reason=reason)
-        return self._access.change(lambda tenant: appointments.cancel(tenant, _appointment(tenant, id), **details))
+        return self._access.change(
+            "cancel_appointment", lambda tenant: appointments.cancel(tenant, _appointment(tenant, id), **details), id
+        )
 
     def add_visit(
         self,
@@ -166,7 +174,7 @@ class BookingControls:
             appointment=appointment,
         )
         with naming_arguments():
-            return self._access.change(lambda tenant: visits.create(tenant, **fields, source=source))
+            return self._access.change("add_visit", lambda tenant: visits.create(tenant, **fields, source=source))
 
 
 def _appointment(tenant: Tenant, id: str) -> Appointment:

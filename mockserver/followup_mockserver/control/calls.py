@@ -99,8 +99,8 @@ class CallControls:
             tenant.faults.add(fault)
             return fault
 
-        return self._access.change(add)
+        return self._access.change("add_fault", add)
 
     def clear_faults(self) -> None:
         """Remove all faults of API calls. Webhook faults stay."""
-        self._access.change(lambda tenant: tenant.faults.clear())
+        self._access.change("clear_faults", lambda tenant: tenant.faults.clear())

@@ -30,7 +30,7 @@ class ConversationControls:
         Raises:
             ServiceError: 404: there is no such patient; 400: the patient has no phone.
         """
-        return self._change(id, conversations.reply)
+        return self._change("receive_reply", id, conversations.reply)
 
     def report_silence(self, id: str, /) -> Patient:
         """Note that a patient stopped answering: the stage becomes ``lost``, and ``patient.silent`` occurs.
@@ -47,7 +47,7 @@ class ConversationControls:
         Raises:
             ServiceError: 404: there is no such patient; 400: the patient has no phone.
         """
-        return self._change(id, conversations.fall_silent)
+        return self._change("report_silence", id, conversations.fall_silent)
 
     def hand_off_conversation(self, id: str, /, *, reason: str | None = None) -> Patient:
         """Hand the conversation with a patient off to the team: ``conversation.handoff`` occurs.
@@ -67,10 +67,10 @@ class ConversationControls:
             ValueError: an invalid argument; the message names it.
         """
         optional(text)("reason", reason)
-        return self._change(id, conversations.hand_off, reason=reason)
+        return self._change("hand_off_conversation", id, conversations.hand_off, reason=reason)
 
-    def _change(self, id: str, rule: Callable[..., Patient], **arguments: Any) -> Patient:
+    def _change(self, control: str, id: str, rule: Callable[..., Patient], **arguments: Any) -> Patient:
         def change(tenant: Tenant) -> Patient:
             return rule(tenant, existing(tenant.patients.get(id), "patient"), **arguments)
 
-        return self._access.change(change)
+        return self._access.change(control, change, id)

@@ -131,7 +131,7 @@ class OrganizationControls:
             tenant.organization = attrs.evolve(tenant.organization, **changes)
             return account.retrieve(tenant, key=next(iter(tenant.keys.values())))
 
-        return self._access.change(change)
+        return self._access.change("update_organization", change)
 
     def add_api_key(self, *, name: str = "key", scopes: list[str] | None = None) -> KeyRecord:
         """Add an API key to the organization.
@@ -184,7 +184,7 @@ class OrganizationControls:
                 setattr(key, field, changed)
             return key
 
-        return self._access.change(change)
+        return self._access.change("update_api_key", change)
 
     def reset(self) -> None:
         """Return to the state at start: clock, data, settings, API keys, faults, journal and idempotency keys.

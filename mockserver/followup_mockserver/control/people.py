@@ -82,7 +82,7 @@ class PeopleControls:
             active=active,
         )
         _check(fields, _DOCTOR)
-        return self._access.change(lambda tenant: doctors.add(tenant, **fields))
+        return self._access.change("add_doctor", lambda tenant: doctors.add(tenant, **fields))
 
     def update_doctor(
         self,
@@ -121,7 +121,9 @@ class PeopleControls:
         )
         _check(changes, _DOCTOR)
         return self._access.change(
-            lambda tenant: doctors.update(tenant, existing(tenant.doctors.get(id), "doctor"), **changes)
+            "update_doctor",
+            lambda tenant: doctors.update(tenant, existing(tenant.doctors.get(id), "doctor"), **changes),
+            id,
         )
 
     def update_patient(
@@ -148,7 +150,7 @@ class PeopleControls:
             patient = existing(tenant.patients.get(id), "patient")
             return patients.set_service_fields(tenant, patient, **changes)
 
-        return self._access.change(change)
+        return self._access.change("update_patient", change, id)
 
     def answer_intake_request(
         self,
@@ -200,7 +202,9 @@ class PeopleControls:
             hospitalized=hospitalized,
             sender=sender,
         )
-        return self._access.change(lambda tenant: intake_requests.answer(tenant, _intake(tenant, id), **data))
+        return self._access.change(
+            "answer_intake_request", lambda tenant: intake_requests.answer(tenant, _intake(tenant, id), **data), id
+        )
 
     def load_intake_request(self, id: str, /) -> IntakeRequest:
         """Mark an intake request as loaded into the organization's own system.
@@ -214,7 +218,9 @@ class PeopleControls:
         Raises:
             ServiceError: 404: there is no such intake request; 400: it is not ``ready``.
         """
-        return self._access.change(lambda tenant: intake_requests.load(tenant, _intake(tenant, id)))
+        return self._access.change(
+            "load_intake_request", lambda tenant: intake_requests.load(tenant, _intake(tenant, id)), id
+        )
 
     def discard_intake_request(self, id: str, /, *, reason: str | None = None) -> IntakeRequest:
         """Discard an intake request, as the organization's staff can.
@@ -229,7 +235,11 @@ class PeopleControls:
         Raises:
             ServiceError: 404: there is no such intake request; 400: it is already loaded or discarded.
         """
-        return self._access.change(lambda tenant: intake_requests.discard(tenant, _intake(tenant, id), reason=reason))
+        return self._access.change(
+            "discard_intake_request",
+            lambda tenant: intake_requests.discard(tenant, _intake(tenant, id), reason=reason),
+            id,
+        )
 
 
 def _check(arguments: Mapping[str, Any], checks: Mapping[str, Check]) -> None:

@@ -52,4 +52,4 @@ class SourceControls:
                 raise InvalidArgument("event", f"a valid event ({result.error})")
             return stored
 
-        return self._access.change(receive)
+        return self._access.change("receive_event", receive)

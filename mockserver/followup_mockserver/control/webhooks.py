@@ -105,7 +105,7 @@ class WebhookControls:
         def send(tenant: Tenant) -> list[WebhookDelivery]:
             return triggers.send(tenant, type, own)
 
-        return self._access.change(send)
+        return self._access.change("trigger", send)
 
     def resend(self, id: str, /) -> WebhookDelivery:
         """Make one more attempt of a delivery now, whatever its status: a manual retry.
@@ -184,7 +184,7 @@ class WebhookControls:
             tenant.webhook_faults.add(fault)
             return fault
 
-        return self._access.change(add)
+        return self._access.change("disturb", add)
 
     @property
     def webhook_faults(self) -> list[WebhookFault]:
@@ -195,7 +195,7 @@ class WebhookControls:
 
     def clear_webhook_faults(self) -> None:
         """Remove all webhook faults that apply to future deliveries. Faults of API calls stay."""
-        self._access.change(lambda tenant: tenant.webhook_faults.clear())
+        self._access.change("clear_webhook_faults", lambda tenant: tenant.webhook_faults.clear())
 
 
 def all_attempts(tenant: Tenant) -> list[Attempt]:

@@ -177,7 +177,7 @@ def claim_idempotency_key(exchange: Exchange) -> None:
                 param="Idempotency-Key",
             )
         else:
-            exchange.replayed = record.response
+            exchange.replayed, exchange.replay_of = record.response, record.request_id
 
 
 def apply_delay(exchange: Exchange) -> None:
@@ -239,10 +239,10 @@ def break_response(exchange: Exchange) -> None:
 
 
 def record_call(exchange: Exchange) -> None:
-    """Record the call in the journal, under a new request id."""
+    """Record the call in the journal, under its request id. A request that reached no rule gets a new one."""
     request, response, tenant = exchange.request, exchange.response, exchange.tenant
     with tenant.lock:
-        request_id = tenant.ids.new(REQUEST_ID_PREFIX)
+        request_id = exchange.request_id or tenant.ids.new(REQUEST_ID_PREFIX)
         tenant.journal.record(
             JournalEntry(
                 operation=request.operation.name,
@@ -257,6 +257,7 @@ def record_call(exchange: Exchange) -> None:
                 about=exchange.about or request.path_id,
                 error_code=None if exchange.error is None else exchange.error.code,
                 replayed=exchange.is_replay,
+                replay_of=exchange.replay_of if exchange.is_replay else None,
                 fault=copied(exchange.fault) if exchange.is_fault_applied else None,
             ),
             CallDetails(
@@ -304,11 +305,15 @@ def _run_rule(exchange: Exchange) -> bytes:
         arguments = exchange.parser.arguments(operation, request.query, request.headers, request.body)
         if operation.row.takes_key:
             arguments["key"] = exchange.key
-        result = operation.row.rule(tenant, *found, **arguments)
+        exchange.request_id = tenant.cause = tenant.ids.new(REQUEST_ID_PREFIX)
+        try:
+            result = operation.row.rule(tenant, *found, **arguments)
+        finally:
+            tenant.cause = None
         exchange.about = getattr(result, "id", None)
         body = _json_bytes(_encoded(exchange, result))
         if exchange.claimed is not None:
-            tenant.idempotency.finish(exchange.claimed, body)
+            tenant.idempotency.finish(exchange.claimed, body, exchange.request_id)
             exchange.claimed = None
         tenant.notify()
     return body

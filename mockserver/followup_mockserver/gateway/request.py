@@ -76,7 +76,9 @@ class Exchange:
         late: whether the client stopped waiting during a delay.
         claimed: the record of the idempotency key, while this request holds it.
         replayed: body of the response to an earlier request with the same idempotency key.
+        replay_of: id of that earlier request; None if it is unknown.
         error: the error, if the request failed.
+        request_id: id of the request; None until its rule runs.
         about: id of the object that the request created, changed or returned.
         response: the response.
     """
@@ -94,7 +96,9 @@ class Exchange:
     late: bool = False
     claimed: IdempotencyRecord | None = None
     replayed: bytes | None = attrs.field(default=None, repr=False)
+    replay_of: str | None = None
     error: ServiceError | None = None
+    request_id: str | None = None
     about: str | None = None
     response: Response = attrs.field(init=False)
 

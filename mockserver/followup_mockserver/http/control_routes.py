@@ -216,7 +216,9 @@ def add_webhook_endpoint(
     webhook_target("url", url)
     events: list[str] = [*enabled_events] if enabled_events else [EVERY_TYPE]
     list_of(one_of([*OUTBOUND_TYPES, EVERY_TYPE]))("enabled_events", events)
-    return access_to(control).change(lambda tenant: webhook_endpoints.create(tenant, url=url, enabled_events=events))
+    return access_to(control).change(
+        "add_webhook_endpoint", lambda tenant: webhook_endpoints.create(tenant, url=url, enabled_events=events)
+    )
 
 
 def delete_webhook_endpoint(control: Control, id: str, /) -> DeletedObject:
@@ -234,7 +236,7 @@ def delete_webhook_endpoint(control: Control, id: str, /) -> DeletedObject:
         endpoint = existing(tenant.webhook_endpoints.get(id), "webhook endpoint")
         return webhook_endpoints.delete(tenant, endpoint)
 
-    return access_to(control).change(delete)
+    return access_to(control).change("delete_webhook_endpoint", delete, id)
 
 
 def add_api_key(control: Control, *, name: str = "key", scopes: list[str] | None = None) -> NewOrganization:
@@ -267,6 +269,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("GET", "/webhook_deliveries/<path_id>/attempts", Control.attempts),
     ("POST", "/webhook_deliveries/<path_id>/resend", Control.resend),
     ("GET", "/attempts", attempts),
+    ("GET", "/explain/<path_id>", Control.explain),
     ("GET", "/deliveries/disturb", webhook_faults),
     ("POST", "/deliveries/disturb", Control.disturb),
     ("DELETE", "/deliveries/disturb", Control.clear_webhook_faults),

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from followup import Appointment, DoctorInput, Patient, PatientInput
-from followup._for_mockserver import AppointmentSource, AppointmentStatus
+from followup._for_mockserver import AppointmentSource, AppointmentStatus, format_timestamp
 from followup_mockserver.rules import stages
 from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
@@ -61,13 +61,16 @@ def update(tenant: Tenant, appointment: Appointment, **changes: Any) -> Appointm
         found = doctor_id(tenant, changes["doctor"])
         # A doctor who is not in the roster leaves the field unchanged; null removes the doctor.
         changes["doctor"] = appointment.doctor if found is None and changes["doctor"] is not None else found
-    rescheduled = changes.get("start_at", appointment.start_at) != appointment.start_at
+    start_before = appointment.start_at
+    rescheduled = changes.get("start_at", start_before) != start_before
     if rescheduled:
         changes["status"] = "rescheduled"
     if any(getattr(appointment, name) != value for name, value in changes.items()):
         tenant.appointments.update(appointment, **changes, updated_at=tenant.now())
     if rescheduled:
-        _publish(tenant, "appointment.rescheduled", appointment)
+        start = format_timestamp(appointment.start_at)
+        change = f"start {start} instead of {format_timestamp(start_before)}"
+        _publish(tenant, "appointment.rescheduled", appointment, change)
     return appointment
 
 
@@ -97,6 +100,7 @@ def complete(tenant: Tenant, appointment: Appointment) -> None:
     """Set the status to ``completed``, unless the appointment was cancelled."""
     if appointment.status not in ("cancelled", "completed"):
         tenant.appointments.update(appointment, status="completed", updated_at=tenant.now())
+        tenant.note("appointment.completed", appointment.id, "completed", appointment.patient)
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[Appointment]:
@@ -117,10 +121,10 @@ def _require_active(tenant: Tenant, doctor: str | None) -> None:
         raise invalid("doctor_inactive", "The agent books appointments only with active doctors.", "doctor")
 
 
-def _publish(tenant: Tenant, type: str, appointment: Appointment) -> None:
+def _publish(tenant: Tenant, type: str, appointment: Appointment, change: str | None = None) -> None:
     patient = _patient(tenant, appointment)
     stages.refresh(tenant, patient)
-    tenant.publish(DomainEvent(type=type, name="appointment", subject=appointment, patient=patient))
+    tenant.publish(DomainEvent(type=type, name="appointment", subject=appointment, patient=patient, change=change))
 
 
 def _patient(tenant: Tenant, appointment: Appointment) -> Patient:

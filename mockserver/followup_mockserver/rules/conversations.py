@@ -21,7 +21,9 @@ def fall_silent(tenant: Tenant, patient: Patient) -> Patient:
     _require_phone(patient)
     if patient.stage not in _NOT_LOST:
         patients.set_service_fields(tenant, patient, stage="lost")
-    tenant.publish(DomainEvent(type="patient.silent", name="patient", subject=patient, patient=patient))
+    tenant.publish(
+        DomainEvent(type="patient.silent", name="patient", subject=patient, patient=patient, change="silent")
+    )
     return patient
 
 
@@ -30,7 +32,14 @@ def hand_off(tenant: Tenant, patient: Patient, *, reason: str | None = None) -> 
     reply(tenant, patient)
     details = {"conversation": {"reason": reason}}
     tenant.publish(
-        DomainEvent(type="conversation.handoff", name="patient", subject=patient, patient=patient, details=details)
+        DomainEvent(
+            type="conversation.handoff",
+            name="patient",
+            subject=patient,
+            patient=patient,
+            details=details,
+            change="handed off to the team",
+        )
     )
     return patient
 

@@ -13,6 +13,7 @@ from followup_mockserver.schema.shapes import shape_of
 from followup_mockserver.schema.validation import Validator
 from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.history import EVENT, EVENT_PREFIX, Record
 from followup_mockserver.state.request_faults import INJECTED
 from followup_mockserver.state.tenant import Tenant
 
@@ -109,23 +110,33 @@ def _apply(
     tenant: Tenant, event: Any, effect: Effect | None, data: Any, stored: Event | None, source: EventSource
 ) -> EventResult:
     status: EventResultStatus = "unhandled"
-    outcome, problem = None, None
+    outcome, problem, code = None, None, None
+    event_id = tenant.ids.new(EVENT_PREFIX) if stored is None else stored.id
+    begun = Record(tenant.now(), EVENT, event_id, tenant.cause)
+    tenant.history.add(begun)
     if source == "api" and tenant.faults and tenant.faults.match_event() is not None:
-        status, problem = "failed", INJECTED
+        status, problem, code = "failed", INJECTED, "fault"
     elif effect is not None:
         try:
-            produced = effect.apply(tenant, data, source)
+            with tenant.caused_by(event_id):
+                produced = effect.apply(tenant, data, source)
             status, outcome = "processed", EventOutcome(object=produced.object, id=produced.id)
         except ServiceError as error:
             # An event with an invalid value is not stored. Any other problem may be gone when the event is sent again.
             problem = _reason(error.under("data"))
             if error.code.startswith("parameter_"):
+                tenant.history.drop(begun)
+                if stored is None:
+                    tenant.ids.take_back(EVENT_PREFIX)
                 return EventResult(id=event["id"], accepted=False, status="invalid", error=problem)
-            status = "failed"
-    stored = _store(tenant, event, stored, source, status=status, result=outcome, error=problem)
+            status, code = "failed", error.code
+    stored = _store(tenant, event, event_id, stored, source, status=status, result=outcome, error=problem)
+    result_id = None if outcome is None else outcome.id
+    tenant.history.add(Record(tenant.now(), EVENT, event_id, None, f"{status}: {code}" if code else status, result_id))
     if status == "unhandled":
         patient = patient_of_order(tenant, stored.data)
-        tenant.publish(DomainEvent(type=stored.type, name="order", subject=stored, patient=patient))
+        with tenant.caused_by(event_id):
+            tenant.publish(DomainEvent(type=stored.type, name="order", subject=stored, patient=patient))
     return EventResult(
         id=event["id"],
         accepted=status != "failed",
@@ -136,7 +147,9 @@ def _apply(
     )
 
 
-def _store(tenant: Tenant, event: Any, stored: Event | None, source: EventSource, **outcome: Any) -> Event:
+def _store(
+    tenant: Tenant, event: Any, event_id: str, stored: Event | None, source: EventSource, **outcome: Any
+) -> Event:
     now = tenant.now()
     fields = {
         "type": event["type"],
@@ -149,7 +162,7 @@ def _store(tenant: Tenant, event: Any, stored: Event | None, source: EventSource
         tenant.events.update(stored, **fields)
         return stored
     stored = Event(
-        id=tenant.ids.new("evt_"),
+        id=event_id,
         object="event",
         source=source,
         source_ref=event["id"],

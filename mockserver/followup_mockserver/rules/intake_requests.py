@@ -94,7 +94,7 @@ def discard(tenant: Tenant, intake: IntakeRequest, *, reason: str | None = None)
     _require_open(intake, "discarded")
     now = tenant.now()
     tenant.intake_requests.update(intake, status="discarded", discard_reason=reason, closed_at=now, updated_at=now)
-    tenant.scheduler.cancel_about(intake.id)
+    tenant.cancel_jobs(intake.id, "cancelled: the intake request was discarded")
     return intake
 
 
@@ -150,7 +150,7 @@ def _assess(tenant: Tenant, intake: IntakeRequest) -> None:
     if intake.status not in ("new", "validating"):
         return
     if _becomes_ready(tenant, intake):
-        tenant.scheduler.cancel_about(intake.id)
+        tenant.cancel_jobs(intake.id, "cancelled: nothing is missing any more")
         _publish(tenant, "intake.ready", intake)
     else:
         questions.schedule_if_possible(tenant, intake)
@@ -185,4 +185,7 @@ def _has(tenant: Tenant, intake: IntakeRequest, name: str) -> bool:
 
 
 def _publish(tenant: Tenant, type: str, intake: IntakeRequest) -> None:
-    tenant.publish(DomainEvent(type=type, name="intakeRequest", subject=intake, patient=patient_of(tenant, intake)))
+    change = f"{intake.status}, missing {', '.join(intake.missing)}" if intake.missing else intake.status
+    tenant.publish(
+        DomainEvent(type=type, name="intakeRequest", subject=intake, patient=patient_of(tenant, intake), change=change)
+    )

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from followup import Appointment, IntakeRequest, Patient, Visit
 from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.history import MESSAGE, Record
 from followup_mockserver.state.jobs import SendPostVisitMessage
 from followup_mockserver.state.records import Message
 from followup_mockserver.state.tenant import Tenant
@@ -62,7 +63,7 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     """Schedule the message after a visit."""
     if event.type == "visit.completed":
         at = event.subject.visited_at + timedelta(hours=tenant.organization.post_visit_hours)
-        tenant.scheduler.schedule(max(at, tenant.now()), SendPostVisitMessage(about=event.subject.id))
+        tenant.schedule(max(at, tenant.now()), SendPostVisitMessage(about=event.subject.id))
 
 
 def send_reminder(tenant: Tenant, appointment: Appointment) -> str:
@@ -118,16 +119,20 @@ def _write(
     text: str,
     about: Appointment | Visit | IntakeRequest,
 ) -> str:
+    now = tenant.now()
+    message = tenant.ids.new("msg_")
     tenant.messages.append(
         Message(
+            id=message,
             patient=patient.id if patient else None,
             phone=phone,
             kind=kind,
             text=text,
-            sent_at=tenant.now(),
+            sent_at=now,
             about=about.id,
         )
     )
+    tenant.history.add(Record(now, MESSAGE, message, tenant.cause, kind, about.id, patient.id if patient else None))
     return SENT
 
 

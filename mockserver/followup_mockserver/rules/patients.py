@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 from followup import Patient, PatientInput
+from followup._for_mockserver import camel
 from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.phones import normalized_dni, normalized_phone
 from followup_mockserver.state.collection import PageResult
@@ -87,7 +88,7 @@ def add(tenant: Tenant, details: PatientInput) -> Patient:
         **cast("dict[str, Any]", details),
     )
     tenant.patients.add(patient)
-    _publish(tenant, patient)
+    _publish(tenant, patient, "created")
     return patient
 
 
@@ -104,17 +105,26 @@ def overwrite(tenant: Tenant, patient: Patient, details: PatientInput) -> None:
 
 def set_service_fields(tenant: Tenant, patient: Patient, **changes: Any) -> Patient:
     """Set fields that the service alone can change: ``stage`` and ``opted_out``."""
-    if any(getattr(patient, name) != value for name, value in changes.items()):
+    changed = [name for name, value in changes.items() if getattr(patient, name) != value]
+    if changed:
         tenant.patients.update(patient, **changes, updated_at=tenant.now())
-        tenant.publish(DomainEvent(type=SERVICE_FIELDS_CHANGED, name="patient", subject=patient, patient=patient))
+        change = ", ".join(_service_field(patient, name) for name in changed)
+        _publish(tenant, patient, change, type=SERVICE_FIELDS_CHANGED)
     return patient
 
 
+def _service_field(patient: Patient, name: str) -> str:
+    if name == "stage":
+        return f"stage {patient.stage}"
+    return "opted out" if patient.opted_out else "opted in"
+
+
 def _change(tenant: Tenant, patient: Patient, changes: Any) -> None:
-    if any(getattr(patient, name) != value for name, value in changes.items()):
+    changed = [name for name, value in changes.items() if getattr(patient, name) != value]
+    if changed:
         tenant.patients.update(patient, **changes, updated_at=tenant.now())
-        _publish(tenant, patient)
+        _publish(tenant, patient, f"changed: {', '.join(map(camel, changed))}")
 
 
-def _publish(tenant: Tenant, patient: Patient) -> None:
-    tenant.publish(DomainEvent(type="patient.upserted", name="patient", subject=patient, patient=patient))
+def _publish(tenant: Tenant, patient: Patient, change: str, type: str = "patient.upserted") -> None:
+    tenant.publish(DomainEvent(type=type, name="patient", subject=patient, patient=patient, change=change))

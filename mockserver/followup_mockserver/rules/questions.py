@@ -11,7 +11,7 @@ from followup_mockserver.state.tenant import Tenant
 def schedule(tenant: Tenant, intake: IntakeRequest) -> None:
     """Schedule a message that asks for the missing data, unless the organization has turned these messages off."""
     if tenant.organization.intake_messages and intake.status == "new" and intake.missing:
-        tenant.scheduler.schedule(tenant.now(), AskForMissingData(about=intake.id))
+        tenant.schedule(tenant.now(), AskForMissingData(about=intake.id))
 
 
 def schedule_if_possible(tenant: Tenant, intake: IntakeRequest) -> None:

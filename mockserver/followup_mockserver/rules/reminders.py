@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from followup import Appointment
 from followup_mockserver.rules import messages
-from followup_mockserver.rules.stages import UPCOMING
+from followup_mockserver.rules.stages import CANCELLED, UPCOMING, VISITED, moved
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import SendReminder
 from followup_mockserver.state.tenant import Tenant
@@ -15,9 +15,9 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     if event.type in ("appointment.created", "appointment.rescheduled"):
         _schedule(tenant, event.subject)
     elif event.type == "appointment.cancelled":
-        _cancel(tenant, event.subject.id)
+        tenant.cancel_jobs(event.subject.id, CANCELLED, SendReminder.kind)
     elif event.type == "visit.completed" and event.subject.appointment is not None:
-        _cancel(tenant, event.subject.appointment)
+        tenant.cancel_jobs(event.subject.appointment, VISITED, SendReminder.kind)
 
 
 def send(tenant: Tenant, job: SendReminder) -> str:
@@ -29,13 +29,13 @@ def send(tenant: Tenant, job: SendReminder) -> str:
 
 
 def _schedule(tenant: Tenant, appointment: Appointment) -> None:
-    _cancel(tenant, appointment.id)
+    tenant.cancel_jobs(appointment.id, moved(appointment), SendReminder.kind)
     now = tenant.now()
+    job = SendReminder(about=appointment.id)
     for hours in tenant.organization.reminder_hours:
         at = appointment.start_at - timedelta(hours=hours)
+        detail = f"{hours:g} h before the start"
         if at >= now:
-            tenant.scheduler.schedule(at, SendReminder(about=appointment.id))
-
-
-def _cancel(tenant: Tenant, appointment: str) -> None:
-    tenant.scheduler.cancel_about(appointment, SendReminder.kind)
+            tenant.schedule(at, job, detail)
+        else:
+            tenant.skip_job(job, f"not scheduled: {detail} was already past", detail)

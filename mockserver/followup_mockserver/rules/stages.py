@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from followup import Patient
+from followup import Appointment, Patient
+from followup._for_mockserver import format_timestamp
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import RecomputeStage
 from followup_mockserver.state.tenant import Tenant
@@ -12,6 +13,9 @@ _PASSED = timedelta(milliseconds=1)
 
 UPCOMING = ("confirmed", "pending", "rescheduled")
 """Statuses of an appointment that is expected to take place."""
+
+CANCELLED = "cancelled: the appointment was cancelled"
+VISITED = "cancelled: the visit has taken place"
 
 
 def refresh(tenant: Tenant, patient: Patient) -> None:
@@ -32,13 +36,13 @@ def refresh(tenant: Tenant, patient: Patient) -> None:
 def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     """Schedule a recomputation for the time when an upcoming appointment is over."""
     if event.type in ("appointment.created", "appointment.rescheduled"):
-        _cancel(tenant, event.subject.id)
+        tenant.cancel_jobs(event.subject.id, moved(event.subject), RecomputeStage.kind)
         if event.subject.start_at >= tenant.now():
-            tenant.scheduler.schedule(event.subject.start_at + _PASSED, RecomputeStage(about=event.subject.id))
+            tenant.schedule(event.subject.start_at + _PASSED, RecomputeStage(about=event.subject.id))
     elif event.type == "appointment.cancelled":
-        _cancel(tenant, event.subject.id)
+        tenant.cancel_jobs(event.subject.id, CANCELLED, RecomputeStage.kind)
     elif event.type == "visit.completed" and event.subject.appointment is not None:
-        _cancel(tenant, event.subject.appointment)
+        tenant.cancel_jobs(event.subject.appointment, VISITED, RecomputeStage.kind)
 
 
 def recompute(tenant: Tenant, job: RecomputeStage) -> str:
@@ -50,5 +54,6 @@ def recompute(tenant: Tenant, job: RecomputeStage) -> str:
     return patient.stage
 
 
-def _cancel(tenant: Tenant, appointment: str) -> None:
-    tenant.scheduler.cancel_about(appointment, RecomputeStage.kind)
+def moved(appointment: Appointment) -> str:
+    """Return the reason for cancelling the jobs of the former start of an appointment."""
+    return f"moved: the appointment now starts at {format_timestamp(appointment.start_at)}"

@@ -47,8 +47,16 @@ def create(
     )
     tenant.treatments.add(treatment)
     if end_date is not None and treatment.active:
-        tenant.scheduler.schedule(end_date, EndTreatment(about=treatment.id))
-    tenant.publish(DomainEvent(type="treatment.prescribed", name="treatment", subject=treatment, patient=treated))
+        tenant.schedule(end_date, EndTreatment(about=treatment.id))
+    tenant.publish(
+        DomainEvent(
+            type="treatment.prescribed",
+            name="treatment",
+            subject=treatment,
+            patient=treated,
+            change="active" if treatment.active else "not active",
+        )
+    )
     return treatment
 
 

@@ -44,7 +44,7 @@ def update(
         changes["status"] = "disabled" if disabled else "enabled"
     tenant.webhook_endpoints.update(endpoint, **changes)
     if disabled:
-        queueing.cancel_pending(tenant, endpoint, "The endpoint was disabled.")
+        queueing.fail_pending(tenant, endpoint)
     return endpoint
 
 

@@ -44,11 +44,17 @@ class TenantAccess:
         """The current state of the organization; without a key, of every organization of the mock."""
         return self.registry.all() if self._key is None else [self.tenant]
 
-    def change(self, change: Callable[[Tenant], T]) -> T:
-        """Change the state under its lock, and return a copy of the result."""
+    def change(self, control: str, change: Callable[[Tenant], T], about: str | None = None) -> T:
+        """Change the state under its lock, and return a copy of the result.
+
+        Args:
+            control: name of the test control that makes the change, which is the cause of what follows from it.
+            change: makes the change.
+            about: id of the object that it changes, if there is one already.
+        """
         tenant = self.tenant
         with tenant.lock:
-            result = change(tenant)
+            result = tenant.control(control, change, about)
             tenant.notify()
             return copied(result)
 

@@ -18,6 +18,7 @@ class DomainEvent:
         subject: the object, an instance of one of the SDK's result classes.
         patient: the patient concerned, if there is one.
         details: further ``data`` of a webhook.
+        change: what changed, without personal data, for the history; None: the status of the subject says it.
     """
 
     type: str
@@ -25,3 +26,4 @@ class DomainEvent:
     subject: Any
     patient: Patient | None = None
     details: Mapping[str, Any] = attrs.field(factory=dict)
+    change: str | None = None

@@ -19,12 +19,14 @@ class IdempotencyRecord:
         fingerprint: a digest of the request's method, path and body.
         response: the body of the response; None while the request is in progress.
         at: when the key was first used, by the mock's clock.
+        request_id: id of the request that got the response; None while it is in progress, or if it is unknown.
     """
 
     key: str
     fingerprint: bytes
     at: datetime
     response: bytes | None = None
+    request_id: str | None = None
 
 
 class IdempotencyRecords:
@@ -64,9 +66,9 @@ class IdempotencyRecords:
             self._drop_oldest()
         return record
 
-    def finish(self, record: IdempotencyRecord, response: bytes) -> None:
-        """Store the response, to be replayed when the request is repeated."""
-        record.response = response
+    def finish(self, record: IdempotencyRecord, response: bytes, request_id: str) -> None:
+        """Store the response to a request, to be replayed when the request is repeated."""
+        record.response, record.request_id = response, request_id
 
     def release(self, record: IdempotencyRecord) -> None:
         """Drop the record of a request that failed, unless another request has taken over the key."""

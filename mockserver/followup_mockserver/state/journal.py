@@ -99,12 +99,14 @@ class CallOutcome:
             batches, and calls that failed before there was one.
         error_code: code of the error response; None for a success.
         replayed: whether the response is that of an earlier call with the same idempotency key.
+        replay_of: id of that earlier call; None if there is none, or it is unknown.
         fault: the fault that changed the call, as it was then; None if none did.
     """
 
     about: str | None = attrs.field(default=None, converter=attrs.converters.optional(_beginning))
     error_code: str | None = None
     replayed: bool = False
+    replay_of: str | None = None
     fault: Fault | None = None
 
 

@@ -13,11 +13,13 @@ class Message:
     """A message that the service sent to a patient. Its ``repr`` shows neither phone nor text.
 
     Attributes:
+        id: id of the message.
         patient: id of the patient; None for a contact of an intake request that has no patient yet.
         kind: ``reminder``, ``post_visit`` or ``intake``.
         about: id of the object that caused it.
     """
 
+    id: str
     patient: str | None
     phone: str = attrs.field(repr=False)
     kind: str
@@ -131,9 +133,11 @@ class AttemptInProgress:
     Attributes:
         delivery: id of the delivery.
         trigger: as in ``Attempt``.
+        cause: id of the job or the control call that makes it.
         counted: whether the delivery counts it already.
     """
 
     delivery: str
     trigger: str
+    cause: str | None
     counted: bool = False

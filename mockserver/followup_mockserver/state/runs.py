@@ -59,6 +59,7 @@ class Run:
             not need it.
         ran: how many jobs have run since the last ``clear``.
         records: the most recent of them, in the order in which they ran.
+        control: id of the control call that runs the jobs; None while they run by themselves.
 
     Args:
         stopped: returns whether the mock has stopped; ``wait_until_idle`` then returns at once.
@@ -68,6 +69,7 @@ class Run:
         self.turns = Turns()
         self.ran = 0
         self.records: deque[JobRun] = deque(maxlen=MAX_JOBS_REPORTED)
+        self.control: str | None = None
         self._stopped = stopped
         self._in_progress = 0
         self._changed = threading.Condition()

@@ -37,7 +37,7 @@ class Scheduler(Generic[J]):
     A cancelled timer stays in the heap until it reaches the top, or until more than half of the heap is cancelled.
 
     Attributes:
-        scheduled: how many timers have been scheduled so far. It grows with each new one.
+        scheduled: the number of the last timer. It grows with each new one.
     """
 
     def __init__(self) -> None:
@@ -62,9 +62,21 @@ class Scheduler(Generic[J]):
 
     def schedule(self, at: datetime, job: J) -> Timer[J]:
         """Schedule a job, and return its timer."""
+        return self._add(Timer(at, self.next_number(), job))
+
+    def restore(self, timer: Timer[J]) -> None:
+        """Add a timer of a saved scheduler, with its number."""
+        self.scheduled = max(self.scheduled, timer.number)
+        self._add(timer)
+
+    def next_number(self) -> int:
+        """Return a number that no timer has had, and that no other timer will have."""
         self.scheduled += 1
-        timer = Timer(at, self.scheduled, job)
+        return self.scheduled
+
+    def _add(self, timer: Timer[J]) -> Timer[J]:
         heapq.heappush(self._heap, timer)
+        job = timer.job
         about = job.about
         others = self._about.get(about)
         if others is None:
@@ -85,12 +97,12 @@ class Scheduler(Generic[J]):
             self._cancelled.clear()
             heapq.heapify(self._heap)
 
-    def cancel_about(self, about: str, kind: str | None = None) -> int:
-        """Cancel the timers of an object, of one kind or of all, and return how many there were."""
+    def cancel_about(self, about: str, kind: str | None = None) -> list[Timer[J]]:
+        """Cancel the timers of an object, of one kind or of all, and return them."""
         timers = list(self._timers_about(about, kind))
         for timer in timers:
             self.cancel(timer)
-        return len(timers)
+        return timers
 
     def next(self) -> Timer[J] | None:
         """Return the timer that is due first; None if there is none."""

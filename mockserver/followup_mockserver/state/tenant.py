@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from followup import (
     Appointment,
@@ -30,6 +30,7 @@ from followup_mockserver.state.attempts import Attempts
 from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.collection import Collection, attributes
 from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.history import JOB_PREFIX, History, Receipt, Record
 from followup_mockserver.state.idempotency import IdempotencyRecords
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.jobs import Job
@@ -37,10 +38,13 @@ from followup_mockserver.state.journal import Journal
 from followup_mockserver.state.rate_limit import RateLimiter
 from followup_mockserver.state.records import AttemptInProgress, Message
 from followup_mockserver.state.request_faults import Faults
-from followup_mockserver.state.scheduler import Scheduler
+from followup_mockserver.state.scheduler import Scheduler, Timer
 from followup_mockserver.state.webhook_faults import WebhookFaults
 
-Subscriber = Callable[["Tenant", DomainEvent], None]
+T = TypeVar("T")
+
+Subscriber = Callable[["Tenant", DomainEvent], Sequence[Receipt] | None]
+"""Reacts to a domain event. One that sends it to webhook endpoints returns what became of it at each of them."""
 
 _RESOLUTION = timedelta(milliseconds=1)
 """The resolution of timestamps on the wire."""
@@ -63,7 +67,9 @@ class Tenant:
         attempts_in_progress: the attempts of deliveries that have not ended.
         sends_webhooks: whether domain events are sent as webhooks.
         last_event_at: ``occurredAt`` of the newest webhook event; None before the first.
-
+        history: what happened, and what caused it.
+        cause: id of the request, inbound event, job or control call that causes what happens now; None if nothing does.
+            It is set only while the lock is held.
         waits: the seconds of each wait of clients in this process, oldest first.
 
     Args:
@@ -119,6 +125,9 @@ class Tenant:
         self.sends_webhooks = True
         self.last_event_at: datetime | None = None
 
+        self.history = History()
+        self.cause: str | None = None
+
         self.waits: deque[float] = deque(maxlen=MAX_WAITS)
 
         self.journal = Journal()
@@ -144,9 +153,95 @@ class Tenant:
         return now
 
     def publish(self, event: DomainEvent) -> None:
-        """Pass a domain event to every subscriber."""
+        """Record a domain event, and pass it to every subscriber."""
+        receipts: list[Receipt] = []
+        subject, patient = event.subject, event.patient
+        outcome = event.change or getattr(subject, "status", "created")
+        patient_id = None if patient is None else patient.id
+        self.history.add(
+            Record(self.now(), event.type, subject.id, self.cause, outcome, None, patient_id, None, None, receipts)
+        )
         for react in self._subscribers:
-            react(self, event)
+            found = react(self, event)
+            if found is not None:
+                receipts += found
+
+    def note(self, kind: str, about: str, outcome: str, patient: str | None = None) -> None:
+        """Record a change of an object that no domain event reports, such as ``appointment.completed``."""
+        self.history.add(Record(self.now(), kind, about, self.cause, outcome, None, patient))
+
+    @contextmanager
+    def caused_by(self, cause: str | None) -> Iterator[None]:
+        """Record this cause of all that happens in this block. The caller holds the lock."""
+        before, self.cause = self.cause, cause
+        try:
+            yield
+        finally:
+            self.cause = before
+
+    def control(self, name: str, change: Callable[["Tenant"], T], about: str | None = None) -> T:
+        """Call a test control, which is the cause of all that follows from it, and return its result.
+
+        A call that fails, or that neither causes anything nor concerns an object, leaves no record.
+
+        Args:
+            name: name of the control.
+            change: what it does.
+            about: id of the object that it changes; if omitted, that of the result, if it has one.
+        """
+        history = self.history
+        record = history.begin_control(self.now(), name, about)
+        concerns = None
+        try:
+            with self.caused_by(record.id):
+                result = change(self)
+            concerns = about or getattr(result, "id", None)
+        finally:
+            if history.records[-1] is record:  # it has caused nothing
+                history.drop(record)
+                if concerns is not None:
+                    history.add(record._replace(about=concerns))
+        return result
+
+    # --- jobs ----------------------------------------------------------------------------------------------------
+
+    def schedule(self, at: datetime, job: Job, detail: str | None = None) -> None:
+        """Schedule a job, and record its cause.
+
+        Args:
+            at: when it is due.
+            job: the job.
+            detail: what distinguishes it from others of its kind and object.
+        """
+        number = self.scheduler.schedule(at, job).number
+        self.history.add(
+            Record(self.now(), job.kind, f"{JOB_PREFIX}{number}", self.cause, None, job.about, None, at, detail)
+        )
+
+    def skip_job(self, job: Job, reason: str, detail: str | None = None) -> None:
+        """Record that a job is not scheduled, because the time at which it would have been due is past."""
+        job_id = f"{JOB_PREFIX}{self.scheduler.next_number()}"
+        self.history.add(Record(self.now(), job.kind, job_id, self.cause, reason, job.about, None, None, detail))
+
+    def cancel_jobs(self, about: str, reason: str, kind: str | None = None) -> int:
+        """Cancel the jobs of an object, of one kind or of all, record the reason, and return how many there were."""
+        cancelled = self.scheduler.cancel_about(about, kind)
+        for timer in cancelled:
+            self.end_job(timer, reason, self.cause)
+        return len(cancelled)
+
+    def end_job(self, timer: Timer[Job], outcome: str, by: str | None) -> None:
+        """Record what became of a job.
+
+        Args:
+            timer: the job.
+            outcome: what became of it.
+            by: the control call that ran it, or the cause of its cancellation; None if it ran by itself.
+        """
+        job = timer.job
+        self.history.add(
+            Record(self.now(), job.kind, f"{JOB_PREFIX}{timer.number}", by, outcome, job.about, None, timer.at)
+        )
 
     @contextmanager
     def without_webhooks(self) -> Iterator[None]:

@@ -71,12 +71,12 @@ class PreparedAttempt:
 
 
 def due_attempt(tenant: Tenant, delivery_id: str, trigger: Trigger) -> DueAttempt | None:
-    """Return the next attempt of a delivery, or None if the delivery has been deleted."""
+    """Return the next attempt of a delivery, which has the current cause; None if the delivery has been deleted."""
     delivery = tenant.webhook_deliveries.get(delivery_id)
     endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
     if delivery is None or endpoint is None:
         return None
-    progress = AttemptInProgress(delivery=delivery.id, trigger=trigger)
+    progress = AttemptInProgress(delivery=delivery.id, trigger=trigger, cause=tenant.cause)
     tenant.attempts_in_progress.append(progress)
     return DueAttempt(delivery=delivery, endpoint=endpoint, trigger=trigger, progress=progress)
 

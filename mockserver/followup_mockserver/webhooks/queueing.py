@@ -1,5 +1,6 @@
 """Queues webhook deliveries for domain events, and cancels those of an endpoint (specification, section 6.2)."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,22 +9,67 @@ from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import SERVICE_VERSION, OutboundEventType, format_timestamp
 from followup_mockserver.settings import NOT_YET_SENT
 from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.history import Receipt, Record
 from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.payloads import data_of
 from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES, is_subscribed
 
 
-def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
-    """Queue a domain event for every endpoint that is subscribed to its type, unless the service does not send it."""
-    inactive = event.type in NOT_YET_SENT and event.type not in tenant.organization.activated_events
-    if event.type in OUTBOUND_TYPES and tenant.sends_webhooks and not inactive:
-        enabled = [each for each in tenant.webhook_endpoints if each.status == "enabled"]
-        subscribers = [each for each in enabled if is_subscribed(each, event.type)]
-        queue(tenant, subscribers, event.type, data_of(event), event.subject.id)
+def on_domain_event(tenant: Tenant, event: DomainEvent) -> Sequence[Receipt]:
+    """Queue a domain event for every endpoint that is subscribed to its type, unless the service does not send it.
+
+    Returns:
+        For each endpoint the delivery, or the reason why none was made.
+    """
+    event_type = event.type
+    if event_type not in OUTBOUND_TYPES:
+        return ()
+    if not tenant.sends_webhooks:
+        return (_MADE_FOR_TRIGGER,)
+    if event_type in NOT_YET_SENT and event_type not in tenant.organization.activated_events:
+        return (Receipt(None, None, f"not sent: the service does not send {event_type} yet"),)
+    if not tenant.webhook_endpoints:
+        return (_NO_ENDPOINT,)
+    reasons = {each.id: _reason_not_to_send(each, event_type) for each in tenant.webhook_endpoints}
+    subscribers = [each for each in tenant.webhook_endpoints if reasons[each.id] is None]
+    queued = _queue(tenant, subscribers, event_type, data_of(event), event.subject.id)
+    made = {each.webhook_endpoint: each.id for each in queued}
+    return [Receipt(endpoint, made.get(endpoint), reason) for endpoint, reason in reasons.items()]
+
+
+_MADE_FOR_TRIGGER = Receipt(None, None, "not sent: made for a triggered event")
+_NO_ENDPOINT = Receipt(None, None, "not sent: there is no webhook endpoint")
+_DISABLED = "not sent: the endpoint was disabled"
+
+
+def _reason_not_to_send(endpoint: WebhookEndpoint, type: OutboundEventType) -> str | None:
+    if not is_subscribed(endpoint, type):
+        return _not_subscribed(type)
+    return None if endpoint.status == "enabled" else _DISABLED
+
+
+@functools.cache
+def _not_subscribed(type: OutboundEventType) -> str:
+    return f"not sent: not subscribed to {type}"
 
 
 def queue(
+    tenant: Tenant,
+    endpoints: Sequence[WebhookEndpoint],
+    type: OutboundEventType,
+    data: Mapping[str, Any],
+    ref: str,
+) -> list[WebhookDelivery]:
+    """Record an event that no domain event reports, a ping or a triggered one, and queue it for these endpoints."""
+    receipts: list[Receipt] = []
+    tenant.history.add(Record(tenant.now(), type, ref, tenant.cause, "sent", receipts=receipts))
+    queued = _queue(tenant, endpoints, type, data, ref)
+    receipts += [Receipt(each.webhook_endpoint, each.id, None) for each in queued]
+    return queued
+
+
+def _queue(
     tenant: Tenant,
     endpoints: Sequence[WebhookEndpoint],
     type: OutboundEventType,
@@ -81,24 +127,25 @@ def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
     if fault is not None and fault.kind in ("late", "reorder"):
         at = now + timedelta(seconds=fault.seconds)
         tenant.webhook_deliveries.update(delivery, next_attempt_at=at)
-    tenant.scheduler.schedule(at, AttemptDelivery(about=delivery.id))
+    tenant.schedule(at, AttemptDelivery(about=delivery.id))
     if fault is not None and fault.kind == "duplicate":
-        tenant.scheduler.schedule(now, RepeatDelivery(about=delivery.id))
+        tenant.schedule(now, RepeatDelivery(about=delivery.id))
     if fault is not None and fault.kind == "reorder":
         faults.hold(delivery.webhook_endpoint, delivery.id)
 
 
-def cancel_pending(tenant: Tenant, endpoint: WebhookEndpoint, reason: str) -> None:
-    """Mark the pending deliveries of an endpoint as failed; they are not attempted again."""
+def fail_pending(tenant: Tenant, endpoint: WebhookEndpoint) -> None:
+    """Mark the pending deliveries of an endpoint that was disabled as failed; they are not attempted again."""
     for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
         if delivery.status == "pending":
-            tenant.scheduler.cancel_about(delivery.id)
-            tenant.webhook_deliveries.update(delivery, status="failed", last_error=reason, next_attempt_at=None)
+            tenant.cancel_jobs(delivery.id, "cancelled: the endpoint was disabled")
+            error = "The endpoint was disabled."
+            tenant.webhook_deliveries.update(delivery, status="failed", last_error=error, next_attempt_at=None)
 
 
 def delete_all(tenant: Tenant, endpoint: WebhookEndpoint) -> None:
     """Delete every delivery of an endpoint, pending or not."""
     for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
-        tenant.scheduler.cancel_about(delivery.id)
+        tenant.cancel_jobs(delivery.id, "cancelled: the endpoint was deleted")
         tenant.webhook_deliveries.remove(delivery.id)
         tenant.attempts.remove(delivery.id)

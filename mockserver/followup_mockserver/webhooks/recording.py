@@ -7,6 +7,7 @@ from typing import Any
 from followup import DeliveryFailure, WebhookDelivery
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, format_timestamp
 from followup_mockserver.state import observers
+from followup_mockserver.state.history import ATTEMPT, Record
 from followup_mockserver.state.jobs import AttemptDelivery
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
@@ -16,11 +17,18 @@ from followup_mockserver.webhooks.outcomes import Outcome
 
 def finish(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome) -> str:
     """Record the outcome of an attempt, schedule the next one if needed, and return a summary."""
-    delivery, endpoint = prepared.delivery, prepared.endpoint
     tenant.attempts_in_progress.remove(prepared.progress)
-    if delivery.id not in tenant.webhook_deliveries:
+    if prepared.delivery.id not in tenant.webhook_deliveries:
         return "deleted meanwhile"
+    with tenant.caused_by(prepared.progress.cause):
+        return _record(tenant, prepared, outcome)
+
+
+def _record(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome) -> str:
+    delivery, endpoint = prepared.delivery, prepared.endpoint
     now = tenant.now()
+    attempt_id = f"{delivery.id}.{prepared.number}"
+    tenant.history.add(Record(now, ATTEMPT, attempt_id, tenant.cause, _brief(outcome), delivery.id))
     _release(tenant, delivery)
     attempt = Attempt(
         delivery=delivery.id,
@@ -60,7 +68,7 @@ def _apply(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome, now: dat
         "last_error": outcome.error,
     }
     if outcome.succeeded:
-        tenant.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
+        tenant.cancel_jobs(delivery.id, "cancelled: a manual retry succeeded", AttemptDelivery.kind)
         changes |= {"status": "succeeded", "delivered_at": now, "next_attempt_at": None}
         tenant.webhook_endpoints.update(endpoint, last_delivered_at=now)
     else:
@@ -77,19 +85,27 @@ def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
     It is released only after the attempt, because attempts run concurrently.
     """
     held = tenant.webhook_deliveries.get(tenant.webhook_faults.release(overtaker.id) or "")
-    if held is not None and tenant.scheduler.cancel_about(held.id):
+    if held is not None and tenant.cancel_jobs(held.id, "moved: the delivery that overtakes it was attempted"):
         now = tenant.now()
         tenant.webhook_deliveries.update(held, next_attempt_at=now)
-        tenant.scheduler.schedule(now, AttemptDelivery(about=held.id))
+        tenant.schedule(now, AttemptDelivery(about=held.id))
 
 
 def _after_failure(tenant: Tenant, delivery: WebhookDelivery, now: datetime) -> dict[str, Any]:
-    tenant.scheduler.cancel_about(delivery.id, AttemptDelivery.kind)
+    tenant.cancel_jobs(delivery.id, "moved: a manual retry failed", AttemptDelivery.kind)
     if delivery.attempts >= MAX_WEBHOOK_ATTEMPTS:
         return {"status": "failed", "next_attempt_at": None}
     at = now + WEBHOOK_RETRY_WAITS[delivery.attempts - 1]
-    tenant.scheduler.schedule(at, AttemptDelivery(about=delivery.id))
+    tenant.schedule(at, AttemptDelivery(about=delivery.id))
     return {"next_attempt_at": at}
+
+
+def _brief(outcome: Outcome) -> str:
+    """Return the status of the response, or the error without one, as the history has it."""
+    if outcome.status_code is not None:
+        return str(outcome.status_code)
+    error = outcome.error or "no response"
+    return error[0].lower() + error[1:].removesuffix(".")
 
 
 def _summary(outcome: Outcome, changes: Mapping[str, Any]) -> str:

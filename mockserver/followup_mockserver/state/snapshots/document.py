@@ -113,10 +113,12 @@ def upgraded(document: Any) -> dict[str, Any]:
 
 
 def _tenant(data: Any, path: str) -> Tenant:
-    found = members(data, path, [part.name for part in PARTS])
+    required = [part.name for part in PARTS if not part.optional]
+    found = members(data, path, required, [part.name for part in PARTS if part.optional])
     tenant = Tenant(Organization(id=""), (), Options())
     for part in PARTS:
-        part.load(tenant, found[part.name], joined(path, part.name))
+        if part.name in found:
+            part.load(tenant, found[part.name], joined(path, part.name))
     check_references(tenant, path)
     ids = tenant.ids
     tenant.ids = IdFactory(ids.seed, ids.organization, ids.counts, frozenset(ids_of(tenant)))

@@ -12,12 +12,13 @@ from followup._for_mockserver import IDEMPOTENCY_KEY
 from followup_mockserver.schema.checks import LATEST_TIME
 from followup_mockserver.settings import KeyRecord
 from followup_mockserver.state.clock import Clock
+from followup_mockserver.state.history import JOB_PREFIX
 from followup_mockserver.state.idempotency import MAX_RECORDS, IdempotencyRecord
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.jobs import JOB_OF_KIND, AttemptDelivery, Job, RepeatDelivery
 from followup_mockserver.state.records import AttemptInProgress
 from followup_mockserver.state.request_faults import Fault, Faults
-from followup_mockserver.state.scheduler import Scheduler
+from followup_mockserver.state.scheduler import Scheduler, Timer
 from followup_mockserver.state.snapshots.codecs import (
     RecordCodec,
     items,
@@ -146,28 +147,34 @@ def requeue(tenant: Tenant, attempt: AttemptInProgress) -> None:
         return
     if attempt.counted:
         tenant.webhook_deliveries.update(delivery, attempts=delivery.attempts - 1)
-    if attempt.trigger == "schedule":
-        tenant.scheduler.schedule(tenant.now(), AttemptDelivery(delivery.id))
-    elif attempt.trigger == "disturbance":
-        tenant.scheduler.schedule(tenant.now(), RepeatDelivery(delivery.id))
+    if attempt.cause is not None and attempt.trigger != "manual":
+        job = AttemptDelivery(delivery.id) if attempt.trigger == "schedule" else RepeatDelivery(delivery.id)
+        tenant.scheduler.restore(Timer(tenant.now(), int(attempt.cause.removeprefix(JOB_PREFIX)), job))
 
 
 def save_jobs(scheduler: Scheduler[Job]) -> Any:
     """Return the pending jobs as JSON, in the order in which they run."""
-    return [{"at": plain(timer.at), "kind": timer.job.kind, "about": timer.job.about} for timer in scheduler.pending()]
+    return [
+        {"at": plain(timer.at), "kind": timer.job.kind, "about": timer.job.about, "number": timer.number}
+        for timer in scheduler.pending()
+    ]
 
 
 def load_jobs(_: Tenant, data: Any, path: str) -> Scheduler[Job]:
     """Return the scheduler of the pending jobs."""
     scheduler: Scheduler[Job] = Scheduler()
+    numbers: set[int] = set()
     for item, place in items(data, path):
-        found = members(item, place, ("at", "kind", "about"))
+        found = members(item, place, ("at", "kind", "about"), ("number",))
         at: datetime = scalar(datetime, found["at"], f"{place}.at")
         kind = found["kind"]
         if not isinstance(kind, str) or kind not in JOB_OF_KIND:
             raise SnapshotError(f"{place}.kind", f"This must be one of {', '.join(JOB_OF_KIND)}.")
-        make = JOB_OF_KIND[kind]
-        scheduler.schedule(at, make(scalar(str, found["about"], f"{place}.about")))
+        number = scalar(int, found.get("number", scheduler.scheduled + 1), f"{place}.number")
+        if number < 1 or number in numbers:
+            raise SnapshotError(f"{place}.number", "This must be 1 or more, and unique.")
+        numbers.add(number)
+        scheduler.restore(Timer(at, number, JOB_OF_KIND[kind](scalar(str, found["about"], f"{place}.about"))))
     return scheduler
 
 
@@ -249,6 +256,7 @@ def save_idempotency(tenant: Tenant) -> Any:
             "fingerprint": record.fingerprint.hex(),
             "at": plain(record.at),
             "response": (record.response or b"").decode(),
+            "requestId": record.request_id,
         }
         for record in tenant.idempotency.finished()
     ]
@@ -258,14 +266,15 @@ def load_idempotency(tenant: Tenant, data: Any, path: str) -> None:
     """Set the idempotency keys of a tenant."""
     records: dict[str, IdempotencyRecord] = {}
     for item, place in items(data, path):
-        found = members(item, place, ("key", "fingerprint", "at", "response"))
+        found = members(item, place, ("key", "fingerprint", "at", "response"), ("requestId",))
         key = _matching(_IDEMPOTENCY_KEY, found["key"], f"{place}.key", "an idempotency key")
         if key in records:
             raise SnapshotError(f"{place}.key", "This must be unique.")
         fingerprint = _matching(_FINGERPRINT, found["fingerprint"], f"{place}.fingerprint", "64 hexadecimal digits")
         at: datetime = scalar(datetime, found["at"], f"{place}.at")
         response = _json_object(found["response"], f"{place}.response")
-        records[key] = IdempotencyRecord(key, bytes.fromhex(fingerprint), at, response)
+        request_id = scalar(str | None, found.get("requestId"), f"{place}.requestId")
+        records[key] = IdempotencyRecord(key, bytes.fromhex(fingerprint), at, response, request_id)
     if len(records) > MAX_RECORDS:
         raise SnapshotError(path, f"This must be an array with at most {MAX_RECORDS} items.")
     tenant.idempotency.restore(records.values())

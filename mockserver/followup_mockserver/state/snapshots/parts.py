@@ -22,8 +22,7 @@ from followup import (
 )
 from followup_mockserver.settings import Organization
 from followup_mockserver.state.copies import copied
-from followup_mockserver.state.records import Message
-from followup_mockserver.state.snapshots import mechanics
+from followup_mockserver.state.snapshots import histories, mechanics
 from followup_mockserver.state.snapshots.attempts import load_attempts, save_attempts
 from followup_mockserver.state.snapshots.codecs import ModelCodec, RecordCodec, items, joined
 from followup_mockserver.state.snapshots.errors import SnapshotError
@@ -42,6 +41,7 @@ class Part:
         save: returns the part of a tenant as JSON.
         load: sets the part of a new tenant from JSON; its third argument is the path of the JSON in the snapshot.
         copy: sets the part of a new tenant, the second argument, to an independent copy of that of the first.
+        optional: whether a snapshot may lack it, because it was saved before the part existed.
     """
 
     attribute: str
@@ -49,6 +49,7 @@ class Part:
     save: Callable[[Tenant], Any]
     load: Callable[[Tenant, Any, str], None]
     copy: Callable[[Tenant, Tenant], None]
+    optional: bool = False
 
 
 def _collection(attribute: str, name: str, cls: type[Any]) -> Part:
@@ -93,18 +94,6 @@ def _value(
     )
 
 
-def _records(attribute: str, name: str, cls: type[Any]) -> Part:
-    """Return the part of a list of records that never change."""
-    codec: RecordCodec[Any] = RecordCodec(cls)
-    return _value(
-        attribute,
-        name,
-        lambda records: [codec.encode(each) for each in records],
-        lambda data, path: [codec.decode(*each) for each in items(data, path)],
-        list,
-    )
-
-
 def _record(attribute: str, name: str, cls: type[Any]) -> Part:
     """Return the part of one record."""
     codec: RecordCodec[Any] = RecordCodec(cls)
@@ -130,6 +119,10 @@ def _copy_idempotency(old: Tenant, new: Tenant) -> None:
     new.idempotency.restore(old.idempotency.finished())  # they never change
 
 
+def _copy_history(old: Tenant, new: Tenant) -> None:
+    new.history = old.history.copy()
+
+
 PARTS: tuple[Part, ...] = (
     _record("organization", "organization", Organization),
     _value("keys", "apiKeys", mechanics.save_keys, mechanics.load_keys, copied),
@@ -147,11 +140,12 @@ PARTS: tuple[Part, ...] = (
     _collection("webhook_deliveries", "webhookDeliveries", WebhookDelivery),
     _own("attempts", "attempts", save_attempts, load_attempts),
     _value("last_event_at", "lastEventAt", mechanics.save_time, mechanics.load_time, copied),
-    _records("messages", "messages", Message),
+    _value("messages", "messages", histories.save_messages, histories.load_messages, list),
     _own("scheduler", "jobs", mechanics.save_jobs, mechanics.load_jobs),
     _own("faults", "faults", mechanics.save_faults, mechanics.load_faults),
     _own("webhook_faults", "webhookFaults", mechanics.save_webhook_faults, mechanics.load_webhook_faults),
     Part("idempotency", "idempotency", mechanics.save_idempotency, mechanics.load_idempotency, _copy_idempotency),
+    Part("history", "history", histories.save_history, histories.load_history, _copy_history, optional=True),
 )
 
 NOT_SAVED = {
@@ -159,6 +153,7 @@ NOT_SAVED = {
     "journal": "a journal tells what happened in one run; no later response depends on it",
     "waits": "like the journal, they tell what the clients of one run did",
     "rate_limiter": "its windows are measured in real time, which has passed when a snapshot is loaded",
+    "cause": "set only while a call holds the lock",
     "sends_webhooks": "false only while a call holds the lock",
     "attempts_in_progress": "their jobs are saved as pending, since their outcome is not known",
     "version": "unique in one process, and no version of another tenant may be the same",

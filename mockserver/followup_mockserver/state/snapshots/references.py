@@ -110,6 +110,7 @@ def ids_of(tenant: Tenant) -> Iterator[str]:
         if isinstance(value, Collection):
             yield from (each.id for each in value)
     yield from tenant.secrets.values()
+    yield from (message.id for message in tenant.messages)
 
 
 def _check_id(value: str, prefix: str, path: str) -> None:
