@@ -44,11 +44,13 @@ def test_a_long_id_in_a_path_is_truncated(service: MockService, api: Api) -> Non
 def test_a_replay_is_about_the_same_object(service: MockService, client: FollowUp) -> None:
     first = client.patients.create(phone=ANA, idempotency_key="k")
     assert last(service).replayed is False
+    original = service.requests[0].request_id
     client.patients.create(phone=ANA, idempotency_key="k")
-    assert last(service) == CallOutcome(about=first.id, replayed=True)
+    assert last(service) == CallOutcome(about=first.id, replayed=True, replay_of=original)
     client.events.create({"id": "e1", "type": "order.issued", "data": {}}, idempotency_key="e")
+    original = service.requests[0].request_id
     client.events.create({"id": "e1", "type": "order.issued", "data": {}}, idempotency_key="e")
-    assert last(service) == CallOutcome(replayed=True)
+    assert last(service) == CallOutcome(replayed=True, replay_of=original)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

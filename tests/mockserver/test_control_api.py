@@ -49,7 +49,7 @@ def test_jobs_reminders_and_messages(api: Api, client: FollowUp) -> None:
     stepped = api.post("/_mock/clock/step").json()
     assert (stepped["ran"], stepped["jobs"]) == (1, [{**job, "outcome": "sent"}])
     (message,) = api.get(f"/_mock/messages?patient={made.patient}").json()["data"]
-    assert set(message) == {"patient", "phone", "kind", "text", "sentAt", "about"}
+    assert set(message) == {"id", "patient", "phone", "kind", "text", "sentAt", "about"}
     assert (message["kind"], message["about"], message["sentAt"]) == ("reminder", made.id, "2026-09-28T12:00:00.000Z")
     assert api.get("/_mock/messages?patient=pat_none").json() == {"data": []}
 

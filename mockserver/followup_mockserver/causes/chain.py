@@ -115,7 +115,7 @@ def _exists(tenant: Tenant, id: str) -> bool:
     collections = [each for each in vars(tenant).values() if isinstance(each, Collection)]
     if id == tenant.organization.id or any(id in each for each in collections):
         return True
-    attempts = tenant.attempts.get(id.partition(".")[0], ())
+    attempts = tenant.attempts.of(id.partition(".")[0])
     return any(f"{each.delivery}.{each.number}" == id for each in attempts) or any(
         each.id == id for each in tenant.messages
     )

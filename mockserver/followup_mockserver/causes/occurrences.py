@@ -76,7 +76,7 @@ def is_paired(record: Record) -> bool:
 
 
 def is_end(record: Record) -> bool:
-    """Return whether a record is the end of something whose beginning is another record; its cause is that of the end."""
+    """Return whether a record is the end of something that began in another record; then its cause is of the end."""
     return is_paired(record) and record.outcome is not None and (record.due is not None or record.kind == EVENT)
 
 
@@ -94,8 +94,8 @@ def of_records(tenant: Tenant, records: Sequence[Record]) -> Iterator[Occurrence
     details = {job: each[0].detail for job, each in paired.items()}
     for record in records:
         if is_paired(record):
-            if (parts := paired.pop(record.id, None)) is not None:
-                yield _merged(tenant, parts)
+            if record is _beginning(paired[record.id]):
+                yield _merged(tenant, paired[record.id])
         elif record.kind == MESSAGE:
             detail = details.get(record.cause or "")
             yield _single(record, f"{record.outcome} {detail}" if detail else record.outcome, detail)
@@ -141,11 +141,16 @@ def _single(record: Record, outcome: str | None, detail: str | None) -> Occurren
     )
 
 
+def _beginning(parts: Sequence[Record]) -> Record:
+    """Return the last beginning, because an event that failed begins again, or the first end if none is left."""
+    return next((each for each in reversed(parts) if not is_end(each)), parts[0])
+
+
 def _merged(tenant: Tenant, parts: Sequence[Record]) -> Occurrence:
-    """Return the occurrence whose beginning and end these records are; an event that failed may have several."""
-    begun = next((each for each in reversed(parts) if not is_end(each)), None)
+    """Return the occurrence whose beginning and end these records are."""
+    first = _beginning(parts)
     ended = next((each for each in reversed(parts) if is_end(each)), None)
-    first, last = begun or parts[0], ended or parts[-1]
+    last = ended or parts[-1]
     due = first.due or last.due
     pending = "in progress" if due is None else f"due {format_timestamp(due)}"
     about = last.about or first.about
@@ -153,7 +158,7 @@ def _merged(tenant: Tenant, parts: Sequence[Record]) -> Occurrence:
         at=due or first.at,
         kind=first.kind,
         id=first.id,
-        cause=None if begun is None else begun.cause,
+        cause=None if is_end(first) else first.cause,
         outcome=last.outcome or pending,
         about=about,
         patient=_patient_of(tenant, about),

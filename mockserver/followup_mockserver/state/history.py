@@ -84,7 +84,10 @@ class History:
     def __init__(self, records: Iterable[Record] = (), controls: int = 0) -> None:
         self.records: deque[Record] = deque(records, maxlen=LENGTH)
         self.controls = controls
-        self.add = self.records.append
+
+    def add(self, record: Record) -> None:
+        """Record something, and drop the oldest record beyond the limit."""
+        self.records.append(record)
 
     def copy(self) -> "History":
         """Return an independent history with the same records, which never change."""
@@ -99,6 +102,8 @@ class History:
 
     def drop(self, record: Record) -> None:
         """Drop a recent record again, because nothing came of it."""
+        if record.id == f"{CONTROL_PREFIX}{self.controls}":
+            self.controls -= 1
         if self.records and self.records[-1] is record:
             self.records.pop()
         elif record in self.records:

@@ -198,9 +198,10 @@ class Tenant:
             concerns = about or getattr(result, "id", None)
         finally:
             if history.records[-1] is record:  # it has caused nothing
-                history.drop(record)
-                if concerns is not None:
-                    history.add(record._replace(about=concerns))
+                if concerns is None:
+                    history.drop(record)
+                else:
+                    history.records[-1] = record._replace(about=concerns)
         return result
 
     # --- jobs ----------------------------------------------------------------------------------------------------
