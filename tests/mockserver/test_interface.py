@@ -92,7 +92,7 @@ class TestControlApi:
         messages = ok(api.get("/_mock/messages"))["data"]
         assert {each["kind"] for each in messages} == {"reminder", "post_visit", "intake"}
         assert {frozenset(each) for each in messages} == {
-            frozenset({"patient", "phone", "kind", "text", "sentAt", "about"})
+            frozenset({"id", "patient", "phone", "kind", "text", "sentAt", "about"})
         }
         own = ok(api.get(f"/_mock/messages?patient={booked.patient}"))["data"]
         assert {each["kind"] for each in own} == {"reminder", "post_visit"}
@@ -384,6 +384,7 @@ def test_completion_offers_the_names_of_the_interface() -> None:
         "update_api_key", "organization", "close", "save", "load", "restore", "fork",
     }  # fmt: skip
     named |= {"waits", "unused_faults", "aclose", "advance_async", "step_async", "resend_async"}
+    named |= {"explain"}
     webhook_faults = {"webhook_faults", "clear_webhook_faults"}
     causes = {
         "receive_event", "receive_reply", "report_silence", "hand_off_conversation", "add_appointment",
