@@ -3,6 +3,7 @@
 import importlib
 import re
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -12,39 +13,37 @@ project = "followup"
 author = copyright = "the followup authors"  # noqa: A001 - Sphinx requires this name
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-myst_heading_anchors = 3
+extensions = ["myst_parser"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"followup {__version__}"
 html_static_path = ["_static"]
 html_css_files = ["followup.css"]
 
-autodoc_member_order = "bysource"
-autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "show-inheritance": True}
-napoleon_custom_sections = [("Keys", "params_style")]
-
-maximum_signature_line_length = 80
-add_module_names = False
-toc_object_entries_show_parents = "hide"
-
 sys.path.insert(0, str(Path(__file__).parent))
-for module in ("command_pages", "reference_pages"):
-    importlib.import_module(module).write()
+reference_pages = importlib.import_module("reference_pages")
+anchor = importlib.import_module("reference_generator.markdown").anchor
 
+myst_heading_anchors = 3
+myst_heading_slug_func = "reference_generator.markdown.anchor"
 
-_NOT_CONSTRUCTED = ("followup.Page", "followup.AsyncPage", "followup.ResponseInfo")
-"""Classes that only the package instantiates, besides the errors."""
+_ANCHOR = re.compile(r'^<a id="[a-z0-9-]+"></a>\n\n', re.MULTILINE)
 
 
 def setup(app: Any) -> None:
-    """Simplify signatures: hide ``NotGiven``, which the default shows, and constructors that users never call."""
+    """Register the Python objects of the reference, for the search and for the references of other projects."""
+    objects = defaultdict(list)
+    for page, title, name, kind in reference_pages.python_names():
+        objects[f"reference/{page}"].append((name, kind, anchor(title)))
 
-    def signature(_: object, what: str, name: str, *event: Any) -> tuple[str | None, str | None]:
-        arguments, returns = event[-2:]
-        if what == "exception" or name in _NOT_CONSTRUCTED:
-            return "", None
-        return arguments and re.sub(r" \| ~?[\w.]*NotGiven\b", "", arguments), returns
+    def remove_anchors(_: object, page: str, source: list[str]) -> None:
+        # Sphinx gives each heading the same anchor. It is spelled out for readers of the repository.
+        if page.startswith("reference/"):
+            source[0] = _ANCHOR.sub("", source[0])
 
-    app.connect("autodoc-process-signature", signature)
+    def register(app: Any, _: object) -> None:
+        for name, kind, target in objects[app.env.docname]:
+            app.env.get_domain("py").note_object(name, kind, target)
+
+    app.connect("source-read", remove_anchors)
+    app.connect("doctree-read", register)

@@ -1,5 +1,7 @@
 """The documentation builds without warnings; its reference lists every public name and no internal ones."""
 
+import html
+import json
 import re
 import shutil
 import subprocess
@@ -67,7 +69,6 @@ OTHERS = [
     "Page.next_page",
     "ResponseInfo",
     "FollowUp.events.send_all",
-    "inbound.visit_completed",
     "show_personal_data",
     "verify_signature",
     "construct_event",
@@ -96,9 +97,9 @@ def entries(built: Path) -> dict[str, str]:
 def section(built: Path, name: str) -> str:
     """Return the text of an entry, without markup."""
     page, anchor = entries(built)[name].split("#")
-    _, _, after = (built / page).read_text().partition(f'id="{anchor}"')
-    entry, _, _ = after.partition("</dd></dl>\n\n")
-    return " ".join(re.sub(r"<[^>]+>", " ", entry).split())
+    _, _, after = (built / page).read_text().partition(f'<section id="{anchor}">')
+    entry, _, _ = after.partition("</section>")
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", entry)).split())
 
 
 def test_everything_public_has_an_entry(built: Path) -> None:
@@ -107,7 +108,22 @@ def test_everything_public_has_an_entry(built: Path) -> None:
     assert [name for name in expected if f"followup.{name}" not in names] == []
     for name in expected:
         page, anchor = names[f"followup.{name}"].split("#")
-        assert f'id="{anchor}"' in (built / page).read_text(), name
+        assert f'<section id="{anchor}">' in (built / page).read_text(), name
+
+
+def test_each_operation_has_an_anchor_on_the_page_of_its_group(built: Path) -> None:
+    for operation in spec.OPERATIONS:
+        group, _, _ = operation.name.partition(".")
+        anchor = operation.name.replace(".", "-").replace("_", "-")
+        address = f"reference/operations/{group}.html#{anchor}"
+        assert entries(built)[f"followup.FollowUp.{operation.name}"] == address
+        assert f'<a id="{anchor}"></a>' in (ROOT / f"docs/reference/operations/{group}.md").read_text()
+
+
+def test_anchors_of_a_page_are_unique(built: Path) -> None:
+    for page in (built / "reference").rglob("*.html"):
+        anchors = re.findall(r' id="([^"]+)"', page.read_text())
+        assert len(anchors) == len(set(anchors)), page
 
 
 def test_nothing_internal_has_an_entry(built: Path) -> None:
@@ -118,20 +134,40 @@ def test_nothing_internal_has_an_entry(built: Path) -> None:
 def test_an_operation_shows_its_signature_arguments_result_and_errors(built: Path) -> None:
     create = section(built, "followup.FollowUp.appointments.create")
     for part in (
-        "patient : PatientId | PatientInput ,",
-        "doctor : DoctorId | DoctorInput | None = NOT_GIVEN ,",
-        "external_id : str | None = NOT_GIVEN ,",
-        "Appointment",
-        "start_at – time at which it begins",
-        "Returns",
+        "POST /v1/appointments · scope appointments:write · service line follow_up · takes an idempotency key",
+        "patient: PatientId | PatientInput,",
+        "doctor: DoctorId | DoctorInput | None = NOT_GIVEN,",
+        "external_id: str | None = NOT_GIVEN,",
+        ") -> Appointment",
+        "start_at (datetime | str, required): time at which it begins",
+        "Returns Appointment: The appointment, new or existing.",
+        "Statuses 400, 401, 403, 409, 413, 415, 429, 500",
+        "appointment = client.appointments.create(",
+        "POST /v1/appointments HTTP/1.1 Authorization: Bearer fu_test_mock Content-Type: application/json",
+        "HTTP/1.1 200 OK",
+        '"startAt": "2026-10-05T14:30:00.000Z"',
     ):
-        assert part in create, create
-    assert "Raises : EventBatchError" in section(built, "followup.FollowUp.events.create")
-    assert "id – id of the patient, begins with pat_" in section(built, "followup.FollowUp.patients.retrieve")
+        assert part in create, (part, create)
+    assert "EventBatchError: no event was accepted" in section(built, "followup.FollowUp.events.create")
+    assert "id (PatientId, required): id of the patient" in section(built, "followup.FollowUp.patients.retrieve")
 
 
-def test_signatures_show_no_internal_types(built: Path) -> None:
-    for page in ("operations", "inbound", "objects", "sdk"):
-        text = (built / "reference" / f"{page}.html").read_text()
-        for internal in ("Annotated", "IdPrefix", "NotGiven", ":returns:", ":param", ":ivar"):
+def test_signatures_show_no_internal_types() -> None:
+    for page in (ROOT / "docs/reference").rglob("*.md"):
+        text = page.read_text()
+        for internal in ("Annotated", "IdPrefix", "NotGiven", "NonEmpty", ":returns:", ":param", ":ivar", "``x"):
             assert internal not in text, (page, internal)
+
+
+def test_the_pages_are_what_the_generator_makes_of_the_code() -> None:
+    """If this fails, run ``python docs/reference_pages.py``."""
+    code = "import json, reference_pages; print(json.dumps(reference_pages.pages()))"
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, cwd=ROOT / "docs", capture_output=True, text=True, check=False, timeout=120)
+    assert result.returncode == 0, result.stderr
+    folder = ROOT / "docs/reference"
+    written = {str(each.relative_to(folder)): each.read_text(encoding="utf-8") for each in folder.rglob("*.md")}
+    generated = json.loads(result.stdout)
+    assert sorted(written) == sorted(generated)
+    for page, text in generated.items():
+        assert written[page] == text, page

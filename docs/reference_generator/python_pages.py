@@ -1,0 +1,295 @@
+"""The pages about the classes and functions of both packages, other than operations."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+
+import followup
+from followup import inbox, outbox
+from followup._groups import AsyncGroups, SyncGroups
+from followup_mockserver import MockServer, MockService, simulation, strategies
+from followup_mockserver.control import Control
+from followup_mockserver.control.bookings import BookingControls
+from followup_mockserver.control.calls import CallControls
+from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
+from followup_mockserver.control.conversations import ConversationControls
+from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
+from followup_mockserver.control.people import PeopleControls
+from followup_mockserver.control.snapshot import SnapshotControls
+from followup_mockserver.control.sources import SourceControls
+from followup_mockserver.control.unused_faults import UnusedFaultControls
+from followup_mockserver.control.waits import WaitControls
+from followup_mockserver.control.webhooks import WebhookControls
+from followup_mockserver.options import MockOptions
+from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
+from followup_mockserver.state.journal import JournalEntry
+from followup_mockserver.state.records import Attempt, Message, ReceiverResponse
+from followup_mockserver.state.request_faults import Fault
+from followup_mockserver.state.runs import Advanced, JobRun
+from followup_mockserver.state.webhook_faults import WebhookFault
+
+from .entries import PythonNames, class_section, function_text, members_of
+from .markdown import contents, page, section
+
+_STRATEGIES = ("operation", "webhook_event", "signed_webhook")
+
+
+@attrs.frozen(kw_only=True)
+class Entry:
+    """A class or function on a page.
+
+    Attributes:
+        described: the class or function.
+        title: the title of the section.
+        owner: the name before that of each method.
+        package: the package that users import it from; empty if they do not import it.
+        constructor: whether users call the constructor of the class.
+        members: whether the methods of the class are described.
+    """
+
+    described: Any
+    title: str
+    owner: str = ""
+    package: str = "followup"
+    constructor: bool = False
+    members: bool = True
+
+
+@attrs.frozen(kw_only=True)
+class PythonPage:
+    """A page about classes and functions.
+
+    Attributes:
+        path: path of the page in the reference, without its suffix.
+        title: the title.
+        introduction: text before the first entry.
+        entries: the entries, in order.
+        more: text after the last entry.
+    """
+
+    path: str
+    title: str
+    introduction: str
+    entries: Sequence[Entry]
+    more: str = ""
+
+
+_MOCK = "followup_mockserver"
+
+
+def _entry(described: Any, *, package: str = "followup", constructor: bool = False, members: bool = True) -> Entry:
+    name = described.__name__
+    return Entry(described=described, title=name, owner=name, package=package, constructor=constructor, members=members)
+
+
+def _records(*classes: type[Any], package: str = "followup") -> list[Entry]:
+    return [_entry(each, package=package, members=False) for each in classes]
+
+
+def _controls(title: str, mixin: type[Any]) -> Entry:
+    """Return the entry of a part of the test controls, which users call on a mock."""
+    return Entry(described=mixin, title=title, owner="MockService", package="")
+
+
+CLIENT = PythonPage(
+    path="client",
+    title="Clients and pages",
+    introduction="""\
+The [operations](operations/index.md) are methods of the attributes of a client, such as `client.patients.create`.
+[Configure the client](../how-to/clients.md) explains the options.
+""",
+    entries=[
+        _entry(followup.FollowUp, constructor=True),
+        _entry(followup.AsyncFollowUp, constructor=True),
+        _entry(followup.Page),
+        _entry(followup.AsyncPage),
+        *_records(followup.ResponseInfo),
+        _entry(followup.show_personal_data),
+    ],
+    more=section(
+        2,
+        "NOT_GIVEN",
+        "The default of arguments that can be omitted. Passing it is the same as omitting the argument.",
+    ),
+)
+
+OUTBOX = PythonPage(
+    path="outbox",
+    title="Outbox",
+    introduction="""\
+Import from `followup.outbox`. See also [the how-to guide](../how-to/outbox.md) and
+[the guarantees](../delivery-guarantees.md).
+""",
+    entries=[
+        _entry(outbox.Outbox, package="followup.outbox", constructor=True),
+        *_records(
+            outbox.NewEvent, outbox.DrainReport, outbox.OutboxStatus, outbox.DeadEvent, package="followup.outbox"
+        ),
+    ],
+)
+
+INBOX = PythonPage(
+    path="inbox",
+    title="Inbox",
+    introduction="""\
+Import from `followup.inbox`. See also [the how-to guide](../how-to/inbox.md) and
+[the guarantees](../delivery-guarantees.md).
+""",
+    entries=[
+        _entry(inbox.Inbox, package="followup.inbox", constructor=True),
+        *_records(
+            inbox.Received,
+            inbox.DrainReport,
+            inbox.CatchUpReport,
+            inbox.InboxStatus,
+            inbox.DeadEvent,
+            package="followup.inbox",
+        ),
+    ],
+)
+
+MOCKS = PythonPage(
+    path="mock/index",
+    title="Mock server",
+    introduction="""\
+Both kinds of mock take the same [options](#mockoptions) as keyword arguments, and have the same test controls:
+[clock and calls](clock-and-calls.md), [webhooks](webhooks.md), [patients and staff](patients-and-staff.md),
+[organizations and snapshots](organizations.md). For pytest there are [fixtures](testing.md).
+""",
+    entries=[
+        _entry(MockService, package=_MOCK, constructor=True),
+        _entry(MockServer, package=_MOCK, constructor=True),
+        _entry(MockOptions, package="", members=False),
+    ],
+    more=contents(["clock-and-calls", "webhooks", "patients-and-staff", "organizations", "testing"]),
+)
+
+CLOCK_AND_CALLS = PythonPage(
+    path="mock/clock-and-calls",
+    title="Test controls: clock and calls",
+    introduction="These are methods of [`MockService`](index.md#mockservice), and of `MockServer`.",
+    entries=[
+        _controls("Clock", ClockControls),
+        _controls("Waits", WaitControls),
+        _controls("Calls and faults", CallControls),
+        _controls("Unused faults", UnusedFaultControls),
+        *_records(ClockState, PendingJob, PendingReminder, Advanced, JobRun, JournalEntry, Fault, package=""),
+    ],
+)
+
+WEBHOOKS_OF_MOCK = PythonPage(
+    path="mock/webhooks",
+    title="Test controls: webhooks",
+    introduction="These are methods of [`MockService`](index.md#mockservice), and of `MockServer`.",
+    entries=[_controls("Webhooks", WebhookControls), *_records(Attempt, ReceiverResponse, WebhookFault, package="")],
+)
+
+PATIENTS_AND_STAFF = PythonPage(
+    path="mock/patients-and-staff",
+    title="Test controls: patients and staff",
+    introduction="""\
+These are methods of [`MockService`](index.md#mockservice), and of `MockServer`.
+[Simulate patients and staff](../../how-to/patients-and-staff.md) shows them in use.
+""",
+    entries=[
+        _controls("People", PeopleControls),
+        _controls("Conversations", ConversationControls),
+        _controls("Bookings", BookingControls),
+        _controls("Events of other sources", SourceControls),
+        *_records(Message, package=""),
+    ],
+)
+
+ORGANIZATIONS = PythonPage(
+    path="mock/organizations",
+    title="Test controls: organizations and snapshots",
+    introduction="These are methods of [`MockService`](index.md#mockservice), and of `MockServer`.",
+    entries=[
+        _controls("Organizations", OrganizationControls),
+        _controls("Snapshots", SnapshotControls),
+        *_records(NewOrganization, package=""),
+    ],
+)
+
+TESTING = PythonPage(
+    path="mock/testing",
+    title="Fixtures, strategies and simulation",
+    introduction="""\
+[Test with pytest](../../how-to/testing.md) describes the fixtures; `followup_env` returns a `MockEnvironment`. The
+strategies need the extra `testing`. [Judge an integration](../../how-to/simulation.md) explains the simulation.
+""",
+    entries=[
+        _entry(MockEnvironment, package=""),
+        *_records(RejectedRequest, package=""),
+        *(_entry(getattr(strategies, name), package=f"{_MOCK}.strategies") for name in _STRATEGIES),
+        _entry(simulation.simulate, package=f"{_MOCK}.simulation"),
+        _entry(simulation.Clinic, package=f"{_MOCK}.simulation"),
+        *_records(simulation.Booking, simulation.Crash, package=f"{_MOCK}.simulation"),
+    ],
+)
+
+PAGES = (
+    CLIENT,
+    OUTBOX,
+    INBOX,
+    MOCKS,
+    CLOCK_AND_CALLS,
+    WEBHOOKS_OF_MOCK,
+    PATIENTS_AND_STAFF,
+    ORGANIZATIONS,
+    TESTING,
+)
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Iterate over the pages: the path of each without its suffix, and its text."""
+    for each in PAGES:
+        sections = [_section(entry, each.path) for entry in each.entries]
+        yield each.path, page(each.title, each.introduction, *sections, each.more)
+
+
+def _section(entry: Entry, source: str) -> str:
+    if not isinstance(entry.described, type):
+        return section(2, entry.title, function_text(entry.title, entry.described, source))
+    return class_section(
+        entry.described,
+        entry.title,
+        source,
+        owner=entry.owner,
+        constructor=entry.constructor,
+        members=_members(entry),
+    )
+
+
+def _members(entry: Entry) -> list[tuple[str, Any]]:
+    """Return the members that the section of a class describes; pages of their own describe the others."""
+    if not entry.members:
+        return []
+    elsewhere = {name for base in _DESCRIBED_ELSEWHERE if base is not entry.described for name in vars(base)}
+    return [(name, value) for name, value in members_of(entry.described) if name not in elsewhere]
+
+
+_DESCRIBED_ELSEWHERE = (*Control.__mro__[1:-1], SyncGroups, AsyncGroups)
+
+
+def python_names() -> PythonNames:
+    """Iterate over the classes, methods and functions of the pages that users import."""
+    yield CLIENT.path, "NOT_GIVEN", "followup.NOT_GIVEN", "data"
+    for each in PAGES:
+        for entry in each.entries:
+            if entry.package:
+                kind = "class" if isinstance(entry.described, type) else "function"
+                yield each.path, entry.title, f"{entry.package}.{entry.title}", kind
+            for name, _ in _members(entry) if isinstance(entry.described, type) else ():
+                yield each.path, f"{entry.owner}.{name}", f"{entry.package or _MOCK}.{entry.owner}.{name}", "method"
+
+
+def homes() -> dict[str, str]:
+    """Return the page of each class, by its name."""
+    return {
+        entry.title: each.path
+        for each in PAGES
+        for entry in each.entries
+        if entry.title == getattr(entry.described, "__name__", "")
+    }
