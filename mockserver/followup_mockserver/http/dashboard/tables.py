@@ -1,12 +1,12 @@
-"""The lists of the dashboard: their collections, columns and filters."""
+"""The pages of a list: the objects that match its filters, and how many match each filter."""
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 import attrs
 
-from followup._for_mockserver import AppointmentStatus, EventStatus, EventType, IntakeStatus, WebhookDeliveryStatus
 from followup_mockserver.contract.operations import OPERATIONS
+from followup_mockserver.http.dashboard.columns import TABLES, Column, Table
 from followup_mockserver.state.collection import Collection, UnknownCursor
 from followup_mockserver.state.tenant import Tenant
 
@@ -22,154 +22,6 @@ VIEW_OF_PREFIX = {
 
 
 @attrs.frozen(kw_only=True)
-class Table:
-    """A list of the objects of one collection.
-
-    Attributes:
-        title: heading of the list.
-        singular: noun for one object.
-        columns: heading of a column to the attribute that it shows.
-        choices: index to the values that the user can filter by.
-        link_filters: further indexes that links from other objects filter by, such as ``patient``.
-    """
-
-    title: str
-    singular: str
-    columns: Mapping[str, str]
-    choices: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
-    link_filters: tuple[str, ...] = ()
-
-
-_CREATED = {"created": "created_at"}
-_ID = {"id": "id"}
-
-TABLES: Mapping[str, Table] = {
-    "webhook_deliveries": Table(
-        title="Webhook deliveries",
-        singular="webhook delivery",
-        columns={
-            **_ID,
-            "event": "event_type",
-            "status": "status",
-            "attempts": "attempts",
-            "last error": "last_error",
-            "next attempt": "next_attempt_at",
-            **_CREATED,
-        },
-        choices={"status": get_args(WebhookDeliveryStatus)},
-        link_filters=("webhook_endpoint",),
-    ),
-    "webhook_endpoints": Table(
-        title="Webhook endpoints",
-        singular="webhook endpoint",
-        columns={
-            **_ID,
-            "URL": "url",
-            "status": "status",
-            "events": "enabled_events",
-            "last delivered": "last_delivered_at",
-            **_CREATED,
-        },
-    ),
-    "patients": Table(
-        title="Patients",
-        singular="patient",
-        columns={
-            **_ID,
-            "name": "full_name",
-            "phone": "phone",
-            "stage": "stage",
-            "opted out": "opted_out",
-            "external id": "external_id",
-            **_CREATED,
-        },
-    ),
-    "appointments": Table(
-        title="Appointments",
-        singular="appointment",
-        columns={
-            **_ID,
-            "start": "start_at",
-            "status": "status",
-            "patient": "patient",
-            "doctor": "doctor",
-            "external id": "external_id",
-            **_CREATED,
-        },
-        choices={"status": get_args(AppointmentStatus)},
-        link_filters=("patient",),
-    ),
-    "visits": Table(
-        title="Visits",
-        singular="visit",
-        columns={
-            **_ID,
-            "visited": "visited_at",
-            "patient": "patient",
-            "doctor": "doctor",
-            "appointment": "appointment",
-            "external id": "external_id",
-            **_CREATED,
-        },
-        link_filters=("patient",),
-    ),
-    "treatments": Table(
-        title="Treatments",
-        singular="treatment",
-        columns={
-            **_ID,
-            "kind": "kind",
-            "name": "name",
-            "patient": "patient",
-            "active": "active",
-            **_CREATED,
-        },
-        link_filters=("patient",),
-    ),
-    "intake_requests": Table(
-        title="Intake requests",
-        singular="intake request",
-        columns={
-            **_ID,
-            "status": "status",
-            "missing": "missing",
-            "patient": "patient",
-            "summary": "summary",
-            **_CREATED,
-        },
-        choices={"status": get_args(IntakeStatus)},
-        link_filters=("patient",),
-    ),
-    "events": Table(
-        title="Events",
-        singular="event",
-        columns={
-            **_ID,
-            "type": "type",
-            "status": "status",
-            "source": "source",
-            "caller's id": "source_ref",
-            "error": "error",
-            "received": "received_at",
-        },
-        choices={"status": get_args(EventStatus), "type": get_args(EventType)},
-    ),
-    "doctors": Table(
-        title="Doctors",
-        singular="doctor",
-        columns={
-            **_ID,
-            "name": "full_name",
-            "specialty": "specialty",
-            "active": "active",
-            "external id": "external_id",
-            **_CREATED,
-        },
-    ),
-}
-
-
-@attrs.frozen(kw_only=True)
 class TablePage:
     """A page of a list, newest first.
 
@@ -177,16 +29,19 @@ class TablePage:
         name: name of the view.
         table: the list.
         rows: the objects of this page.
+        columns: the columns to show; the first is the link to the object.
         matching: number of objects that match the filters.
         total: number of all objects.
         filters: index to the selected value.
-        counts: index to the number of objects for each choice, with the other filters applied.
+        counts: index to the number of objects for each choice, with the other filters applied; the empty choice
+            counts all.
         newer: id of the first row if there are newer rows, else None.
         older: id of the last row if there are older rows, else None.
     """
 
     name: str
     table: Table
+    columns: tuple[Column, ...]
     rows: list[Any]
     matching: int
     total: int
@@ -223,17 +78,24 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
     return TablePage(
         name=name,
         table=table,
+        columns=tuple(column for column in table.columns if column.hidden_by not in filters),
         rows=found,
         matching=_count(collection, filters),
         total=len(collection),
         filters=filters,
         counts={
-            index: {choice: _count(collection, {**filters, index: choice}) for choice in choices}
+            index: {choice: _count(collection, _with(filters, index, choice)) for choice in ("", *choices)}
             for index, choices in table.choices.items()
         },
         newer=found[0].id if found and (after is not None or (before is not None and more)) else None,
         older=found[-1].id if found and (more if before is None else True) else None,
     )
+
+
+def _with(filters: Mapping[str, str], index: str, choice: str) -> dict[str, str]:
+    """Return the filters with another choice; the empty choice removes the filter."""
+    others = {name: value for name, value in filters.items() if name != index}
+    return {**others, index: choice} if choice else others
 
 
 def _count(collection: Collection[Any], filters: Mapping[str, str]) -> int:

@@ -7,9 +7,10 @@ from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.http.dashboard import calls, search
+from followup_mockserver.http.dashboard.columns import TABLES
 from followup_mockserver.http.dashboard.details import DETAILS, fields_of
 from followup_mockserver.http.dashboard.names import name_of
-from followup_mockserver.http.dashboard.tables import TABLES, collection_of, page_of
+from followup_mockserver.http.dashboard.tables import collection_of, page_of
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
