@@ -1,83 +1,190 @@
-"""The views of the journal: the list of API calls, and one call with its headers and bodies."""
+"""The list of API calls: its tabs, its filters, and the marks of retries, replays and faults."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any
+from urllib.parse import urlencode
 
 import attrs
 
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.http.dashboard.redaction import body_text, redacted_headers
-from followup_mockserver.http.dashboard.snippets import curl, sdk_code
 from followup_mockserver.http.dashboard.tables import ROWS
-from followup_mockserver.schema.errors import missing
-from followup_mockserver.state.journal import CallDetails, JournalEntry
+from followup_mockserver.state.journal import CallDetails, JournalEntry, RecordedCall
 from followup_mockserver.state.tenant import Tenant
 
 CALLS = "calls"
 """The name of the view, and the first part of its addresses."""
 
+_FILTERS = ("show", "operation", "q")
+
+TABS: Mapping[str, Callable[[RecordedCall], bool]] = {
+    "": lambda call: True,
+    "errors": lambda call: call.entry.status != 200,
+    "faults": lambda call: call.outcome.fault is not None,
+    "replays": lambda call: call.outcome.replayed,
+}
+"""The tabs: value of the filter ``show`` to whether it shows a call."""
+
 
 @attrs.frozen(kw_only=True)
 class CallRow:
-    """A call in the list, with its details; None if the journal no longer keeps them."""
+    """A call in the list.
 
-    entry: JournalEntry
+    Attributes:
+        call: the call.
+        details: its details; None if the journal no longer keeps them.
+        attempt: 1 for the first call with its idempotency key.
+        subject: what a call without an object was about: an external id, the number of events, or the query.
+    """
+
+    call: RecordedCall
     details: CallDetails | None
+    attempt: int
+    subject: str | None
+
+    @property
+    def entry(self) -> JournalEntry:
+        """The entry of the journal."""
+        return self.call.entry
 
 
-def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the variables of the list of calls, newest first.
+@attrs.frozen(kw_only=True)
+class CallsPage:
+    """A page of the list of calls, newest first.
+
+    Attributes:
+        rows: the calls of this page.
+        filters: ``show``, ``operation`` and ``q``, as far as they are set.
+        counts: number of calls for each tab, with the other filters applied.
+        matching: number of calls that match the filters.
+        total: number of all calls.
+        operations: number of calls of each operation that was called.
+        is_later_page: whether there are newer calls that match.
+        older: request id of the last row if older calls match, else None.
+    """
+
+    rows: list[CallRow]
+    filters: Mapping[str, str]
+    counts: Mapping[str, int]
+    matching: int
+    total: int
+    operations: Mapping[str, int]
+    is_later_page: bool
+    older: str | None
+
+    def address(self, **changes: str) -> str:
+        """Return the address of the list with other filters; an empty value removes a filter."""
+        query = {name: value for name, value in {**self.filters, **changes}.items() if value}
+        return f"#/{CALLS}?{urlencode(query)}" if query else f"#/{CALLS}"
+
+
+def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> CallsPage:
+    """Return a page of the list of calls.
 
     Args:
         tenant: the state of the organization.
-        query: ``operation`` and ``errors`` are filters. The page begins after the call with the request id ``after``.
+        query: ``show`` is a tab, ``operation`` a name, and ``q`` a text that the path, the id of the call or of its
+            object, the idempotency key or the error code contains. The page begins after the call with the request id
+            ``after``; an unknown one, such as one from before a reset, selects the first page.
     """
-    operation, errors_only, after = query.get("operation"), "errors" in query, query.get("after")
+    filters = {name: value for name in _FILTERS if (value := query.get(name, "").strip())}
+    if filters.get("show") not in TABS:
+        filters.pop("show", None)
+    calls = list(tenant.journal.recorded_newest_first())
+    operations = _by_operation(calls)
+    found = _matching(calls, filters.get("operation"), filters.get("q"))
+    shown = list(filter(TABS[filters.get("show", "")], found))
+    start = next((place for place, call in enumerate(shown, 1) if call.entry.request_id == query.get("after")), 0)
+    rows = list(islice(shown, start, start + ROWS))
+    attempts = attempts_of(calls, {call.entry.idempotency_key for call in rows})
+    return CallsPage(
+        rows=[
+            CallRow(
+                call=call,
+                details=(details := tenant.journal.details(call.entry)),
+                attempt=attempts.get(call.number, 1),
+                subject=subject_of(call.entry, details),
+            )
+            for call in rows
+        ],
+        filters=filters,
+        counts={tab: sum(map(matches, found)) for tab, matches in TABS.items()},
+        matching=len(shown),
+        total=len(calls),
+        operations=operations,
+        is_later_page=start > 0,
+        older=rows[-1].entry.request_id if start + ROWS < len(shown) else None,
+    )
 
-    def matches(entry: JournalEntry) -> bool:
-        return operation in (None, "", entry.operation) and not (errors_only and entry.status == 200)
 
-    matching = sum(map(matches, tenant.journal.newest_first())) if operation or errors_only else len(tenant.journal)
-    entries = filter(matches, tenant.journal.newest_first())
-    if after and tenant.journal.find(after) is not None:
-        for entry in entries:
-            if entry.request_id == after:
-                break
-    else:
-        after = None
-    rows = list(islice(entries, ROWS + 1))
-    return {
-        "calls": [CallRow(entry=entry, details=tenant.journal.details(entry)) for entry in rows[:ROWS]],
-        "matching": matching,
-        "total": len(tenant.journal),
-        "operations": list(OPERATIONS),
-        "operation": operation,
-        "errors_only": errors_only,
-        "after": after,
-        "older": rows[ROWS - 1].request_id if len(rows) > ROWS else None,
-    }
+def _by_operation(calls: list[RecordedCall]) -> dict[str, int]:
+    counts = dict.fromkeys(OPERATIONS, 0)
+    for call in calls:
+        if call.entry.operation is not None:
+            counts[call.entry.operation] += 1
+    return {name: count for name, count in counts.items() if count}
 
 
-def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
-    """Return the variables of the view of one call, with API keys and signing secrets redacted.
+def _matching(calls: list[RecordedCall], operation: str | None, text: str | None) -> list[RecordedCall]:
+    if operation:
+        calls = [call for call in calls if call.entry.operation == operation]
+    if text:
+        part = text.casefold()
+        calls = [call for call in calls if any(part in each.casefold() for each in _texts_of(call) if each)]
+    return calls
 
-    Raises:
-        ServiceError: 404 if the journal has no call with this request id.
+
+def _texts_of(call: RecordedCall) -> tuple[str | None, ...]:
+    entry, outcome = call.entry, call.outcome
+    return entry.path, entry.operation, entry.request_id, entry.idempotency_key, outcome.error_code, outcome.about
+
+
+def attempts_of(calls: list[RecordedCall], keys: set[str | None]) -> dict[int, int]:
+    """Return which call with its idempotency key each call is, by the number of the call.
+
+    Args:
+        calls: all calls, newest first.
+        keys: the idempotency keys to count.
     """
-    entry = tenant.journal.find(request_id)
-    if entry is None:
-        raise missing("API call", param="id")
-    details = tenant.journal.details(entry)
+    counts: dict[str, int] = {}
+    attempts = {}
+    for call in reversed(calls):
+        key = call.entry.idempotency_key
+        if key is not None and key in keys:
+            attempts[call.number] = counts[key] = counts.get(key, 0) + 1
+    return attempts
+
+
+def subject_of(entry: JournalEntry, details: CallDetails | None) -> str | None:
+    """Return what a call was about in the caller's words: an external id, a number of events, or the query."""
     if details is None:
-        return {"entry": entry, "details": None}
-    return {
-        "entry": entry,
-        "details": details,
-        "request_headers": redacted_headers(details.request_headers),
-        "request_body": body_text(details.request_body or b"", details.request_is_whole),
-        "response_headers": redacted_headers(details.response_headers),
-        "response_body": body_text(details.response_body, details.response_is_whole),
-        "curl": curl(entry, details),
-        "sdk": sdk_code(entry, details),
-    }
+        return None
+    if entry.method == "GET":
+        return ", ".join(f"{name} {value}" for name, value in details.query) or None
+    body = json_body(details.request_body, details.request_is_whole)
+    if entry.operation == "events.create":
+        events = events_in(body)
+        return f"{len(events)} events" if len(events) != 1 else _text(events[0], "id")
+    return _text(body, "externalId") or (_text(body.get("patient"), "externalId") if isinstance(body, dict) else None)
+
+
+def _text(value: Any, name: str) -> str | None:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def json_body(body: bytes | None, is_whole: bool) -> Any:
+    """Return a body as JSON; None if only its beginning was kept, or it is not JSON."""
+    if not body or not is_whole:
+        return None
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def events_in(body: Any) -> list[Any]:
+    """Return the events in the body of ``events.create``: one, an array, or an array under ``events``."""
+    events = body.get("events", body) if isinstance(body, dict) else body
+    return events if isinstance(events, list) else [] if events is None else [events]

@@ -9,7 +9,7 @@ import attrs
 
 from followup import IntakeRequest, Patient, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, PatientStage, encode, wire_fields
-from followup_mockserver.http.dashboard.tables import TablePage, page_of
+from followup_mockserver.http.dashboard.tables import page_of
 from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
@@ -72,17 +72,12 @@ def _patient_details(tenant: Tenant, patient: Patient) -> dict[str, Any]:
 
 
 def _related(tenant: Tenant, patient: Patient) -> dict[str, Any]:
-    """Return the tables of the patient's objects: those with rows, without the patient's column, and the others."""
+    """Return the tables of the patient's objects: those with rows, and the others."""
     pages = [page_of(tenant, name, {"patient": patient.id}, RELATED_ROWS) for name in _OF_PATIENT]
     return {
-        "related": [_without_column(page, "patient") for page in pages if page.rows],
+        "related": [page for page in pages if page.rows],
         "none_related": [page for page in pages if not page.rows],
     }
-
-
-def _without_column(page: TablePage, attribute: str) -> TablePage:
-    columns = {heading: name for heading, name in page.table.columns.items() if name != attribute}
-    return attrs.evolve(page, table=attrs.evolve(page.table, columns=columns))
 
 
 def _conversation(tenant: Tenant, patient: Patient) -> Iterator[ConversationLine]:

@@ -1,7 +1,9 @@
 """The pages of a list: the objects that match its filters, and how many match each filter."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlencode
 
 import attrs
 
@@ -49,6 +51,11 @@ class TablePage:
     counts: Mapping[str, Mapping[str, int]]
     newer: str | None = None
     older: str | None = None
+
+    def address(self, changes: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Return the address of this list with other filters; an empty value removes a filter."""
+        query = {name: value for name, value in {**self.filters, **changes}.items() if value}
+        return f"#/{self.name}?{urlencode(query)}" if query else f"#/{self.name}"
 
 
 def collection_of(tenant: Tenant, name: str) -> Collection[Any]:

@@ -6,7 +6,7 @@ from typing import Any, get_args
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
 from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.http.dashboard import calls, search
+from followup_mockserver.http.dashboard import call, calls, search
 from followup_mockserver.http.dashboard.columns import TABLES
 from followup_mockserver.http.dashboard.details import DETAILS, fields_of
 from followup_mockserver.http.dashboard.names import name_of
@@ -58,8 +58,8 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
     """
     if name == calls.CALLS:
         if id is not None:
-            return "call.html", calls.one_call(tenant, id)
-        return "calls.html", calls.list_of_calls(tenant, query)
+            return "call.html", call.one_call(tenant, id)
+        return "calls.html", {"page": calls.list_of_calls(tenant, query)}
     if name in TABLES:
         if id is None:
             return "list.html", {"page": page_of(tenant, name, query)}

@@ -152,7 +152,7 @@ function openViewOf(form) {
   else location.hash = hash;
 }
 
-/** Applies a filter as soon as it is selected; the filter keeps the focus. */
+/** Applies a filter as soon as it is selected; like a tab that is clicked, it keeps the focus. */
 function onChange(event) {
   const form = event.target.closest("form.filters");
   if (!form) return;
@@ -161,6 +161,8 @@ function onChange(event) {
 }
 
 async function onClick(event) {
+  const tab = event.target.closest(".tabs a");
+  if (tab && tab.href !== location.href && !event.ctrlKey && !event.metaKey && !event.shiftKey) isFiltering = true;
   const button = event.target.closest("button[type=button]");
   if (!button) return;
   if ("session" in button.dataset) await askForSession();

@@ -1,0 +1,75 @@
+"""The page of one API call: what it did, the calls that share its idempotency key, headers and bodies."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from followup_mockserver.http.dashboard.batches import results_of_batch
+from followup_mockserver.http.dashboard.calls import attempts_of
+from followup_mockserver.http.dashboard.redaction import body_text, redacted_headers
+from followup_mockserver.http.dashboard.snippets import curl, sdk_code
+from followup_mockserver.http.dashboard.verdicts import verdict_of
+from followup_mockserver.schema.errors import missing
+from followup_mockserver.state.journal import CallDetails, RecordedCall
+from followup_mockserver.state.tenant import Tenant
+
+MAX_SHARING = 50
+"""The page shows at most this many calls with the same idempotency key, the latest."""
+
+
+@attrs.frozen(kw_only=True)
+class SharingCall:
+    """A call with the idempotency key of the page's call, or that call itself.
+
+    Attributes:
+        call: the call.
+        attempt: 1 for the first call with the key.
+    """
+
+    call: RecordedCall
+    attempt: int
+
+
+def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
+    """Return the variables of the view of one call, with API keys and signing secrets redacted.
+
+    Raises:
+        ServiceError: 404 if the journal has no call with this request id.
+    """
+    calls = list(tenant.journal.recorded_newest_first())
+    call = next((each for each in calls if each.entry.request_id == request_id), None)
+    if call is None:
+        raise missing("API call", param="id")
+    details = tenant.journal.details(call.entry)
+    sharing = _sharing(calls, call)
+    return {
+        "call": call,
+        "entry": call.entry,
+        "details": details,
+        "sharing": sharing if len(sharing) > 1 else [],
+        "verdict": verdict_of(call, details, first_with_key=sharing[-1].call if sharing else None),
+        "results": None if details is None else results_of_batch(call.entry, details),
+        **({} if details is None else _details(call, details)),
+    }
+
+
+def _sharing(calls: list[RecordedCall], call: RecordedCall) -> list[SharingCall]:
+    """Return the calls with the same idempotency key, newest first."""
+    key = call.entry.idempotency_key
+    if key is None:
+        return []
+    attempts = attempts_of(calls, {key})
+    sharing = [SharingCall(call=each, attempt=attempts[each.number]) for each in calls if each.number in attempts]
+    return sharing if len(sharing) <= MAX_SHARING else [*sharing[: MAX_SHARING - 1], sharing[-1]]
+
+
+def _details(call: RecordedCall, details: CallDetails) -> Mapping[str, Any]:
+    return {
+        "request_headers": redacted_headers(details.request_headers),
+        "request_body": body_text(details.request_body or b"", details.request_is_whole),
+        "response_headers": redacted_headers(details.response_headers),
+        "response_body": body_text(details.response_body, details.response_is_whole),
+        "curl": curl(call.entry, details),
+        "sdk": sdk_code(call.entry, details),
+    }
