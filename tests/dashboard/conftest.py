@@ -8,7 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from followup import FollowUp
-from followup_mockserver import MockServer
+from followup_mockserver import MockServer, MockService
+
+from .html import Views
 
 NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"
@@ -46,6 +48,18 @@ def mock() -> Iterator[MockServer]:
 def client(mock: MockServer) -> Iterator[FollowUp]:
     with mock.client(max_retries=0) as client:
         yield client
+
+
+@pytest.fixture
+def service() -> MockService:
+    """A mock in this process, for tests that need no browser."""
+    return MockService(start_time=NOON, rate_limit=0, seed=1)
+
+
+@pytest.fixture
+def views(service: MockService) -> Views:
+    """The views of ``service``."""
+    return Views(service)
 
 
 @pytest.fixture

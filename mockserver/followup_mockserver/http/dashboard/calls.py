@@ -19,7 +19,7 @@ CALLS = "calls"
 _FILTERS = ("show", "operation", "q")
 
 TABS: Mapping[str, Callable[[RecordedCall], bool]] = {
-    "": lambda call: True,
+    "": lambda _: True,
     "errors": lambda call: call.entry.status != 200,
     "faults": lambda call: call.outcome.fault is not None,
     "replays": lambda call: call.outcome.replayed,

@@ -11,8 +11,9 @@ from followup._for_mockserver import AppointmentStatus, EventStatus, EventType, 
 Kind = Literal["name", "text", "code", "time", "status", "flag", "progress", "error", "id"]
 """How a cell shows its value; ``name`` is the name of the object with this id."""
 
-Place = Literal["main", "state", "detail", "when", "none"]
-"""Where a cell stands in the two lines of an object on a phone: main text and state, detail and time."""
+Place = Literal["main", "state", "detail", "when", "note", "none"]
+"""Where a cell stands on a phone: main text and state in the first line, detail and time in the second, and a note
+below them if the cell is not empty."""
 
 Value = Callable[[Any], Any]
 
@@ -92,11 +93,11 @@ TABLES: Mapping[str, Table] = {
         singular="webhook delivery",
         columns=(
             _own_name("event", is_wide=False),
-            Column("about", lambda delivery: delivery.payload.get("ref"), "name", is_wide=True),
+            Column("about", lambda delivery: delivery.payload.get("ref"), "name", place="detail", is_wide=True),
             Column("endpoint", "webhook_endpoint", "name", priority=2, is_wide=True, hidden_by="webhook_endpoint"),
             _STATUS,
             Column("attempts", "attempts", priority=2),
-            Column("last error, next attempt", lambda delivery: delivery, "progress", place="detail", is_wide=True),
+            Column("last error, next attempt", lambda delivery: delivery, "progress", place="note", is_wide=True),
             _CREATED_ON_PHONE,
             _ID,
         ),
@@ -194,9 +195,9 @@ TABLES: Mapping[str, Table] = {
         singular="inbound event",
         columns=(
             _own_name("type", is_wide=False),
-            Column("about", _produced, "name", is_wide=True),
+            Column("about", _produced, "name", place="detail", is_wide=True),
             _STATUS,
-            Column("error", "error", "error", place="detail", is_wide=True),
+            Column("error", "error", "error", place="note", is_wide=True),
             Column("caller's id", "source_ref", "code", priority=2, is_wide=True),
             Column("source", "source", priority=3),
             Column("received", "received_at", "time", place="when"),

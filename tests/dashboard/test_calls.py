@@ -1,0 +1,330 @@
+"""The list of API calls and the page of a call as HTML: verdict, faults, retries, batches and snippets."""
+
+import contextlib
+import re
+import subprocess
+from html import unescape
+from typing import Any
+
+import httpx
+import pytest
+
+from followup import APIConnectionError, APIStatusError, EventBatchError, FollowUp
+from followup_mockserver import MockServer, MockService
+
+from .conftest import ANA, HOOKS
+from .html import Views, text_of
+
+EVENTS = [
+    {"id": "e1", "type": "patient.upserted", "data": {"patient": {"phone": "+5491155550001", "fullName": "Ana Díaz"}}},
+    {"id": "e2", "type": "patient.upserted", "data": {"patient": {"phone": "12"}}},
+    {"id": "e3", "type": "appointment.cancelled", "data": {"appointment": {"externalId": "T-404"}}},
+    {"id": "e4", "type": "order.issued", "data": {}},
+]
+
+
+@pytest.fixture
+def client(service: MockService) -> FollowUp:
+    return service.client(max_retries=0)
+
+
+def sent(service: MockService, index: int = 0) -> str:
+    """Return the path of the page of one of the last calls; 0 is the last."""
+    return f"calls/{service.requests[index].request_id}"
+
+
+class TestList:
+    def test_a_row_shows_number_status_object_and_error(self, client: FollowUp, views: Views) -> None:
+        patient = client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
+        with pytest.raises(APIStatusError):
+            client.appointments.create(patient=patient.id, start_at="yesterday", external_id="T-1")
+        with pytest.raises(APIStatusError):
+            client.patients.retrieve("pat_gone")
+        client.patients.list(phone=ANA["phone"], limit=5)
+        listed, gone, rejected, created = views.rows("calls")
+        assert [row["no."] for row in (listed, gone, rejected, created)] == ["4", "3", "2", "1"]
+        assert (created["operation"], created["status"], created["about"]) == ("patients.create", "200", "Ana Díaz")
+        assert views.link("calls", "Ana Díaz") == f"patients/{patient.id}"
+        assert (rejected["status"], rejected["about"]) == ("400", "T-1")
+        assert rejected["error code, attempt"] == "parameter_invalid"
+        assert (gone["status"], gone["about"], gone["error code, attempt"]) == ("404", "pat_gone", "resource_missing")
+        assert listed["about"] == f"phone {ANA['phone']}, limit 5"
+
+    def test_faults_retries_and_replays_are_marked(self, service: MockService, client: FollowUp, views: Views) -> None:
+        service.add_fault(operation="patients.create", kind="disconnect", when="after")
+        service.add_fault(operation="patients.create", kind="status", status=503)
+        with service.client(max_retries=2) as retrying:
+            retrying.patients.create(phone=ANA["phone"], full_name="Ana")
+        service.add_fault(operation="account.retrieve", kind="delay", seconds=2)
+        client.account.retrieve()
+        assert views.column("calls", "status") == ["200 fault", "200", "503 fault", "dropped fault"]
+        assert views.column("calls", "error code, attempt") == ["", "attempt 3, replayed", "attempt 2", ""]
+        assert views.tabs("calls") == {"All": 4, "Errors": 2, "Faults": 3, "Replays": 1}
+        assert views.column("calls?show=faults", "status") == ["200 fault", "503 fault", "dropped fault"]
+        assert views.column("calls?show=errors", "status") == ["503 fault", "dropped fault"]
+        assert views.column("calls?show=replays", "error code, attempt") == ["attempt 3, replayed"]
+        assert views.tabs("calls?show=replays&operation=account.retrieve") == {
+            "All": 1, "Errors": 0, "Faults": 1, "Replays": 0
+        }  # fmt: skip
+
+    def test_a_text_finds_path_ids_keys_and_error_codes(self, client: FollowUp, views: Views) -> None:
+        patient = client.patients.create(phone=ANA["phone"], idempotency_key="order-77")
+        client.patients.retrieve(patient.id)
+        with pytest.raises(APIStatusError):
+            client.patients.retrieve("pat_gone")
+        client.account.retrieve()
+        for text, operations in {
+            "order-77": ["patients.create"],
+            patient.id: ["patients.retrieve", "patients.create"],
+            "/v1/ACCOUNT": ["account.retrieve"],
+            "resource_missing": ["patients.retrieve"],
+            patient.last_response.request_id or "": ["patients.create"],
+            "nobody": [],
+        }.items():
+            assert views.column(f"calls?{httpx.QueryParams({'q': text})}", "operation") == operations, text
+        assert "No call matches the filters." in views.text("calls?q=nobody")
+
+    def test_it_has_pages(self, client: FollowUp, views: Views) -> None:
+        for _ in range(60):
+            client.doctors.list()
+        client.account.retrieve()
+        assert len(views.rows("calls")) == 50
+        older = views.link("calls?operation=doctors.list", "Older")
+        assert views.column(older, "operation") == ["doctors.list"] * 10
+        assert views.link(older, "Newest") == "calls?operation=doctors.list"
+        assert ">Older<" not in views.html(older)
+        assert len(views.rows("calls?after=req_gone")) == 50
+        assert '<option value="doctors.list">doctors.list (60)</option>' in views.html("calls")
+
+
+class TestVerdict:
+    def test_what_a_successful_call_did(self, service: MockService, client: FollowUp, views: Views) -> None:
+        def verdict() -> str:
+            found = re.search(r'<p class="verdict">(.*?)</p>', views.html(sent(service)), re.DOTALL)
+            assert found is not None
+            return text_of(found[1])
+
+        patient = client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
+        assert verdict() == "200 Created or found the patient Ana Díaz ."
+        assert views.link(sent(service), "Ana Díaz") == f"patients/{patient.id}"
+        treatment = client.treatments.create(patient=patient.id, name="ibuprofen")
+        assert verdict() == "200 Created the treatment ibuprofen ."
+        client.treatments.retrieve(treatment.id)
+        assert verdict() == "200 Returned the treatment ibuprofen ."
+        client.patients.update(patient.id, email="ana@clinic.example")
+        assert verdict() == "200 Updated the patient Ana Díaz ."
+        booked = client.appointments.create(patient=patient.id, start_at="2026-10-01T12:30:00Z")
+        assert verdict().startswith("200 Created the appointment Ana Díaz, 2026-10-01 12:30")
+        client.appointments.cancel(booked.id)
+        assert verdict().startswith("200 Cancelled the appointment Ana Díaz, 2026-10-01 12:30")
+        client.patients.list()
+        assert verdict() == "200 Returned 1 object; no more follow."
+        endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        assert verdict() == "200 Created the webhook endpoint clinic.example/hooks ."
+        client.webhook_endpoints.ping(endpoint.id)
+        assert verdict() == "200 Queued a ping webhook.ping ."
+        client.webhook_endpoints.delete(endpoint.id)
+        assert verdict() == f"200 Deleted the webhook endpoint {endpoint.id} ."
+        client.account.retrieve()
+        assert verdict().startswith("200 Returned the organization")
+        client.events.create(EVENTS)  # type: ignore[arg-type]
+        assert verdict() == "200 Received 4 events: 1 processed, 1 invalid, 1 failed, 1 unhandled."
+
+    def test_a_rejected_call_says_what_would_be_right(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        with pytest.raises(APIStatusError) as caught:
+            client.patients.create(phone="12")
+        assert f"400 Rejected with 400 parameter_invalid. phone: {caught.value.message}" in views.text(sent(service))
+
+    @pytest.mark.parametrize(
+        ("fault", "sentences"),
+        [
+            (
+                {"kind": "status", "status": 503},
+                (
+                    "503 fault Failed with 503 fault. This error was injected by a fault. Fault. A fault responded with "
+                    "503 before the request took effect: nothing was done. Its settings: "
+                    'add_fault(operation="patients.create", kind="status", status=503, when="before", times=1)'
+                ),
+            ),
+            (
+                {"kind": "status", "status": 500, "when": "after", "skip": 1},
+                (
+                    "500 fault Created or found the patient Ana Díaz . Fault. A fault responded with 500 after the request "
+                    "had taken effect: the client does not know that it was done. Its settings: "
+                    'add_fault(operation="patients.create", kind="status", status=500, when="after", skip=1, times=1)'
+                ),
+            ),
+            (
+                {"kind": "disconnect"},
+                (
+                    "dropped fault The connection was dropped without a response. Fault. A fault dropped the connection "
+                    "without a response before the request took effect: nothing was done."
+                ),
+            ),
+            (
+                {"kind": "truncate", "when": "after", "times": 3},
+                (
+                    "200 fault Created or found the patient Ana Díaz . Fault. A fault dropped the connection in the "
+                    "middle of the response after the request had taken effect: the client does not know that it was done. Its "
+                    'settings: add_fault(operation="patients.create", kind="truncate", when="after", times=3)'
+                ),
+            ),
+            (
+                {"kind": "delay", "seconds": 2.5},
+                (
+                    "200 fault Created or found the patient Ana Díaz . Fault. A fault delayed the response by 2.5 s. Its "
+                    'settings: add_fault(operation="patients.create", kind="delay", seconds=2.5, when="before", times=1)'
+                ),
+            ),
+        ],
+        ids=lambda value: value["kind"] + value.get("when", "") if isinstance(value, dict) else "",
+    )
+    def test_a_fault_is_named_with_its_settings(
+        self, service: MockService, client: FollowUp, views: Views, fault: Any, sentences: str
+    ) -> None:
+        service.add_fault(operation="patients.create", **fault)
+        for _ in range(1 + fault.get("skip", 0)):
+            with contextlib.suppress(APIStatusError, APIConnectionError):
+                client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
+        assert sentences in views.text(sent(service))
+
+    def test_a_replay_links_the_first_call(self, service: MockService, client: FollowUp, views: Views) -> None:
+        first = client.patients.create(phone=ANA["phone"], full_name="Ana", idempotency_key="k").last_response
+        client.patients.create(phone=ANA["phone"], full_name="Ana", idempotency_key="k")
+        text = views.text(sent(service))
+        assert "200 Replayed an earlier response; nothing was done again Ana . The first call:" in text
+        assert f'<a href="#/calls/{first.request_id}">' in views.html(sent(service))
+
+
+class TestSharedKey:
+    def test_the_calls_with_the_same_key_are_listed(self, service: MockService, client: FollowUp, views: Views) -> None:
+        service.add_fault(operation="patients.create", kind="disconnect", when="after")
+        with service.client(max_retries=2) as retrying:
+            retrying.patients.create(phone=ANA["phone"])
+        client.patients.create(phone="+5491155550002")
+        with pytest.raises(APIStatusError):
+            client.patients.create(phone="+5491155550003", idempotency_key=service.requests[1].idempotency_key)
+        page = sent(service, 2)
+        assert "Calls with this idempotency key 3" in views.text(page)
+        rows = views.rows(page)
+        assert [row["attempt"] for row in rows] == ["3", "2 (this call)", "1"]
+        assert [row["status"] for row in rows] == ["400", "200", "dropped fault"]
+        assert [row["response"] for row in rows] == ["idempotency_key_reused", "replayed", ""]
+
+    def test_a_key_of_one_call_has_no_list(self, service: MockService, client: FollowUp, views: Views) -> None:
+        client.patients.create(phone=ANA["phone"])
+        assert "Calls with this idempotency key" not in views.text(sent(service))
+
+    def test_a_key_of_many_calls_has_the_latest_and_the_first(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        for _ in range(60):
+            client.patients.create(phone=ANA["phone"], idempotency_key="k")
+        rows = views.rows(sent(service))
+        assert [rows[0]["attempt"], rows[-2]["attempt"], rows[-1]["attempt"]] == ["60 (this call)", "12", "1"]
+
+
+class TestBatch:
+    def test_the_results_stand_beside_the_events(self, service: MockService, client: FollowUp, views: Views) -> None:
+        results = client.events.create(EVENTS).results  # type: ignore[arg-type]
+        rows = views.rows(sent(service))
+        assert [row["index"] for row in rows] == ["0", "1", "2", "3"]
+        assert [row["type"] for row in rows] == [each["type"] for each in EVENTS]
+        assert [row["status"] for row in rows] == ["processed", "invalid", "failed", "unhandled"]
+        assert [row["about"] for row in rows] == ["Ana Díaz", "", "", ""]
+        assert [row["caller's id"] for row in rows] == ["e1", "e2", "e3", "e4"]
+        assert rows[1]["error"].startswith("data.patient.phone This must be")
+        assert rows[2]["error"].startswith("data.appointment.externalId There is no such appointment")
+        html = views.html(sent(service))
+        assert f"#/events/{results[2].event}" in html
+        assert "<code>data.patient.phone</code>" in html
+
+    def test_events_that_a_fault_failed_are_marked(self, service: MockService, client: FollowUp, views: Views) -> None:
+        service.add_fault(operation="events.create", kind="event")
+        with pytest.raises(EventBatchError):
+            client.events.create(EVENTS[3])  # type: ignore[arg-type]
+        (row,) = views.rows(sent(service))
+        assert (row["status"], row["error"]) == ("failed fault", "This error was injected by a fault.")
+        assert "500 Failed with 500 events_failed." in views.text(sent(service))
+
+    def test_a_call_without_results_has_no_table(self, service: MockService, views: Views) -> None:
+        views.api.post("/v1/events", [])
+        assert "Results of the events" not in views.text(sent(service))
+
+
+class TestDetails:
+    def test_a_call_is_shown_with_keys_and_secrets_redacted(self, views: Views, client: FollowUp) -> None:
+        created = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        assert created.secret is not None
+        html = views.html(f"calls/{created.last_response.request_id}")
+        assert "Bearer fu_test_…" in html
+        assert "whsec_…" in html
+        assert created.secret not in html
+        assert "fu_test_mock" not in html
+        for text in ("POST /v1/webhook_endpoints", "followup-python", HOOKS, "idempotency-key", "Service-Version"):
+            assert text in unescape(html)
+
+    def test_the_sdk_code_repeats_the_call(self, views: Views, client: FollowUp, service: MockService) -> None:
+        patient = client.patients.create(phone=ANA["phone"], full_name="Ana 'Pérez'", date_of_birth="1990-05-17")
+        calls = [
+            patient,
+            client.patients.update(patient.id, email=None),
+            client.treatments.create(patient={"phone": ANA["phone"], "full_name": "Ana"}, name="ibuprofen"),
+            client.treatments.list(active=True, limit=5),
+            client.events.create([{"id": "e1", "type": "order.issued", "data": {"fullName": {"aB": 1}}}]),
+            client.webhook_endpoints.list(),
+        ]
+        for result in calls:
+            request_id = result.last_response.request_id
+            original = next(each for each in service.requests if each.request_id == request_id)
+            before = len(service.requests)
+            replay(snippet(views.html(f"calls/{request_id}"), "sdk"), client)
+            assert len(service.requests) == before + 1
+            again = service.requests[0]
+            assert (again.operation, again.path, again.status) == (original.operation, original.path, 200)
+            assert again.idempotency_key == original.idempotency_key
+
+    def test_the_curl_command_repeats_the_call(self) -> None:
+        with MockServer(rate_limit=0, seed=1) as server, server.client() as client:
+            created = client.patients.create(phone=ANA["phone"], full_name="It's Ana")
+            html = httpx.get(f"{server.url}/_mock/views/calls/{created.last_response.request_id}").text
+            environment = {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key, "PATH": "/usr/bin:/bin"}
+            command = snippet(html, "curl")
+            assert server.api_key not in command
+            result = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, timeout=30, check=True)
+            assert f'"id":"{created.id}"' in result.stdout.decode()
+            assert len(server.requests) == 2
+
+    def test_a_call_that_the_sdk_cannot_send_has_no_code(self, views: Views, service: MockService) -> None:
+        for body in ({"paint": "red"}, [1]):
+            views.api.post("/v1/patients", body)
+            html = views.html(f"calls/{service.requests[0].request_id}")
+            assert "The SDK cannot send this request." in html
+            assert "--data-raw" in html
+
+    def test_the_details_of_the_last_thousand_calls_are_kept(self, views: Views, client: FollowUp) -> None:
+        first = client.account.retrieve().last_response.request_id
+        for _ in range(1_000):
+            client.account.retrieve()
+        assert "no longer kept" in views.html(f"calls/{first}")
+
+    def test_a_long_body_is_truncated(self, views: Views, service: MockService) -> None:
+        views.api.post(
+            "/v1/events", [{"id": f"e{n}", "type": "order.issued", "data": {"x": "y" * 4_000}} for n in range(30)]
+        )
+        html = views.html(f"calls/{service.requests[0].request_id}")
+        assert "The body was too long to be kept." in html
+        assert len(html) < 200_000
+
+
+def replay(code: str, client: FollowUp) -> None:
+    """Run the code with this client instead of one that the environment configures."""
+    exec(code.replace("client = FollowUp()", "client = configured"), {"configured": client})
+
+
+def snippet(html: str, id: str) -> str:
+    found = re.search(f'<pre tabindex="0" id="{id}">(.*?)</pre>', html, re.DOTALL)
+    assert found is not None
+    return unescape(found[1])

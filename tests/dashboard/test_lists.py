@@ -1,0 +1,156 @@
+"""The lists as HTML: names, columns, tabs with their counts, filters and pages."""
+
+import re
+
+import httpx
+import pytest
+
+from followup import FollowUp
+from followup_mockserver import MockService
+
+from .conftest import ANA, HOOKS
+from .html import Views
+
+ANA_DIAZ = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
+START = "2026-10-01T12:30:00Z"
+
+
+@pytest.fixture
+def client(service: MockService) -> FollowUp:
+    return service.client(max_retries=0)
+
+
+class TestNames:
+    def test_an_appointment_is_shown_by_patient_start_and_doctor(self, client: FollowUp, views: Views) -> None:
+        doctor = next(iter(client.doctors.list()))
+        booked = client.appointments.create(patient=ANA_DIAZ, start_at=START, doctor=doctor.id)  # type: ignore[arg-type]
+        (row,) = views.rows("appointments")
+        assert (row["patient"], row["doctor"], row["status"]) == ("Ana Díaz", doctor.full_name, "confirmed")
+        assert views.link("appointments", "Ana Díaz") == f"appointments/{booked.id}"
+        assert views.link("appointments", doctor.full_name) == f"doctors/{doctor.id}"
+
+    def test_the_other_objects_of_a_patient_have_the_name_too(self, client: FollowUp, views: Views) -> None:
+        visit = client.visits.create(patient=ANA_DIAZ, visited_at="2026-09-28T11:00:00Z")  # type: ignore[arg-type]
+        client.treatments.create(patient=visit.patient, name="ibuprofen")
+        client.intake_requests.create(patient={"phone": "+5491155550002", "full_name": "Eva Sosa"})
+        assert views.column("visits", "patient") == ["Ana Díaz"]
+        assert views.column("treatments", "treatment") == ["ibuprofen"]
+        assert views.column("treatments", "patient") == ["Ana Díaz"]
+        assert views.column("intake_requests", "patient") == ["Eva Sosa"]
+
+    def test_a_patient_without_a_name_is_shown_by_phone_or_short_id(self, client: FollowUp, views: Views) -> None:
+        client.patients.create(phone=ANA["phone"])
+        nameless = client.patients.create(phone="+5491155550002").id
+        assert views.column("patients", "name") == ["+5491155550002", "+5491155550001"]
+        assert views.column("patients", "id")[0] == nameless.replace(nameless[8:-4], f" {nameless[8:-4]} ")
+
+    def test_opted_out_is_shown_only_where_it_is_true(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        client.patients.create(phone=ANA["phone"])
+        out = client.patients.create(phone="+5491155550002")
+        service.update_patient(out.id, opted_out=True)
+        assert views.column("patients", "messages") == ["opted out", ""]
+
+    def test_the_list_of_a_patient_has_no_column_for_the_patient(self, client: FollowUp, views: Views) -> None:
+        booked = client.appointments.create(patient=ANA_DIAZ, start_at=START)  # type: ignore[arg-type]
+        (row,) = views.rows(f"appointments?patient={booked.patient}")
+        assert "patient" not in row
+        assert list(row)[:2] == ["start", "status"]
+        assert f'<a href="#/appointments/{booked.id}" title="{booked.id}"><time' in views.html(
+            f"appointments?patient={booked.patient}"
+        )
+
+    def test_a_delivery_shows_event_object_endpoint_and_what_comes_next(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        service.mount(HOOKS, lambda _: httpx.Response(500))
+        client.webhook_endpoints.create(url=f"{HOOKS}?token=abc-7", enabled_events=["*"])
+        patient = client.patients.create(**ANA_DIAZ)  # type: ignore[arg-type]
+        service.advance(minutes=1)
+        (row,) = views.rows("webhook_deliveries")
+        assert (row["event"], row["about"], row["endpoint"]) == ("patient.upserted", "Ana Díaz", "clinic.example/hooks")
+        assert (row["status"], row["attempts"]) == ("pending", "2")
+        assert row["last error, next attempt"].startswith("HTTP status 500. next 2026-09-28 12:06")
+        assert views.link("webhook_deliveries", "Ana Díaz") == f"patients/{patient.id}"
+        assert "abc-7" not in views.html("webhook_deliveries")
+
+    def test_an_event_shows_what_it_made_and_its_error_with_the_field(self, client: FollowUp, views: Views) -> None:
+        client.events.create(
+            [
+                {
+                    "id": "e1",
+                    "type": "patient.upserted",
+                    "data": {"patient": {"phone": ANA["phone"], "fullName": "Ana"}},
+                },
+                {
+                    "id": "e2",
+                    "type": "appointment.cancelled",
+                    "data": {"appointment": {"externalId": "T-404"}},
+                },
+            ]
+        )
+        failed, processed = views.rows("events")
+        assert (processed["type"], processed["about"], processed["status"]) == ("patient.upserted", "Ana", "processed")
+        assert (failed["status"], failed["caller's id"]) == ("failed", "e2")
+        assert failed["error"].startswith("data.appointment.externalId There is no such appointment")
+
+
+class TestTabs:
+    def test_they_count_and_filter(self, client: FollowUp, views: Views) -> None:
+        patient = client.patients.create(phone=ANA["phone"])
+        for day in (1, 2, 3):
+            client.appointments.create(patient=patient.id, start_at=f"2026-10-0{day}T12:00:00Z")
+        client.appointments.cancel(next(iter(client.appointments.list())).id)
+        tabs = {"All": 3, "Confirmed": 2, "Pending": 0, "Rescheduled": 0, "Cancelled": 1, "Completed": 0}
+        assert views.tabs("appointments") == tabs
+        assert views.tabs("appointments?status=cancelled") == tabs
+        assert views.column("appointments?status=cancelled", "status") == ["cancelled"]
+        assert '<span class="count">1 of 3</span>' in views.html("appointments?status=cancelled")
+        assert '<span class="count">3</span>' in views.html("appointments")
+        assert re.findall(r'<a data-key="tab-(\w+)"[^>]*aria-current="true"', views.html("appointments")) == ["all"]
+        assert 'href="#/appointments?status=cancelled" aria-current="true"' in views.html(
+            "appointments?status=cancelled"
+        )
+
+    def test_they_keep_the_other_filters(self, client: FollowUp, views: Views) -> None:
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at=START)
+        other = client.appointments.create(patient={"phone": "+5491155550009"}, start_at=START)
+        path = f"appointments?patient={other.patient}"
+        assert views.tabs(path)["All"] == 1
+        assert views.tabs(f"{path}&status=confirmed")["Cancelled"] == 0
+        assert f'href="#/appointments?patient={other.patient}&amp;status=cancelled"' in views.html(path)
+        assert '<span class="count">1 of 2</span>' in views.html(f"{path}&status=confirmed")
+
+    def test_events_have_a_second_filter(self, client: FollowUp, views: Views) -> None:
+        client.events.create(
+            [
+                {"id": "e1", "type": "order.issued", "data": {}},
+                {"id": "e2", "type": "patient.upserted", "data": {"patient": {"phone": ANA["phone"]}}},
+            ]
+        )
+        html = views.html("events?type=order.issued")
+        assert views.tabs("events?type=order.issued")["All"] == 1
+        assert views.tabs("events?type=order.issued")["Unhandled"] == 1
+        assert '<option value="order.issued" selected>order.issued (1)</option>' in html
+        assert '<option value="">all (2)</option>' in html
+
+
+def test_paging_in_both_directions(client: FollowUp, views: Views) -> None:
+    for number in range(120):
+        client.patients.create(phone=f"+5491155{number:06}", external_id=f"X{number:03}")
+    first = views.column("patients", "external id")
+    assert (first[0], first[-1]) == ("X119", "X070")
+    second_page = views.link("patients", "Older")
+    second = views.column(second_page, "external id")
+    third_page = views.link(second_page, "Older")
+    third = views.column(third_page, "external id")
+    assert (second[0], third[-1]) == ("X069", "X000")
+    assert ">Older<" not in views.html(third_page)
+    assert views.column(views.link(third_page, "Newer"), "external id") == second
+    assert views.column("patients?after=pat_gone", "external id") == first
+
+
+@pytest.mark.parametrize("view", ["webhook_endpoints", "visits", "treatments", "events", "doctors", "clock"])
+def test_empty_views(views: Views, view: str) -> None:
+    assert "<h1" in views.html(view)
