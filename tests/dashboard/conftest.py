@@ -1,7 +1,7 @@
 """Fixtures: a real browser, and a mock with a clinic. Without Chromium the browser tests are skipped with a reason."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
@@ -20,6 +20,8 @@ PATIENCE = 20_000
 """Milliseconds within which the page must show a change, even on a loaded machine."""
 
 expect.set_options(timeout=PATIENCE)
+
+Open = Callable[[str], None]
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -76,3 +78,18 @@ def tab(browser: Browser, mock: MockServer) -> Iterator[Page]:
     yield page
     context.close()
     assert unexpected == []
+
+
+@pytest.fixture
+def go(tab: Page) -> Open:
+    """Return a function that opens a view and waits until it is shown."""
+
+    def open_view(view: str) -> None:
+        tab.goto(f"./#/{view}")
+        expect(tab.locator("#live")).to_be_visible()
+
+    return open_view
+
+
+def expect_report(tab: Page, text: str) -> None:
+    expect(tab.get_by_role("status")).to_have_text(text)

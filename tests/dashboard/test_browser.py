@@ -1,8 +1,6 @@
 """The dashboard in a real browser: all its controls, several widths, keyboard and accessibility."""
 
 import json
-import re
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -13,24 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from followup import FollowUp
 from followup_mockserver import MockServer
 
-from .conftest import ANA, HOOKS
-
-Open = Callable[[str], None]
-
-
-@pytest.fixture
-def go(tab: Page) -> Open:
-    """Return a function that opens a view and waits until it is shown."""
-
-    def open_view(view: str) -> None:
-        tab.goto(f"./#/{view}")
-        expect(tab.locator("#live")).to_be_visible()
-
-    return open_view
-
-
-def expect_report(tab: Page, text: str) -> None:
-    expect(tab.get_by_role("status")).to_have_text(text)
+from .conftest import ANA, HOOKS, Open, expect_report
 
 
 class TestLive:
@@ -38,8 +19,8 @@ class TestLive:
         go("calls")
         expect(tab.get_by_text("No calls yet")).to_be_visible()
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        created = client.patients.create(phone=ANA["phone"])
-        expect(tab.get_by_role("link", name=created.last_response.request_id or "")).to_be_visible()
+        client.patients.create(phone=ANA["phone"])
+        expect(tab.get_by_role("link", name="patients.create")).to_be_visible()
         go("webhook_deliveries")
         expect(tab.get_by_role("cell", name="patient.upserted")).to_have_count(1)
         client.patients.create(phone="+5491155550009")
@@ -71,55 +52,6 @@ class TestLive:
             before = time.inner_text()
             expect(time).not_to_have_text(before)
             page.close()
-
-
-class TestCalls:
-    def test_a_call_is_opened_and_copied(self, tab: Page, go: Open, client: FollowUp) -> None:
-        created = client.patients.create(phone=ANA["phone"], full_name=ANA["full_name"])
-        go("calls")
-        tab.get_by_role("link", name=created.last_response.request_id or "").click()
-        expect(tab.get_by_role("heading", level=1)).to_contain_text("patients.create")
-        expect(tab.get_by_text("Bearer fu_test_…")).to_be_visible()
-        for name, begins in (("curl", "curl -sS"), ("the SDK", "from followup import FollowUp")):
-            tab.get_by_role("button", name=f"Copy for {name}").click()
-            expect_report(tab, "Copied.")
-            assert tab.evaluate("navigator.clipboard.readText()").startswith(begins)
-        tab.get_by_role("button", name="Copy link").click()
-        link = tab.evaluate("navigator.clipboard.readText()")
-        tab.goto("about:blank")
-        tab.goto(link)
-        expect(tab.get_by_role("heading", level=1)).to_contain_text("patients.create")
-
-    def test_filters(self, tab: Page, go: Open, client: FollowUp) -> None:
-        client.doctors.list()
-        client.account.retrieve()
-        go("calls")
-        tab.get_by_label("Operation").focus()
-        tab.get_by_label("Operation").select_option("account.retrieve")
-        expect(tab.get_by_role("row")).to_have_count(2)
-        expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 1 of 2")
-        expect(tab.get_by_label("Operation")).to_be_focused()
-        tab.go_back()
-        expect(tab.get_by_role("row")).to_have_count(3)
-        expect(tab.get_by_label("Operation")).to_have_value("")
-        expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 2")
-        tab.get_by_label("Errors only").check()
-        expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 0 of 2")
-
-    def test_a_live_update_keeps_the_filters(self, tab: Page, go: Open, client: FollowUp) -> None:
-        patient = client.patients.create(phone=ANA["phone"])
-        booked = [
-            client.appointments.create(patient=patient.id, start_at=f"2026-10-0{day}T12:00:00Z").id for day in (1, 2, 3)
-        ]
-        client.appointments.cancel(booked[0])
-        go("appointments")
-        tab.get_by_label("Status").select_option("cancelled")
-        expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 1 of 3")
-        client.appointments.cancel(booked[1])
-        expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 2 of 3")
-        expect(tab.get_by_label("Status")).to_have_value("cancelled")
-        expect(tab.get_by_role("row")).to_have_count(3)
-        expect(tab.get_by_label("Status").locator("option:checked")).to_have_text("cancelled (2)")
 
 
 class TestDeliveries:
@@ -198,7 +130,7 @@ class TestControls:
     ) -> None:
         created = client.intake_requests.create(patient={"phone": ANA["phone"], "full_name": "Ana"})
         go("intake_requests")
-        tab.get_by_role("link", name=created.id).click()
+        tab.get_by_role("link", name="Ana").click()
         for label, value in {
             "dni": "30123456", "coverage.insurer": "OSDE", "address": "Mitre 1", "requestedService": "home nursing"
         }.items():  # fmt: skip
@@ -239,7 +171,7 @@ class TestControls:
         expect(tab.get_by_role("status")).to_contain_text("Added doc_")
         expect(tab.get_by_label("Full name")).to_have_value("")
         doctor = next(each for each in client.doctors.list() if each.full_name == "Dra. Nueva")
-        tab.get_by_role("link", name=doctor.id).click()
+        tab.get_by_role("link", name="Dra. Nueva").click()
         expect(tab.locator("#own-id")).to_have_text(doctor.id)
         tab.get_by_label("Specialty").fill("oncology")
         tab.get_by_role("button", name="Save").click()
@@ -443,17 +375,3 @@ def test_every_view_is_accessible_and_fits_the_window(
         assert found == [], (view, json.dumps(found, indent=2))
         too_wide = tab.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
         assert not too_wide, view
-
-
-def test_links_are_reached_with_the_keyboard(tab: Page, go: Open, client: FollowUp) -> None:
-    created = client.patients.create(phone=ANA["phone"])
-    go("patients")
-    tab.keyboard.press("Tab")
-    expect(tab.get_by_role("heading", level=1)).not_to_be_focused()
-    for _ in range(40):
-        if tab.evaluate("document.activeElement.textContent") == created.id:
-            break
-        tab.keyboard.press("Tab")
-    tab.keyboard.press("Enter")
-    expect(tab).to_have_url(re.compile(f"#/patients/{created.id}$"))
-    expect(tab.get_by_role("heading", level=1)).to_be_focused()

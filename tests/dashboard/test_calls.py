@@ -143,39 +143,40 @@ class TestVerdict:
             (
                 {"kind": "status", "status": 503},
                 (
-                    "503 fault Failed with 503 fault. This error was injected by a fault. Fault. A fault responded with "
-                    "503 before the request took effect: nothing was done. Its settings: "
+                    "503 fault Failed with 503 fault. This error was injected by a fault. Fault. A fault responded "
+                    "with 503 before the request took effect: nothing was done. Its settings: "
                     'add_fault(operation="patients.create", kind="status", status=503, when="before", times=1)'
                 ),
             ),
             (
                 {"kind": "status", "status": 500, "when": "after", "skip": 1},
                 (
-                    "500 fault Created or found the patient Ana Díaz . Fault. A fault responded with 500 after the request "
-                    "had taken effect: the client does not know that it was done. Its settings: "
+                    "500 fault Created or found the patient Ana Díaz . Fault. A fault responded with 500 after the "
+                    "request had taken effect: the client does not know that it was done. Its settings: "
                     'add_fault(operation="patients.create", kind="status", status=500, when="after", skip=1, times=1)'
                 ),
             ),
             (
                 {"kind": "disconnect"},
                 (
-                    "dropped fault The connection was dropped without a response. Fault. A fault dropped the connection "
-                    "without a response before the request took effect: nothing was done."
+                    "dropped fault The connection was dropped without a response. Fault. A fault dropped the "
+                    "connection without a response before the request took effect: nothing was done."
                 ),
             ),
             (
                 {"kind": "truncate", "when": "after", "times": 3},
                 (
                     "200 fault Created or found the patient Ana Díaz . Fault. A fault dropped the connection in the "
-                    "middle of the response after the request had taken effect: the client does not know that it was done. Its "
-                    'settings: add_fault(operation="patients.create", kind="truncate", when="after", times=3)'
+                    "middle of the response after the request had taken effect: the client does not know that it was "
+                    'done. Its settings: add_fault(operation="patients.create", kind="truncate", when="after", times=3)'
                 ),
             ),
             (
                 {"kind": "delay", "seconds": 2.5},
                 (
-                    "200 fault Created or found the patient Ana Díaz . Fault. A fault delayed the response by 2.5 s. Its "
-                    'settings: add_fault(operation="patients.create", kind="delay", seconds=2.5, when="before", times=1)'
+                    "200 fault Created or found the patient Ana Díaz . Fault. A fault delayed the response by 2.5 s. "
+                    'Its settings: add_fault(operation="patients.create", kind="delay", seconds=2.5, when="before", '
+                    "times=1)"
                 ),
             ),
         ],

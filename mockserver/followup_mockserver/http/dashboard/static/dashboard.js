@@ -130,6 +130,7 @@ async function onSubmit(event) {
   const form = event.target;
   if (form.method === "dialog") return;
   event.preventDefault();
+  if (form.matches(".filters")) return; // onChange has applied it
   if (form.dataset.view) {
     openViewOf(form);
     return;

@@ -1,0 +1,135 @@
+"""The lists in a browser: tabs and filters apply at once, keep the focus, and survive live updates."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from followup import FollowUp
+
+from .conftest import ANA, Open
+
+
+def tabs(tab: Page) -> Locator:
+    return tab.locator("nav.tabs a")
+
+
+def current(tab: Page) -> Locator:
+    return tab.locator("nav.tabs a[aria-current]")
+
+
+def book(client: FollowUp, count: int) -> list[str]:
+    patient = client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
+    return [
+        client.appointments.create(patient=patient.id, start_at=f"2026-10-0{day}T12:00:00Z").id
+        for day in range(1, count + 1)
+    ]
+
+
+def test_a_tab_applies_at_once_and_keeps_the_focus(tab: Page, go: Open, client: FollowUp) -> None:
+    client.appointments.cancel(book(client, 3)[0])
+    go("appointments")
+    expect(current(tab)).to_have_text("All 3")
+    tab.get_by_role("link", name="Cancelled 1").focus()
+    tab.keyboard.press("Enter")
+    expect(tab.get_by_role("row")).to_have_count(2)
+    expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 1 of 3")
+    expect(current(tab)).to_have_text("Cancelled 1")
+    expect(current(tab)).to_be_focused()
+    assert tab.url.endswith("#/appointments?status=cancelled")
+    tab.keyboard.press("Shift+Tab")
+    tab.keyboard.press("Enter")
+    expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 0 of 3")
+    tab.go_back()
+    expect(current(tab)).to_have_text("Cancelled 1")
+    expect(tab.get_by_role("row")).to_have_count(2)
+    tab.reload()
+    expect(tab.get_by_role("row")).to_have_count(2)
+
+
+def test_a_tab_that_is_current_already_changes_nothing(tab: Page, go: Open, client: FollowUp) -> None:
+    book(client, 1)
+    go("appointments")
+    current(tab).click()
+    tab.get_by_role("link", name="Ana Díaz").first.click()
+    expect(tab.get_by_role("heading", level=1)).to_be_focused()
+
+
+def test_a_live_update_keeps_the_tab_and_its_focus(tab: Page, go: Open, client: FollowUp) -> None:
+    booked = book(client, 3)
+    client.appointments.cancel(booked[0])
+    go("appointments")
+    tab.get_by_role("link", name="Cancelled 1").click()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 1 of 3")
+    client.appointments.cancel(booked[1])
+    expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 2 of 3")
+    expect(current(tab)).to_have_text("Cancelled 2")
+    expect(current(tab)).to_be_focused()
+    expect(tab.get_by_role("row")).to_have_count(3)
+
+
+def test_the_filters_of_calls(tab: Page, go: Open, client: FollowUp) -> None:
+    client.doctors.list()
+    client.account.retrieve()
+    go("calls")
+    operation = tab.get_by_label("Operation")
+    operation.focus()
+    operation.select_option("account.retrieve")
+    expect(tab.get_by_role("row")).to_have_count(2)
+    expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 1 of 2")
+    expect(operation).to_be_focused()
+    tab.get_by_role("link", name="Errors 0").click()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 0 of 2")
+    expect(tab.get_by_text("No call matches the filters.")).to_be_visible()
+    expect(operation).to_have_value("account.retrieve")
+    tab.get_by_role("link", name="All 1").click()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 1 of 2")
+    operation.select_option("")
+    text = tab.get_by_label("Path, id, idempotency key or error code")
+    text.fill("doctors")
+    text.press("Enter")
+    expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 1 of 2")
+    expect(text).to_be_focused()
+    client.doctors.list()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 2 of 3")
+    expect(text).to_have_value("doctors")
+
+
+def test_links_are_reached_with_the_keyboard(tab: Page, go: Open, client: FollowUp) -> None:
+    created = client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
+    go("patients")
+    expect(tab.get_by_role("link", name="Ana Díaz")).to_be_visible()
+    for _ in range(40):
+        if tab.evaluate("document.activeElement.textContent").strip() == "Ana Díaz":
+            break
+        tab.keyboard.press("Tab")
+    tab.keyboard.press("Enter")
+    expect(tab).to_have_url(re.compile(f"#/patients/{created.id}$"))
+    expect(tab.get_by_role("heading", level=1)).to_be_focused()
+
+
+@pytest.mark.parametrize("view", ["calls", "appointments", "webhook_deliveries", "patients", "events"])
+def test_rows_are_one_line_each_down_to_a_small_window(tab: Page, go: Open, client: FollowUp, view: str) -> None:
+    book(client, 4)
+    client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+    long_name = "Ana María de los Ángeles Fernández de la Vega y Sosa"
+    for number in range(4):
+        patient = {"phone": f"+549115555001{number}", "fullName": long_name}
+        client.events.create({"id": f"e{number}", "type": "patient.upserted", "data": {"patient": patient}})
+    go(view)
+    row = tab.locator(".list tbody tr").last
+    for width, is_row in ((1440, True), (1024, True), (640, True), (390, False)):
+        tab.set_viewport_size({"width": width, "height": 900})
+        expect(row).to_have_css("display", "table-row" if is_row else "grid")
+        height = (row.bounding_box() or {})["height"]
+        assert height <= (34 if is_row else 90), (width, height)
+        assert not tab.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"), width
+
+
+def test_a_search_within_the_page_finds_the_whole_id(tab: Page, go: Open, client: FollowUp) -> None:
+    created = client.patients.create(phone=ANA["phone"])
+    tab.set_viewport_size({"width": 1600, "height": 900})
+    go("patients")
+    cell = tab.get_by_role("cell", name=created.id)
+    expect(cell).to_be_visible()
+    assert (cell.bounding_box() or {})["width"] < 150
