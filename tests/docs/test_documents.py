@@ -35,6 +35,8 @@ BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<content>.*?)^(?P=fe
 NOT_RUN = {"", "{toctree}", "{eval-rst}", "text", "yaml"}
 NOT_RUN_IN_REFERENCE = {"py", "http", "json"}
 """Signatures, and traffic; a test compares both with what the generator makes of the code."""
+LANGUAGES = {"javascript", "java", "php", "csharp"}
+"""Of the page on webhooks; test_webhooks_page.py runs those for which this machine has an interpreter."""
 OPTIONAL = {"python pandas": "pandas"}
 """Kinds of Python blocks that run only if a module is installed."""
 # Without the second option, pytest-asyncio warns when it starts.
@@ -77,7 +79,7 @@ each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_no_block_is_of_an_unknown_kind(document: Path) -> None:
     """Blocks of a misspelt kind would not run."""
     text = document.read_text()
-    known = {"python", "shell", *OPTIONAL, *IN_PYTEST, *NOT_RUN}
+    known = {"python", "shell", *OPTIONAL, *IN_PYTEST, *NOT_RUN, *LANGUAGES}
     if REFERENCE in document.parents:
         known |= NOT_RUN_IN_REFERENCE
     assert {each["kind"] for each in BLOCK.finditer(text)} <= known
