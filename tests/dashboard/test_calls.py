@@ -105,7 +105,7 @@ class TestVerdict:
             return text_of(found[1])
 
         patient = client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
-        assert verdict() == "200 Created or found the patient Ana Díaz ."
+        assert verdict() == "200 Created the patient Ana Díaz ."
         assert views.link(sent(service), "Ana Díaz") == f"patients/{patient.id}"
         treatment = client.treatments.create(patient=patient.id, name="ibuprofen")
         assert verdict() == "200 Created the treatment ibuprofen ."
@@ -130,6 +130,13 @@ class TestVerdict:
         client.events.create(EVENTS)  # type: ignore[arg-type]
         assert verdict() == "200 Received 4 events: 1 processed, 1 invalid, 1 failed, 1 unhandled."
 
+    def test_a_patient_who_exists_is_found(self, service: MockService, client: FollowUp, views: Views) -> None:
+        client.visits.create(patient={"phone": ANA["phone"]}, visited_at="2026-09-28T11:00:00Z")
+        client.patients.create(phone=ANA["phone"])
+        assert f"200 Found the patient {ANA['phone'].replace(' ', '').replace('-', '')}" in views.text(sent(service))
+        client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
+        assert "200 Found the patient, and added the data that was missing, Ana Díaz ." in views.text(sent(service))
+
     def test_a_rejected_call_says_what_would_be_right(
         self, service: MockService, client: FollowUp, views: Views
     ) -> None:
@@ -151,7 +158,7 @@ class TestVerdict:
             (
                 {"kind": "status", "status": 500, "when": "after", "skip": 1},
                 (
-                    "500 fault Created or found the patient Ana Díaz . Fault. A fault responded with 500 after the "
+                    "500 fault Found the patient Ana Díaz . Fault. A fault responded with 500 after the "
                     "request had taken effect: the client does not know that it was done. Its settings: "
                     'add_fault(operation="patients.create", kind="status", status=500, when="after", skip=1, times=1)'
                 ),
@@ -166,7 +173,7 @@ class TestVerdict:
             (
                 {"kind": "truncate", "when": "after", "times": 3},
                 (
-                    "200 fault Created or found the patient Ana Díaz . Fault. A fault dropped the connection in the "
+                    "200 fault Created the patient Ana Díaz . Fault. A fault dropped the connection in the "
                     "middle of the response after the request had taken effect: the client does not know that it was "
                     'done. Its settings: add_fault(operation="patients.create", kind="truncate", when="after", times=3)'
                 ),
@@ -174,7 +181,7 @@ class TestVerdict:
             (
                 {"kind": "delay", "seconds": 2.5},
                 (
-                    "200 fault Created or found the patient Ana Díaz . Fault. A fault delayed the response by 2.5 s. "
+                    "200 fault Created the patient Ana Díaz . Fault. A fault delayed the response by 2.5 s. "
                     'Its settings: add_fault(operation="patients.create", kind="delay", seconds=2.5, when="before", '
                     "times=1)"
                 ),

@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from followup import FollowUp
+from followup import EventBatchError, FollowUp
 from followup_mockserver import MockService
 
 from .conftest import ANA, HOOKS
@@ -94,6 +94,75 @@ class TestNames:
         assert (processed["type"], processed["about"], processed["status"]) == ("patient.upserted", "Ana", "processed")
         assert (failed["status"], failed["caller's id"]) == ("failed", "e2")
         assert failed["error"].startswith("data.appointment.externalId There is no such appointment")
+
+
+class TestInboundEvents:
+    def test_the_list_names_the_request(self, client: FollowUp, views: Views) -> None:
+        first = client.events.create({"id": "e1", "type": "order.issued", "data": {}}).last_response.request_id
+        (row,) = views.rows("events")
+        assert row["request"].replace(" ", "") == first
+        assert f'<a href="#/calls/{first}">' in views.html("events")
+
+    def test_the_page_says_what_it_created(self, client: FollowUp, views: Views) -> None:
+        data = {"patient": {"phone": "+5491155550001", "fullName": "Ana Díaz"}}
+        batch = client.events.create({"id": "pms-1", "type": "patient.upserted", "data": data})
+        path = f"events/{batch.results[0].event}"
+        assert "processed patient.upserted created or changed the patient Ana Díaz ." in views.text(path)
+        assert views.link(path, "Ana Díaz").startswith("patients/pat_")
+        assert f'Sent by <a href="#/calls/{batch.last_response.request_id}">' in views.html(path)
+
+    def test_the_page_explains_an_error_and_lists_every_request(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        event = {"id": "pms-2", "type": "appointment.cancelled", "data": {"appointment": {"externalId": "T-404"}}}
+        for _ in range(2):
+            with pytest.raises(EventBatchError):
+                client.events.create(event)  # type: ignore[arg-type]
+        stored = next(iter(client.events.list()))
+        text = views.text(f"events/{stored.id}")
+        assert "failed resource_missing data.appointment.externalId There is no such appointment" in text
+        assert "Send the event again with the same id to process it again." in text
+        assert [*re.findall(r"#/calls/(req_\w+)", views.html(f"events/{stored.id}").partition("as <code>")[0])] == [
+            service.requests[2].request_id, service.requests[1].request_id
+        ]  # fmt: skip
+
+    def test_the_page_names_a_fault_and_an_event_without_effect(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        service.add_fault(operation="events.create", kind="event")
+        with pytest.raises(EventBatchError):
+            client.events.create({"id": "e1", "type": "order.issued", "data": {}})
+        stored = next(iter(client.events.list())).id
+        assert "A fault of kind event made this event fail." in views.text(f"events/{stored}")
+        client.events.create({"id": "e1", "type": "order.issued", "data": {}})
+        text = views.text(f"events/{stored}")
+        assert "Stored without effect: the service does not act on order.issued." in text
+        assert "A fault" not in text
+
+
+class TestSearch:
+    def found(self, views: Views, text: str) -> list[str]:
+        return re.findall(r'<tr role="row" data-key="(\w+)"', views.html(f"search?{httpx.QueryParams({'q': text})}"))
+
+    def test_an_idempotency_key_finds_all_its_calls(self, service: MockService, client: FollowUp, views: Views) -> None:
+        for _ in range(3):
+            client.patients.create(phone=ANA["phone"], idempotency_key="order-77")
+        client.account.retrieve()
+        assert self.found(views, "order-77") == [each.request_id for each in service.requests[1:]]
+        assert views.column("search?q=order-77", "matched by") == ["idempotency key"] * 3
+        assert views.column("search?q=order-77", "name") == ["POST /v1/patients: 200"] * 3
+
+    def test_the_beginning_of_an_id_is_enough(self, client: FollowUp, views: Views) -> None:
+        patient = client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
+        request_id = patient.last_response.request_id or ""
+        assert self.found(views, patient.id[:8]) == [patient.id]
+        assert self.found(views, request_id[:8]) == [request_id]
+        assert self.found(views, "pat_") == []
+        assert views.column(f"search?q={patient.id}", "name") == ["Ana Díaz"]
+
+    def test_an_event_of_any_source_is_found_by_the_callers_id(self, service: MockService, views: Views) -> None:
+        event = service.receive_event({"id": "pms-9", "type": "order.issued", "data": {}}, source="pms")
+        assert self.found(views, "pms-9") == [event.id]
 
 
 class TestTabs:

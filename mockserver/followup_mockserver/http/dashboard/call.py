@@ -48,7 +48,7 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
         "entry": call.entry,
         "details": details,
         "sharing": sharing if len(sharing) > 1 else [],
-        "verdict": verdict_of(call, details, first_with_key=sharing[-1].call if sharing else None),
+        "verdict": verdict_of(tenant, call, details),
         "results": None if details is None else results_of_batch(call.entry, details),
         **({} if details is None else _details(call, details)),
     }

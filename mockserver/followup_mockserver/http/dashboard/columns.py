@@ -1,21 +1,24 @@
 """The lists of the dashboard: the columns and the filters of each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
 import attrs
 
 from followup._for_mockserver import AppointmentStatus, EventStatus, EventType, IntakeStatus, WebhookDeliveryStatus
+from followup_mockserver.http.dashboard.inbound_events import requests_of_events
+from followup_mockserver.state.tenant import Tenant
 
-Kind = Literal["name", "text", "code", "time", "status", "flag", "progress", "error", "id"]
-"""How a cell shows its value; ``name`` is the name of the object with this id."""
+Kind = Literal["name", "call", "text", "code", "time", "status", "flag", "progress", "error", "id"]
+"""How a cell shows its value; ``name`` is the name of the object with this id, ``call`` a link to a call by its id."""
 
 Place = Literal["main", "state", "detail", "when", "note", "none"]
 """Where a cell stands on a phone: main text and state in the first line, detail and time in the second, and a note
 below them if the cell is not empty."""
 
 Value = Callable[[Any], Any]
+Lookup = Callable[[Tenant, Sequence[Any]], Mapping[str, Any]]
 
 
 def _value_of(value: str | Value) -> Value:
@@ -33,6 +36,7 @@ class Column:
         place: where it stands on a phone.
         priority: 1: in every table; 2: not in a narrow one; 3: only in a wide one.
         is_wide: whether long texts are cut to the space that the other columns leave.
+        lookup: returns the values of objects that do not have them, by id; then ``value`` is not used.
         hidden_by: filter that gives every row the same value, so that the column is not shown.
     """
 
@@ -42,6 +46,7 @@ class Column:
     place: Place = attrs.field(default="none", kw_only=True)
     priority: Literal[1, 2, 3] = attrs.field(default=1, kw_only=True)
     is_wide: bool = attrs.field(default=False, kw_only=True)
+    lookup: Lookup | None = attrs.field(default=None, kw_only=True)
     hidden_by: str | None = attrs.field(default=None, kw_only=True)
 
 
@@ -66,8 +71,8 @@ class Table:
     link_filters: tuple[str, ...] = ()
 
 
-def _own_name(heading: str, **more: Any) -> Column:
-    return Column(heading, "id", "name", place="main", **{"is_wide": True, **more})
+def _own_name(heading: str, hidden_by: str | None = None) -> Column:
+    return Column(heading, "id", "name", place="main", is_wide=True, hidden_by=hidden_by)
 
 
 _ID = Column("id", "id", "id", priority=3)
@@ -92,7 +97,7 @@ TABLES: Mapping[str, Table] = {
         title="Webhook deliveries",
         singular="webhook delivery",
         columns=(
-            _own_name("event", is_wide=False),
+            Column("event", "event_type", place="main"),
             Column("about", lambda delivery: delivery.payload.get("ref"), "name", place="detail", is_wide=True),
             Column("endpoint", "webhook_endpoint", "name", priority=2, is_wide=True, hidden_by="webhook_endpoint"),
             _STATUS,
@@ -194,12 +199,12 @@ TABLES: Mapping[str, Table] = {
         title="Inbound events",
         singular="inbound event",
         columns=(
-            _own_name("type", is_wide=False),
+            Column("type", "type", place="main"),
             Column("about", _produced, "name", place="detail", is_wide=True),
             _STATUS,
             Column("error", "error", "error", place="note", is_wide=True),
             Column("caller's id", "source_ref", "code", priority=2, is_wide=True),
-            Column("source", "source", priority=3),
+            Column("request", "id", "call", priority=2, lookup=requests_of_events),
             Column("received", "received_at", "time", place="when"),
             _ID,
         ),

@@ -9,6 +9,7 @@ import attrs
 
 from followup import IntakeRequest, Patient, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, PatientStage, encode, wire_fields
+from followup_mockserver.http.dashboard.inbound_events import event_details
 from followup_mockserver.http.dashboard.tables import page_of
 from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
 from followup_mockserver.state.records import Attempt
@@ -131,6 +132,7 @@ def _endpoint_details(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, An
 
 
 DETAILS: Mapping[str, Callable[[Tenant, Any], dict[str, Any]]] = {
+    "events": event_details,
     "patients": _patient_details,
     "webhook_deliveries": _delivery_details,
     "intake_requests": _intake_request_details,

@@ -1,17 +1,22 @@
-"""The search: by an id, a phone, a document, an external id or a part of a name."""
+"""The search: by id or its beginning, idempotency key, phone, document, external id, or a part of a name."""
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 
+from followup._for_mockserver import EventSource
 from followup_mockserver.http.dashboard.calls import CALLS
+from followup_mockserver.http.dashboard.columns import TABLES
 from followup_mockserver.http.dashboard.tables import VIEW_OF_PREFIX, collection_of
-from followup_mockserver.state.journal import REQUEST_ID_PREFIX
+from followup_mockserver.state.journal import REQUEST_ID_PREFIX, JournalEntry
 from followup_mockserver.state.tenant import Tenant
 
 MAX_RESULTS = 50
+
+SHORTEST_BEGINNING = 8
+"""An id is found by its beginning if at least this many characters of it were entered."""
 
 _BY_EXTERNAL_ID = ("patients", "appointments", "visits", "doctors")
 
@@ -24,7 +29,7 @@ class SearchResult:
         view: the view that shows it.
         id: its id.
         matched_by: the attribute that matched, such as ``external id``.
-        title: a name to show for it.
+        title: what to show if it has no name.
     """
 
     view: str
@@ -34,7 +39,7 @@ class SearchResult:
 
 
 def search(tenant: Tenant, text: str) -> list[SearchResult]:
-    """Return the matching objects, each once: exact matches first, then patients by a part of their name or phone.
+    """Return the matching objects and calls, each once: exact matches first, then people by a part of their name.
 
     Args:
         tenant: the state of the organization.
@@ -54,8 +59,12 @@ def _matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
     for view in _BY_EXTERNAL_ID:
         for obj in collection_of(tenant, view).find_all("external_id", text):
             yield _result(view, obj, "external id")
-    for event in tenant.events.find_all("origin", ("api", text)):
-        yield _result("events", event, "caller's id")
+    for source in get_args(EventSource):
+        for event in tenant.events.find_all("origin", (source, text)):
+            yield _result("events", event, "caller's id")
+    for call in tenant.journal.newest_first():
+        if call.idempotency_key == text:
+            yield _call(call, "idempotency key")
     for patient in tenant.patients.find_all("dni", text.replace(".", "")):
         yield _result("patients", patient, "document")
     yield from _patients_by_part(tenant, text)
@@ -66,14 +75,28 @@ def _matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
 
 
 def _with_id(tenant: Tenant, text: str) -> Iterator[SearchResult]:
+    """Return the object or the calls whose id this is, or begins with this text."""
     if text.startswith(REQUEST_ID_PREFIX):
-        if (call := tenant.journal.find(text)) is not None:
-            yield SearchResult(view=CALLS, id=text, matched_by="request id", title=f"{call.method} {call.path}")
+        for call in tenant.journal.newest_first():
+            if _begins(call.request_id, text):
+                yield _call(call, "request id")
         return
     view = next((view for prefix, view in VIEW_OF_PREFIX.items() if text.startswith(prefix)), None)
-    obj = None if view is None else collection_of(tenant, view).get(text)
-    if view is not None and obj is not None:
-        yield _result(view, obj, "id")
+    if view is not None:
+        for obj in collection_of(tenant, view):
+            if _begins(obj.id, text):
+                yield _result(view, obj, "id")
+
+
+def _begins(id: str, text: str) -> bool:
+    return id == text or (len(text) >= SHORTEST_BEGINNING and id.startswith(text))
+
+
+def _call(call: JournalEntry, matched_by: str) -> SearchResult:
+    status = call.status or "no response"
+    return SearchResult(
+        view=CALLS, id=call.request_id, matched_by=matched_by, title=f"{call.method} {call.path}: {status}"
+    )
 
 
 def _patients_by_part(tenant: Tenant, text: str) -> Iterator[SearchResult]:
@@ -87,5 +110,4 @@ def _patients_by_part(tenant: Tenant, text: str) -> Iterator[SearchResult]:
 
 
 def _result(view: str, obj: Any, matched_by: str) -> SearchResult:
-    names = (getattr(obj, name, None) for name in ("full_name", "type", "kind", "status"))
-    return SearchResult(view=view, id=obj.id, matched_by=matched_by, title=next(filter(None, names), obj.id))
+    return SearchResult(view=view, id=obj.id, matched_by=matched_by, title=TABLES[view].singular)

@@ -31,6 +31,7 @@ class TablePage:
         name: name of the view.
         table: the list.
         rows: the objects of this page.
+        found: heading of a column with a lookup to the values that it found, by id of the object.
         columns: the columns to show; the first is the link to the object.
         matching: number of objects that match the filters.
         total: number of all objects.
@@ -45,12 +46,17 @@ class TablePage:
     table: Table
     columns: tuple[Column, ...]
     rows: list[Any]
+    found: Mapping[str, Mapping[str, Any]]
     matching: int
     total: int
     filters: Mapping[str, str]
     counts: Mapping[str, Mapping[str, int]]
     newer: str | None = None
     older: str | None = None
+
+    def value(self, column: Column, row: Any) -> Any:
+        """Return the value of a cell."""
+        return column.value(row) if column.lookup is None else self.found[column.heading].get(row.id)
 
     def address(self, changes: Mapping[str, str] = MappingProxyType({})) -> str:
         """Return the address of this list with other filters; an empty value removes a filter."""
@@ -87,6 +93,7 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
         table=table,
         columns=tuple(column for column in table.columns if column.hidden_by not in filters),
         rows=found,
+        found={column.heading: column.lookup(tenant, found) for column in table.columns if column.lookup is not None},
         matching=_count(collection, filters),
         total=len(collection),
         filters=filters,

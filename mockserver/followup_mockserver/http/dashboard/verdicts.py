@@ -11,6 +11,7 @@ from followup_mockserver.http.dashboard.calls import json_body
 from followup_mockserver.http.dashboard.columns import TABLES
 from followup_mockserver.state.journal import CallDetails, RecordedCall
 from followup_mockserver.state.request_faults import Fault
+from followup_mockserver.state.tenant import Tenant
 
 
 @attrs.frozen(kw_only=True)
@@ -36,7 +37,6 @@ class Verdict:
 
 
 _DONE = {
-    "patients.create": "Created or found the patient",
     "create": "Created the {noun}",
     "retrieve": "Returned the {noun}",
     "update": "Updated the {noun}",
@@ -44,31 +44,28 @@ _DONE = {
     "delete": "Deleted the {noun}",
     "ping": "Queued a ping",
 }
-"""Operation, or its last part, to the sentence about its success."""
+"""The last part of an operation to the sentence about its success."""
 
 
-def verdict_of(call: RecordedCall, details: CallDetails | None, first_with_key: RecordedCall | None) -> Verdict:
+def verdict_of(tenant: Tenant, call: RecordedCall, details: CallDetails | None) -> Verdict:
     """Return the verdict on a call.
 
     Args:
+        tenant: the state of the organization, whose history has what the call caused.
         call: the call.
         details: its details; None if the journal no longer keeps them.
-        first_with_key: the first call with the idempotency key of this one; None without a key.
     """
     fault = call.outcome.fault
-    replay_of = None
-    if call.outcome.replayed and first_with_key is not None and first_with_key.number < call.number:
-        replay_of = first_with_key.entry.request_id
     is_success = call.entry.status == HTTPStatus.OK and (fault is None or fault.kind == "delay")
     body = None if details is None else json_body(details.response_body, details.response_is_whole)
-    text, about = _success(call, body) if _was_done(call) else (_failure(call, body), None)
+    text, about = _success(tenant, call, body) if _was_done(call) else (_failure(call, body), None)
     return Verdict(
         is_success=is_success,
         text=text,
         about=about,
         fault=None if fault is None else _effect(fault),
         fault_settings=None if fault is None else settings_of(fault),
-        replay_of=replay_of,
+        replay_of=call.outcome.replay_of,
     )
 
 
@@ -80,7 +77,7 @@ def _was_done(call: RecordedCall) -> bool:
     return call.outcome.error_code is None
 
 
-def _success(call: RecordedCall, body: Any) -> tuple[str, str | None]:
+def _success(tenant: Tenant, call: RecordedCall, body: Any) -> tuple[str, str | None]:
     operation, about = call.entry.operation, call.outcome.about
     if operation is None:
         return "The call succeeded.", None
@@ -92,7 +89,22 @@ def _success(call: RecordedCall, body: Any) -> tuple[str, str | None]:
     if operation == "events.create":
         return _processed(body), None
     noun = TABLES[group].singular if group in TABLES else "organization"
-    return _DONE.get(operation, _DONE.get(verb, "The call succeeded")).format(noun=noun), about
+    done = _DONE.get(verb, "The call succeeded")
+    if operation == "patients.create":
+        done = _found_or_created(tenant, call)
+    return done.format(noun=noun), about
+
+
+def _found_or_created(tenant: Tenant, call: RecordedCall) -> str:
+    """Return what a call that creates or finds a patient did, by the history."""
+    outcomes = [
+        record.outcome
+        for record in tenant.history.records
+        if record.cause == call.entry.request_id and record.id == call.outcome.about
+    ]
+    if "created" in outcomes:
+        return "Created the {noun}"
+    return "Found the {noun}, and added the data that was missing," if outcomes else "Found the {noun}"
 
 
 def _listed(body: Any) -> str:

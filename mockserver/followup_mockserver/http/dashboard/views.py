@@ -84,7 +84,7 @@ def _object(tenant: Tenant, name: str, id: str) -> Template:
 
 
 _WITH_OWN_TEMPLATE = frozenset(
-    {"patients", "appointments", "visits", "treatments", "webhook_deliveries", "intake_requests", "doctors"}
+    {"patients", "appointments", "visits", "treatments", "webhook_deliveries", "intake_requests", "doctors", "events"}
 )
 
 
