@@ -17,8 +17,8 @@ from .markdown import block, page, section, table
 PATH = "webhooks"
 
 _INTRODUCTION = """\
-The service posts each event to every enabled endpoint that is subscribed to its type.
-[Receive webhooks](../how-to/receivers.md) shows a receiver, and
+The service posts each event to every enabled endpoint that is subscribed to its type:
+[the catalogue](events/index.md) has all types. [Receive webhooks](../how-to/receivers.md) shows a receiver, and
 [Inbox](../how-to/inbox.md) one that loses no event.
 """
 
