@@ -112,14 +112,6 @@ class TestProtection:
 
 
 class TestObjects:
-    def test_a_patient_with_the_conversation(self, api: Api, client: FollowUp, service: MockService) -> None:
-        patient = client.patients.create(phone=ANA["phone"], full_name="Ana")
-        booked = client.appointments.create(patient=patient.id, start_at="2026-09-30T12:00:00Z")
-        service.advance(hours=24)
-        html = shown(api, f"patients/{patient.id}")
-        assert html.index("Le recordamos") < html.index("reminder scheduled")
-        assert html.count(f"#/appointments/{booked.id}") >= 4
-
     def test_a_delivery_with_its_attempts_and_raw_body(self, api: Api, client: FollowUp, service: MockService) -> None:
         got: list[httpx.Request] = []
 

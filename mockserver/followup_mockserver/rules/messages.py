@@ -6,7 +6,7 @@ from followup import Appointment, IntakeRequest, Patient, Visit
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.history import MESSAGE, Record
 from followup_mockserver.state.jobs import SendPostVisitMessage
-from followup_mockserver.state.records import Message
+from followup_mockserver.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.state.tenant import Tenant
 
 TEXTS = {
@@ -120,7 +120,7 @@ def _write(
     about: Appointment | Visit | IntakeRequest,
 ) -> str:
     now = tenant.now()
-    message = tenant.ids.new("msg_")
+    message = tenant.ids.new(MESSAGE_PREFIX)
     tenant.messages.append(
         Message(
             id=message,

@@ -7,6 +7,8 @@ import attrs
 
 from followup._for_mockserver import format_timestamp
 
+MESSAGE_PREFIX = "msg_"
+
 
 @attrs.frozen(kw_only=True)
 class Message:

@@ -1,8 +1,6 @@
 """The details of an object in addition to its fields: related objects, history and pending jobs."""
 
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
-from operator import attrgetter
+from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 import attrs
@@ -11,7 +9,6 @@ from followup import IntakeRequest, Patient, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, PatientStage, encode, wire_fields
 from followup_mockserver.http.dashboard.inbound_events import event_details
 from followup_mockserver.http.dashboard.tables import page_of
-from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import requests
@@ -19,32 +16,7 @@ from followup_mockserver.webhooks import requests
 RELATED_ROWS = 10
 """Rows per table of related objects."""
 
-_MESSAGES = (SendReminder.kind, SendPostVisitMessage.kind, AskForMissingData.kind)
-"""Kinds of the jobs that write to the patient."""
-
 _OF_PATIENT = ("appointments", "visits", "treatments", "intake_requests")
-
-CONVERSATION_LINES = 200
-"""The conversation with a patient shows at most this many lines, the latest."""
-
-
-@attrs.frozen(kw_only=True)
-class ConversationLine:
-    """One line of the conversation with a patient: a message, a scheduled message or an appointment.
-
-    Attributes:
-        at: when the message was sent, is due, or the appointment was created.
-        kind: the kind of the message, or ``appointment``.
-        text: the text of the message, or the status of the appointment; None for a scheduled message.
-        about: id of the object that the line is about.
-        pending: whether the message is scheduled and not sent yet.
-    """
-
-    at: datetime
-    kind: str
-    text: str | None
-    about: str
-    pending: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -67,7 +39,6 @@ def fields_of(obj: Any) -> dict[str, Any]:
 def _patient_details(tenant: Tenant, patient: Patient) -> dict[str, Any]:
     return {
         "stages": get_args(PatientStage),
-        "conversation": sorted(_conversation(tenant, patient), key=attrgetter("at"))[-CONVERSATION_LINES:],
         **_related(tenant, patient),
     }
 
@@ -79,21 +50,6 @@ def _related(tenant: Tenant, patient: Patient) -> dict[str, Any]:
         "related": [page for page in pages if page.rows],
         "none_related": [page for page in pages if not page.rows],
     }
-
-
-def _conversation(tenant: Tenant, patient: Patient) -> Iterator[ConversationLine]:
-    for message in tenant.messages:
-        if message.patient == patient.id:
-            yield ConversationLine(at=message.sent_at, kind=message.kind, text=message.text, about=message.about)
-    for collection in (tenant.appointments, tenant.visits, tenant.intake_requests):
-        for cause in collection.find_all("patient", patient.id):
-            for timer in tenant.scheduler.pending(about=cause.id):
-                if timer.job.kind in _MESSAGES:
-                    yield ConversationLine(at=timer.at, kind=timer.job.kind, text=None, about=cause.id, pending=True)
-    for appointment in tenant.appointments.find_all("patient", patient.id):
-        yield ConversationLine(
-            at=appointment.created_at, kind="appointment", text=appointment.status, about=appointment.id
-        )
 
 
 def _delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any]:
@@ -115,11 +71,10 @@ def _delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, An
     }
 
 
-def _intake_request_details(tenant: Tenant, intake: IntakeRequest) -> dict[str, Any]:
+def _intake_request_details(_: Tenant, intake: IntakeRequest) -> dict[str, Any]:
     return {
         "questions": {_FIELD_OF_ANSWER.get(name, name): name for name in intake.missing},
         "is_open": intake.status not in ("loaded", "discarded"),
-        "messages": [message for message in tenant.messages if message.about == intake.id],
     }
 
 

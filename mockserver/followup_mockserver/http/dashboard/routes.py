@@ -111,10 +111,10 @@ def _view_of(id: Any) -> str | None:
     """Return the name of the view that shows the object with this id; None if the value is not an id."""
     if not isinstance(id, str):
         return None
-    from followup_mockserver.http.dashboard.tables import VIEW_OF_PREFIX  # imported late, as in ``view``
+    from followup_mockserver.http.dashboard.views import VIEW_OF_ID  # imported late, as in ``view``
 
     prefix, underscore, opaque = id.partition("_")
-    return VIEW_OF_PREFIX.get(prefix + underscore) if opaque.isalnum() else None
+    return VIEW_OF_ID.get(prefix + underscore) if opaque.isalnum() else None
 
 
 @dashboard.app_template_filter("as_name")

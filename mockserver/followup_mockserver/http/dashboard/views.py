@@ -3,15 +3,21 @@
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
+from followup_mockserver.causes import occurrences_of
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
 from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.http.dashboard import call, calls, search
+from followup_mockserver.http.dashboard import call, calls, moments, search
 from followup_mockserver.http.dashboard.columns import TABLES
+from followup_mockserver.http.dashboard.conversation import conversation_of, messages_of
 from followup_mockserver.http.dashboard.details import DETAILS, fields_of
 from followup_mockserver.http.dashboard.names import name_of
-from followup_mockserver.http.dashboard.tables import collection_of, page_of
+from followup_mockserver.http.dashboard.tables import VIEW_OF_PREFIX, collection_of, page_of
+from followup_mockserver.http.dashboard.timeline import timeline_of
 from followup_mockserver.schema.errors import ServiceError, missing
+from followup_mockserver.state.history import CONTROL_PREFIX, JOB_PREFIX
+from followup_mockserver.state.journal import REQUEST_ID_PREFIX
+from followup_mockserver.state.records import MESSAGE_PREFIX
 from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import WebhookFaultKind
@@ -24,6 +30,13 @@ NAVIGATION = (calls.CALLS, *TABLES, "clock", "controls")
 TITLES = {calls.CALLS: "API calls", "clock": "Clock", "controls": "Test controls"} | {
     name: table.title for name, table in TABLES.items()
 }
+
+VIEW_OF_ID = {
+    **VIEW_OF_PREFIX,
+    REQUEST_ID_PREFIX: calls.CALLS,
+    **dict.fromkeys((CONTROL_PREFIX, JOB_PREFIX, MESSAGE_PREFIX), moments.HISTORY),
+}
+"""Prefix of any id to the name of the view that shows what it names."""
 
 Template = tuple[str, dict[str, Any]]
 """The name of a Jinja template, and its variables."""
@@ -58,31 +71,45 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
     """
     if name == calls.CALLS:
         if id is not None:
-            return "call.html", call.one_call(tenant, id)
+            return "call.html", {**call.one_call(tenant, id), **_history(tenant, name, id, query)}
         return "calls.html", {"page": calls.list_of_calls(tenant, query)}
     if name in TABLES:
         if id is None:
             return "list.html", {"page": page_of(tenant, name, query)}
-        return _object(tenant, name, id)
+        return _object(tenant, name, id, query)
+    if name == moments.HISTORY and id is not None:
+        return "moment.html", moments.moment_of(tenant, id, query)
     if name in _OTHER_VIEWS and id is None:
         return f"{name}.html", _OTHER_VIEWS[name](tenant, control, query)
     raise ServiceError(404, "invalid_request_error", "path_unknown", "There is no such view.")
 
 
-def _object(tenant: Tenant, name: str, id: str) -> Template:
+def _object(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> Template:
     obj = collection_of(tenant, name).get(id)
     if obj is None:
         raise missing(TABLES[name].singular, param="id")
     details = DETAILS[name](tenant, obj) if name in DETAILS else {}
-    return f"{name if name in _WITH_OWN_TEMPLATE else 'object'}.html", {
-        "object": obj,
-        "noun": TABLES[name].singular,
-        "name": name_of(tenant, id),
-        "fields": fields_of(obj),
-        **details,
-    }
+    variables = {"object": obj, "view": name, "noun": TABLES[name].singular, "name": name_of(tenant, id), **details}
+    if name in _WITH_TIMELINE:
+        variables |= _history(tenant, name, id, query)
+    template = name if name in _WITH_OWN_TEMPLATE else "object"
+    return f"{template}.html", {**variables, "fields": fields_of(obj)}
 
 
+def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return what happened to an object: its timeline, and the messages about it."""
+    occurrences = occurrences_of(tenant, id)
+    variables: dict[str, Any] = {"timeline": timeline_of(tenant, id, occurrences, query)}
+    if name == "patients":
+        variables["conversation"] = conversation_of(tenant, id, occurrences)
+    elif name == "appointments":
+        variables["reminders"] = [*messages_of(tenant, occurrences)]
+    return variables
+
+
+_WITH_TIMELINE = frozenset(
+    {"patients", "appointments", "visits", "treatments", "intake_requests", "events", "webhook_deliveries"}
+)
 _WITH_OWN_TEMPLATE = frozenset(
     {"patients", "appointments", "visits", "treatments", "webhook_deliveries", "intake_requests", "doctors", "events"}
 )

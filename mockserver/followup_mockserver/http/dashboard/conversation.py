@@ -1,0 +1,113 @@
+"""The messages to a patient: sent, due, and those that were not sent, with the reason."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from operator import attrgetter
+
+import attrs
+
+from followup_mockserver.causes import Occurrence
+from followup_mockserver.http.dashboard.entries import Cause, Text, tone_of
+from followup_mockserver.http.dashboard.timeline import job_title, planned_start, title_of
+from followup_mockserver.state.history import MESSAGE
+from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
+from followup_mockserver.state.records import Message
+from followup_mockserver.state.tenant import Tenant
+
+MAX_LINES = 200
+"""A conversation shows at most this many lines, the latest."""
+
+_KINDS = (SendReminder.kind, SendPostVisitMessage.kind, AskForMissingData.kind)
+
+
+@attrs.frozen(kw_only=True)
+class Line:
+    """A line of a conversation: a message, or a note such as ``appointment rescheduled``.
+
+    Attributes:
+        key: identifies the line on the page.
+        at: when the message was sent, is due, or would have been sent.
+        title: what it is, such as ``reminder 24 h before the start``.
+        about: id of the object that it is about.
+        more: id of the job or message whose page shows more; None for a note.
+        text: text of the message; None if it has not been sent, or for a note.
+        outcome: what became of it; None if it was sent.
+        tone: ``succeeded`` if it was sent, ``pending``, ``muted`` if it was not sent, or ``note``.
+        start: the start of the appointment for which a reminder was planned; None for anything else.
+        planned: what planned it; None if that is unknown.
+    """
+
+    key: str
+    at: datetime
+    title: str
+    about: str
+    more: str | None = None
+    text: str | None = None
+    outcome: Text | None = None
+    tone: str = "note"
+    start: datetime | None = None
+    planned: Cause | None = None
+
+
+def conversation_of(tenant: Tenant, patient: str, occurrences: Sequence[Occurrence]) -> list[Line]:
+    """Return the conversation with a patient, in the order of time.
+
+    Args:
+        tenant: the state of the organization.
+        patient: id of the patient.
+        occurrences: the chain of causes of the patient.
+    """
+    known = {each.id for each in occurrences if each.kind == MESSAGE}
+    lines = [
+        *messages_of(tenant, occurrences),
+        *(_note(each) for each in occurrences if each.kind.startswith("appointment.")),
+        *(_without_history(each) for each in tenant.messages if each.patient == patient and each.id not in known),
+    ]
+    return sorted(lines, key=attrgetter("at"))[-MAX_LINES:]
+
+
+def messages_of(tenant: Tenant, occurrences: Sequence[Occurrence]) -> Iterator[Line]:
+    """Return the messages of a chain of causes: those sent, those due, and those that were not sent."""
+    sent = {each.cause: each for each in occurrences if each.kind == MESSAGE}
+    texts = {each.id: each.text for each in tenant.messages}
+    causes = {each.id: each for each in occurrences}
+    for job in occurrences:
+        if job.kind not in _KINDS:
+            continue
+        message = sent.get(job.id)
+        cause = causes.get(job.cause or "")
+        yield Line(
+            key=job.id,
+            at=job.at if message is None else message.at,
+            title=job_title(job.kind, job.detail),
+            about=job.about or job.id,
+            more=job.id,
+            text=None if message is None else texts.get(message.id),
+            outcome=None if message is not None else Text.of(job.outcome),
+            tone=tone_of(job.outcome),
+            start=planned_start(job),
+            planned=None if cause is None else Cause("planned by", title_of(cause)[0], cause.id, cause.at),
+        )
+
+
+def _note(event: Occurrence) -> Line:
+    title, _, outcome = title_of(event)
+    return Line(
+        key=f"{event.kind} {event.id} {event.at}",
+        at=event.at,
+        title=title,
+        about=event.about or event.id,
+        outcome=Text.of(outcome) if outcome else None,
+    )
+
+
+def _without_history(message: Message) -> Line:
+    """Return the line of a message whose history has been dropped."""
+    return Line(
+        key=message.id,
+        at=message.sent_at,
+        title=message.kind.replace("_", " "),
+        about=message.about,
+        text=message.text,
+        tone="succeeded",
+    )

@@ -1,0 +1,266 @@
+"""The timeline of an object: what happened to it, what caused what, and what is still to come.
+
+Requests, control calls and jobs are the entries of a timeline. What they caused at once, such as a domain event and its
+webhook deliveries, stands below them. A job that is due later, such as a reminder, is announced below its cause, and is
+an entry of its own at the time when it ran, would have run, or is due.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import attrs
+
+from followup_mockserver.causes import Occurrence
+from followup_mockserver.http.dashboard import receipts
+from followup_mockserver.http.dashboard.entries import Cause, Entry, Text, tone_of
+from followup_mockserver.http.dashboard.names import name_of
+from followup_mockserver.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
+from followup_mockserver.state.jobs import (
+    AskForMissingData,
+    AttemptDelivery,
+    EndTreatment,
+    RecomputeStage,
+    RepeatDelivery,
+    SendPostVisitMessage,
+    SendReminder,
+)
+from followup_mockserver.state.tenant import Tenant
+
+MAX_ENTRIES = 100
+"""A timeline shows at most this many past entries, the newest, until the user asks for all."""
+
+_REQUEST = "request"
+_ATTEMPT_JOBS = (AttemptDelivery.kind, RepeatDelivery.kind)
+_JOB_TITLES = {
+    SendReminder.kind: "reminder",
+    SendPostVisitMessage.kind: "message after the visit",
+    AskForMissingData.kind: "question for missing data",
+    RecomputeStage.kind: "check of the patient's stage",
+    EndTreatment.kind: "end of the treatment",
+    AttemptDelivery.kind: "webhook attempt",
+    RepeatDelivery.kind: "repeated webhook attempt",
+}
+_HOURS = re.compile(r"([\d.]+) h before")
+_DUE = "due"
+_WITHDRAWN = ("cancelled", "moved")
+_NOT_SCHEDULED = "not scheduled"
+_AT_ONCE = timedelta(seconds=1)
+"""A job that is due so soon after its cause stands below it, even if the clock runs."""
+
+
+@attrs.frozen(kw_only=True)
+class Timeline:
+    """The entries of a timeline in the order of time.
+
+    Attributes:
+        past: what has happened by now.
+        upcoming: what is due later, or would be if it had not been withdrawn.
+        hidden: the number of past entries that are not shown.
+        own: name of the object of the page, which its entries need not repeat; None if it has none.
+    """
+
+    past: Sequence[Entry]
+    upcoming: Sequence[Entry]
+    hidden: int
+    own: str | None
+
+
+def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], query: Mapping[str, str]) -> Timeline:
+    """Return the timeline of an object, a call, a job, a message or a control call.
+
+    Args:
+        tenant: the state of the organization, whose lock the caller holds.
+        id: its id.
+        occurrences: its chain of causes.
+        query: the query of the page; ``timeline=all`` asks for all past entries.
+    """
+    entries = _Builder(tenant, id, occurrences).entries()
+    now = tenant.now()
+    past = [entry for entry in entries if entry.at <= now]
+    shown = past if query.get("timeline") == "all" else past[-MAX_ENTRIES:]
+    name = name_of(tenant, id)
+    return Timeline(
+        past=shown,
+        upcoming=[entry for entry in entries if entry.at > now],
+        hidden=len(past) - len(shown),
+        own=None if name is None else name.text,
+    )
+
+
+def title_of(occurrence: Occurrence) -> tuple[str, str | None, str]:
+    """Return what happened, the id of the page that shows more, and the outcome unless the title says it."""
+    kind, outcome = occurrence.kind, occurrence.outcome
+    if kind == _REQUEST:
+        operation, colon, status = outcome.partition(": ")
+        return (operation, occurrence.id, status) if colon else ("API call", None, outcome)
+    if kind == CONTROL:
+        return f"test control {outcome}", occurrence.id, ""
+    if kind == EVENT:
+        return "inbound event", occurrence.id, outcome
+    if kind == MESSAGE:
+        return f"message: {outcome.replace('_', ' ')}", occurrence.id, ""
+    if kind in _JOB_TITLES:
+        return job_title(kind, occurrence.detail), occurrence.id, outcome
+    if kind == DELIVERY:
+        return f"webhook {occurrence.detail}" if occurrence.detail else "webhook", occurrence.id, outcome
+    if kind == ATTEMPT:
+        return f"attempt {occurrence.id.rpartition('.')[2]}", occurrence.about, outcome
+    title = kind.replace(".", " ").replace("_", " ")
+    return title, None, "" if title.endswith(f" {outcome}") else outcome
+
+
+def job_title(kind: str, detail: str | None) -> str:
+    """Return what a job does, such as ``reminder 24 h before the start``."""
+    return f"{_JOB_TITLES[kind]} {detail}" if detail else _JOB_TITLES[kind]
+
+
+def planned_start(job: Occurrence) -> datetime | None:
+    """Return the start of the appointment that a reminder was planned for, which may have changed since."""
+    hours = _HOURS.match(job.detail or "") if job.kind == SendReminder.kind else None
+    return None if hours is None or job.due is None else job.due + timedelta(hours=float(hours[1]))
+
+
+class _Builder:
+    """Makes entries of occurrences, which are in the order of time.
+
+    Args:
+        tenant: the state of the organization.
+        own: id of the object that the page shows, which its entries do not name again.
+        occurrences: the occurrences.
+    """
+
+    def __init__(self, tenant: Tenant, own: str, occurrences: Sequence[Occurrence]) -> None:
+        self._tenant = tenant
+        self._own = own
+        self._occurrences = occurrences
+        self._texts = {message.id: message.text for message in tenant.messages}
+        self._causes = {each.id: each for each in occurrences if _can_cause(each)}
+        self._effects: dict[str | None, list[Occurrence]] = defaultdict(list)
+        self._withdrawn: dict[str | None, list[Occurrence]] = defaultdict(list)
+        self._attempts: dict[str, list[Occurrence]] = defaultdict(list)
+        self._with_receipt = {receipt.delivery for each in occurrences for receipt in each.receipts}
+        self._with_receipt |= {receipt.endpoint for each in occurrences for receipt in each.receipts}
+        for each in occurrences:
+            self._effects[each.cause].append(each)
+            if each.kind == ATTEMPT and each.about is not None:
+                self._attempts[each.about].append(each)
+            elif _is_job(each) and each.outcome.startswith(_WITHDRAWN):
+                self._withdrawn[each.ended_by].append(each)
+
+    def entries(self) -> list[Entry]:
+        """Return all entries, in the order of time."""
+        found = [self._entry(each) for each in self._occurrences if self._stands_alone(each)]
+        found += [
+            entry for event in self._occurrences for entry in receipts.next_attempts(self._tenant, event, self._own)
+        ]
+        return sorted(found, key=lambda entry: entry.at)
+
+    def _stands_alone(self, occurrence: Occurrence) -> bool:
+        if not self._is_shown(occurrence):
+            return False
+        cause = self._causes.get(occurrence.cause or "")
+        return cause is None or (_is_job(occurrence) and not _is_at_once(occurrence, cause))
+
+    def _is_shown(self, occurrence: Occurrence) -> bool:
+        """Return whether there is an entry for an occurrence; attempts and messages are part of other entries."""
+        kind = occurrence.kind
+        if kind == DELIVERY:
+            return occurrence.id not in self._with_receipt
+        if occurrence.id == self._own:
+            return True
+        if kind in _ATTEMPT_JOBS:
+            return False
+        if kind == ATTEMPT:
+            return occurrence.about not in self._with_receipt
+        if kind == MESSAGE:
+            return not (occurrence.cause or "").startswith(JOB_PREFIX) or occurrence.cause not in self._causes
+        return kind != RecomputeStage.kind or bool(self._effects[occurrence.id])
+
+    def _entry(self, occurrence: Occurrence) -> Entry:
+        title, more, outcome = title_of(occurrence)
+        return Entry(
+            key=f"{occurrence.kind} {occurrence.id} {occurrence.at}",
+            at=occurrence.at,
+            title=title,
+            more=None if more == self._own else more,
+            subject=self._subject(occurrence),
+            start=planned_start(occurrence),
+            outcome=Text.of(_short(outcome) if outcome.startswith(_DUE) else outcome) if outcome else None,
+            tone=tone_of(outcome),
+            causes=[*self._named_causes(occurrence)],
+            text=self._message(occurrence),
+            children=[*self._children(occurrence)],
+        )
+
+    def _named_causes(self, occurrence: Occurrence) -> Iterator[Cause]:
+        """Return what planned a job or caused anything else, and what withdrew a job."""
+        is_job = _is_job(occurrence)
+        cause = self._causes.get(occurrence.cause or "")
+        if cause is not None:
+            yield Cause("planned by" if is_job else "by", title_of(cause)[0], cause.id, cause.at)
+        withdrawn_by = self._causes.get(occurrence.ended_by or "")
+        if withdrawn_by is not None and occurrence.outcome.startswith(_WITHDRAWN):
+            verb = occurrence.outcome.partition(":")[0]
+            yield Cause(f"{verb} by", title_of(withdrawn_by)[0], withdrawn_by.id, withdrawn_by.at)
+
+    def _subject(self, occurrence: Occurrence) -> str | None:
+        if occurrence.kind in (_REQUEST, DELIVERY, ATTEMPT):
+            return None
+        return None if occurrence.about == self._own else occurrence.about
+
+    def _message(self, occurrence: Occurrence) -> str | None:
+        """Return the text of the message that a job sent."""
+        effects = self._effects[occurrence.id] if _is_job(occurrence) else ()
+        sent = (each.id for each in effects if each.kind == MESSAGE)
+        message = occurrence.id if occurrence.kind == MESSAGE else next(sent, None)
+        return None if message is None else self._texts.get(message)
+
+    def _children(self, parent: Occurrence) -> Iterator[Entry]:
+        if parent.receipts:
+            yield from receipts.entries_of(self._tenant, parent, self._attempts, self._own)
+        if not _can_cause(parent):
+            return
+        for each in self._effects[parent.id]:
+            if not self._is_shown(each):
+                continue
+            if _is_job(each) and not _is_at_once(each, parent):
+                yield self._announced(each)
+            else:
+                yield attrs.evolve(self._entry(each), causes=())
+        for each in self._withdrawn[parent.id]:
+            if self._is_shown(each):
+                yield attrs.evolve(self._announced(each), key=f"withdrawn {each.id}")
+
+    def _announced(self, job: Occurrence) -> Entry:
+        """Return the line below the cause of a job that is due later, without the reason for its outcome."""
+        outcome = _short(job.outcome)
+        return Entry(
+            key=f"planned {job.id}",
+            at=job.at,
+            title=title_of(job)[0],
+            more=job.id,
+            subject=self._subject(job),
+            start=planned_start(job),
+            outcome=Text.of(outcome),
+            tone=tone_of(outcome),
+            is_planned=True,
+        )
+
+
+def _short(outcome: str) -> str:
+    """Return an outcome without its reason, and without the time at which a job is due."""
+    return _DUE if outcome.startswith(_DUE) else outcome.partition(":")[0]
+
+
+def _can_cause(occurrence: Occurrence) -> bool:
+    return occurrence.kind in (_REQUEST, CONTROL, EVENT) or _is_job(occurrence)
+
+
+def _is_job(occurrence: Occurrence) -> bool:
+    return occurrence.id.startswith(JOB_PREFIX)
+
+
+def _is_at_once(job: Occurrence, cause: Occurrence) -> bool:
+    return job.outcome.startswith(_NOT_SCHEDULED) or job.at - cause.at < _AT_ONCE

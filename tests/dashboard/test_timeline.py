@@ -1,0 +1,314 @@
+"""The timeline of objects: what happened, what caused what, what did not happen and why, and what is due."""
+
+from html.parser import HTMLParser
+from typing import NamedTuple
+
+import httpx
+import pytest
+from support.http import Api
+
+from followup import FollowUp
+from followup_mockserver import MockService
+from followup_mockserver.transport import InProcessTransport
+
+from .conftest import HOOKS, NOON
+
+OTHER = "https://lab.example/in"
+ANA = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
+
+
+@pytest.fixture
+def service() -> MockService:
+    service = MockService(start_time=NOON, rate_limit=0, seed=1)
+    service.mount(HOOKS, lambda _: httpx.Response(204))
+    return service
+
+
+@pytest.fixture
+def api(service: MockService) -> Api:
+    return Api(httpx.Client(transport=InProcessTransport(service.app), base_url=service.url), service.api_key)
+
+
+@pytest.fixture
+def client(service: MockService) -> FollowUp:
+    return service.client(max_retries=0)
+
+
+class Line(NamedTuple):
+    """A line of a timeline: how deep it stands, its classes, and its text."""
+
+    depth: int
+    classes: str
+    text: str
+
+
+class _Reader(HTMLParser):
+    """Reads the lines of the timeline. A time is read as month, day, hour and minute, UTC."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[Line] = []
+        self._open: list[str] = []
+        self._is_reading = False
+        self._in_time = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
+        if tag == "section" and attributes.get("class") == "history":
+            self._is_reading = True
+        elif not self._is_reading:
+            return
+        elif tag == "li":
+            self._open.append(attributes["class"].strip())
+        elif tag == "p" and self._open:
+            self.lines.append(Line(len(self._open), attributes.get("class") or self._open[-1], ""))
+        elif tag == "summary":
+            self.lines.append(Line(len(self._open), "summary", ""))
+        elif tag == "time" and self._open:
+            self._add(attributes["datetime"][5:16].replace("T", " "))
+            self._in_time = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "time":
+            self._in_time = False
+        elif tag == "li" and self._is_reading:
+            self._open.pop()
+        elif tag == "section":
+            self._is_reading = False
+
+    def handle_data(self, data: str) -> None:
+        if self._is_reading and self._open and self.lines and not self._in_time:
+            self._add(data)
+
+    def _add(self, text: str) -> None:
+        line = self.lines[-1]
+        self.lines[-1] = line._replace(text=line.text + text)
+
+
+def timeline(api: Api, path: str) -> list[Line]:
+    response = api.get(f"/_mock/views/{path}")
+    assert response.status_code == 200, response.text
+    reader = _Reader()
+    reader.feed(response.text)
+    return [line._replace(text=" ".join(line.text.split())) for line in reader.lines]
+
+
+def shown(lines: list[Line]) -> list[str]:
+    """Return the lines as indented text, with the first class of each."""
+    return [f"{'  ' * (line.depth - 1)}{line.text} [{line.classes.partition(' ')[0]}]" for line in lines]
+
+
+def test_a_call_with_all_that_it_caused(api: Api, client: FollowUp, service: MockService) -> None:
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
+    service.advance(days=2, hours=6)
+    assert shown(timeline(api, f"appointments/{booked.id}")) == [
+        "09-28 12:00 appointments.create: 200 [succeeded]",
+        "  appointment created: confirmed []",
+        "    webhook appointment.created to clinic.example/hooks: delivered (204) [succeeded]",
+        "  reminder 24 h before the start of 10-01 17:30 planned for 09-30 17:30: sent [succeeded]",
+        "  reminder 3 h before the start of 10-01 17:30 planned for 10-01 14:30: due [pending]",
+        (
+            "09-30 17:30 reminder 24 h before the start of 10-01 17:30: sent"
+            " (planned by appointments.create 09-28 12:00) [succeeded]"
+        ),
+        "Hola Ana. Le recordamos su turno del 01/10/2026 a las 14:30 en Clínica de prueba. [message]",
+        "Now [now]",
+        (
+            "10-01 14:30 reminder 3 h before the start of 10-01 17:30: due (planned by appointments.create 09-28 12:00)"
+            " [pending]"
+        ),
+    ]
+
+
+def test_a_patient_and_the_call_name_the_objects(api: Api, client: FollowUp) -> None:
+    booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
+    assert shown(timeline(api, f"patients/{booked.patient}"))[:3] == [
+        "09-28 12:00 appointments.create: 200 [succeeded]",
+        "  patient upserted: created; not sent: there is no webhook endpoint []",
+        "  appointment created 10-01 17:30: confirmed; not sent: there is no webhook endpoint []",
+    ]
+    call = shown(timeline(api, f"calls/{booked.last_response.request_id}"))
+    assert call[1:3] == [
+        "  patient upserted Ana Díaz: created; not sent: there is no webhook endpoint []",
+        "  appointment created Ana Díaz, 10-01 17:30: confirmed; not sent: there is no webhook endpoint []",
+    ]
+
+
+def test_webhooks_that_were_not_sent_stand_where_they_would_have_been(api: Api, client: FollowUp) -> None:
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["visit.completed"])
+    client.webhook_endpoints.create(url=OTHER, enabled_events=["visit.completed"])
+    disabled = client.webhook_endpoints.create(url="https://old.example/hooks", enabled_events=["*"])
+    client.webhook_endpoints.update(disabled.id, disabled=True)
+    booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
+    assert shown(timeline(api, f"appointments/{booked.id}"))[2:4] == [
+        (
+            "    webhook appointment.created to clinic.example/hooks, lab.example/in: not sent: not subscribed to"
+            " appointment.created [muted]"
+        ),
+        "    webhook appointment.created to old.example/hooks: not sent: the endpoint was disabled [muted]",
+    ]
+
+
+def test_moved_reminders_stand_at_their_former_time(api: Api, client: FollowUp, service: MockService) -> None:
+    booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
+    service.advance(hours=1)
+    client.appointments.update(booked.id, start_at="2026-10-02T17:30:00Z")
+    lines = shown(timeline(api, f"appointments/{booked.id}"))
+    assert [line.partition(" [")[0] for line in lines if not line.startswith(" ")] == [
+        "09-28 12:00 appointments.create: 200",
+        "09-28 13:00 appointments.update: 200",
+        "Now",
+        (
+            "09-30 17:30 reminder 24 h before the start of 10-01 17:30: moved: the appointment now starts at"
+            " 10-02 17:30 (planned by appointments.create 09-28 12:00, moved by appointments.update 09-28 13:00)"
+        ),
+        (
+            "10-01 14:30 reminder 3 h before the start of 10-01 17:30: moved: the appointment now starts at 10-02 17:30"
+            " (planned by appointments.create 09-28 12:00, moved by appointments.update 09-28 13:00)"
+        ),
+        "10-01 17:30 reminder 24 h before the start of 10-02 17:30: due (planned by appointments.update 09-28 13:00)",
+        "10-02 14:30 reminder 3 h before the start of 10-02 17:30: due (planned by appointments.update 09-28 13:00)",
+    ]
+    update = lines.index("09-28 13:00 appointments.update: 200 [succeeded]")
+    assert lines[update + 1].startswith("  appointment rescheduled: start 10-02 17:30 instead of 10-01 17:30;")
+    assert lines[update + 2 : update + 6] == [
+        "  reminder 24 h before the start of 10-02 17:30 planned for 10-01 17:30: due [pending]",
+        "  reminder 3 h before the start of 10-02 17:30 planned for 10-02 14:30: due [pending]",
+        "  reminder 24 h before the start of 10-01 17:30 planned for 09-30 17:30: moved [muted]",
+        "  reminder 3 h before the start of 10-01 17:30 planned for 10-01 14:30: moved [muted]",
+    ]
+
+
+def test_reminders_that_were_not_sent(api: Api, client: FollowUp, service: MockService) -> None:
+    late = client.appointments.create(patient=ANA, start_at="2026-09-28T14:00:00Z")  # type: ignore[arg-type]
+    assert [line for line in shown(timeline(api, f"appointments/{late.id}")) if "reminder" in line] == [
+        "  reminder 24 h before the start: not scheduled: 24 h before the start was already past [muted]",
+        "  reminder 3 h before the start: not scheduled: 3 h before the start was already past [muted]",
+    ]
+    booked = client.appointments.create(patient=late.patient, start_at="2026-09-29T14:00:00Z")
+    service.update_patient(late.patient, opted_out=True)
+    service.advance(hours=3)
+    client.appointments.cancel(booked.id)
+    lines = [line for line in shown(timeline(api, f"appointments/{booked.id}")) if line[0] != " "]
+    assert "09-28 14:00 reminder 24 h before the start of 09-29 14:00: not sent: the patient has opted out" in lines[1]
+    assert lines[2] == "09-28 15:00 appointments.cancel: 200 [succeeded]"
+    assert "09-29 11:00 reminder 3 h before the start of 09-29 14:00: cancelled: the appointment" in lines[4]
+
+
+def test_attempts_are_grouped_and_the_next_is_due(api: Api, client: FollowUp, service: MockService) -> None:
+    webhook = "webhook patient.upserted to clinic.example/hooks"
+    responses = iter([500, 500, 204])
+    service.mount(HOOKS, lambda _: httpx.Response(next(responses)))
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["patient.upserted"])
+    patient = client.patients.create(phone=ANA["phone"])
+    service.advance(minutes=1)
+    assert shown(timeline(api, f"patients/{patient.id}")) == [
+        "09-28 12:00 patients.create: 200 [succeeded]",
+        "  patient upserted: created []",
+        f"    {webhook}: 2 attempts failed, the next is due 09-28 12:06 [pending]",
+        "    2 attempts [summary]",
+        "      09-28 12:00 attempt 1: 500 [failed]",
+        "      09-28 12:01 attempt 2: 500 [failed]",
+        "Now [now]",
+        f"09-28 12:06 attempt 3 of {webhook}: due [pending]",
+    ]
+    service.advance(minutes=5)
+    assert shown(timeline(api, f"patients/{patient.id}"))[2] == (
+        f"    {webhook}: 2 attempts failed, delivered at the 3rd (204) [succeeded]"
+    )
+
+
+def test_the_timeline_of_a_delivery_leads_to_its_cause(api: Api, client: FollowUp, service: MockService) -> None:
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
+    service.advance()
+    assert shown(timeline(api, f"webhook_deliveries/{service.deliveries[0].id}")) == [
+        "09-28 12:00 patients.create: 200 [succeeded]",
+        "  patient upserted Ana Díaz: created []",
+        "    webhook patient.upserted to clinic.example/hooks: delivered (204) [succeeded]",
+    ]
+
+
+def test_an_inbound_event_and_its_batch(api: Api, client: FollowUp) -> None:
+    results = client.events.create(
+        [
+            {
+                "id": f"e{day}",
+                "type": "appointment.created",
+                "data": {"patient": {"phone": ANA["phone"]}, "appointment": {"startAt": f"2026-10-0{day}T17:30:00Z"}},
+            }
+            for day in (1, 2)
+        ]
+    ).results
+    lines = shown(timeline(api, f"events/{results[1].event}"))
+    assert lines[0] == "09-28 12:00 events.create: 200 [succeeded]"
+    assert lines[1].startswith("  inbound event ")
+    assert lines[2].startswith("    appointment created ")
+    assert len([line for line in lines if "appointment created" in line]) == 1
+
+
+def test_a_visit_a_treatment_and_an_intake_request(api: Api, client: FollowUp, service: MockService) -> None:
+    visit = client.visits.create(patient=ANA, visited_at="2026-09-28T11:00:00Z")  # type: ignore[arg-type]
+    treatment = client.treatments.create(patient=visit.patient, name="ibuprofen", end_date="2026-09-29T00:00:00Z")
+    intake = client.intake_requests.create(patient={"phone": "+5491155550002", "full_name": "Eva Sosa"})
+    service.advance(days=1)
+    assert "  message after the visit planned for 09-28 15:00: sent [succeeded]" in shown(
+        timeline(api, f"visits/{visit.id}")
+    )
+    assert shown(timeline(api, f"treatments/{treatment.id}"))[-1] == (
+        "09-29 00:00 end of the treatment: ended (planned by treatments.create 09-28 12:00) []"
+    )
+    assert "  question for missing data: sent [succeeded]" in shown(timeline(api, f"intake_requests/{intake.id}"))
+
+
+def test_a_long_timeline_shows_the_newest_hundred_entries(api: Api, client: FollowUp) -> None:
+    patient = client.patients.create(phone=ANA["phone"])
+    for number in range(110):
+        client.patients.update(patient.id, email=f"ana{number}@example.com")
+    calls = [line for line in shown(timeline(api, f"patients/{patient.id}")) if "patients.update" in line]
+    assert len(calls) == 100
+    link = f'<a href="#/patients/{patient.id}?timeline=all">Show 11 earlier entries</a>'
+    assert link in api.get(f"/_mock/views/patients/{patient.id}").text
+    assert len([line for line in timeline(api, f"patients/{patient.id}?timeline=all") if line.depth == 1]) == 111
+
+
+def test_the_page_of_a_run_lists_its_jobs_in_groups(api: Api, client: FollowUp, service: MockService) -> None:
+    responses = iter([500, 204])
+    service.mount(HOOKS, lambda _: httpx.Response(next(responses)))
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["visit.completed"])
+    client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
+    client.visits.create(patient=ANA, visited_at="2026-09-28T11:00:00Z")  # type: ignore[arg-type]
+    service.advance(hours=3)
+    html = api.get("/_mock/views/history/last_run").text
+    for heading in (
+        "Test control advance", "Webhook attempt: 1 failed", "Webhook attempt: 1 succeeded",
+        "Message after the visit: 1 succeeded", "Reminder 24 h before the start: 1 succeeded",
+    ):  # fmt: skip
+        assert f">{heading}<" in html
+    assert "HTTP status 500." in html
+
+
+def test_pages_of_a_job_a_message_and_a_control_call(api: Api, client: FollowUp, service: MockService) -> None:
+    booked = client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
+    service.update_patient(booked.patient, opted_out=True)
+    service.update_patient(booked.patient, opted_out=False)
+    service.advance(hours=3)
+    control = next(each.id for each in service.explain(booked.patient) if each.outcome == "update_patient")
+    job = next(each.id for each in service.explain(booked.id) if each.kind == "reminder")
+    for known, heading in (
+        (job, "Reminder 24 h before the start"),
+        (service.messages[0].id, "Message: reminder 24 h before the start"),
+        (control, "Test control update_patient"),
+    ):
+        html = api.get(f"/_mock/views/history/{known}").text
+        assert f">{heading}</h1>" in html
+        assert "Ana Díaz" in html
+        assert shown(timeline(api, f"history/{known}"))
+
+
+@pytest.mark.parametrize("id", ["job_999", "ctl_999", "msg_gone", "last_run", "nonsense"])
+def test_what_the_history_does_not_know_is_not_found(api: Api, id: str) -> None:
+    response = api.get(f"/_mock/views/history/{id}")
+    assert response.status_code == 404
+    assert "There is no such job, message or control call." in response.text
