@@ -32,7 +32,8 @@ TUTORIAL = ROOT / "docs/tutorial.md"
 """Its commands run in test_tutorial.py, each in its own terminal."""
 
 BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<content>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
-NOT_RUN = {"", "{toctree}", "{eval-rst}", "text", "yaml"}
+NOT_RUN = {"", "text", "yaml"}
+DIRECTIVES = ("{toctree}", "{eval-rst}", "{include} ", "{literalinclude} ")
 NOT_RUN_IN_REFERENCE = {"py", "http", "json"}
 """Signatures, and traffic; a test compares both with what the generator makes of the code."""
 LANGUAGES = {"javascript", "java", "php", "csharp"}
@@ -82,7 +83,8 @@ def test_no_block_is_of_an_unknown_kind(document: Path) -> None:
     known = {"python", "shell", *OPTIONAL, *IN_PYTEST, *NOT_RUN, *LANGUAGES}
     if REFERENCE in document.parents:
         known |= NOT_RUN_IN_REFERENCE
-    assert {each["kind"] for each in BLOCK.finditer(text)} <= known
+    kinds = {each["kind"] for each in BLOCK.finditer(text)}
+    assert {kind for kind in kinds if not kind.startswith(DIRECTIVES)} <= known
     assert len(re.findall("^ *```", text, re.MULTILINE)) == 2 * len(BLOCK.findall(text))
 
 
@@ -179,6 +181,16 @@ def test_links_have_targets(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text()):
         if not target.startswith("http"):
             assert (document.parent / target).resolve().exists(), target
+
+
+def test_every_example_is_shown_in_the_cookbook() -> None:
+    included = [
+        (page.parent / kind.partition(" ")[2]).resolve()
+        for page in (ROOT / "docs/cookbook").glob("*.md")
+        for kind in (each["kind"] for each in BLOCK.finditer(page.read_text()))
+        if kind.startswith("{literalinclude}")
+    ]
+    assert sorted(included) == sorted(each for each in (ROOT / "examples").iterdir() if each.is_file())
 
 
 @pytest.mark.parametrize(
