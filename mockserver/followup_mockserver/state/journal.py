@@ -4,6 +4,7 @@ import itertools
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import attrs
 
@@ -90,9 +91,8 @@ class JournalEntry:
         return f"<JournalEntry {call}, {self.request_id}{key}>"
 
 
-@attrs.frozen(kw_only=True)
-class CallOutcome:
-    """What became of a call: facts that ``GET /_mock/requests`` does not return.
+class CallOutcome(NamedTuple):
+    """What became of a call: facts that ``GET /_mock/requests`` does not return. A tuple is quick to make.
 
     Attributes:
         about: id of the object that the call created, changed or returned, or that its path names; None for lists,
@@ -103,15 +103,14 @@ class CallOutcome:
         fault: the fault that changed the call, as it was then; None if none did.
     """
 
-    about: str | None = attrs.field(default=None, converter=attrs.converters.optional(_beginning))
+    about: str | None = None
     error_code: str | None = None
     replayed: bool = False
     replay_of: str | None = None
     fault: Fault | None = None
 
 
-@attrs.frozen
-class RecordedCall:
+class RecordedCall(NamedTuple):
     """A call of the journal.
 
     Attributes:
@@ -174,6 +173,8 @@ class Journal:
 
     def record(self, entry: JournalEntry, outcome: CallOutcome, details: CallDetails) -> None:
         """Record a call, and drop the oldest beyond the limits."""
+        if outcome.about is not None and len(outcome.about) > LONGEST_TEXT:  # an id of a path, which no object has
+            outcome = outcome._replace(about=_beginning(outcome.about))
         self._entries.append(entry)
         self._outcomes.append(outcome)
         self._recorded += 1
