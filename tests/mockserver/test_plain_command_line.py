@@ -15,7 +15,7 @@ from followup_mockserver.cli.serve import commands
 from followup_mockserver.cli.values import mock_options
 from followup_mockserver.settings_file import options_of
 
-OWN = ("host", "port", "env_file")  # as text, since older versions of Typer make a path of it later
+OWN = ("host", "port", "env_file", "quiet")  # as text, since older versions of Typer make a path of it later
 
 def by_typer(arguments):
     try:
@@ -51,7 +51,7 @@ ONCE: dict[str, Sequence[str]] = {
     "--language": ["pt"],
     "--time-zone": ["Europe/Madrid"],
 }
-FLAGS = ["--allow-http-webhooks", "--refuse-unknown-fields", "--accept-unknown-fields"]
+FLAGS = ["--quiet", "--allow-http-webhooks", "--refuse-unknown-fields", "--accept-unknown-fields"]
 
 LEFT_TO_TYPER: list[list[str]] = [
     ["--help"],

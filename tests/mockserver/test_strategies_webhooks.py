@@ -193,11 +193,11 @@ def test_drawing_is_no_call_of_an_operation() -> None:
         def __init__(self) -> None:
             self.reports: list[object] = []
 
-        def call_ended(self, operation: str, status: int | None, *, replayed: bool) -> None:
-            self.reports.append(operation)
+        def call_ended(self, call: object, /) -> None:
+            self.reports.append(call)
 
-        def attempt_ended(self, attempt: object, *, delivered: bool, exhausted: bool) -> None:
-            self.reports.append(attempt)
+        def attempt_ended(self, ended: object, /) -> None:
+            self.reports.append(ended)
 
     observer = Observer()
     observers.add(observer)

@@ -47,8 +47,8 @@ def plain_options(arguments: Sequence[str]) -> dict[str, Any] | None:
     Args:
         arguments: the command line after ``serve``.
     """
-    annotations = {"host": str, "port": int, "env_file": str, **annotations_of(MockOptions)}
-    options: dict[str, Any] = {"host": DEFAULT_HOST, "port": DEFAULT_PORT, "env_file": None}
+    annotations = {"host": str, "port": int, "env_file": str, "quiet": bool, **annotations_of(MockOptions)}
+    options: dict[str, Any] = {"host": DEFAULT_HOST, "port": DEFAULT_PORT, "env_file": None, "quiet": False}
     try:
         for name, value in _parsed(arguments, annotations):
             options[name] = value_of_option(name, annotations[name], value)
@@ -77,7 +77,7 @@ def _parsed(arguments: Sequence[str], annotations: Mapping[str, Any]) -> Iterato
         flag: (name, value)
         for name, kind in kinds.items()
         if kind is bool
-        for flag, value in flags_of(name, getattr(defaults, name)).items()
+        for flag, value in flags_of(name, getattr(defaults, name, False)).items()
     }
     with_value = {f"--{kebab(name)}": name for name, kind in kinds.items() if kind is not bool}
     remaining = iter(arguments)

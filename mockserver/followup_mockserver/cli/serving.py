@@ -1,19 +1,24 @@
 """Serves a mock until it is stopped. Needs neither Typer nor click."""
 
+import contextlib
 import errno
 import logging
 import os
 import re
+import shlex
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Unpack
 
+from followup import __version__
 from followup.cli.exits import fail, reject
 from followup.cli.values import kebab
 from followup_mockserver.cli.defaults import TOKEN_VARIABLE
 from followup_mockserver.cli.env_file import write_env_file
+from followup_mockserver.cli.serve_log import ServeLog
 from followup_mockserver.http.app import CONTRACT_PATH
 from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.options import MockOptions
@@ -25,7 +30,13 @@ from followup_mockserver.state.snapshots.reading import content_of
 
 
 def serve_until_stopped(
-    host: str, port: int, env_file: Path | None, snapshot: Path | None = None, **options: Unpack[MockOptions]
+    host: str,
+    port: int,
+    env_file: Path | None,
+    snapshot: Path | None = None,
+    *,
+    quiet: bool = False,
+    **options: Unpack[MockOptions],
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; requests in progress are completed.
 
@@ -34,6 +45,7 @@ def serve_until_stopped(
         port: the port to listen on; 0 picks a free one.
         env_file: a file to write the base URL and the API key to.
         snapshot: a file with the state to start from.
+        quiet: whether to print the addresses and the key only: no hints, and no line for each call and attempt.
         options: the options of the mock; with a snapshot, those that replace its own.
 
     Raises:
@@ -62,8 +74,11 @@ def serve_until_stopped(
         fail(f"cannot listen on {host}:{port}: {problem}")
     if token is not None:
         server._use_token(token)
-    with server:
-        _announce(server, env_file)
+    with contextlib.ExitStack() as running:
+        if not quiet:
+            running.enter_context(ServeLog())
+        running.enter_context(server)
+        _announce(server, env_file, quiet=quiet)
         signalled.recv(1)
 
 
@@ -102,8 +117,9 @@ def _listen_for_signals() -> socket.socket:
     return reader
 
 
-def _announce(server: MockServer, env_file: Path | None) -> None:
+def _announce(server: MockServer, env_file: Path | None, *, quiet: bool) -> None:
     token = server.token
+    values = {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key}
     lines = [
         f"base URL   {server.url}",
         f"API key    {server.api_key}",
@@ -114,8 +130,23 @@ def _announce(server: MockServer, env_file: Path | None) -> None:
         lines.append(f"token      {token}")
     if env_file is not None:
         try:
-            write_env_file(env_file, {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key})
+            write_env_file(env_file, values)
         except OSError as error:
             fail(f"cannot write --env-file {env_file}: {error.strerror}")
+    if not quiet:
+        lines += _hints(values | ({} if token is None else {TOKEN_VARIABLE: token}))
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
+
+
+def _hints(values: Mapping[str, str]) -> list[str]:
+    settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in values.items())
+    return [
+        "",
+        "Paste this into another shell, to use the mock there:",
+        f"  export {settings}",
+        "  followup account",
+        "  followup-mock listen --forward-to http://127.0.0.1:8000/webhooks",
+        "",
+        f"followup-mock {__version__}; Ctrl-C stops it. A line for each API call and webhook attempt follows.",
+    ]

@@ -276,13 +276,21 @@ def record_call(exchange: Exchange) -> None:
 
 def report_call(exchange: Exchange) -> None:
     """Report the call to the observers of this process."""
-    response = exchange.response
+    if not observers.observers:
+        return
+    request, response, fault = exchange.request, exchange.response, exchange.fault
+    call = observers.EndedCall(
+        operation=request.operation.name,
+        method=request.operation.method,
+        path=request.path,
+        status=None if response.broken else response.status,
+        error_code=None if exchange.error is None else exchange.error.code,
+        replayed=exchange.is_replay,
+        fault=fault.kind if fault is not None and exchange.is_fault_applied else None,
+        seconds=RealTime.monotonic() - exchange.began,
+    )
     for observer in observers.observers:
-        observer.call_ended(
-            exchange.request.operation.name,
-            None if response.broken else response.status,
-            replayed=exchange.is_replay,
-        )
+        observer.call_ended(call)
 
 
 FINAL_STEPS: tuple[Callable[[Exchange], None], ...] = (

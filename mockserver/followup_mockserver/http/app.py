@@ -12,10 +12,12 @@ from werkzeug.routing import Rule
 from followup_mockserver.http import snapshots
 from followup_mockserver.http.api import api, flask_response
 from followup_mockserver.http.control import control_api
+from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.http.current import EXTENSION, ServedMock, current_gateway, current_guard
 from followup_mockserver.http.dashboard.routes import dashboard
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
+from followup_mockserver.state import observers
 
 CONTRACT_PATH = "/api/v1/openapi.json"
 
@@ -67,12 +69,22 @@ def handle_service_error(error: ServiceError) -> Response:
     return flask_response(current_gateway().reject(error))
 
 
+def _report(status: int, code: str) -> None:
+    """Report a request that matches no operation to the observers of this process, unless it was a control call."""
+    if request.path.startswith(PREFIX):
+        return
+    call = observers.EndedCall(operation=None, method=request.method, path=request.path, status=status, error_code=code)
+    for observer in observers.observers:
+        observer.call_ended(call)
+
+
 def handle_http_exception(error: HTTPException) -> Response:
     """Return an error of Flask's own, such as an unknown path, in the format of the service."""
     status = error.code or 500
     code, message = _HTTP_ERRORS.get(status, ("invalid_request", "The request is invalid."))
     kind = "api_error" if status >= 500 else "invalid_request_error"
     headers = {name: value for name, value in error.get_headers() if name == "Allow"}
+    _report(status, code)
     return handle_service_error(ServiceError(status, kind, code, message, headers=headers))
 
 

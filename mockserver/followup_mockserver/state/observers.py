@@ -1,33 +1,67 @@
 """Observers, to which every mock in this process reports its API calls and its attempts to deliver webhooks.
 
-``pytest --followup-coverage`` adds one. Without it, a mock iterates over an empty tuple.
+``pytest --followup-coverage`` and ``followup-mock serve`` add one. Otherwise a mock iterates over an empty tuple.
 """
 
+from datetime import datetime
 from typing import Protocol
+
+import attrs
 
 from followup_mockserver.state.records import Attempt
 
 
+@attrs.frozen(kw_only=True)
+class EndedCall:
+    """An API call that has its outcome.
+
+    Attributes:
+        operation: name of the operation; None if no operation has this path and method.
+        path: path of the request, without the query.
+        status: HTTP status of the response; None if a fault kept it from the client, or a part of it.
+        error_code: code of the error response; None for a success.
+        replayed: whether it is the response to an earlier request with the same idempotency key.
+        fault: kind of the fault that changed the call; None if none did.
+        seconds: real time from the request to the response.
+    """
+
+    operation: str | None
+    method: str
+    path: str = attrs.field(repr=False)
+    status: int | None
+    error_code: str | None = None
+    replayed: bool = False
+    fault: str | None = None
+    seconds: float = 0.0
+
+
+@attrs.frozen(kw_only=True)
+class EndedAttempt:
+    """An attempt to deliver a webhook that has its outcome.
+
+    Attributes:
+        attempt: the attempt.
+        url: the URL that it was sent to.
+        delivered: whether the delivery has succeeded now, and had not before.
+        exhausted: whether the delivery has failed now, because this was its last attempt.
+        next_attempt_at: when the next attempt is due, by the mock's clock; None if there is none.
+    """
+
+    attempt: Attempt
+    url: str = attrs.field(repr=False)
+    delivered: bool
+    exhausted: bool
+    next_attempt_at: datetime | None
+
+
 class Observer(Protocol):
-    """Receives reports, from the threads in which they happen."""
+    """Receives reports, from the threads in which they happen. It must not block, nor act on the mock."""
 
-    def call_ended(self, operation: str, status: int | None, *, replayed: bool) -> None:
-        """Receive the outcome of an API call.
+    def call_ended(self, call: EndedCall, /) -> None:
+        """Receive the outcome of an API call."""
 
-        Args:
-            operation: name of the operation.
-            status: HTTP status of the response; None if a fault kept it from the client, or a part of it.
-            replayed: whether it is the response to an earlier request with the same idempotency key.
-        """
-
-    def attempt_ended(self, attempt: Attempt, *, delivered: bool, exhausted: bool) -> None:
-        """Receive the outcome of an attempt to deliver a webhook.
-
-        Args:
-            attempt: the attempt.
-            delivered: whether the delivery has succeeded now, and had not before.
-            exhausted: whether the delivery has failed now, because this was its last attempt.
-        """
+    def attempt_ended(self, ended: EndedAttempt, /) -> None:
+        """Receive the outcome of an attempt to deliver a webhook."""
 
 
 observers: tuple[Observer, ...] = ()

@@ -50,9 +50,13 @@ def _record(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome) -> str:
     summary = _apply(tenant, prepared, outcome, now)
     for observer in observers.observers:
         observer.attempt_ended(
-            attempt,
-            delivered=delivery.status == "succeeded" != before,
-            exhausted=delivery.status == "failed" != before,
+            observers.EndedAttempt(
+                attempt=attempt,
+                url=prepared.url,
+                delivered=delivery.status == "succeeded" != before,
+                exhausted=delivery.status == "failed" != before,
+                next_attempt_at=delivery.next_attempt_at,
+            )
         )
     return summary
 

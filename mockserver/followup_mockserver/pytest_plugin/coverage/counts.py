@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from followup_mockserver.contract.operations import OPERATIONS, Operation
-from followup_mockserver.state.records import Attempt
+from followup_mockserver.state.observers import EndedAttempt, EndedCall
 from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES
 
 SUCCESS, REPLAY, SERVER_ERROR, NO_ANSWER = "success", "replay", "5xx", "no_answer"
@@ -48,17 +48,19 @@ class Coverage:
         self.webhooks: Counts = {str(each): dict.fromkeys(WEBHOOK_OUTCOMES, 0) for each in OUTBOUND_TYPES}
         self._lock = threading.Lock()
 
-    def call_ended(self, operation: str, status: int | None, *, replayed: bool) -> None:
+    def call_ended(self, call: EndedCall, /) -> None:
         """Count a call. Statuses that are no outcome of the operation do not count."""
-        self._count(self.operations[operation], [_outcome(status, replayed=replayed)])
+        if call.operation is not None:
+            self._count(self.operations[call.operation], [_outcome(call.status, replayed=call.replayed)])
 
-    def attempt_ended(self, attempt: Attempt, *, delivered: bool, exhausted: bool) -> None:
+    def attempt_ended(self, ended: EndedAttempt, /) -> None:
         """Count what an attempt meant for its delivery.
 
         The repetition that a webhook fault adds is no retry: it has the number of the attempt that it repeats.
         """
+        attempt = ended.attempt
         retried = attempt.number == 2 and attempt.trigger != "disturbance"
-        met = zip(WEBHOOK_OUTCOMES, (delivered, retried, exhausted), strict=True)
+        met = zip(WEBHOOK_OUTCOMES, (ended.delivered, retried, ended.exhausted), strict=True)
         self._count(self.webhooks[attempt.event_type], [outcome for outcome, is_met in met if is_met])
 
     def add(self, other: Mapping[str, Any]) -> None:

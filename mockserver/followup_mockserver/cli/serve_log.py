@@ -1,0 +1,130 @@
+"""The log of ``followup-mock serve``: a line on standard output for each API call and each attempt of a delivery.
+
+A reader that has stopped reading must not stop the mock: lines are written by a thread of their own, which drops lines
+when it is too far behind.
+"""
+
+import os
+import queue
+import sys
+import threading
+import time
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from followup._for_mockserver import format_timestamp, visible
+from followup_mockserver.state import observers
+from followup_mockserver.state.observers import EndedAttempt, EndedCall
+
+_LONGEST_QUEUE = 10_000
+"""Lines that wait for the reader of the output; further ones are dropped."""
+
+_LAST_LINES = 0.5
+"""Seconds that the end waits for the lines that are still in the queue."""
+
+_RED, _GREEN, _YELLOW = 31, 32, 33
+
+_Item = tuple[str, EndedCall | EndedAttempt]
+
+
+class ServeLog:
+    """Writes a line for each call and each attempt of the mocks in this process; a context manager."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        self._dropped = 0
+        self._output = sys.stdout.fileno()
+        self._encoding = sys.stdout.encoding or "utf-8"
+        self._colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        # A daemon, because it may be blocked by a pipe that nobody reads.
+        self._thread = threading.Thread(target=self._write_all, name="followup-mock log", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        observers.add(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        observers.remove(self)
+        self._queue.put(None)
+        self._thread.join(_LAST_LINES)
+
+    def call_ended(self, call: EndedCall, /) -> None:
+        """Queue the line of a call."""
+        self._put(call)
+
+    def attempt_ended(self, ended: EndedAttempt, /) -> None:
+        """Queue the line of an attempt."""
+        self._put(ended)
+
+    def _put(self, event: EndedCall | EndedAttempt) -> None:
+        if self._queue.qsize() < _LONGEST_QUEUE:
+            self._queue.put((time.strftime("%H:%M:%S"), event))
+        else:
+            self._dropped += 1
+
+    def _write_all(self) -> None:
+        with suppress(OSError):  # the reader has closed the pipe
+            while (item := self._queue.get()) is not None:
+                at, event = item
+                if self._dropped:
+                    dropped, self._dropped = self._dropped, 0
+                    self._write(f"{at}  {dropped} lines were dropped, because the output was not read")
+                self._write(f"{at}  {self._line(event)}")
+
+    def _line(self, event: EndedCall | EndedAttempt) -> str:
+        if isinstance(event, EndedCall):
+            return f"{self._coloured(event.status, status_of(event.status))}  {line_of_call(event)}"
+        status = event.attempt.status_code
+        return f"{self._coloured(status, status_of(status))}  {line_of_attempt(event)}"
+
+    def _coloured(self, status: int | None, text: str) -> str:
+        if not self._colours:
+            return text
+        return f"\x1b[{_colour(status)}m{text}\x1b[0m"
+
+    def _write(self, line: str) -> None:
+        # Not through sys.stdout, whose lock a blocked thread would hold when the process ends.
+        rest = f"{line}\n".encode(self._encoding, "backslashreplace")
+        while rest:
+            rest = rest[os.write(self._output, rest) :]
+
+
+def status_of(status: int | None) -> str:
+    """Return a status as three characters; dashes if there was no response."""
+    return "---" if status is None else str(status)
+
+
+def line_of_call(call: EndedCall) -> str:
+    """Return the line of a call, after the time and the status."""
+    parts = [f"{call.method} {call.path}", call.operation or "no operation", f"{call.seconds * 1000:.0f} ms"]
+    if call.fault is not None:
+        parts.append(f"fault: {call.fault}")
+    elif call.error_code is not None:
+        parts.append(call.error_code)
+    if call.replayed:
+        parts.append("replayed")
+    return visible("  ".join(parts))
+
+
+def line_of_attempt(ended: EndedAttempt) -> str:
+    """Return the line of an attempt, after the time and the status."""
+    attempt = ended.attempt
+    again = "" if attempt.trigger == "schedule" else f" ({attempt.trigger})"
+    parts = [f"webhook {attempt.event_type}", f"attempt {attempt.number}{again} to {ended.url}"]
+    if attempt.error is not None:
+        parts.append(attempt.error)
+    if ended.next_attempt_at is not None:
+        parts.append(f"next attempt at {format_timestamp(ended.next_attempt_at)}")
+    elif ended.exhausted:
+        parts.append("that was the last attempt")
+    return visible("  ".join(parts))
+
+
+def _colour(status: int | None) -> int:
+    if status is None or status >= 500:
+        return _RED
+    return _GREEN if status < 400 else _YELLOW

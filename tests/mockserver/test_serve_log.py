@@ -1,0 +1,170 @@
+"""What ``followup-mock serve`` prints: hints at the start, and a line for each API call and webhook attempt."""
+
+import contextlib
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from support.receivers import Inbox, listening
+from support.shell import clean_environment
+
+from followup import FollowUp, NotFoundError
+
+SERVE = [sys.executable, "-m", "followup_mockserver", "serve", "--port", "0"]
+TIME = r"\d\d:\d\d:\d\d"
+
+
+@contextlib.contextmanager
+def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+    """Run ``serve``: the process, its base URL, and the lines before the log."""
+    with subprocess.Popen([*SERVE, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        lines = [process.stdout.readline().rstrip("\n") for _ in range(4)]
+        if "--quiet" not in options:
+            lines += [process.stdout.readline().rstrip("\n") for _ in range(7)]
+        try:
+            yield process, lines[0].split()[-1], lines
+        finally:
+            process.kill()
+
+
+def ended(process: subprocess.Popen[str]) -> list[str]:
+    """Stop ``serve``, and return the rest of its output."""
+    process.send_signal(signal.SIGTERM)
+    output, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "")
+    return output.splitlines()
+
+
+def client_of(url: str) -> FollowUp:
+    return FollowUp(base_url=url, api_key="fu_test_mock", max_retries=0)
+
+
+def test_a_line_for_each_call() -> None:
+    with serving() as (process, url, _):
+        with client_of(url) as client:
+            made = client.patients.create(phone="+5491155550000", full_name="Ana Pérez", idempotency_key="k-1")
+            client.patients.create(phone="+5491155550000", full_name="Ana Pérez", idempotency_key="k-1")
+            with pytest.raises(NotFoundError):
+                client.appointments.retrieve("apt_unknown")
+            list(client.patients.list(dni="30123456"))
+        httpx.get(f"{url}/v2/patients", trust_env=False)
+        httpx.get(f"{url}/_mock/clock", trust_env=False)
+        lines = ended(process)
+    expected = [
+        r"200  POST /v1/patients  patients\.create  \d+ ms",
+        r"200  POST /v1/patients  patients\.create  \d+ ms  replayed",
+        r"404  GET /v1/appointments/apt_unknown  appointments\.retrieve  \d+ ms  resource_missing",
+        r"200  GET /v1/patients  patients\.list  \d+ ms",
+        r"404  GET /v2/patients  no operation  \d+ ms  path_unknown",
+    ]
+    assert len(lines) == len(expected)
+    for line, pattern in zip(lines, expected, strict=True):
+        assert re.fullmatch(f"{TIME}  {pattern}", line), line
+    for personal in ("Ana", "5491155550000", "30123456", "fu_test_mock", made.id):
+        assert personal not in "\n".join(lines)
+
+
+def test_a_fault_is_named() -> None:
+    with serving() as (process, url, _):
+        for kind, status in (("status", 503), ("disconnect", None)):
+            fault = {"operation": "patients.list", "kind": kind} | ({"status": status} if status else {})
+            httpx.post(f"{url}/_mock/faults", json=fault, trust_env=False).raise_for_status()
+            with contextlib.suppress(httpx.HTTPError):
+                headers = {"Authorization": "Bearer fu_test_mock"}
+                httpx.get(f"{url}/v1/patients", headers=headers, trust_env=False)
+        first, second = ended(process)
+    assert re.fullmatch(rf"{TIME}  503  GET /v1/patients  patients.list  \d+ ms  fault: status", first), first
+    assert re.fullmatch(rf"{TIME}  ---  GET /v1/patients  patients.list  \d+ ms  fault: disconnect", second), second
+
+
+def test_a_line_for_each_attempt_to_deliver_a_webhook() -> None:
+    inbox = Inbox()
+    options = ("--allow-http-webhooks", "--start-time", "2026-09-28T12:00:00Z")
+    with listening(inbox) as receiver, serving(*options) as (process, url, _):
+        with client_of(url) as client:
+            client.webhook_endpoints.create(url=receiver, enabled_events=["patient.upserted"])
+            client.webhook_endpoints.create(url="http://127.0.0.1:9/hooks", enabled_events=["patient.upserted"])
+            client.patients.create(phone="+5491155550000")
+            advance = {"seconds": 0}
+            httpx.post(f"{url}/_mock/clock/advance", json=advance, trust_env=False).raise_for_status()
+        attempts = sorted(line[10:] for line in ended(process) if "  webhook " in line)
+    failed = "---  webhook patient.upserted  attempt 1 to http://127.0.0.1:9/hooks"
+    assert attempts == [
+        f"{failed}  No response (ConnectionRefusedError).  next attempt at 2026-09-28T12:01:00.000Z",
+        f"204  webhook patient.upserted  attempt 1 to {receiver}",
+    ]
+
+
+def test_control_characters_in_a_path_are_made_visible() -> None:
+    with serving() as (process, url, _):
+        httpx.get(f"{url}/%1b%5b2J%e2%80%ae", trust_env=False)
+        (line,) = ended(process)
+    assert r"GET /\x1b[2J\u202e" in line
+
+
+def test_the_start_has_lines_to_paste_and_says_how_to_stop(tmp_path: Path) -> None:
+    with serving() as (process, url, lines):
+        (export,) = [line for line in lines if line.startswith("  export ")]
+        assert export == f"  export FOLLOWUP_BASE_URL={url} FOLLOWUP_API_KEY=fu_test_mock"
+        assert any("Ctrl-C stops it" in line for line in lines)
+        script = f"{export}\n{sys.executable} -c 'from followup.cli import main; main()' account"
+        pasted = subprocess.run(
+            ["sh", "-c", script], capture_output=True, text=True, check=True, timeout=30, env=clean_environment()
+        )
+        assert pasted.stdout.startswith("OK: connected as Clínica de prueba")
+        assert ended(process)
+
+
+def test_quiet_prints_the_addresses_and_the_key_only() -> None:
+    with serving("--quiet") as (process, url, lines):
+        assert [line[:9] for line in lines] == ["base URL ", "API key  ", "dashboard", "contract "]
+        with client_of(url) as client:
+            client.account.retrieve()
+        assert ended(process) == []
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_reader_that_stops_reading_does_not_stop_the_mock(closes: bool) -> None:
+    with serving("--rate-limit", "0") as (process, url, _):
+        assert process.stdout
+        if closes:
+            process.stdout.close()
+            process.stdout = None
+        long = "x" * 200
+        with httpx.Client(base_url=url, trust_env=False) as http:
+            for number in range(600):  # about 150 kB of lines, more than a pipe holds
+                http.get(f"/v1/{long}{number}", timeout=20)
+            assert http.get("/_mock/health").json() == {"status": "ok"}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert process.stderr
+        assert process.stderr.read() == ""
+
+
+def test_the_status_has_a_colour_on_a_terminal_only() -> None:
+    terminal, slave = pty.openpty()
+    environment = {**clean_environment(), "TERM": "xterm"}
+    with subprocess.Popen(SERVE, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
+        os.close(slave)
+        output = b""
+        while b"follows." not in output:
+            output += os.read(terminal, 4096)
+        (url,) = re.findall(rb"base URL   (\S+)", output)
+        with httpx.Client(base_url=url.decode(), trust_env=False) as http:
+            http.get("/v1/account", headers={"Authorization": "Bearer fu_test_mock"})
+            http.get("/v1/account")
+        while not re.search(rb"401.*\n", output):
+            output += os.read(terminal, 4096)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    os.close(terminal)
+    assert b"\x1b[32m200\x1b[0m  GET /v1/account" in output
+    assert b"\x1b[33m401\x1b[0m  GET /v1/account" in output
