@@ -86,7 +86,7 @@ def go(tab: Page) -> Open:
 
     def open_view(view: str) -> None:
         tab.goto(f"./#/{view}")
-        expect(tab.locator("#live")).to_be_visible()
+        expect(tab.locator("#live")).to_be_attached()
 
     return open_view
 

@@ -81,7 +81,8 @@ class TestProtection:
         for path in (
             "calls", f"calls/{call}", "patients", f"patients/{patient.id}", "intake_requests",
             f"intake_requests/{intake.id}", "events", f"events/{event}", "webhook_endpoints", "webhook_deliveries",
-            f"webhook_deliveries/{delivery}", "appointments", "search?q=<script>", "clock", "controls",
+            f"webhook_deliveries/{delivery}", "appointments", "search?q=<script>", "overview", "clock", "faults",
+            "simulate",
         ):  # fmt: skip
             html = shown(api, path)
             assert "<script" not in html, path

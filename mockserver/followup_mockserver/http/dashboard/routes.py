@@ -89,6 +89,13 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
+@dashboard.app_template_filter("as_coloured_json")
+def _coloured_json(text: str) -> Any:
+    from followup_mockserver.http.dashboard.json_colours import coloured  # imported late, as in ``view``
+
+    return coloured(text)
+
+
 @dashboard.app_template_filter("as_date_and_time")
 def _date_and_time(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M:%S}"

@@ -7,7 +7,7 @@ from followup_mockserver.causes import occurrences_of
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
 from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.http.dashboard import call, calls, moments, search
+from followup_mockserver.http.dashboard import call, calls, epochs, moments, navigation, overview, search
 from followup_mockserver.http.dashboard.columns import TABLES
 from followup_mockserver.http.dashboard.conversation import conversation_of, messages_of
 from followup_mockserver.http.dashboard.details import DETAILS, fields_of
@@ -26,11 +26,6 @@ from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES
 MAX_JOBS = 100
 """The clock view shows at most this many pending jobs."""
 
-NAVIGATION = (calls.CALLS, *TABLES, "clock", "controls")
-TITLES = {calls.CALLS: "API calls", "clock": "Clock", "controls": "Test controls"} | {
-    name: table.title for name, table in TABLES.items()
-}
-
 VIEW_OF_ID = {
     **VIEW_OF_PREFIX,
     REQUEST_ID_PREFIX: calls.CALLS,
@@ -48,10 +43,12 @@ def frame_of(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
     return {
         "organization": tenant.organization,
         "version": tenant.version,
+        "epoch": epochs.epoch_of(tenant),
         "clock": control.clock,
         "next_job_at": None if next_job is None else next_job.at,
         "pending_jobs": len(tenant.scheduler),
-        "navigation": [(view_name, TITLES[view_name]) for view_name in NAVIGATION],
+        "navigation": navigation.links(tenant),
+        "titles": navigation.TITLES,
         "current": name,
     }
 
@@ -119,7 +116,7 @@ def _clock(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
     return {"jobs": pending_jobs(tenant, MAX_JOBS)}
 
 
-def _controls(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
+def _faults(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
     return {
         "operations": [EVERY_OPERATION, *OPERATIONS],
         "fault_kinds": get_args(FaultKind),
@@ -131,13 +128,23 @@ def _controls(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, A
     }
 
 
+def _simulate(_: Tenant, __: Control, ___: Mapping[str, str]) -> dict[str, Any]:
+    return {"event_types": OUTBOUND_TYPES}
+
+
+def _overview(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
+    return overview.overview(tenant)
+
+
 def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
     text = query.get("q", "")
-    return {"text": text, "results": search.search(tenant, text), "max_results": search.MAX_RESULTS, "titles": TITLES}
+    return {"text": text, "results": search.search(tenant, text), "max_results": search.MAX_RESULTS}
 
 
 _OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
+    navigation.OVERVIEW: _overview,
     "clock": _clock,
-    "controls": _controls,
+    "faults": _faults,
+    "simulate": _simulate,
     "search": _search,
 }

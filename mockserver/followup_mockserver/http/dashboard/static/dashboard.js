@@ -1,108 +1,81 @@
-// Shows the view that the address names, keeps it up to date, and handles its forms and buttons.
+// Shows the view that the address names, and handles the forms and buttons of the page.
 
 import { confirmedIn, submit } from "./forms.js";
-import { Rejected, fetchVersion, fetchView, session } from "./mock.js";
+import { onKey, openRow, showShortcuts } from "./keyboard.js";
+import { Live } from "./live.js";
+import { fetchView, session } from "./mock.js";
 import { morph } from "./morph.js";
+import { MockClock, showTimes, zone } from "./times.js";
 import { report } from "./toast.js";
 
-const FIRST_VIEW = "calls";
-const MIN_UPDATE_INTERVAL = 300; // milliseconds: a busy mock changes far more often than a user can read
-const RETRY_INTERVAL = 1000;
+const FIRST_VIEW = "overview";
 const SESSION_ERRORS = ["control_token_missing", "api_key_invalid"];
 
-let watching = new AbortController();
+const live = new Live({ render, onRejected });
 let isFiltering = false; // whether the next view is the current one with other filters
+let epoch; // identifies the data of the mock; a reset or a restart begins another
+let clock = new MockClock({});
 
 const page = () => document.getElementById("page");
 const address = () => location.hash.replace(/^#\/?/, "") || FIRST_VIEW;
-const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 // --- rendering
 
-async function render({ isNewView = false } = {}) {
+async function render({ isNewView = false, signal } = {}) {
   const requested = address();
-  const fresh = await fetchView(requested, watching.signal);
+  const fresh = await fetchView(requested, signal);
   if (requested !== address()) return;
   document.title = fresh.dataset.title;
+  clock = new MockClock(fresh.dataset);
+  prepare(fresh);
   if (isNewView) {
     page().replaceWith(fresh);
     scrollTo(0, 0);
-    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
     document.querySelector("h1")?.focus({ preventScroll: true });
   } else {
     morph(page(), fresh);
   }
-  setClock();
+  reportNewEpoch();
 }
 
-function setClock() {
-  const { now, clock } = page().dataset;
-  page().clockOffset = clock === "running" && now ? Date.parse(now) - Date.now() : undefined;
+/** Completes a page that the mock has rendered with the choices of this tab. */
+function prepare(fresh) {
+  const isUtc = zone.get() === "utc";
+  showTimes(fresh, clock, isUtc ? "UTC" : fresh.dataset.timeZone);
+  fresh.querySelector("[data-zone]").setAttribute("aria-pressed", isUtc);
+  fresh.querySelector("[data-menu]").setAttribute("aria-expanded", "menu" in document.body.dataset);
 }
 
+function reportNewEpoch() {
+  const before = epoch;
+  epoch = page().dataset.epoch;
+  if (before !== undefined && before !== epoch) {
+    report(live.wasLost ? "The mock was restarted: its earlier data is gone." : "The mock was reset.");
+  }
+}
+
+/** Lets a running clock, and the times relative to it, run on between two updates. */
 function tick() {
-  const time = document.querySelector("#now time");
-  if (page().clockOffset === undefined || !time) return;
-  const now = new Date(Date.now() + page().clockOffset).toISOString();
-  time.textContent = now.slice(0, 19).replace("T", " ");
-  time.dateTime = now;
+  if (!clock.isRunning) return;
+  const now = document.querySelector("#now time");
+  if (now) now.dateTime = new Date(clock.now()).toISOString();
+  showTimes(page(), clock, zone.get() === "utc" ? "UTC" : page().dataset.timeZone);
 }
-
-// --- live updates
 
 async function openView() {
-  watching.abort();
-  watching = new AbortController();
-  const { signal } = watching;
   const isNewView = !isFiltering;
   isFiltering = false;
   report("");
-  try {
-    await render({ isNewView });
-  } catch (problem) {
-    if (signal.aborted) return;
-    await reportProblem(problem);
-  }
-  watch(signal);
+  if (isNewView) showMenu(false);
+  await live.start({ isNewView });
 }
 
-async function watch(signal) {
-  while (!signal.aborted) {
-    try {
-      if (document.hidden) {
-        await visible();
-      }
-      const version = await fetchVersion(page().dataset.version ?? 0, signal);
-      if (String(version) !== page().dataset.version) await render();
-      showConnection(true);
-      await sleep(MIN_UPDATE_INTERVAL);
-    } catch (problem) {
-      if (signal.aborted) return;
-      showConnection(!(problem instanceof TypeError)); // fetch raises it when there is no response
-      if (problem instanceof Rejected) {
-        await reportProblem(problem);
-        // Every further request would be rejected too, until the user enters another key or token.
-        if (SESSION_ERRORS.includes(problem.code)) return;
-      }
-      await sleep(RETRY_INTERVAL);
-    }
-  }
-}
-
-function visible() {
-  return new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
-}
-
-function showConnection(isLive) {
-  const indicator = document.getElementById("live");
-  if (!indicator) return;
-  indicator.textContent = isLive ? "live" : "no response, retrying";
-  indicator.classList.toggle("live", isLive);
-}
-
-async function reportProblem(problem) {
-  report(problem.message, true);
-  if (SESSION_ERRORS.includes(problem.code)) await askForSession();
+async function onRejected(problem) {
+  report(problem.message, { isProblem: true });
+  // Every further request would be rejected too, until the user enters another key or token.
+  if (!SESSION_ERRORS.includes(problem.code)) return false;
+  await askForSession();
+  return true;
 }
 
 // --- organization and access
@@ -113,6 +86,7 @@ async function askForSession() {
   for (const name of ["key", "token"]) dialog.querySelector(`[name=${name}]`).value = session.get(name);
   if (!(await confirmedIn(dialog))) return;
   for (const name of ["key", "token"]) session.set(name, dialog.querySelector(`[name=${name}]`).value.trim());
+  epoch = undefined;
   openView();
 }
 
@@ -137,12 +111,13 @@ async function onSubmit(event) {
   }
   try {
     report("");
-    const text = await submit(form, event.submitter);
-    if (!text) return;
+    const done = await submit(form, event.submitter);
+    if (!done) return;
     await render();
-    report(text);
+    report(done.text, { links: done.links });
   } catch (problem) {
-    report(problem.message, true);
+    live.failed(problem);
+    report(problem.message, { isProblem: true });
   }
 }
 
@@ -165,10 +140,25 @@ async function onClick(event) {
   const tab = event.target.closest(".tabs a");
   if (tab && tab.href !== location.href && !event.ctrlKey && !event.metaKey && !event.shiftKey) isFiltering = true;
   const button = event.target.closest("button[type=button]");
-  if (!button) return;
-  if ("session" in button.dataset) await askForSession();
+  if (!button) openRow(event);
+  else if ("session" in button.dataset) await askForSession();
+  else if ("menu" in button.dataset) showMenu(!("menu" in document.body.dataset));
+  else if ("zone" in button.dataset) switchZone();
+  else if ("shortcuts" in button.dataset) showShortcuts();
   else if ("copyLink" in button.dataset) await copy(location.href, "Link copied.");
   else if (button.dataset.copy) await copy(document.getElementById(button.dataset.copy).textContent, "Copied.");
+  else if (button.dataset.copySecret) await copy(button.dataset.copySecret, "Copied.");
+  else if (button.dataset.copyText) await copy(button.dataset.copyText, `Copied ${button.dataset.copyText}.`);
+}
+
+function showMenu(isOpen) {
+  document.body.toggleAttribute("data-menu", isOpen);
+  document.getElementById("menu")?.setAttribute("aria-expanded", isOpen);
+}
+
+function switchZone() {
+  zone.set(zone.get() === "utc" ? "organization" : "utc");
+  prepare(page());
 }
 
 async function copy(text, success) {
@@ -176,13 +166,16 @@ async function copy(text, success) {
     await navigator.clipboard.writeText(text);
     report(success);
   } catch {
-    report("The browser allows copying only on this machine or over HTTPS. Select the text and copy it.", true);
+    report("The browser allows copying only on this machine or over HTTPS. Select the text and copy it.", {
+      isProblem: true,
+    });
   }
 }
 
 document.addEventListener("submit", onSubmit);
 document.addEventListener("change", onChange);
 document.addEventListener("click", onClick);
+document.addEventListener("keydown", (event) => onKey(event, { copy }));
 addEventListener("hashchange", openView);
 setInterval(tick, 1000);
 takeToken();

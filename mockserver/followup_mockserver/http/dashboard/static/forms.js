@@ -11,7 +11,9 @@
 //   name="patient.phone"                of a field: sent as {"patient": {"phone": …}}
 
 import { call } from "./mock.js";
-import { counted, summaryOf } from "./run.js";
+import { counted, linksOf, summaryOf } from "./run.js";
+
+const LINKS = { run: linksOf };
 
 const REPORTS = {
   run: (response, submitter) => `${submitter.textContent}: ${summaryOf(response)}.`,
@@ -19,14 +21,14 @@ const REPORTS = {
     lastError ? `Sent again: failed. ${lastError}` : `Sent again: delivered (${lastStatusCode}).`,
 };
 
-/** Submits a form to the control API; resolves to the report, or to an empty text if the user cancelled. */
+/** Submits a form to the control API; resolves to the text of the report and its links, or to null if cancelled. */
 export async function submit(form, submitter) {
   const [method, path] = form.dataset.call.split(" ");
   const body = bodyOf(form, submitter);
-  if (form.dataset.confirm && !(await confirmed(form.dataset.confirm))) return "";
+  if (form.dataset.confirm && !(await confirmed(form.dataset.confirm))) return null;
   const response = await call(method, path, method === "DELETE" ? undefined : body);
   if ("clear" in form.dataset) form.reset();
-  return reportOf(form.dataset.report, response, submitter);
+  return { text: reportOf(form.dataset.report, response, submitter), links: LINKS[form.dataset.report]?.(response) };
 }
 
 /** Shows a dialog; resolves to whether the user confirmed it. */

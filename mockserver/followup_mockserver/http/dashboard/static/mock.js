@@ -16,6 +16,13 @@ export class Rejected extends Error {
   }
 }
 
+/** The mock did not respond. */
+export class Unreachable extends Error {
+  constructor() {
+    super("The mock does not respond.");
+  }
+}
+
 /** Calls the control API; resolves to the JSON of the response. */
 export async function call(method, path, body) {
   const options = { method };
@@ -42,7 +49,9 @@ async function send(path, options) {
   const headers = { ...options.headers };
   if (session.get("token")) headers["Mock-Token"] = session.get("token");
   if (session.get("key")) headers.Authorization = `Bearer ${session.get("key")}`;
-  const response = await fetch(new URL(path, ROOT), { ...options, headers, cache: "no-store" });
+  const response = await fetch(new URL(path, ROOT), { ...options, headers, cache: "no-store" }).catch((problem) => {
+    throw problem instanceof TypeError ? new Unreachable() : problem; // fetch raises it when there is no response
+  });
   const isPage = response.headers.get("Content-Type")?.startsWith("text/html");
   if (!response.ok && !isPage) throw new Rejected(await errorOf(response));
   return response;

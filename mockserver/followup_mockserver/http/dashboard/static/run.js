@@ -6,8 +6,16 @@ const MESSAGES = {
   intake: ["intake message", "intake messages"],
 };
 const DELIVERIES = ["delivery", "repeated_delivery"];
+const isDelivered = ({ outcome }) => /^2\d\d$/.test(outcome);
 
 export const counted = (count, [one, many]) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
+/** Returns the links to what a run did, as pairs of text and address. */
+export function linksOf({ ran, jobs }) {
+  if (!ran) return [];
+  const failed = jobs.some((job) => DELIVERIES.includes(job.kind) && !isDelivered(job));
+  return [["Show what ran", "#/clock"], ...(failed ? [["Show deliveries", "#/webhook_deliveries"]] : [])];
+}
 
 /** Returns `{ran, jobs}` as text, such as "9 reminders sent, 4 webhooks delivered, 1 failed". */
 export function summaryOf({ ran, jobs }) {
@@ -21,7 +29,7 @@ export function summaryOf({ ran, jobs }) {
   const unsent = count((job) => job.kind in MESSAGES && job.outcome !== "sent");
   if (unsent) parts.push(`${counted(unsent, ["message", "messages"])} not sent`);
 
-  const delivered = count((job) => DELIVERIES.includes(job.kind) && /^2\d\d$/.test(job.outcome));
+  const delivered = count((job) => DELIVERIES.includes(job.kind) && isDelivered(job));
   const failed = count((job) => DELIVERIES.includes(job.kind)) - delivered;
   if (delivered) parts.push(`${counted(delivered, ["webhook", "webhooks"])} delivered`);
   if (failed) parts.push(delivered ? `${failed.toLocaleString("en")} failed` : `${counted(failed, ["webhook", "webhooks"])} failed`);

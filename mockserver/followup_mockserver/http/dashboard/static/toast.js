@@ -7,12 +7,17 @@ const toast = document.getElementById("toast");
 let timer;
 let shownFor;
 
-/** Shows a report; an empty text removes the current one. */
-export function report(text, isProblem = false) {
+/** Shows a report, with links as pairs of text and address; an empty text removes the current one. */
+export function report(text, { isProblem = false, links = [] } = {}) {
   document.getElementById("toast-text").textContent = text;
+  document.getElementById("toast-links").replaceChildren(...links.map(linkOf));
   toast.classList.toggle("problem", isProblem);
   shownFor = isProblem ? PROBLEM_SHOWN_FOR : SHOWN_FOR;
   startTimer();
+}
+
+function linkOf([text, address]) {
+  return Object.assign(document.createElement("a"), { textContent: text, href: address });
 }
 
 function startTimer() {

@@ -1,0 +1,97 @@
+"""The overview: the problems of an integration, what is due next, and how to begin."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, Literal, get_args
+
+import attrs
+
+from followup import WebhookEndpoint
+from followup._for_mockserver import EventStatus, WebhookDeliveryStatus
+from followup_mockserver.control.clock import pending_jobs
+from followup_mockserver.settings import KeyRecord
+from followup_mockserver.state.collection import Collection
+from followup_mockserver.state.journal import JournalEntry
+from followup_mockserver.state.tenant import Tenant
+
+ROWS = 5
+"""Each list of the overview shows at most this many rows."""
+
+
+@attrs.frozen(kw_only=True)
+class EndpointProblem:
+    """A webhook endpoint that receives nothing, or whose last attempt failed.
+
+    Attributes:
+        endpoint: the endpoint.
+        state: ``disabled``, or ``failing`` until an attempt succeeds.
+        deliveries: number of its deliveries by status.
+    """
+
+    endpoint: WebhookEndpoint
+    state: Literal["disabled", "failing"]
+    deliveries: Counter[str]
+
+
+def overview(tenant: Tenant) -> dict[str, Any]:
+    """Return the variables of the view. The caller holds the tenant's lock."""
+    errors = [entry for entry in tenant.journal.newest_first() if _is_error(entry)]
+    return {
+        "is_new": not (tenant.journal or len(tenant.patients) or len(tenant.webhook_endpoints)),
+        "key": next(_usable_keys(tenant), None),
+        "calls": len(tenant.journal),
+        "errors": len(errors),
+        "last_errors": errors[:ROWS],
+        "deliveries": _counts(tenant.webhook_deliveries, get_args(WebhookDeliveryStatus)),
+        "events": _counts(tenant.events, get_args(EventStatus)),
+        "messages": len(tenant.messages),
+        "endpoints": len(tenant.webhook_endpoints),
+        "endpoint_problems": list(islice(_endpoint_problems(tenant), ROWS)),
+        "failed_deliveries": tenant.webhook_deliveries.page(limit=ROWS, where={"status": "failed"})[0],
+        "pending_deliveries": _retried(tenant),
+        "failed_events": tenant.events.page(limit=ROWS, where={"status": "failed"})[0],
+        "faults": tenant.faults.all(),
+        "webhook_faults": tenant.webhook_faults.all(),
+        "jobs": pending_jobs(tenant, ROWS),
+    }
+
+
+def _is_error(entry: JournalEntry) -> bool:
+    return not 200 <= entry.status < 400
+
+
+def _usable_keys(tenant: Tenant) -> Iterator[KeyRecord]:
+    for key in tenant.keys.values():
+        if not key.revoked and (key.expires_at is None or key.expires_at > tenant.now()):
+            yield key
+
+
+def _counts(collection: Collection[Any], statuses: Sequence[str]) -> dict[str, int]:
+    return {status: collection.count("status", status) for status in statuses}
+
+
+def _endpoint_problems(tenant: Tenant) -> Iterator[EndpointProblem]:
+    for endpoint in tenant.webhook_endpoints:
+        state = _problem_of(endpoint)
+        if state is not None:
+            deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id)
+            yield EndpointProblem(
+                endpoint=endpoint, state=state, deliveries=Counter(delivery.status for delivery in deliveries)
+            )
+
+
+def _problem_of(endpoint: WebhookEndpoint) -> Literal["disabled", "failing"] | None:
+    if endpoint.status == "disabled":
+        return "disabled"
+    if endpoint.last_error is None:
+        return None
+    delivered = endpoint.last_delivered_at
+    return "failing" if delivered is None or delivered < endpoint.last_error.at else None
+
+
+def _retried(tenant: Tenant) -> list[Any]:
+    """Return the pending deliveries whose next attempt is due first, of those with a failed attempt."""
+    pending = tenant.webhook_deliveries.find_all("status", "pending")
+    failed = [delivery for delivery in pending if delivery.attempts and delivery.next_attempt_at is not None]
+    return sorted(failed, key=lambda delivery: delivery.next_attempt_at)[:ROWS]

@@ -1,0 +1,98 @@
+// The texts of all <time> elements: in the selected time zone, and relative to the clock of the mock.
+//
+//   <time datetime="…">                       30 Sep 14:30 GMT-3
+//   <time datetime="…" data-seconds>          30 Sep 14:30:05 GMT-3
+//   <time datetime="…" data-relative>         30 Sep 14:30 GMT-3, in 3 h
+//   <time datetime="…" data-relative="only">  in 3 h
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const formats = new Map();
+
+export const zone = {
+  get: () => (sessionStorage.getItem("zone") === "utc" ? "utc" : "organization"),
+  set: (value) => sessionStorage.setItem("zone", value),
+};
+
+/** The clock of the mock, from the attributes of the page that it sent last. */
+export class MockClock {
+  constructor({ now, clock }) {
+    this.isRunning = clock === "running";
+    this.base = Date.parse(now);
+    this.read = Date.now();
+  }
+
+  now() {
+    return this.isRunning ? this.base + Date.now() - this.read : this.base;
+  }
+}
+
+/** Sets the texts of the times in an element. */
+export function showTimes(root, clock, timeZone) {
+  const now = clock.now();
+  for (const element of root.querySelectorAll("time")) {
+    const text = textOf(element, now, timeZone);
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
+
+function textOf(element, now, timeZone) {
+  const instant = Date.parse(element.dateTime);
+  const relative = element.dataset.relative;
+  if (relative === "only") return relativeText(instant, now);
+  const text = absoluteText(instant, now, timeZone, "seconds" in element.dataset);
+  return relative === undefined ? text : `${text}, ${relativeText(instant, now)}`;
+}
+
+function absoluteText(instant, now, timeZone, hasSeconds) {
+  const parts = partsOf(instant, timeZone);
+  const year = parts.year === partsOf(now, timeZone).year ? "" : ` ${parts.year}`;
+  const seconds = hasSeconds ? `:${parts.second}` : "";
+  const zoneName = parts.timeZoneName === "UTC" ? "Z" : ` ${parts.timeZoneName}`;
+  return `${parts.day} ${parts.month}${year} ${parts.hour}:${parts.minute}${seconds}${zoneName}`;
+}
+
+/** Returns "now", "in 3 h" or "2 d ago", in the largest unit, with the next smaller one below 10. */
+export function relativeText(instant, now) {
+  const distance = Math.abs(instant - now);
+  if (distance < 1000) return "now";
+  const text = durationText(distance);
+  return instant > now ? `in ${text}` : `${text} ago`;
+}
+
+function durationText(milliseconds) {
+  if (milliseconds < MINUTE) return `${Math.floor(milliseconds / 1000)} s`;
+  if (milliseconds < HOUR) return `${Math.floor(milliseconds / MINUTE)} min`;
+  if (milliseconds < DAY) return inTwoUnits(milliseconds, HOUR, "h", MINUTE, "min");
+  return inTwoUnits(milliseconds, DAY, "d", HOUR, "h");
+}
+
+function inTwoUnits(milliseconds, unit, name, smaller, smallerName) {
+  const count = Math.floor(milliseconds / unit);
+  const rest = Math.floor((milliseconds % unit) / smaller);
+  return count < 10 && rest ? `${count} ${name} ${rest} ${smallerName}` : `${count} ${name}`;
+}
+
+function partsOf(instant, timeZone) {
+  const parts = formatOf(timeZone).formatToParts(instant);
+  return Object.fromEntries(parts.map(({ type, value }) => [type, value]));
+}
+
+function formatOf(timeZone) {
+  if (!formats.has(timeZone)) formats.set(timeZone, newFormat(timeZone));
+  return formats.get(timeZone);
+}
+
+function newFormat(timeZone) {
+  const fields = {
+    day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
+    hourCycle: "h23", timeZoneName: "short",
+  };
+  try {
+    return new Intl.DateTimeFormat("en-US", { ...fields, timeZone });
+  } catch {
+    return new Intl.DateTimeFormat("en-US", { ...fields, timeZone: "UTC" }); // the browser does not know the zone
+  }
+}

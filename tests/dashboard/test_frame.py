@@ -1,0 +1,324 @@
+"""The frame of the dashboard in a real browser: live updates, times, navigation, keyboard, reports and access."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from followup import FollowUp
+from followup_mockserver import MockServer
+
+from .conftest import ANA, HOOKS, Open, expect_report
+
+
+class TestLive:
+    def test_new_calls_and_deliveries_appear(self, tab: Page, go: Open, client: FollowUp) -> None:
+        go("calls")
+        expect(tab.get_by_text("No calls yet")).to_be_visible()
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        created = client.patients.create(phone=ANA["phone"])
+        expect(tab.get_by_role("link", name=created.last_response.request_id or "")).to_be_visible()
+        go("webhook_deliveries")
+        expect(tab.get_by_role("cell", name="patient.upserted")).to_have_count(1)
+        client.patients.create(phone="+5491155550009")
+        expect(tab.get_by_role("cell", name="patient.upserted")).to_have_count(2)
+
+    def test_a_live_update_keeps_input_and_focus(self, tab: Page, go: Open, client: FollowUp) -> None:
+        """Typed text and the focus survive an update of the page."""
+        go("simulate")
+        tab.get_by_label("Data (JSON)").fill('{"a": 1}')
+        before = tab.locator("#page").get_attribute("data-version") or ""
+        client.patients.create(phone=ANA["phone"])
+        expect(tab.locator("#page")).not_to_have_attribute("data-version", before)
+        expect(tab.get_by_label("Data (JSON)")).to_have_value('{"a": 1}')
+        expect(tab.get_by_label("Data (JSON)")).to_be_focused()
+
+    def test_a_stopped_mock_is_reported_until_it_responds_again(self, browser: Browser) -> None:
+        page = browser.new_page()
+        with MockServer(seed=1) as server, server.client() as client:
+            created = client.patients.create(phone=ANA["phone"], full_name="Ana")
+            page.goto(f"{server.url}/_mock/#/patients/{created.id}")
+            expect(page.locator("#live")).to_have_text("live")
+            port = int(server.url.rpartition(":")[2])
+        expect(page.get_by_role("alert")).to_have_text("The mock does not respond (stopped?). Trying again …")
+        expect(page.locator("#live")).to_have_text("not live")
+        page.get_by_role("button", name="+1 h").click()
+        expect(page.get_by_role("status")).to_have_text("The mock does not respond.")
+        page.goto(f"{server.url}/_mock/#/appointments/apt_gone", wait_until="commit")
+        with MockServer(port=port, seed=2):
+            expect(page.get_by_role("status")).to_have_text("The mock was restarted: its earlier data is gone.")
+            expect(page.get_by_role("alert")).to_be_empty()
+            expect(page.locator("#live")).to_have_text("live")
+            expect(page.get_by_text("There is no such appointment.")).to_be_visible()
+        page.close()
+
+    def test_a_reset_is_reported(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.patients.create(phone=ANA["phone"])
+        go("patients")
+        mock.reset()
+        expect_report(tab, "The mock was reset.")
+        expect(tab.get_by_role("heading", level=1)).to_have_text("Patients 0")
+
+
+class TestTimes:
+    def test_they_are_in_the_zone_of_the_organization_or_in_utc(
+        self, tab: Page, go: Open, client: FollowUp, mock: MockServer
+    ) -> None:
+        """The zone is always visible, and the choice is kept in the tab."""
+        booked = client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-30T14:30:00Z")
+        go("clock")
+        expect(tab.locator("#now")).to_have_text("28 Sep 09:00:00 GMT-3")
+        reminder = tab.get_by_role("listitem").filter(has_text="reminder").first
+        expect(reminder.locator("time").first).to_have_text("29 Sep 11:30 GMT-3, in 1 d 2 h")
+        expect(reminder.locator("time").first).to_have_attribute("title", "2026-09-29T14:30:00.000Z")
+        switch = tab.get_by_role("button", name="UTC")
+        expect(switch).to_have_attribute("aria-pressed", "false")
+        switch.click()
+        expect(tab.locator("#now")).to_have_text("28 Sep 12:00:00Z")
+        expect(reminder.locator("time").first).to_have_text("29 Sep 14:30Z, in 1 d 2 h")
+        tab.reload()
+        expect(tab.locator("#now")).to_have_text("28 Sep 12:00:00Z")
+        expect(switch).to_have_attribute("aria-pressed", "true")
+        mock.advance(hours=2)
+        expect(reminder.locator("time").first).to_have_text("29 Sep 14:30Z, in 1 d")
+        mock.advance(days=2)
+        go(f"appointments/{booked.id}")
+        expect(tab.locator("#now")).to_have_text("30 Sep 14:00:00Z")
+
+    @pytest.mark.parametrize(
+        ("seconds", "text"),
+        [
+            (0, "now"),
+            (1, "in 1 s"),
+            (-59, "59 s ago"),
+            (60, "in 1 min"),
+            (3599, "in 59 min"),
+            (3 * 3600, "in 3 h"),
+            (3 * 3600 + 300, "in 3 h 5 min"),
+            (-11 * 3600 - 300, "11 h ago"),
+            (-2 * 86400, "2 d ago"),
+            (-2 * 86400 - 3600, "2 d 1 h ago"),
+            (40 * 86400 + 3600, "in 40 d"),
+        ],
+    )
+    def test_relative_times(self, tab: Page, go: Open, seconds: int, text: str) -> None:
+        go("overview")
+        module = "import('./static/times.js').then(({ relativeText }) => relativeText(%d, 0))"
+        assert tab.evaluate(module % (seconds * 1000)) == text
+
+    def test_another_year_and_an_unknown_zone(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2027-02-01T14:30:00Z")
+        mock.update_organization(time_zone="America/New_York")
+        go("clock")
+        expect(tab.get_by_text("31 Jan 2027 09:30 EST").first).to_be_visible()
+        texts = tab.evaluate("""import('./static/times.js').then(({ MockClock, showTimes }) => {
+            const root = document.createElement("div");
+            root.innerHTML = "<time datetime='2026-09-28T12:00:00Z'></time>";
+            showTimes(root, new MockClock({ now: "2026-09-28T12:00:00Z" }), "Mars/Olympus");
+            return root.textContent;
+        })""")
+        assert texts == "28 Sep 12:00Z"
+
+    def test_a_running_clock_is_updated(self, browser: Browser) -> None:
+        with MockServer() as server:
+            page = browser.new_page()
+            page.goto(f"{server.url}/_mock/")
+            time = page.locator("#now time")
+            before = time.inner_text()
+            expect(time).not_to_have_text(before)
+            page.close()
+
+
+class TestNavigation:
+    def test_the_groups_and_their_badges(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.patients.create(phone=ANA["phone"])
+        go("overview")
+        views = tab.get_by_role("navigation", name="Views")
+        for group in ("Traffic", "Data", "Tools"):
+            expect(views.get_by_role("list", name=group)).to_be_visible()
+        expect(views.get_by_role("link", name="Deliveries")).to_have_text("Deliveries")
+        mock.add_fault(operation="*", kind="status", optional=True)
+        mock.disturb(kind="late", optional=True)
+        expect(views.get_by_role("link", name="Faults 2 pending")).to_be_visible()
+        mock.clear_faults()
+        mock.clear_webhook_faults()
+        client.webhook_endpoints.update(endpoint.id, disabled=True)
+        expect(views.get_by_role("link", name="Deliveries 1 failed")).to_be_visible()
+        expect(views.get_by_role("link", name="Endpoints 1 disabled")).to_be_visible()
+        expect(views.get_by_role("link", name="Faults")).to_have_text("Faults")
+
+    def test_on_a_phone_it_is_a_menu(self, tab: Page, go: Open) -> None:
+        tab.set_viewport_size({"width": 390, "height": 800})
+        go("overview")
+        views, menu = tab.get_by_role("navigation", name="Views"), tab.get_by_role("button", name="Menu")
+        expect(views).to_be_hidden()
+        expect(menu).to_have_attribute("aria-expanded", "false")
+        header = tab.locator("header").bounding_box()
+        assert header is not None
+        assert header["height"] < 100
+        menu.click()
+        expect(menu).to_have_attribute("aria-expanded", "true")
+        expect(tab.get_by_role("searchbox")).to_be_visible()
+        expect(tab.get_by_role("button", name="Switch organization")).to_be_visible()
+        views.get_by_role("link", name="Patients").click()
+        expect(tab.get_by_role("heading", level=1)).to_have_text("Patients 0")
+        expect(views).to_be_hidden()
+
+    def test_the_header_has_one_line_on_a_wide_screen(self, tab: Page, go: Open, client: FollowUp) -> None:
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-30T14:30:00Z")
+        tab.set_viewport_size({"width": 1440, "height": 900})
+        go("overview")
+        header = tab.locator("header").bounding_box()
+        assert header is not None
+        assert header["height"] < 50
+
+
+class TestKeyboard:
+    def test_letters_open_views_and_search(self, tab: Page, go: Open) -> None:
+        go("overview")
+        for letter, heading in (("p", "Patients"), ("d", "Webhook deliveries"), ("f", "Faults"), ("o", "Overview")):
+            tab.keyboard.press("g")
+            tab.keyboard.press(letter)
+            expect(tab.get_by_role("heading", level=1)).to_contain_text(heading)
+        tab.keyboard.press("/")
+        expect(tab.get_by_role("searchbox")).to_be_focused()
+        tab.keyboard.type("g p")
+        expect(tab.get_by_role("searchbox")).to_have_value("g p")
+
+    def test_rows_are_selected_opened_and_copied(self, tab: Page, go: Open, client: FollowUp) -> None:
+        first = client.patients.create(phone=ANA["phone"], full_name="Ana")
+        second = client.patients.create(phone="+5491155550002", full_name="Bruno")
+        go("patients")
+        expect(tab.get_by_role("row")).to_have_count(3)
+        for keys, patient in (("j", second), ("jj", first), ("jjk", second), ("k", first)):
+            tab.reload()
+            expect(tab.get_by_role("row")).to_have_count(3)
+            tab.keyboard.type(keys)
+            expect(tab.locator(f'tr[data-key="{patient.id}"] a:focus')).to_have_count(1)
+        tab.keyboard.press("c")
+        expect_report(tab, f"Copied {first.id}.")
+        assert tab.evaluate("navigator.clipboard.readText()") == first.id
+        tab.keyboard.press("Enter")
+        expect(tab).to_have_url(re.compile(f"#/patients/{first.id}$"))
+        tab.evaluate("navigator.clipboard.writeText('')")
+        expect(tab.get_by_role("heading", level=1)).to_have_text("Ana")
+        tab.keyboard.press("c")
+        expect_report(tab, f"Copied {first.id}.")
+
+    def test_the_shortcuts_are_listed(self, tab: Page, go: Open) -> None:
+        go("overview")
+        tab.keyboard.press("?")
+        dialog = tab.get_by_role("dialog", name="Keyboard shortcuts")
+        expect(dialog).to_contain_text("Search")
+        expect(dialog).to_contain_text("g c API calls")
+        tab.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        tab.get_by_role("button", name="Keyboard shortcuts").click()
+        expect(dialog).to_be_visible()
+
+    def test_a_click_anywhere_in_a_row_opens_it(self, tab: Page, go: Open, client: FollowUp) -> None:
+        created = client.patients.create(phone=ANA["phone"], full_name="Ana")
+        go("patients")
+        tab.get_by_text("+5491155550001").click()
+        expect(tab).to_have_url(re.compile(f"#/patients/{created.id}$"))
+
+
+class TestIds:
+    def test_a_short_id_is_found_and_selected_whole(self, tab: Page, go: Open, client: FollowUp) -> None:
+        """The middle is hidden from the eye only."""
+        endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.webhook_endpoints.update(endpoint.id, disabled=True)
+        go("overview")
+        link = tab.get_by_role("link", name=endpoint.id)
+        expect(link).to_be_visible()
+        link.evaluate("link => getSelection().selectAllChildren(link.querySelector('.id'))")
+        assert tab.evaluate("getSelection().toString()") == endpoint.id
+        widths = link.evaluate(
+            "link => [link.querySelector('.middle').textContent.length, link.querySelector('.id').clientWidth]"
+        )
+        assert widths[0] == 16
+
+
+class TestMissing:
+    def test_a_missing_object_is_reported_within_the_frame(
+        self, browser: Browser, mock: MockServer, client: FollowUp
+    ) -> None:
+        """The user can navigate on, and the page waits for a change instead of requesting the view again and again."""
+        page = browser.new_page()
+        requested: list[str] = []
+        page.on("request", lambda request: requested.append(request.url))
+        page.goto(f"{mock.url}/_mock/#/webhook_deliveries/whd_gone")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
+        expect(
+            page.get_by_text("There is no such webhook delivery. A reset or a restart may have removed it")
+        ).to_be_visible()
+        expect(page.locator("#live")).to_have_text("live")
+        expect(page.get_by_role("searchbox")).to_be_visible()
+        version = page.locator("#page").get_attribute("data-version")
+        with page.expect_request(lambda request: f"since={version}&wait=" in request.url):
+            pass
+        requested.clear()
+        # For each change there is at most one request for the version, and one for the view.
+        client.patients.create(phone=ANA["phone"])
+        with page.expect_request(lambda request: "changes" in request.url and f"since={version}" not in request.url):
+            pass
+        assert len(requested) <= 6
+        page.get_by_role("main").get_by_role("link", name="Webhook deliveries").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Webhook deliveries")
+        page.close()
+
+    def test_a_page_reports_that_a_reset_removed_its_object(
+        self, browser: Browser, client: FollowUp, mock: MockServer
+    ) -> None:
+        created = client.patients.create(phone=ANA["phone"])
+        page = browser.new_page()
+        page.goto(f"{mock.url}/_mock/#/patients/{created.id}")
+        expect(page.locator("#own-id")).to_have_text(created.id)
+        mock.reset()
+        expect(page.get_by_text("There is no such patient.")).to_be_visible()
+        expect(page.get_by_role("navigation", name="Views")).to_be_visible()
+        page.close()
+
+
+class TestReports:
+    def test_they_disappear_after_a_while(self, tab: Page, go: Open, mock: MockServer) -> None:
+        tab.clock.install()
+        go("clock")
+        tab.get_by_role("button", name="+1 h").click()
+        expect_report(tab, "+1 h: nothing was due.")
+        tab.clock.fast_forward(9_000)
+        expect_report(tab, "")
+
+    def test_they_can_be_closed(self, tab: Page, go: Open, mock: MockServer) -> None:
+        go("clock")
+        tab.get_by_role("button", name="+1 h").click()
+        expect_report(tab, "+1 h: nothing was due.")
+        tab.get_by_role("button", name="Close").click()
+        expect_report(tab, "")
+        expect(tab.get_by_role("button", name="Close")).to_be_hidden()
+
+
+class TestAccess:
+    def test_another_organization(self, tab: Page, go: Open, mock: MockServer) -> None:
+        key = mock.create_organization(name="Laboratorio Sur").keys[0].value
+        go("patients")
+        tab.get_by_role("button", name="Switch organization").click()
+        tab.get_by_label("API key of the organization").fill(key)
+        tab.get_by_role("button", name="Apply").click()
+        expect(tab.get_by_text("Laboratorio Sur")).to_be_visible()
+        assert key not in tab.url
+
+    def test_off_loopback_the_token_is_taken_from_the_address_or_requested(self, browser: Browser) -> None:
+        with MockServer(host="0.0.0.0") as server:
+            url = server.url.replace("0.0.0.0", "127.0.0.1")
+            first, second = browser.new_page(), browser.new_page()
+            first.goto(f"{url}/_mock/#token={server.token}")
+            expect(first.get_by_role("heading", level=1)).to_contain_text("Overview")
+            assert (server.token or "") not in first.url
+            second.goto(f"{url}/_mock/")
+            second.get_by_label("Token").fill(server.token or "")
+            second.get_by_role("button", name="Apply").click()
+            expect(second.get_by_role("heading", level=1)).to_contain_text("Overview")
+            first.close()
+            second.close()

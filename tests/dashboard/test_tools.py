@@ -1,0 +1,126 @@
+"""The tools of the dashboard in a real browser: the clock, faults, triggers and the reset."""
+
+import httpx
+from playwright.sync_api import Browser, Page, expect
+
+from followup import FollowUp
+from followup_mockserver import MockServer
+
+from .conftest import ANA, HOOKS, Open, expect_report
+
+
+class TestClock:
+    def test_it_is_advanced(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
+        go("clock")
+        now = tab.locator("#now")
+        tab.get_by_role("button", name="+1 h").click()
+        expect(now).to_have_text("28 Sep 10:00:00 GMT-3")
+        tab.get_by_role("button", name="+1 d").click()
+        expect(now).to_have_text("29 Sep 10:00:00 GMT-3")
+        expect_report(tab, "+1 d: nothing was due.")
+        tab.get_by_role("button", name="Run next job").click()
+        expect(now).to_have_text("30 Sep 09:00:00 GMT-3")
+        expect_report(tab, "Run next job: 1 reminder sent.")
+        tab.get_by_label("Advance to (UTC)").fill("2026-10-02T08:30:15")
+        tab.get_by_role("button", name="Advance", exact=True).click()
+        expect(now).to_have_text("2 Oct 05:30:15 GMT-3")
+        tab.get_by_label("Advance to (UTC)").fill("2026-10-02T08:45")
+        tab.get_by_role("button", name="Advance", exact=True).click()
+        expect(now).to_have_text("2 Oct 05:45:00 GMT-3")
+        expect(tab.get_by_role("button", name="Run next job")).to_be_disabled()
+        assert len(mock.messages) == 2
+
+    def test_an_advance_reports_what_happened(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        responses = iter([204, 500, 204])
+        mock.mount(HOOKS, lambda _: httpx.Response(next(responses, 204)))
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-29T14:00:00Z")
+        client.visits.create(patient={"phone": ANA["phone"]}, visited_at="2026-09-28T11:00:00Z")
+        client.appointments.create(patient={"phone": "+5491155550002"}, start_at="2026-09-29T15:00:00Z")
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["patient.silent"])
+        go("clock")
+        for _ in range(2):
+            mock.disturb(kind="late", seconds=3600)
+            mock.trigger(type="patient.silent")
+        tab.get_by_role("button", name="+1 d").click()
+        expect_report(tab, "+1 d: 4 reminders sent, 1 post-visit message sent, 2 webhooks delivered, 1 failed.")
+
+    def test_it_is_never_set_back(self, browser: Browser, mock: MockServer) -> None:
+        tab = browser.new_page()
+        tab.goto(f"{mock.url}/_mock/#/clock")
+        field = tab.get_by_label("Advance to (UTC)")
+        expect(field).to_have_attribute("min", "2026-09-28T12:00:00")
+        field.fill("2026-09-28T11:00:00")
+        tab.get_by_role("button", name="Advance", exact=True).click()
+        assert field.evaluate("field => field.validity.rangeUnderflow")
+        field.evaluate("field => field.removeAttribute('min')")
+        tab.get_by_role("button", name="Advance", exact=True).click()
+        expect(tab.get_by_role("status")).to_contain_text("the clock never goes back")
+        assert mock.clock.now.isoformat() == "2026-09-28T12:00:00+00:00"
+        tab.close()
+
+
+class TestControls:
+    def test_trigger(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        go("simulate")
+        tab.get_by_label("Event type").first.select_option("patient.silent")
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        tab.get_by_label("Data (JSON)").fill("{")
+        tab.get_by_role("button", name="Send").click()
+        expect_report(tab, "data: This must be JSON.")
+        tab.get_by_label("Data (JSON)").fill('{"since": "yesterday"}')
+        tab.get_by_role("button", name="Send").click()
+        expect_report(tab, "1 delivery queued.")
+        assert mock.deliveries[0].payload["data"] == {"since": "yesterday"}
+
+    def test_faults(self, tab: Page, go: Open, mock: MockServer) -> None:
+        go("faults")
+        tab.get_by_label("Operation").select_option("patients.create")
+        tab.get_by_label("Status code").fill("503")
+        tab.get_by_label("Number of calls").fill("2")
+        tab.get_by_role("region", name="API call faults").get_by_role("button", name="Add").click()
+        expect_report(tab, "Fault added.")
+        expect(tab.get_by_text("patients.create: status 503 before the request takes effect, 2 times")).to_be_visible()
+        (fault,) = mock.faults
+        assert (fault.operation, fault.status, fault.times) == ("patients.create", 503, 2)
+        tab.get_by_role("region", name="API call faults").get_by_role("button", name="Clear all").click()
+        expect_report(tab, "All API call faults cleared.")
+        assert mock.faults == []
+
+    def test_a_delay_needs_its_seconds(self, browser: Browser, mock: MockServer) -> None:
+        tab = browser.new_page()
+        tab.goto(f"{mock.url}/_mock/#/faults")
+        tab.get_by_role("region", name="API call faults").get_by_label("Kind", exact=True).select_option("delay")
+        tab.get_by_role("region", name="API call faults").get_by_role("button", name="Add").click()
+        expect(tab.get_by_role("status")).to_contain_text("seconds: This must be more than 0")
+        assert mock.faults == []
+        tab.close()
+
+    def test_webhook_faults(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        go("faults")
+        faults = tab.get_by_role("region", name="Webhook delivery faults")
+        faults.get_by_label("Kind", exact=True).select_option("duplicate")
+        faults.get_by_role("button", name="Add").click()
+        expect_report(tab, "Fault added.")
+        expect(tab.get_by_text("any event: duplicate, once")).to_be_visible()
+        client.patients.create(phone=ANA["phone"])
+        mock.advance()
+        assert len(mock.attempts(mock.deliveries[0].id)) == 2
+        expect(tab.get_by_text("any event: duplicate, once")).to_be_hidden()
+        mock.disturb(kind="late", type="visit.completed", times=3, seconds=90)
+        expect(tab.get_by_text("visit.completed: late by 90 s, 3 times")).to_be_visible()
+        faults.get_by_role("button", name="Clear all").click()
+        expect_report(tab, "All webhook delivery faults cleared.")
+        assert mock.webhook_faults == []
+
+    def test_reset_asks_first(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.patients.create(phone=ANA["phone"])
+        go("simulate")
+        tab.get_by_role("button", name="Reset").click()
+        tab.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        assert len([*client.patients.list()]) == 1
+        tab.get_by_role("button", name="Reset").click()
+        tab.get_by_role("dialog").get_by_role("button", name="Yes").click()
+        expect_report(tab, "Reset to the initial state.")
+        assert [*client.patients.list()] == []
