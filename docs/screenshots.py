@@ -51,7 +51,7 @@ def clinic(server: MockServer) -> dict[str, str]:
         "calls": "calls",
         "patient": f"patients/{patient.id}",
         "delivery": f"webhook_deliveries/{server.deliveries[-1].id}",
-        "controls": "controls",
+        "controls": "faults",
     }
 
 
