@@ -1,5 +1,6 @@
 """The overview: the problems of an integration, what is due next, and how to begin."""
 
+import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -7,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import attrs
 
-from followup import WebhookEndpoint
+from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import EventStatus, WebhookDeliveryStatus
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.settings import KeyRecord
@@ -90,8 +91,11 @@ def _problem_of(endpoint: WebhookEndpoint) -> Literal["disabled", "failing"] | N
     return "failing" if delivered is None or delivered < endpoint.last_error.at else None
 
 
-def _retried(tenant: Tenant) -> list[Any]:
+def _retried(tenant: Tenant) -> list[WebhookDelivery]:
     """Return the pending deliveries whose next attempt is due first, of those with a failed attempt."""
-    pending = tenant.webhook_deliveries.find_all("status", "pending")
-    failed = [delivery for delivery in pending if delivery.attempts and delivery.next_attempt_at is not None]
-    return sorted(failed, key=lambda delivery: delivery.next_attempt_at)[:ROWS]
+    due = [
+        (delivery.next_attempt_at, number, delivery)
+        for number, delivery in enumerate(tenant.webhook_deliveries.find_all("status", "pending"))
+        if delivery.attempts and delivery.next_attempt_at is not None
+    ]
+    return [delivery for _, _, delivery in heapq.nsmallest(ROWS, due)]
