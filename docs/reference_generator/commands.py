@@ -20,8 +20,8 @@ _INTRODUCTION = """\
 them in use. An option of the form `--x / --no-x` is either, and every command explains itself with `--help`.
 """
 
-_LARGE = 2
-"""The number of commands from which on a group has a page of its own."""
+_LARGE = 9
+"""The number of options and arguments from which on a command or group has a page of its own."""
 
 Command = tuple[str, Any]
 """The words of a command, and the command."""
@@ -59,11 +59,16 @@ def _pages() -> Iterator[tuple[str, list[Command]]]:
     for name, app in {"followup": followup, "followup-mock": followup_mock}.items():
         program = typer.main.get_command(app)
         inner = [(f"{name} {word}", each) for word, each in program.commands.items()]  # type: ignore[attr-defined]
-        groups = [each for each in inner if len(getattr(each[1], "commands", ())) >= _LARGE]
+        groups = [each for each in inner if _size(each[1]) >= _LARGE]
         single = [command for each in inner if each not in groups for command in _tree(*each)]
         yield name, [(name, program), *single]
         for words, group in groups:
             yield words.replace(" ", "-"), [*_tree(words, group)]
+
+
+def _size(command: Any) -> int:
+    """Return the number of options and arguments of a command, or of the commands of a group."""
+    return len(command.params) + sum(map(_size, getattr(command, "commands", {}).values()))
 
 
 def _tree(words: str, command: Any) -> Iterator[Command]:

@@ -17,7 +17,7 @@ RESULTS, INPUTS = "results", "inputs"
 
 _RESULTS_INTRODUCTION = """\
 The operations return these classes, and `followup` exports them. Besides its fields, every result has
-[`last_response`](client.md#responseinfo) (status, headers and request id of the response) and `extra` (fields that this
+[`last_response`](lists.md#responseinfo) (status, headers and request id of the response) and `extra` (fields that this
 version does not know, by the names that the API uses). Two methods export it, with its personal data: `to_dict()`
 returns a dict with snake_case keys and Python values, and `to_json()` JSON text with the names of the API. `repr` shows
 no personal data, except within [`show_personal_data()`](client.md#show-personal-data). The names of ids and

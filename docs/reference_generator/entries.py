@@ -165,6 +165,9 @@ def _returns(signature: Signature, text: Docstring, source: str) -> str:
     if not text.returns:
         return ""
     meaning = " ".join(text.returns.split())
+    linked = link_to(signature.returns, source)
+    if linked:
+        return f"**Returns** {linked}: {meaning}"
     return f"**Returns** `{signature.returns}`: {meaning}{_see(signature.returns, source)}"
 
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import attrs
 from werkzeug.datastructures import Headers
+from werkzeug.exceptions import BadRequest
 
 from followup_mockserver import MockService
 from followup_mockserver.control import Control, access_to
 from followup_mockserver.gateway.pipeline import _INTERNAL_ERROR
+from followup_mockserver.http.app import handle_http_exception
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.waiting import WaitingCalls
 from followup_mockserver.http.web_server import _service_error
@@ -226,6 +228,12 @@ def _of_socket(status: int) -> Callable[[Requests], ErrorResponse]:
     return lambda _: _of(_service_error(SimpleNamespace(code=status, body="")))
 
 
+def _other_http_error(requests: Requests) -> ErrorResponse:
+    with requests.service.app.test_request_context("/"):
+        response = handle_http_exception(BadRequest())
+    return ErrorResponse(response.status_code, response.get_json())
+
+
 SERVICE: Mapping[str, Provocation] = {
     "body_missing": Provocation("The operation needs a body.", lambda r: r.post("/v1/patients")),
     "body_invalid": Provocation(
@@ -233,6 +241,7 @@ SERVICE: Mapping[str, Provocation] = {
         lambda r: r.post("/v1/patients", b"{", Content_Type="application/json"),
     ),
     "request_malformed": Provocation("The request is not valid HTTP.", _of_socket(400)),
+    "invalid_request": Provocation("The web framework of the mock rejects the request.", _other_http_error),
     "parameter_missing": Provocation(
         "A required field is missing: `param` names it.", lambda r: r.post("/v1/patients", {})
     ),

@@ -13,12 +13,13 @@ from .entries import PythonNames, class_section, link_to
 from .error_requests import CONTROL, SERVICE, ErrorResponse, Provocation, provoked
 from .markdown import block, json_text, page, section, table
 
-PATH = "errors"
+PATH, CLASSES = "errors", "error_classes"
 
 _INTRODUCTION = """\
-A call that fails raises one of these errors; all are subclasses of [`FollowUpError`](#followuperror). "Retried" means
-that the client itself tries again, up to `max_retries` times: [Retries](../how-to/retries.md) explains when, and how to
-resume a call. An invalid argument raises a `ValueError` or `TypeError` before anything is sent.
+A call that fails raises one of these errors; all are subclasses of
+[`FollowUpError`](error_classes.md#followuperror). "Retried" means that the client itself tries again, up to
+`max_retries` times: [Retries](../how-to/retries.md) explains when, and how to resume a call. An invalid argument raises
+a `ValueError` or `TypeError` before anything is sent.
 """
 
 _STATUSES = f"""\
@@ -38,7 +39,7 @@ _WITHOUT_RESPONSE = """\
 carries an idempotency key, `error.idempotency_key`, with which it can safely be repeated.
 """
 
-_CLASSES = "Import these classes from `followup`."
+_CLASSES = "Import these classes from `followup`. [Errors](errors.md) lists when each is raised."
 
 _MEANING_OF_STATUS: Mapping[int, str] = {
     400: "The request is invalid.",
@@ -77,21 +78,21 @@ def pages() -> Iterator[tuple[str, str]]:
             section(2, "Codes of the operations", _CODES, _example(), _codes()),
             section(2, "Codes of the control API", _CONTROL, _control_codes()),
             section(2, "Errors without a response", _WITHOUT_RESPONSE, _without_response()),
-            section(2, "Classes", _CLASSES),
-            *(class_section(each, each.__name__, PATH) for each in _classes()),
         ),
     )
+    classes = [class_section(each, each.__name__, CLASSES) for each in _classes()]
+    yield CLASSES, page("Error classes", _CLASSES, *classes)
 
 
 def homes() -> dict[str, str]:
     """Return the page of each class, by its name."""
-    return {each.__name__: PATH for each in _classes()}
+    return {each.__name__: CLASSES for each in _classes()}
 
 
 def python_names() -> PythonNames:
     """Iterate over the classes."""
     for each in _classes():
-        yield PATH, each.__name__, f"followup.{each.__name__}", "exception"
+        yield CLASSES, each.__name__, f"followup.{each.__name__}", "exception"
 
 
 def _classes() -> list[type[Any]]:
@@ -114,17 +115,17 @@ def _statuses() -> str:
     rows.insert(1, _status_row(400, "The idempotency key was used for another request.", reused.body))
     others = (
         "other 4xx",
+        "Another error, such as a body that is too large.",
         _class_link(APIStatusError),
         "no",
-        "Another error, such as a body that is too large.",
     )
-    return table(["Status", "Error", "Retried", "Meaning"], [*rows, others])
+    return table(["Status", "Meaning", "Error", "Retried"], [*rows, others])
 
 
 def _status_row(status: int, meaning: str, body: Any) -> tuple[str, ...]:
     shown = "other 5xx" if status == 502 else str(status)
-    kind = f" `{body['error']['type']}`" if body else ""
-    return shown + kind, _class_link(status_error_class(status, body)), _retried(status), meaning
+    kind = f"<br>`{body['error']['type']}`" if body else ""
+    return shown + kind, meaning, _class_link(status_error_class(status, body)), _retried(status)
 
 
 def _retried(status: int) -> str:
@@ -134,12 +135,12 @@ def _retried(status: int) -> str:
 
 def _codes() -> str:
     rows = [_code_row(code, each) for code, each in SERVICE.items()]
-    return table(["Code", "Status and type", "Error", "Retried", "Cause"], rows)
+    return table(["Code and type", "Cause", "Status", "Error", "Retried"], rows)
 
 
 def _control_codes() -> str:
     rows = [_code_row(code, each) for code, each in CONTROL.items()]
-    return table(["Code", "Status and type", "Cause"], [(code, kind, cause) for code, kind, *_, cause in rows])
+    return table(["Code and type", "Cause", "Status"], [each[:3] for each in rows])
 
 
 def _code_row(code: str, provocation: Provocation) -> tuple[str, ...]:
@@ -147,11 +148,11 @@ def _code_row(code: str, provocation: Provocation) -> tuple[str, ...]:
     error = response.body["error"]
     if error["code"] != code:
         raise AssertionError(f"{code}: the response has the code {error['code']}")
-    status = "any" if code == "fault" else str(response.status)
-    kind = f"{status} `{error['type']}`" if code != "fault" else "any"
-    raised = "any" if code == "fault" else _class_link(_class_of(response))
-    retried = "as the status" if code == "fault" else _retried(response.status)
-    return f"`{code}`", kind, raised, retried, provocation.cause
+    if code == "fault":
+        return f"`{code}`", provocation.cause, "any", "that of the status", "as the status"
+    raised = _class_link(_class_of(response))
+    name = f"`{code}`<br>`{error['type']}`"
+    return name, provocation.cause, str(response.status), raised, _retried(response.status)
 
 
 def _class_of(response: ErrorResponse) -> type[APIStatusError]:
@@ -169,5 +170,5 @@ def _example() -> str:
 
 
 def _without_response() -> str:
-    rows = [(link_to(name, PATH) or "", retried, meaning) for name, meaning, retried in _NO_RESPONSE]
-    return table(["Error", "Retried", "Cause"], rows)
+    rows = [(link_to(name, PATH) or "", meaning, retried) for name, meaning, retried in _NO_RESPONSE]
+    return table(["Error", "Cause", "Retried"], rows)

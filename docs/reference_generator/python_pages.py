@@ -94,7 +94,7 @@ def _controls(title: str, mixin: type[Any]) -> Entry:
 
 CLIENT = PythonPage(
     path="client",
-    title="Clients and pages",
+    title="Clients",
     introduction="""\
 The [operations](operations/index.md) are methods of the attributes of a client, such as `client.patients.create`.
 [Configure the client](../how-to/clients.md) explains the options.
@@ -102,9 +102,6 @@ The [operations](operations/index.md) are methods of the attributes of a client,
     entries=[
         _entry(followup.FollowUp, constructor=True),
         _entry(followup.AsyncFollowUp, constructor=True),
-        _entry(followup.Page),
-        _entry(followup.AsyncPage),
-        *_records(followup.ResponseInfo),
         _entry(followup.show_personal_data),
     ],
     more=section(
@@ -112,6 +109,16 @@ The [operations](operations/index.md) are methods of the attributes of a client,
         "NOT_GIVEN",
         "The default of arguments that can be omitted. Passing it is the same as omitting the argument.",
     ),
+)
+
+LISTS = PythonPage(
+    path="lists",
+    title="Pages of lists",
+    introduction="""\
+Each `list` operation returns a page. Iterating over it yields its items and those of all following pages:
+[Pagination](../how-to/pagination.md) shows how.
+""",
+    entries=[_entry(followup.Page), _entry(followup.AsyncPage), *_records(followup.ResponseInfo)],
 )
 
 OUTBOX = PythonPage(
@@ -149,62 +156,86 @@ Import from `followup.inbox`. See also [the how-to guide](../how-to/inbox.md) an
     ],
 )
 
+MOCK_SERVER = PythonPage(
+    path="mock/server",
+    title="MockServer",
+    introduction="The mock on a socket has the same test controls as [`MockService`](index.md#mockservice).",
+    entries=[_entry(MockServer, package=_MOCK, constructor=True)],
+)
+
 MOCKS = PythonPage(
     path="mock/index",
     title="Mock server",
     introduction="""\
-Both kinds of mock take the same [options](#mockoptions) as keyword arguments, and have the same test controls:
-[clock and calls](clock-and-calls.md), [webhooks](webhooks.md), [patients and staff](patients-and-staff.md),
+`MockService`, and [`MockServer`](server.md) on a socket, take the same [options](#mockoptions) as keyword arguments,
+and have the same test controls: [clock](clock.md), [calls and faults](calls.md), [webhooks](webhooks.md),
+[patients and staff](patients-and-staff.md), [bookings](bookings.md), and
 [organizations and snapshots](organizations.md). For pytest there are [fixtures](testing.md).
 """,
     entries=[
         _entry(MockService, package=_MOCK, constructor=True),
-        _entry(MockServer, package=_MOCK, constructor=True),
         _entry(MockOptions, package="", members=False),
     ],
-    more=contents(["clock-and-calls", "webhooks", "patients-and-staff", "organizations", "testing"]),
+    more=contents(
+        ["server", "clock", "calls", "webhooks", "patients-and-staff", "bookings", "organizations", "testing"]
+    ),
 )
 
-CLOCK_AND_CALLS = PythonPage(
-    path="mock/clock-and-calls",
-    title="Test controls: clock and calls",
-    introduction="These are methods of [`MockService`](index.md#mockservice), and of `MockServer`.",
+_METHODS = "These are methods of [`MockService`](index.md#mockservice), and of `MockServer`."
+
+_IN_USE = " [Simulate patients and staff](../../how-to/patients-and-staff.md) shows them in use."
+
+CLOCK = PythonPage(
+    path="mock/clock",
+    title="Test controls: clock",
+    introduction=_METHODS,
     entries=[
         _controls("Clock", ClockControls),
         _controls("Waits", WaitControls),
+        *_records(ClockState, PendingJob, PendingReminder, Advanced, JobRun, package=""),
+    ],
+)
+
+CALLS = PythonPage(
+    path="mock/calls",
+    title="Test controls: calls and faults",
+    introduction=_METHODS,
+    entries=[
         _controls("Calls and faults", CallControls),
         _controls("Unused faults", UnusedFaultControls),
-        *_records(ClockState, PendingJob, PendingReminder, Advanced, JobRun, JournalEntry, Fault, package=""),
+        *_records(JournalEntry, Fault, package=""),
     ],
 )
 
 WEBHOOKS_OF_MOCK = PythonPage(
     path="mock/webhooks",
     title="Test controls: webhooks",
-    introduction="These are methods of [`MockService`](index.md#mockservice), and of `MockServer`.",
+    introduction=_METHODS,
     entries=[_controls("Webhooks", WebhookControls), *_records(Attempt, ReceiverResponse, WebhookFault, package="")],
 )
 
 PATIENTS_AND_STAFF = PythonPage(
     path="mock/patients-and-staff",
     title="Test controls: patients and staff",
-    introduction="""\
-These are methods of [`MockService`](index.md#mockservice), and of `MockServer`.
-[Simulate patients and staff](../../how-to/patients-and-staff.md) shows them in use.
-""",
+    introduction=_METHODS + _IN_USE,
     entries=[
         _controls("People", PeopleControls),
         _controls("Conversations", ConversationControls),
-        _controls("Bookings", BookingControls),
-        _controls("Events of other sources", SourceControls),
         *_records(Message, package=""),
     ],
+)
+
+BOOKINGS = PythonPage(
+    path="mock/bookings",
+    title="Test controls: bookings and other sources",
+    introduction=_METHODS + _IN_USE,
+    entries=[_controls("Bookings", BookingControls), _controls("Events of other sources", SourceControls)],
 )
 
 ORGANIZATIONS = PythonPage(
     path="mock/organizations",
     title="Test controls: organizations and snapshots",
-    introduction="These are methods of [`MockService`](index.md#mockservice), and of `MockServer`.",
+    introduction=_METHODS,
     entries=[
         _controls("Organizations", OrganizationControls),
         _controls("Snapshots", SnapshotControls),
@@ -231,12 +262,16 @@ strategies need the extra `testing`. [Judge an integration](../../how-to/simulat
 
 PAGES = (
     CLIENT,
+    LISTS,
     OUTBOX,
     INBOX,
     MOCKS,
-    CLOCK_AND_CALLS,
+    MOCK_SERVER,
+    CLOCK,
+    CALLS,
     WEBHOOKS_OF_MOCK,
     PATIENTS_AND_STAFF,
+    BOOKINGS,
     ORGANIZATIONS,
     TESTING,
 )

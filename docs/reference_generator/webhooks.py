@@ -69,7 +69,7 @@ by `id`, and order by `occurredAt`.
 """
 
 _REASONS = """\
-A [`WebhookSignatureError`](errors.md#webhooksignatureerror) has one of these as its `reason`:
+A [`WebhookSignatureError`](error_classes.md#webhooksignatureerror) has one of these as its `reason`:
 """
 
 _SECRET, _NOW, _BODY = "whsec_1", 1_790_000_000, b"{}"

@@ -1,0 +1,107 @@
+"""The page of the errors lists every code of the mock, with what section 7 of the specification says about it."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/reference/errors.md").read_text()
+MOCK = ROOT / "mockserver/followup_mockserver"
+
+CODE_ARGUMENTS = {"ServiceError": 2, "invalid": 0, "_unauthorized": 0, "_forbidden": 0}
+"""The functions that make errors, and the position of the code among their arguments."""
+
+
+def rows() -> dict[str, list[str]]:
+    """Return the cells of each row of the tables of codes, by code."""
+    found = re.findall(r"^\| `(\w+)`(?:<br>`(\w+)`)? \| (.*) \|$", PAGE, re.MULTILINE)
+    return {code: [kind, *re.sub(r"\[`(\w+)`\]\([^)]*\)", r"\1", rest).split(" | ")] for code, kind, rest in found}
+
+
+def codes_in(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        position = CODE_ARGUMENTS.get(node.func.id)
+        arguments = [] if position is None else node.args[position : position + 1]
+        for each in [*arguments, *(keyword.value for keyword in node.keywords if keyword.arg == "code")]:
+            if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                yield each.value
+
+
+def test_every_code_of_the_mock_is_listed() -> None:
+    used = {code for each in MOCK.rglob("*.py") for code in codes_in(each.read_text())}
+    assert len(used) > 30
+    of_flask = {"path_unknown", "method_not_allowed", "body_too_large", "invalid_request"}
+    assert (used | of_flask) - set(rows()) == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "status", "error", "retried"),
+    [
+        ("parameter_invalid", "invalid_request_error", "400", "InvalidRequestError", "no"),
+        ("idempotency_key_reused", "idempotency_error", "400", "IdempotencyError", "no"),
+        ("api_key_missing", "authentication_error", "401", "AuthenticationError", "no"),
+        ("api_key_invalid", "authentication_error", "401", "AuthenticationError", "no"),
+        ("api_key_revoked", "authentication_error", "401", "AuthenticationError", "no"),
+        ("api_key_expired", "authentication_error", "401", "AuthenticationError", "no"),
+        ("scope_missing", "permission_error", "403", "PermissionDeniedError", "no"),
+        ("service_line_missing", "permission_error", "403", "PermissionDeniedError", "no"),
+        ("resource_missing", "invalid_request_error", "404", "NotFoundError", "no"),
+        ("idempotency_key_in_use", "idempotency_error", "409", "ConflictError", "yes"),
+        ("rate_limit_exceeded", "rate_limit_error", "429", "RateLimitError", "yes"),
+        ("internal_error", "api_error", "500", "InternalServerError", "yes"),
+        ("events_invalid", "invalid_request_error", "400", "EventBatchError", "no"),
+        ("events_failed", "api_error", "500", "EventBatchError", "yes"),
+        ("appointment_not_modifiable", "invalid_request_error", "400", "InvalidRequestError", "no"),
+    ],
+)
+def test_section_7_a_code_has_its_status_type_error_and_retry(
+    code: str, kind: str, status: str, error: str, retried: str
+) -> None:
+    shown_kind, cause, *shown = rows()[code]
+    assert (shown_kind, *shown) == (kind, status, error, retried)
+    assert cause.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "retried"),
+    [
+        ("400", "InvalidRequestError", "no"),
+        ("401", "AuthenticationError", "no"),
+        ("403", "PermissionDeniedError", "no"),
+        ("404", "NotFoundError", "no"),
+        ("408", "APIStatusError", "yes"),
+        ("409", "ConflictError", "yes"),
+        ("429", "RateLimitError", "yes"),
+        ("500", "InternalServerError", "yes"),
+        ("other 4xx", "APIStatusError", "no"),
+        ("other 5xx", "InternalServerError", "yes"),
+    ],
+)
+def test_each_status_has_its_error(status: str, error: str, retried: str) -> None:
+    assert re.search(rf"^\| {status} \| [^|]+ \| \[`{error}`\]\([^)]+\) \| {retried} \|$", PAGE, re.MULTILINE)
+
+
+def test_section_6_2_the_page_of_webhooks_has_the_nine_attempts() -> None:
+    page = (ROOT / "docs/reference/webhooks.md").read_text()
+    assert re.findall(r"^\| (\d) \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE) == [
+        ("1", "at once", "0"),
+        ("2", "1 min", "1 min"),
+        ("3", "5 min", "6 min"),
+        ("4", "30 min", "36 min"),
+        ("5", "2 h", "2 h 36 min"),
+        ("6", "5 h", "7 h 36 min"),
+        ("7", "10 h", "17 h 36 min"),
+        ("8", "1 d", "1 d 17 h 36 min"),
+        ("9", "1 d", "2 d 17 h 36 min"),
+    ]
+
+
+def test_the_page_of_webhooks_has_every_reason_of_a_signature_error() -> None:
+    page = (ROOT / "docs/reference/webhooks.md").read_text()
+    reasons = ["missing_header", "malformed_header", "wrong_signature", "too_old", "too_new", "malformed_payload"]
+    assert re.findall(r"^\| `(\w+)` \| [^|]+ \|$", page.partition("\n## Reasons\n")[2], re.MULTILINE) == reasons
