@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from followup_mockserver.causes import HistoryEntry
     from followup_mockserver.control import ClockState, NewOrganization, PendingJob, PendingReminder
     from followup_mockserver.options import MockOptions
     from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
@@ -26,6 +27,7 @@ __all__ = [
     "Attempt",
     "ClockState",
     "Fault",
+    "HistoryEntry",
     "JobRun",
     "JournalEntry",
     "KeyRecord",
@@ -43,6 +45,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "causes": ("HistoryEntry",),
     "control": ("ClockState", "NewOrganization", "PendingJob", "PendingReminder"),
     "state.runs": ("Advanced", "JobRun"),
     "schema.errors": ("ServiceError",),

@@ -1,5 +1,6 @@
 """The chain of causes: what happened, what caused it, and what did not happen and why."""
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -368,3 +369,127 @@ class TestIds:
         assert api.get("/_mock/messages").json()["data"][0]["id"] == message.id
         assert kinds(service, message.id) == ["request", "appointment.created", "reminder", "message"]
         assert service.explain(message.id)[1].id == appointment.id
+
+
+class TestCopies:
+    def copies(self, service: MockService) -> list[MockService]:
+        return [service.fork(), MockService.load(json.dumps(service.save()))]
+
+    def test_a_pending_job_keeps_its_cause(self, service: MockService, client: FollowUp, book: Any) -> None:
+        mounted(service, client, status=500)
+        appointment = book(48)
+        service.advance(hours=24)
+        before = service.explain(appointment.id)
+        for copy in self.copies(service):
+            found = copy.explain(appointment.id)
+            assert [(each.kind, each.id, each.cause) for each in found] == [
+                (each.kind, each.id, each.cause) for each in before
+            ]
+            assert found[0].outcome == "no longer in the journal"
+            assert found[1:] == before[1:]
+            copy.advance(days=1)
+            assert ("message", "reminder 3 h before the start") in chain(copy, appointment.id)
+            assert len(chain(copy, appointment.id)) > len(before)
+
+    def test_ids_of_jobs_and_control_calls_go_on(self, service: MockService, book: Any) -> None:
+        appointment = book(48)
+        service.cancel_appointment(appointment.id)
+        for copy in self.copies(service):
+            copy.update_patient(appointment.patient, opted_out=True)
+            copy.add_appointment(patient=appointment.patient, start_at=NOON + timedelta(days=9))
+            found = copy.explain(appointment.patient)
+            assert [each.outcome for each in found if each.kind == "control"] == [
+                "cancel_appointment",
+                "update_patient",
+                "add_appointment",
+            ]
+            chain(copy, appointment.patient)
+            jobs = [each.id for each in found if each.id.startswith("job_")]
+            assert len(jobs) == len(set(jobs)) == 6
+
+    def test_an_attempt_in_progress_keeps_its_job(self, service: MockService, client: FollowUp) -> None:
+        forks: list[MockService] = []
+
+        def receive(_: httpx.Request) -> httpx.Response:
+            forks.append(service.fork())
+            return httpx.Response(204)
+
+        service.mount(HOOKS, receive)
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.patients.create(phone=ANA)
+        service.advance()
+        delivery = service.deliveries[0].id
+        (fork,) = forks
+        fork.mount(HOOKS, lambda _: httpx.Response(200))
+        fork.advance()
+        assert chain(fork, delivery)[1:] == [
+            ("patient.upserted", "created"),
+            ("webhook_delivery", "succeeded"),
+            ("delivery", "200"),
+            ("attempt", "200"),
+        ]
+        assert fork.explain(delivery)[1].cause == fork.explain(delivery)[3].cause
+
+    def test_a_replay_after_loading_names_the_first_request(self, service: MockService, client: FollowUp) -> None:
+        client.patients.create(phone=ANA, idempotency_key="k")
+        first = service.requests[0].request_id
+        for copy in self.copies(service):
+            with copy.client() as other:
+                patient = other.patients.create(phone=ANA, idempotency_key="k")
+            assert chain(copy, patient.id) == [
+                ("request", "no longer in the journal"),
+                ("patient.upserted", f"created; {NO_ENDPOINT}"),
+                ("request", f"patients.create: 200, replayed the response of {first}"),
+            ]
+
+    def test_a_snapshot_without_a_history_loads(self, service: MockService, book: Any) -> None:
+        appointment = book(48)
+        service.advance(days=1)
+        saved = service.save()
+        for organization in saved["organizations"]:
+            del organization["history"]
+            for job in organization["jobs"]:
+                del job["number"]
+            for message in organization["messages"]:
+                del message["id"]
+        loaded = MockService.load(saved)
+        assert loaded.explain(appointment.id) == []
+        assert [message.id for message in loaded.messages] == ["msg_1"]
+        assert loaded.explain("msg_1") == []
+        loaded.advance(days=1)
+        assert chain(loaded, appointment.id) == [("reminder", "sent"), ("message", "reminder")]
+
+    def test_a_reset_forgets_the_history(self, service: MockService, book: Any) -> None:
+        appointment = book(48)
+        service.reset()
+        with pytest.raises(ServiceError):
+            service.explain(appointment.id)
+
+
+class TestBounds:
+    def test_the_oldest_records_are_dropped(
+        self, service: MockService, client: FollowUp, book: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("followup_mockserver.state.history.LENGTH", 4)
+        service.reset()
+        appointment = book(48)  # its patient, itself, two reminders and the stage
+        patient = client.patients.retrieve(appointment.patient)
+        assert kinds(service, patient.id) == ["request", "appointment.created", "reminder", "reminder", "stage"]
+        client.patients.update(patient.id, email="ana@mail.example", full_name="Ana")
+        service.advance(days=1)
+        assert chain(service, appointment.id)[-1] == ("message", "reminder")
+        for each in (patient.id, appointment.id, service.messages[0].id, service.requests[0].request_id):
+            chain(service, each)
+
+    def test_no_personal_data(self, service: MockService, client: FollowUp) -> None:
+        mounted(service, client, status=500)
+        patient = client.patients.create(phone=ANA, full_name="Ana Pérez", dni="30123456", email="ana@mail.example")
+        client.patients.update(patient.id, full_name="Ana Gómez", external_id="secret-7")
+        client.visits.create(patient=patient.id, visited_at=NOON, diagnosis="flu")
+        client.treatments.create(patient=patient.id, name="ibuprofen")
+        client.intake_requests.create(patient={"phone": ANA}, address="Mitre 1")
+        service.advance(days=1)
+        text = repr(service.explain(patient.id))
+        assert "changed: fullName, externalId" in text
+        for hidden in (ANA, ANA[4:], "Ana", "30123456", "mail.example", "secret-7", "flu", "ibuprofen", "Mitre"):
+            assert hidden not in text

@@ -20,7 +20,19 @@ def state_of(world: World) -> Any:
                 del attempt[name]
     lists = [service.jobs, service.reminders, service.messages, service.deliveries, service.faults]
     attempts = [service.attempts(delivery.id) for delivery in service.deliveries]
-    return [saved, plain(lists), plain(attempts), plain(service.webhook_faults), world.received]
+    return [saved, plain(lists), plain(attempts), plain(service.webhook_faults), world.received, chains_of(world)]
+
+
+def chains_of(world: World) -> list[list[tuple[str, str, str, str]]]:
+    """Return the chain of causes of each object, without requests: the journal of a copy begins empty."""
+    tenant = world.service._tenant
+    collections = (tenant.patients, tenant.appointments, tenant.events, tenant.webhook_deliveries)
+    ids = [each.id for collection in collections for each in collection]
+    chains = [world.service.explain(each) for each in [*ids, *(message.id for message in tenant.messages)]]
+    return [
+        [(str(each.at), each.kind, str(each.cause), each.outcome) for each in chain if each.kind != "request"]
+        for chain in chains
+    ]
 
 
 @SLOW

@@ -17,6 +17,7 @@ _CONTROLS = {
     "messages": "List the messages to patients, oldest first.",
     "requests": "List the API calls, newest first.",
     "deliveries": "List the webhook deliveries, newest first.",
+    "explain": "Show what happened to an object, what caused it, and what was not sent and why.",
     "trigger": "Send an outbound webhook of any type; without a type, list the types.",
     "fault": "Make the next calls of an operation fail; without an operation, list the faults.",
     "disturb": "Make the next webhook deliveries fail; without a kind, list the webhook faults.",

@@ -85,6 +85,18 @@ def deliveries(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = F
     show(remote.call(routes.deliveries, **arguments)["data"], as_json, columns=columns)
 
 
+@_control()
+def explain(
+    remote: Remote,
+    id: Annotated[str, typer.Argument(help="Id of an object, a delivery, a message or a request.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show what happened to an object, what caused it, and what was not sent and why."""
+    columns = ("at", "kind", "id", "cause", "outcome")
+    nothing = "The history has nothing about it."
+    show(remote.call(Control.explain, id)["data"], as_json, columns=columns, nothing=nothing, wrap=True)
+
+
 @_control(Control.trigger, argument="type")
 def trigger(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
     """Send an outbound webhook of any type; without a type, list the types."""
