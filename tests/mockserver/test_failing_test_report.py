@@ -97,18 +97,56 @@ DELIVERIES = """
 def test_deliveries_and_messages_are_one_line_each(pytester: pytest.Pytester) -> None:
     lines = section(run(pytester, DELIVERIES))
     deliveries = [
-        re.sub(r"whd_\w+", "whd_", re.sub(r"\d{4}-[-\d]+ [:\d]+", "TIME", line))
+        re.sub(r"(whd|req)_\w+", r"\1_", re.sub(r"\d{4}-[-\d]+ [:\d]+", "TIME", line))
         for line in listed(lines, "webhook deliveries")
     ]
     assert deliveries == [
         "pending patient.upserted to clinic.example:8443 (2 attempts, next at TIME, whd_): HTTP status 500.",
+        "caused by req_ appointments.create",
         "succeeded appointment.created to clinic.example:8443 (1 attempt, whd_): 204",
     ]
-    (message,) = listed(lines, "messages to patients")
+    message, cause = listed(lines, "messages to patients")
     assert re.fullmatch(r"reminder to pat_\w+ about apt_\w+", message)
+    assert re.fullmatch(r"caused by reminder 24 h before the start, req_\w+ appointments\.create", cause)
 
 
-@pytest.mark.parametrize("code", [CALLS, DELIVERIES])
+NOT_SENT = """
+    from datetime import timedelta
+
+    def test_it(followup_service, followup_client):
+        for name, events in (("a", ["*"]), ("b", ["visit.completed"])):
+            url = f"https://{name}.example/hooks?t=s3cret"
+            followup_client.webhook_endpoints.create(url=url, enabled_events=events)
+        off = followup_client.webhook_endpoints.list().data[1]
+        followup_client.webhook_endpoints.update(off.id, disabled=True)
+        for number in (0, 1):
+            booked = followup_client.appointments.create(
+                patient={"phone": "+5491155550000", "full_name": "Ana Pérez"},
+                start_at=followup_service.clock.now + timedelta(hours=20),
+            )
+        followup_service.update_patient(booked.patient, opted_out=True)
+        followup_service.report_silence(booked.patient)
+        followup_service.advance(days=1)
+        assert False
+"""
+
+
+def test_what_was_not_sent_has_a_reason(pytester: pytest.Pytester) -> None:
+    lines = section(run(pytester, NOT_SENT))
+    assert listed(lines, "webhooks that were not sent") == [
+        "patient.upserted to a.example: the endpoint was disabled",
+        "patient.upserted to b.example: not subscribed to patient.upserted",
+        "appointment.created to a.example: the endpoint was disabled (2 times)",
+        "appointment.created to b.example: not subscribed to appointment.created (2 times)",
+        "patient.silent: the service does not send patient.silent yet",
+    ]
+    assert [re.sub(r"apt_\w+", "apt_", line) for line in listed(lines, "messages that were not sent")] == [
+        "reminder 24 h before the start about apt_: not scheduled: 24 h before the start was already past",
+        "reminder 3 h before the start about apt_: not sent: the patient has opted out",
+    ] * 2
+
+
+@pytest.mark.parametrize("code", [CALLS, DELIVERIES, NOT_SENT])
 def test_the_section_shows_no_personal_data_and_no_secrets(pytester: pytest.Pytester, code: str) -> None:
     text = "\n".join(section(run(pytester, code)))
     for hidden in (PHONE, PHONE[4:], NAME, "Ana", "Pérez", "fu_test_mock", "s3cret", "whsec_", "booking-1"):

@@ -9,6 +9,7 @@ from followup_mockserver.causes import occurrences
 from followup_mockserver.causes.occurrences import HistoryEntry, Occurrence
 from followup_mockserver.causes.selection import Selection, select
 from followup_mockserver.state.collection import Collection
+from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, RecordedCall
 from followup_mockserver.state.tenant import Tenant
 
@@ -45,6 +46,16 @@ def outbound_events(tenant: Tenant) -> list[Occurrence]:
     records = [record for record in tenant.history.records if record.receipts]
     found = occurrences.of_records(tenant, records)
     return [each for each in reversed([*found]) if each.receipts]
+
+
+def messages_not_sent(tenant: Tenant) -> list[Occurrence]:
+    """Return the reminders and other messages that were not sent or not scheduled, oldest first.
+
+    Those that were cancelled or moved are not among them. The caller holds the lock.
+    """
+    kinds = (SendReminder.kind, SendPostVisitMessage.kind, AskForMissingData.kind)
+    records = [record for record in tenant.history.records if record.kind in kinds]
+    return [each for each in occurrences.of_records(tenant, records) if each.outcome.startswith("not ")]
 
 
 def _requests(tenant: Tenant, id: str, selection: Selection, found: Sequence[Occurrence]) -> list[Occurrence]:

@@ -16,6 +16,7 @@ import attrs
 from followup import WebhookDelivery
 from followup._for_mockserver import redacted
 from followup_mockserver.control import access_to
+from followup_mockserver.pytest_plugin import causes
 from followup_mockserver.pytest_plugin.tracebacks import Tracebacks
 from followup_mockserver.service import Mock
 from followup_mockserver.state.journal import Journal, JournalEntry
@@ -36,6 +37,9 @@ _SHOWN_OF_KEY = 8
 """Characters of an idempotency key that are shown: enough to recognize the attempts of one call."""
 
 _SHOWN_OF_PARAM = 60
+
+_CAUSE = "\n    "
+"""Precedes the cause of a delivery or a message, which has a line of its own."""
 
 _COUNTERS = ("matched", "skipped")
 """The fields of a fault that count what it did; no argument of the call that added it."""
@@ -103,12 +107,15 @@ def call_of(fault: Fault | WebhookFault) -> str:
 
 def _of_tenant(tenant: Tenant, tracebacks: Tracebacks) -> Iterator[str]:
     calls = [*tenant.journal.newest_first()][::-1]
-    yield from _listed("API calls", calls, _CallLines(tenant.journal))
+    yield from _listed("API calls", [*map(_CallLines(tenant.journal), calls)], str)
     deliveries = [*tenant.webhook_deliveries]
     yield from _listed("webhook deliveries", deliveries, lambda delivery: _delivery_line(tenant, delivery))
     for delivery in deliveries[-MAX_ENTRIES:]:
         yield from tracebacks.of(delivery, tenant.attempts.of(delivery.id))
-    yield from _listed("messages to patients", tenant.messages, _message_line)
+    not_sent = causes.webhooks_not_sent(tenant, lambda endpoint: _host_of(tenant, endpoint))
+    yield from _listed("webhooks that were not sent", not_sent, str)
+    yield from _listed("messages to patients", tenant.messages, lambda message: _message_line(tenant, message))
+    yield from _listed("messages that were not sent", causes.messages_not_sent(tenant), str)
     if tenant.waits:
         shown = ", ".join(f"{seconds:.3g}" for seconds in [*tenant.waits][-MAX_ENTRIES:])
         omitted = len(tenant.waits) - MAX_ENTRIES
@@ -120,12 +127,12 @@ def _of_tenant(tenant: Tenant, tracebacks: Tracebacks) -> Iterator[str]:
 def _listed(title: str, entries: Sequence[T], line_of: Callable[[T], str]) -> Iterator[str]:
     if not entries:
         return
-    lines = [*map(line_of, entries)]
-    shown = lines[-MAX_ENTRIES:]
+    shown = entries[-MAX_ENTRIES:]
     yield f"{title}, oldest first:"
-    if len(shown) < len(lines):
-        yield f"  … {len(lines) - len(shown)} earlier ones omitted"
-    yield from (f"  {line}" for line in shown)
+    if len(shown) < len(entries):
+        yield f"  … {len(entries) - len(shown)} earlier ones omitted"
+    for entry in shown:
+        yield from (f"  {line}" for line in line_of(entry).splitlines())
 
 
 class _CallLines:
@@ -164,25 +171,31 @@ class _CallLines:
 
 
 def _delivery_line(tenant: Tenant, delivery: WebhookDelivery) -> str:
-    endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint)
-    host = "a deleted endpoint" if endpoint is None else _host(endpoint.url)
+    host = _host_of(tenant, delivery.webhook_endpoint)
     details = [f"{delivery.attempts} attempt{'' if delivery.attempts == 1 else 's'}"]
     if delivery.next_attempt_at is not None:
         details.append(f"next at {_time(delivery.next_attempt_at)}")
     result = redacted(delivery.last_error) if delivery.last_error else delivery.last_status_code
+    cause = causes.cause_of(tenant, delivery.id) if delivery.last_error else ""
     return (
         f"{_time(delivery.created_at)}  {delivery.status} {delivery.event_type} to {host} "
         f"({', '.join([*details, delivery.id])}){f': {result}' if result else ''}"
+        f"{cause and _CAUSE + cause}"
     )
 
 
-def _message_line(message: Message) -> str:
+def _message_line(tenant: Tenant, message: Message) -> str:
     recipient = message.patient or "a contact"
-    return f"{_time(message.sent_at)}  {message.kind} to {recipient} about {message.about}"
+    cause = causes.cause_of(tenant, message.id)
+    return f"{_time(message.sent_at)}  {message.kind} to {recipient} about {message.about}{cause and _CAUSE + cause}"
 
 
-def _host(url: str) -> str:
-    parts = urlsplit(url)
+def _host_of(tenant: Tenant, id: str) -> str:
+    """Return the host of the endpoint with this id."""
+    endpoint = tenant.webhook_endpoints.get(id)
+    if endpoint is None:
+        return "a deleted endpoint"
+    parts = urlsplit(endpoint.url)
     return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
 
