@@ -6,10 +6,10 @@ is not installed; ``nox`` installs them all.
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import cold_starts
 import mockserver
+import page
 import scale
 import sdk
 import simulations
@@ -43,31 +43,22 @@ def main(selected: list[str]) -> None:
     if unknown:
         sys.exit(f"unknown benchmark: {', '.join(sorted(unknown))}; choose from {', '.join(BENCHMARKS)}")
     console = Console(width=140)
-    figures: list[Figure] = []
+    figures: dict[str, list[Figure]] = {}
     skipped = []
     for name in selected or BENCHMARKS:
         try:
             with console.status(name):
-                figures += BENCHMARKS[name]()
+                figures[name] = [*BENCHMARKS[name]()]
         except ModuleNotFoundError as missing:
             skipped.append(f"skipped {name}: {missing.name} is not installed; nox -s benchmarks installs it")
-    console.print(table_of(figures))
+    console.print(table_of([each for found in figures.values() for each in found]))
     for each in skipped:
         console.print(each)
     if selected or skipped:
-        return  # part of the figures must not overwrite the files of a complete run
-    import plot  # imported late, because it needs matplotlib
-
-    folder = Path(__file__).parent
-    plot.draw(figures, folder / "results.png")
-    (folder / "results.md").write_text("".join(map(markdown_row, figures)))
-    console.print("wrote the chart to results.png, and the rows of docs/benchmarks.md to results.md")
-
-
-def markdown_row(figure: Figure) -> str:
-    """Return a row of the table in docs/benchmarks.md."""
-    ours, theirs = _number(figure.ours), _number(figure.theirs)
-    return f"| {figure.name} | {ours} | {figure.alternative} | {theirs} | {figure.ratio:.2f} | {figure.target:g} |\n"
+        return  # part of the figures must not replace those of a complete run
+    page.save(figures)
+    page.write()
+    console.print("wrote figures.csv, and the tables and the chart of docs/benchmarks.md")
 
 
 def table_of(figures: list[Figure]) -> Table:

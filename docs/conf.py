@@ -15,6 +15,7 @@ release = version = __version__
 
 extensions = ["myst_parser"]
 exclude_patterns = ["_build"]
+smartquotes_action = "qe"  # no dashes: options begin with two hyphens
 html_theme = "furo"
 html_title = f"followup {__version__}"
 html_static_path = ["_static"]
