@@ -28,14 +28,14 @@ def entries_of(
     for receipt in event.receipts:
         if receipt.delivery is not None and receipt.endpoint is not None:
             yield _delivery(tenant, event, receipt.endpoint, receipt.delivery, attempts[receipt.delivery], own)
-        elif receipt.endpoint is not None and receipt.reason is not None:
-            missed[receipt.reason].append(receipt.endpoint)
+        elif receipt.reason is not None:
+            missed[receipt.reason] += [] if receipt.endpoint is None else [receipt.endpoint]
     for reason, endpoints in missed.items():
         to = ", ".join(_address_of(tenant, endpoint) for endpoint in endpoints)
         yield Entry(
             key=f"{event.kind} {event.at} {reason}",
             at=event.at,
-            title=f"webhook {event.kind} to {to}",
+            title=f"webhook {event.kind} to {to}" if to else f"webhook {event.kind}",
             more=endpoints[0] if len(endpoints) == 1 and endpoints[0] in tenant.webhook_endpoints else None,
             outcome=Text.of(reason),
             tone="muted",

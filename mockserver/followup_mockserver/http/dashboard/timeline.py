@@ -42,6 +42,7 @@ _JOB_TITLES = {
     AttemptDelivery.kind: "webhook attempt",
     RepeatDelivery.kind: "repeated webhook attempt",
 }
+TEST_CONTROL = "test control"
 _HOURS = re.compile(r"([\d.]+) h before")
 _DUE = "due"
 _WITHDRAWN = ("cancelled", "moved")
@@ -96,11 +97,11 @@ def title_of(occurrence: Occurrence) -> tuple[str, str | None, str]:
         operation, colon, status = outcome.partition(": ")
         return (operation, occurrence.id, status) if colon else ("API call", None, outcome)
     if kind == CONTROL:
-        return f"test control {outcome}", occurrence.id, ""
+        return f"{TEST_CONTROL} {outcome}", occurrence.id, ""
     if kind == EVENT:
         return "inbound event", occurrence.id, outcome
     if kind == MESSAGE:
-        return f"message: {outcome.replace('_', ' ')}", occurrence.id, ""
+        return outcome.replace("_", " "), occurrence.id, ""
     if kind in _JOB_TITLES:
         return job_title(kind, occurrence.detail), occurrence.id, outcome
     if kind == DELIVERY:
@@ -108,6 +109,7 @@ def title_of(occurrence: Occurrence) -> tuple[str, str | None, str]:
     if kind == ATTEMPT:
         return f"attempt {occurrence.id.rpartition('.')[2]}", occurrence.about, outcome
     title = kind.replace(".", " ").replace("_", " ")
+    outcome = outcome.partition("; ")[0]  # the rest says why there is no webhook, which is an entry of its own
     return title, None, "" if title.endswith(f" {outcome}") else outcome
 
 

@@ -75,7 +75,8 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
             return "list.html", {"page": page_of(tenant, name, query)}
         return _object(tenant, name, id, query)
     if name == moments.HISTORY and id is not None:
-        return "moment.html", moments.moment_of(tenant, id, query)
+        template, variables = moments.moment_of(tenant, id, query)
+        return template, dict(variables)
     if name in _OTHER_VIEWS and id is None:
         return f"{name}.html", _OTHER_VIEWS[name](tenant, control, query)
     raise ServiceError(404, "invalid_request_error", "path_unknown", "There is no such view.")

@@ -1,0 +1,110 @@
+"""The messages to a patient: on the patient's phone, and the reminders on the page of an appointment."""
+
+import re
+
+import httpx
+import pytest
+
+from followup import FollowUp
+from followup_mockserver import MockService
+
+from .html import Views, text_of
+
+ANA = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
+TEXT = "Hola Ana. Le recordamos su turno del 01/10/2026 a las 14:30 en Clínica de prueba."
+
+
+@pytest.fixture
+def client(service: MockService) -> FollowUp:
+    return service.client(max_retries=0)
+
+
+def lines_of(html: str, begins: str) -> list[tuple[str, str]]:
+    """Return the classes and the texts of the items of a list; times as month, day, hour and minute, UTC."""
+    found = html.partition(begins)[2]
+    items = re.findall(r'<li class="([^"]*)"[^>]*>(.*?)</li>', re.split("</[ou]l>", found)[0], re.DOTALL)
+    time = re.compile(r'<time datetime="\d{4}-([\d-]+)T(\d\d:\d\d)[^>]*>.*?</time>')
+    return [(classes, text_of(time.sub(r"\1 \2", item))) for classes, item in items]
+
+
+def phone(views: Views, patient: str) -> list[tuple[str, str]]:
+    return lines_of(views.html(f"patients/{patient}"), 'class="number"')
+
+
+def reminders(views: Views, appointment: str) -> list[tuple[str, str]]:
+    return lines_of(views.html(f"appointments/{appointment}"), 'class="reminders"')
+
+
+def test_a_message_says_which_reminder_it_is(views: Views, client: FollowUp, service: MockService) -> None:
+    booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
+    service.advance(days=2, hours=6)
+    assert phone(views, booked.patient) == [
+        ("note", "Appointment created : confirmed 09-28 12:00"),
+        (
+            "bubble succeeded",
+            (
+                f"{TEXT} reminder 24 h before the start of the appointment of 10-01 17:30"
+                " planned 09-28 12:00 by appointments.create 09-30 17:30"
+            ),
+        ),
+        (
+            "bubble pending",
+            (
+                "reminder 3 h before the start of the appointment of 10-01 17:30"
+                " planned 09-28 12:00 by appointments.create due 10-01 14:30"
+            ),
+        ),
+    ]
+
+
+def test_reminders_that_were_not_sent_stand_there_with_the_reason(
+    views: Views, client: FollowUp, service: MockService
+) -> None:
+    booked = client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
+    service.update_patient(booked.patient, opted_out=True)
+    service.advance(hours=3)
+    client.appointments.cancel(booked.id)
+    muted = [text for classes, text in phone(views, booked.patient) if classes == "bubble muted"]
+    assert [re.search(r"(not sent|cancelled): [a-z ]+[a-z]", text)[0] for text in muted] == [  # type: ignore[index]
+        "not sent: the patient has opted out planned",
+        "cancelled: the appointment was cancelled planned",
+    ]
+    assert [(classes, text.partition(" sent ")[0]) for classes, text in reminders(views, booked.id)] == [
+        ("muted", "Reminder 24 h before the start not"),
+        ("muted", "Reminder 3 h before the start not"),
+    ]
+
+
+def test_reminders_of_a_moved_appointment(views: Views, client: FollowUp, service: MockService) -> None:
+    booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
+    client.appointments.update(booked.id, start_at="2026-10-02T17:30:00Z")
+    moved = "moved: the appointment now starts at 10-02 17:30"
+    assert reminders(views, booked.id) == [
+        ("muted", f"Reminder 24 h before the start not sent 09-30 17:30, for the start 10-01 17:30 {moved}"),
+        ("muted", f"Reminder 3 h before the start not sent 10-01 14:30, for the start 10-01 17:30 {moved}"),
+        ("pending", "Reminder 24 h before the start due 10-01 17:30"),
+        ("pending", "Reminder 3 h before the start due 10-02 14:30"),
+    ]
+    assert len([text for classes, text in phone(views, booked.patient) if moved in text]) == 2
+
+
+def test_a_message_without_history_is_still_on_the_phone(views: Views, client: FollowUp, service: MockService) -> None:
+    booked = client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
+    service.advance(hours=3)
+    state = service.save()
+    for organization in state["organizations"]:
+        organization.pop("history")
+    loaded = MockService.load(state)
+    texts = [text for _, text in phone(Views(loaded), booked.patient)]
+    assert len([text for text in texts if text.startswith("Hola Ana.") and "reminder" in text]) == 1
+
+
+def test_other_patients_messages_are_not_on_the_phone(views: Views, client: FollowUp, service: MockService) -> None:
+    service.mount("https://clinic.example/hooks", lambda _: httpx.Response(204))
+    first = client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
+    eva = {"phone": "+5491155550002", "full_name": "Eva Sosa"}
+    client.appointments.create(patient=eva, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
+    service.advance(hours=3)
+    texts = " ".join(text for _, text in phone(views, first.patient))
+    assert "Ana" in texts
+    assert "Eva" not in texts
