@@ -284,8 +284,8 @@ def test_the_page_of_a_run_lists_its_jobs_in_groups(api: Api, client: FollowUp, 
     service.advance(hours=3)
     html = api.get("/_mock/views/history/last_run").text
     for heading in (
-        "Clock advanced", "Webhook attempt: 1 failed", "Webhook attempt: 1 succeeded",
-        "Message after the visit: 1 succeeded", "Reminder 24 h before the start: 1 succeeded",
+        "Clock advanced", "Webhook attempt: 1 failed", "Webhook attempt: 1 delivered",
+        "Message after the visit: 1 sent", "Reminder 24 h before the start: 1 sent",
     ):  # fmt: skip
         assert f">{heading}<" in html
     assert "HTTP status 500." in html

@@ -10,6 +10,7 @@ from followup_mockserver.http.dashboard.entries import Text, tone_of
 from followup_mockserver.http.dashboard.names import address
 from followup_mockserver.http.dashboard.timeline import job_title
 from followup_mockserver.state.history import CONTROL, JOB_PREFIX, Record
+from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.state.tenant import Tenant
 
 SHOWN = 10
@@ -19,7 +20,7 @@ MAX_JOBS = 200
 """The page has at most this many jobs of a group, since a run may have thousands."""
 
 _TITLES = {"advance": "clock advanced", "step": "next job run"}
-_RESULTS = {"succeeded": "succeeded", "failed": "failed", "muted": "not done"}
+_ATTEMPTS = (AttemptDelivery.kind, RepeatDelivery.kind)
 
 
 @attrs.frozen(kw_only=True)
@@ -100,12 +101,19 @@ def _groups(tenant: Tenant, control: str) -> list[Group]:
     return [
         Group(
             title=title,
-            result=_RESULTS.get(tone, "done"),
+            result=_result(records[0].kind, tone),
             count=len(records),
             jobs=[_job(tenant, record) for record in records[:MAX_JOBS]],
         )
         for (title, tone), records in sorted(ran.items(), key=lambda item: -len(item[1]))
     ]
+
+
+def _result(kind: str, tone: str) -> str:
+    """Return the result of jobs as a word: "21 sent", "2 delivered"."""
+    if tone == "succeeded":
+        return "delivered" if kind in _ATTEMPTS else "sent"
+    return {"failed": "failed", "muted": "not sent"}.get(tone, "done")
 
 
 def _job(tenant: Tenant, record: Record) -> RunJob:

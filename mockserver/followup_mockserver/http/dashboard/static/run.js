@@ -14,7 +14,7 @@ export const counted = (count, [one, many]) => `${count.toLocaleString("en")} ${
 export function linksOf({ ran, jobs }) {
   if (!ran) return [];
   const failed = jobs.some((job) => DELIVERIES.includes(job.kind) && !isDelivered(job));
-  return [["Show what ran", "#/clock"], ...(failed ? [["Show deliveries", "#/webhook_deliveries"]] : [])];
+  return [["Show what ran", "#/history/last_run"], ...(failed ? [["Show deliveries", "#/webhook_deliveries"]] : [])];
 }
 
 /** Returns `{ran, jobs}` as text, such as "9 reminders sent, 4 webhooks delivered, 1 failed". */
