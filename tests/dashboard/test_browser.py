@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
@@ -12,25 +11,6 @@ from followup import FollowUp
 from followup_mockserver import MockServer
 
 from .conftest import ANA, HOOKS, Open, expect_report
-
-
-class TestDeliveries:
-    def test_the_timeline_and_sending_again(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
-        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        client.patients.create(phone=ANA["phone"])
-        mock.advance(minutes=6)
-        go(f"webhook_deliveries/{mock.deliveries[0].id}")
-        lines = tab.locator(".timeline li")
-        expect(lines).to_have_count(4)
-        expect(lines.last).to_contain_text("Attempt 4 of at most 9")
-        tab.locator("summary", has_text="Headers of attempt 2").click()
-        expect(tab.get_by_role("cell", name=mock.attempts(mock.deliveries[0].id)[1].signature)).to_be_visible()
-        mock.mount(HOOKS, lambda _: httpx.Response(204))
-        tab.get_by_role("button", name="Send again").click()
-        expect_report(tab, "Sent again: delivered (204).")
-        expect(lines).to_have_count(4)
-        expect(lines.last).to_contain_text("manual: 204")
-        expect(tab.get_by_role("cell", name=mock.attempts(mock.deliveries[0].id)[1].signature)).to_be_visible()
 
 
 class TestControls:

@@ -71,7 +71,7 @@ class TestNames:
         (row,) = views.rows("webhook_deliveries")
         assert (row["event"], row["about"], row["endpoint"]) == ("patient.upserted", "Ana Díaz", "clinic.example/hooks")
         assert (row["status"], row["attempts"]) == ("pending", "2")
-        assert row["last error, next attempt"].startswith("HTTP status 500. next 2026-09-28 12:06")
+        assert row["last error, next attempt"].startswith("500 Internal Server Error, next 2026-09-28 12:06")
         assert views.link("webhook_deliveries", "Ana Díaz") == f"patients/{patient.id}"
         assert "abc-7" not in views.html("webhook_deliveries")
 

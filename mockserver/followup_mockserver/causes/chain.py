@@ -9,6 +9,7 @@ from followup_mockserver.causes import occurrences
 from followup_mockserver.causes.occurrences import HistoryEntry, Occurrence
 from followup_mockserver.causes.selection import Selection, select
 from followup_mockserver.state.collection import Collection
+from followup_mockserver.state.history import Record
 from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, RecordedCall
 from followup_mockserver.state.tenant import Tenant
@@ -38,14 +39,12 @@ def occurrences_of(tenant: Tenant, id: str) -> list[Occurrence]:
     return _in_order(found, _requests(tenant, id, selection, found))
 
 
-def outbound_events(tenant: Tenant) -> list[Occurrence]:
+def outbound_events(tenant: Tenant) -> list[Record]:
     """Return the events that the service sends to webhook endpoints, newest first, with their receipts.
 
     Events that nobody received are among them. The caller holds the lock.
     """
-    records = [record for record in tenant.history.records if record.receipts]
-    found = occurrences.of_records(tenant, records)
-    return [each for each in reversed([*found]) if each.receipts]
+    return [record for record in reversed(tenant.history.records) if record.receipts]
 
 
 def messages_not_sent(tenant: Tenant) -> list[Occurrence]:

@@ -5,26 +5,18 @@ from typing import Any, get_args
 
 import attrs
 
-from followup import IntakeRequest, Patient, WebhookDelivery, WebhookEndpoint
-from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, PatientStage, encode, wire_fields
+from followup import IntakeRequest, Patient
+from followup._for_mockserver import PatientStage, encode, wire_fields
+from followup_mockserver.http.dashboard.deliveries import delivery_details
+from followup_mockserver.http.dashboard.endpoints import endpoint_details
 from followup_mockserver.http.dashboard.inbound_events import event_details
 from followup_mockserver.http.dashboard.tables import page_of
-from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import requests
 
 RELATED_ROWS = 10
 """Rows per table of related objects."""
 
 _OF_PATIENT = ("appointments", "visits", "treatments", "intake_requests")
-
-
-@attrs.frozen(kw_only=True)
-class AttemptDetails:
-    """A delivery attempt with its request headers."""
-
-    attempt: Attempt
-    headers: Mapping[str, str]
 
 
 def fields_of(obj: Any) -> dict[str, Any]:
@@ -52,25 +44,6 @@ def _related(tenant: Tenant, patient: Patient) -> dict[str, Any]:
     }
 
 
-def _delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any]:
-    return {
-        "attempts": [
-            AttemptDetails(
-                attempt=attempt,
-                headers=requests.headers_of(
-                    event_type=attempt.event_type,
-                    number=attempt.number,
-                    timestamp=attempt.timestamp,
-                    signature=attempt.signature,
-                ),
-            )
-            for attempt in tenant.attempts.of(delivery.id)
-        ],
-        "max_attempts": MAX_WEBHOOK_ATTEMPTS,
-        "body": requests.body_of(delivery).decode(),
-    }
-
-
 def _intake_request_details(_: Tenant, intake: IntakeRequest) -> dict[str, Any]:
     return {
         "questions": {_FIELD_OF_ANSWER.get(name, name): name for name in intake.missing},
@@ -82,14 +55,10 @@ _FIELD_OF_ANSWER = {"fullName": "patient.fullName", "dni": "patient.dni", "phone
 """Name in ``missing`` to the path of the field in the body of an answer, if the two differ."""
 
 
-def _endpoint_details(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
-    return {"related": [page_of(tenant, "webhook_deliveries", {"webhook_endpoint": endpoint.id}, RELATED_ROWS)]}
-
-
 DETAILS: Mapping[str, Callable[[Tenant, Any], dict[str, Any]]] = {
     "events": event_details,
     "patients": _patient_details,
-    "webhook_deliveries": _delivery_details,
+    "webhook_deliveries": delivery_details,
     "intake_requests": _intake_request_details,
-    "webhook_endpoints": _endpoint_details,
+    "webhook_endpoints": endpoint_details,
 }

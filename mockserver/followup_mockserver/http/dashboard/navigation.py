@@ -13,6 +13,7 @@ OVERVIEW = "overview"
 TITLES = {
     OVERVIEW: "Overview",
     "calls": "API calls",
+    "outbound_events": "Outbound events",
     "clock": "Clock",
     "faults": "Faults",
     "simulate": "Simulate",

@@ -24,6 +24,14 @@ def redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def redacted_response_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of a receiver's response, sorted by name, without the cookies that it set."""
+    return {
+        name: redacted(value) if name != "set-cookie" else f"{value.partition('=')[0]}=…"
+        for name, value in sorted(headers.items())
+    }
+
+
 def _redacted_authorization(value: str) -> str:
     scheme, _, key = value.partition(" ")
     key_prefix = next((prefix for prefix in (TEST_KEY_PREFIX, LIVE_KEY_PREFIX) if key.startswith(prefix)), "")

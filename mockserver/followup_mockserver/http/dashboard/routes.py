@@ -132,4 +132,12 @@ def _name(id: str) -> Any:
     return name_of(g.tenant, id)
 
 
+@dashboard.app_template_filter("last_result")
+def _last_result(delivery: Any) -> str | None:
+    """Return why a delivery has not succeeded; None if it has, or was not attempted yet."""
+    from followup_mockserver.http.dashboard.responses import last_result  # imported late, as in ``view``
+
+    return last_result(g.tenant, delivery)
+
+
 dashboard.add_app_template_filter(format_timestamp, "as_timestamp")

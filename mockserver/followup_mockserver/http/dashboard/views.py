@@ -7,7 +7,16 @@ from followup_mockserver.causes import occurrences_of
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
 from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.http.dashboard import call, calls, epochs, moments, navigation, overview, search
+from followup_mockserver.http.dashboard import (
+    call,
+    calls,
+    epochs,
+    moments,
+    navigation,
+    outbound_events,
+    overview,
+    search,
+)
 from followup_mockserver.http.dashboard.columns import TABLES
 from followup_mockserver.http.dashboard.conversation import conversation_of, messages_of
 from followup_mockserver.http.dashboard.details import DETAILS, fields_of
@@ -70,6 +79,11 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
         if id is not None:
             return "call.html", {**call.one_call(tenant, id), **_history(tenant, name, id, query)}
         return "calls.html", {"page": calls.list_of_calls(tenant, query)}
+    if name == outbound_events.OUTBOUND_EVENTS:
+        if id is not None:
+            event = outbound_events.one_event(tenant, id)
+            return "outbound_event.html", {"event": event, **_history(tenant, name, event.ref, query)}
+        return "outbound_events.html", outbound_events.list_of_events(tenant, query)
     if name in TABLES:
         if id is None:
             return "list.html", {"page": page_of(tenant, name, query)}
@@ -109,7 +123,17 @@ _WITH_TIMELINE = frozenset(
     {"patients", "appointments", "visits", "treatments", "intake_requests", "events", "webhook_deliveries"}
 )
 _WITH_OWN_TEMPLATE = frozenset(
-    {"patients", "appointments", "visits", "treatments", "webhook_deliveries", "intake_requests", "doctors", "events"}
+    {
+        "patients",
+        "appointments",
+        "visits",
+        "treatments",
+        "webhook_deliveries",
+        "webhook_endpoints",
+        "intake_requests",
+        "doctors",
+        "events",
+    }
 )
 
 

@@ -7,6 +7,7 @@ import { fetchView, session } from "./mock.js";
 import { morph } from "./morph.js";
 import { MockClock, showTimes, zone } from "./times.js";
 import { report } from "./toast.js";
+import { showVerification } from "./verify.js";
 
 const FIRST_VIEW = "overview";
 const SESSION_ERRORS = ["control_token_missing", "api_key_invalid"];
@@ -109,6 +110,10 @@ async function onSubmit(event) {
     openViewOf(form);
     return;
   }
+  if ("verify" in form.dataset) {
+    await showVerification(form);
+    return;
+  }
   try {
     report("");
     const done = await submit(form, event.submitter);
@@ -145,6 +150,7 @@ async function onClick(event) {
   else if ("menu" in button.dataset) showMenu(!("menu" in document.body.dataset));
   else if ("zone" in button.dataset) switchZone();
   else if ("shortcuts" in button.dataset) showShortcuts();
+  else if (button.dataset.focus) document.getElementById(button.dataset.focus).focus();
   else if ("copyLink" in button.dataset) await copy(location.href, "Link copied.");
   else if (button.dataset.copy) await copy(document.getElementById(button.dataset.copy).textContent, "Copied.");
   else if (button.dataset.copySecret) await copy(button.dataset.copySecret, "Copied.");

@@ -6,6 +6,7 @@ export function morph(current, fresh) {
   if (!corresponds(current, fresh)) {
     current.replaceWith(fresh);
   } else if (current.nodeType === Node.ELEMENT_NODE) {
+    if ("own" in current.dataset) return; // a script of the page wrote its content
     copyAttributes(current, fresh);
     morphChildren(current, fresh);
   } else if (current.data !== fresh.data) {

@@ -1,0 +1,355 @@
+"""The page of a webhook delivery: its verdict, its attempts, and what the receiver responded."""
+
+import re
+from collections.abc import Callable
+from html import unescape
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from followup import FollowUp
+from followup_mockserver import MockServer, MockService
+
+from .conftest import ANA, HOOKS, NOON, Open, expect_report
+from .html import Views, text_of
+
+LOCKED = '{"error":"database is locked"}'
+Receiver = Callable[[httpx.Request], httpx.Response]
+
+
+@pytest.fixture
+def service() -> MockService:
+    return MockService(start_time=NOON, rate_limit=0, seed=1)
+
+
+def queued(service: MockService, receiver: Receiver | None = None, **fault: Any) -> str:
+    """Return the page of a delivery to a receiver, which has not been attempted yet."""
+    if receiver is not None:
+        service.mount(HOOKS, receiver, raise_exceptions=False)
+    if fault:
+        service.disturb(**fault)
+    with service.client() as client:
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.patients.create(phone=ANA["phone"], full_name="Ana")
+    return f"webhook_deliveries/{service.deliveries[0].id}"
+
+
+def failing(*bodies: str, status: int = 500, headers: dict[str, str] | None = None) -> Receiver:
+    """Respond with an error and these bodies one after the other; the last one again and again."""
+    left = list(bodies)
+
+    def receive(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, text=left.pop(0) if len(left) > 1 else left[0], headers=headers)
+
+    return receive
+
+
+def section(html: str, name: str) -> str:
+    """Return the HTML of the section that this heading labels."""
+    found = re.search(rf'<section[^>]*aria-labelledby="{name}">(.*?)</section>', html, re.DOTALL)
+    assert found is not None, name
+    return found[1]
+
+
+def verdict(service: MockService, page: str) -> str:
+    return text_of(section(Views(service).html(page), "verdict")).partition(" About ")[0]
+
+
+class TestVerdict:
+    def test_not_attempted_yet(self, service: MockService) -> None:
+        page = queued(service)
+        assert verdict(service, page) == (
+            f"Not attempted yet: patient.upserted to {HOOKS} The next attempt is due now."
+        )
+
+    def test_not_delivered_yet(self, service: MockService) -> None:
+        page = queued(service, failing(LOCKED))
+        service.advance(minutes=40)
+        assert verdict(service, page) == (
+            f"Not delivered yet: patient.upserted to {HOOKS} "
+            "Attempt 4 of 9 failed: 500 database is locked . Next attempt 2026-09-28 14:36:00Z ."
+        )
+
+    def test_delivered_at_the_first_attempt(self, service: MockService) -> None:
+        page = queued(service, lambda _: httpx.Response(204))
+        service.advance()
+        assert re.fullmatch(
+            rf"Delivered at the first attempt: patient.upserted to {HOOKS} "
+            r"The receiver responded with 204 No Content after \d+ ms.",
+            verdict(service, page),
+        )
+
+    def test_delivered_at_attempt_3(self, service: MockService) -> None:
+        replies = iter([500, 500, 200])
+        page = queued(service, lambda _: httpx.Response(next(replies)))
+        service.advance(hours=1)
+        assert verdict(service, page).startswith("Delivered at attempt 3: ")
+
+    def test_a_manual_retry_that_fails_does_not_undo_a_delivery(self, service: MockService) -> None:
+        replies = iter([204, 503])
+        page = queued(service, lambda _: httpx.Response(next(replies)))
+        service.advance()
+        service.resend(service.deliveries[0].id)
+        assert verdict(service, page) == (
+            f"Delivered at the first attempt: patient.upserted to {HOOKS} "
+            "The manual retry after that failed: 503 Service Unavailable ."
+        )
+
+    def test_failed(self, service: MockService) -> None:
+        page = queued(service, failing("no space left on device"))
+        service.advance(days=3)
+        assert verdict(service, page) == (
+            f"Failed: nine attempts over 2 d 17 h patient.upserted to {HOOKS} "
+            "The last one: 500 no space left on device ."
+        )
+
+    def test_not_attempted_because_the_endpoint_was_disabled(self, service: MockService) -> None:
+        page = queued(service)
+        with service.client() as client:
+            client.webhook_endpoints.update(service.deliveries[0].webhook_endpoint, disabled=True)
+        assert verdict(service, page) == f"Not attempted: the endpoint was disabled patient.upserted to {HOOKS}"
+        assert "disabled title=" in section(Views(service).html(page), "verdict")
+
+    def test_given_up_because_the_endpoint_was_disabled(self, service: MockService) -> None:
+        page = queued(service, failing(LOCKED))
+        service.advance(minutes=2)
+        with service.client() as client:
+            client.webhook_endpoints.update(service.deliveries[0].webhook_endpoint, disabled=True)
+        assert verdict(service, page) == (
+            f"Given up: the endpoint was disabled patient.upserted to {HOOKS} "
+            "Attempt 2 had failed: 500 database is locked ."
+        )
+
+    def test_it_names_the_object_and_the_endpoint(self, service: MockService) -> None:
+        page = queued(service)
+        patient = service.deliveries[0].payload["ref"]
+        html = section(Views(service).html(page), "verdict")
+        assert f'href="#/patients/{patient}"' in html
+        assert f'href="#/webhook_endpoints/{service.deliveries[0].webhook_endpoint}"' in html
+        assert "About Ana " in text_of(html)
+        assert "endpoint clinic.example/hooks " in text_of(html)
+
+    def test_it_names_where_webhooks_are_forwarded_to(self) -> None:
+        with MockService(start_time=NOON, forward_to="http://127.0.0.1:9/here") as service:
+            page = queued(service)
+            assert verdict(service, page).startswith("Not attempted yet: patient.upserted to http://127.0.0.1:9/here ")
+
+
+class TestReason:
+    @pytest.mark.parametrize(
+        ("body", "reason"),
+        [
+            (LOCKED, "500 database is locked"),
+            ('{"error": {"code": 7, "message": "no such table"}}', "500 no such table"),
+            ('{"detail": "Not found."}', "500 Not found."),
+            ('{"status": 500, "title": "Oops", "detail": "disk full"}', "500 disk full"),
+            ("disk\n  full", "500 disk full"),
+            ("x" * 301, "500 Internal Server Error"),
+            ("<html><body>Oops</body></html>", "500 Internal Server Error"),
+            ('{"error": ""}', "500 Internal Server Error"),
+            ('{"items": [1]}', "500 Internal Server Error"),
+            ("[]", "500 Internal Server Error"),
+            ("", "500 Internal Server Error"),
+            ("\x00\x01", "500 Internal Server Error"),
+            (f'{{"error": "{"y" * 200}"}}', f"500 {'y' * 160}…"),
+            ('{"error": "whsec_abc123 does not match"}', "500 whsec_… does not match"),
+        ],
+    )
+    def test_is_what_the_body_says(self, service: MockService, body: str, reason: str) -> None:
+        page = queued(service, failing(body))
+        service.advance()
+        assert f"Attempt 1 of 9 failed: {reason} ." in verdict(service, page)
+
+    def test_without_a_response_it_is_the_error(self, service: MockService) -> None:
+        def crash(_: httpx.Request) -> httpx.Response:
+            raise KeyError("booking")
+
+        page = queued(service, crash)
+        service.advance()
+        assert "Attempt 1 of 9 failed: The receiver raised KeyError ." in verdict(service, page)
+        assert "KeyError: &#39;booking&#39;" in Views(service).html(page)
+
+
+class TestAttempts:
+    def test_equal_failures_are_grouped_and_the_last_one_is_open(self, service: MockService) -> None:
+        page = queued(service, failing(LOCKED, LOCKED, "other", LOCKED))
+        service.advance(hours=3)
+        html = section(Views(service).html(page), "attempts")
+        assert [text_of(each) for each in re.findall(r"<strong>(.*?)</strong>", html)] == [
+            "Attempts 1 to 2", "Attempt 1", "Attempt 2", "Attempt 3", "Attempt 4", "Attempt 5", "Attempt 6",
+        ]  # fmt: skip
+        assert [text_of(each) for each in re.findall(r'<span class="wait">(.*?)</span>', html)] == [
+            "+1 min", "+5 min", "+30 min", "+2 h",
+        ]  # fmt: skip
+        assert html.count('<div class="response">') == 1
+        opened = text_of(html.partition('<div class="response">')[2].partition("</div>")[0])
+        assert opened.startswith('HTTP/1.1 500 Internal Server Error { "error" : "database is locked" }')
+
+    def test_the_next_attempt_is_the_last_line(self, service: MockService) -> None:
+        page = queued(service, failing(LOCKED))
+        service.advance()
+        text = text_of(section(Views(service).html(page), "attempts"))
+        assert text.endswith("Attempt 2 of at most 9, due 2026-09-28 12:01:00Z")
+
+    def test_manual_retries_and_repetitions_are_named(self, service: MockService) -> None:
+        page = queued(service, lambda _: httpx.Response(204), kind="duplicate")
+        service.advance()
+        service.resend(service.deliveries[0].id)
+        text = text_of(section(Views(service).html(page), "attempts"))
+        assert "ms, repeated by a webhook fault" in text
+        assert "ms, manual retry" in text
+
+    def test_each_has_the_headers_of_its_request(self, service: MockService) -> None:
+        received: list[httpx.Request] = []
+
+        def receive(request: httpx.Request) -> httpx.Response:
+            received.append(request)
+            return httpx.Response(500 if len(received) == 1 else 204)
+
+        page = queued(service, receive)
+        service.advance(minutes=1)
+        html = Views(service).html(page)
+        for request in received:
+            assert request.headers["x-service-signature"] in html
+        assert f'id="raw-body" hidden>{received[0].content.decode()}</pre>' in unescape(html)
+
+    def test_cookies_and_secrets_of_the_response_are_redacted(self, service: MockService) -> None:
+        headers = {"Set-Cookie": "session=abc123; Path=/", "X-Key": "fu_test_abc", "Server": "gunicorn"}
+        page = queued(service, failing('{"error": "x", "secret": "whsec_abc"}', headers=headers))
+        service.advance()
+        html = Views(service).html(page)
+        for hidden in ("abc123", "fu_test_abc", "whsec_abc"):
+            assert hidden not in html
+        for shown in ("session=…", "fu_test_…", "whsec_…", "gunicorn"):
+            assert shown in html
+
+    @pytest.mark.parametrize(
+        ("content", "note"),
+        [
+            (b"", "The response has no body."),
+            (bytes(range(256)), "The body is binary, 256 bytes."),
+            (b"z" * 5000, "This is the beginning of the body, 4,096 bytes of it are kept."),
+        ],
+    )
+    def test_a_note_says_what_the_body_does_not(self, service: MockService, content: bytes, note: str) -> None:
+        page = queued(service, lambda _: httpx.Response(500, content=content))
+        service.advance()
+        assert note in text_of(section(Views(service).html(page), "attempts"))
+
+    def test_a_body_that_is_not_utf_8_is_shown_as_far_as_possible(self, service: MockService) -> None:
+        page = queued(service, lambda _: httpx.Response(500, content=b"se\xf1al"))
+        service.advance()
+        assert "se\ufffdal" in section(Views(service).html(page), "attempts")
+
+    def test_html_of_the_receiver_is_escaped(self, service: MockService) -> None:
+        page = queued(service, failing("<script>alert(1)</script>", headers={"X-Tag": "<b>"}))
+        service.advance()
+        html = Views(service).html(page)
+        assert "<script>" not in html
+        assert "<b>" not in html
+
+
+class TestHints:
+    @pytest.mark.parametrize("status", [400, 401, 403])
+    def test_a_rejection_explains_the_signature(self, service: MockService, status: int) -> None:
+        page = queued(service, failing("", status=status))
+        service.advance()
+        text = text_of(section(Views(service).html(page), "hint"))
+        assert f"It responded with {status}, as receivers do when verification fails." in text
+        assert "which is the real time of sending, not the time of the mock's clock." in text
+
+    def test_another_error_does_not(self, service: MockService) -> None:
+        page = queued(service, failing("", status=404))
+        service.advance()
+        assert "Did your receiver reject the signature?" not in Views(service).html(page)
+
+    @pytest.mark.parametrize(
+        ("kind", "sentence"),
+        [
+            ("wrong_signature", "A webhook fault signed the first attempt with another secret on purpose."),
+            ("old_signature", "A webhook fault gave the first attempt an expired timestamp on purpose."),
+        ],
+    )
+    @pytest.mark.parametrize("status", [400, 204])
+    def test_a_forged_signature_is_told(self, service: MockService, kind: Any, sentence: str, status: int) -> None:
+        page = queued(service, failing("", status=status), kind=kind)
+        service.advance()
+        assert sentence in Views(service).text(page)
+
+
+class TestBrowser:
+    def test_a_failed_delivery_is_sent_again(self, tab: Page, go: Open, mock: MockServer, client: FollowUp) -> None:
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.patients.create(phone=ANA["phone"])
+        mock.advance(minutes=1)
+        go(f"webhook_deliveries/{mock.deliveries[0].id}")
+        expect(tab.get_by_role("heading", name="Not delivered yet: patient.upserted to")).to_be_visible()
+        tab.locator("summary", has_text="Request headers").last.click()
+        signature = tab.get_by_role("cell", name=mock.attempts(mock.deliveries[0].id)[1].signature)
+        expect(signature).to_be_visible()
+        mock.mount(HOOKS, lambda _: httpx.Response(204))
+        tab.get_by_role("button", name="Send again").click()
+        expect_report(tab, "Sent again: delivered (204).")
+        expect(tab.get_by_role("heading", name="Delivered at attempt 3: patient.upserted to")).to_be_visible()
+
+    def test_the_raw_body_is_copied_byte_for_byte(
+        self, tab: Page, go: Open, mock: MockServer, client: FollowUp
+    ) -> None:
+        received: list[bytes] = []
+        mock.mount(HOOKS, lambda request: received.append(request.content) or httpx.Response(204))
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.patients.create(phone=ANA["phone"], full_name='Ana "Ñ" <b>\u2028\\n Pérez & Co')
+        mock.advance()
+        go(f"webhook_deliveries/{mock.deliveries[0].id}")
+        tab.get_by_role("button", name="Copy raw body").click()
+        expect_report(tab, "Copied.")
+        assert tab.evaluate("navigator.clipboard.readText()").encode() == received[0]
+
+    def test_a_signature_is_verified_in_the_page(self, tab: Page, go: Open, mock: MockServer, client: FollowUp) -> None:
+        mock.disturb(kind="wrong_signature")
+        endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.patients.create(phone=ANA["phone"], full_name="Ana Ñandú")
+        mock.advance(minutes=1)
+        go(f"webhook_deliveries/{mock.deliveries[0].id}")
+        sent: list[str] = []
+        tab.on("request", lambda request: sent.append(f"{request.url} {request.headers} {request.post_data}"))
+        output = tab.locator("output")
+        tab.get_by_label("Signing secret").fill(endpoint.secret or "")
+        tab.get_by_role("button", name="Verify", exact=True).click()
+        expect(output).to_contain_text("The signature is valid")
+        tab.get_by_label("Attempt", exact=True).select_option(index=1)  # the first attempt, which the fault signed
+        tab.get_by_role("button", name="Verify", exact=True).click()
+        expect(output).to_contain_text("The signature is invalid")
+        tab.get_by_label("Attempt", exact=True).select_option(index=0)
+        tab.get_by_label("Signing secret").fill("secret")
+        tab.keyboard.press("Enter")
+        expect(output).to_contain_text("A secret begins with whsec_.")
+        client.patients.create(phone="+5491155550009")  # a live update keeps the result
+        expect(tab.locator("#page")).to_have_attribute("data-version", re.compile(r"\d+"))
+        expect(output).to_contain_text("A secret begins with whsec_.")
+        assert not [each for each in sent if (endpoint.secret or "-") in each]
+
+
+def test_the_list_shows_the_reason_of_the_last_failure(service: MockService) -> None:
+    queued(service, failing(LOCKED))
+    service.advance()
+    (row,) = Views(service).rows("webhook_deliveries")
+    assert row["last error, next attempt"] == "500 database is locked, next 2026-09-28 12:01:00Z"
+
+
+def test_the_list_shows_why_a_delivery_was_given_up(service: MockService) -> None:
+    queued(service)
+    with service.client() as client:
+        client.webhook_endpoints.update(service.deliveries[0].webhook_endpoint, disabled=True)
+    (row,) = Views(service).rows("webhook_deliveries")
+    assert row["last error, next attempt"] == "The endpoint was disabled"
+
+
+def test_the_list_shows_no_error_of_a_delivery_that_succeeded(service: MockService) -> None:
+    replies = iter([500, 204])
+    queued(service, lambda _: httpx.Response(next(replies)))
+    service.advance(hours=1)
+    (row,) = Views(service).rows("webhook_deliveries")
+    assert row["last error, next attempt"] == ""

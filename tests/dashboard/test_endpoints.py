@@ -1,0 +1,135 @@
+"""The page of a webhook endpoint: whether its receiver works, its deliveries, and the other endpoints."""
+
+import re
+
+import httpx
+import pytest
+
+from followup import FollowUp
+from followup_mockserver import MockService
+
+from .conftest import ANA, HOOKS, NOON
+from .html import Views, text_of
+
+
+@pytest.fixture
+def service() -> MockService:
+    return MockService(start_time=NOON, rate_limit=0, seed=1)
+
+
+@pytest.fixture
+def client(service: MockService) -> FollowUp:
+    return service.client(max_retries=0)
+
+
+def page(client: FollowUp, url: str = HOOKS, *types: str) -> str:
+    return f"webhook_endpoints/{client.webhook_endpoints.create(url=url, enabled_events=types or ['*']).id}"
+
+
+def verdict(service: MockService, path: str) -> str:
+    found = re.search(r'<section class="verdict[^>]*>(.*?)</section>', Views(service).html(path), re.DOTALL)
+    assert found is not None
+    return text_of(found[1])
+
+
+def test_before_the_first_attempt_it_says_how_to_make_one(service: MockService, client: FollowUp) -> None:
+    path = page(client)
+    assert verdict(service, path) == (
+        "No attempt yet Nothing has happened that it is subscribed to. To send a test event: "
+        f'client.webhook_endpoints.ping("{path.partition("/")[2]}")'
+    )
+
+
+def test_what_is_due_is_counted(service: MockService, client: FollowUp) -> None:
+    path = page(client)
+    client.patients.create(phone=ANA["phone"])
+    assert verdict(service, path) == "No attempt yet 1 delivery is due."
+
+
+def test_a_receiver_that_works(service: MockService, client: FollowUp) -> None:
+    service.mount(HOOKS, lambda _: httpx.Response(204))
+    path = page(client)
+    client.patients.create(phone=ANA["phone"])
+    service.advance(minutes=3)
+    assert verdict(service, path) == "OK: last delivered 2026-09-28 12:00:00Z"
+
+
+def test_a_receiver_that_fails(service: MockService, client: FollowUp) -> None:
+    replies = [204, 500]
+    service.mount(
+        HOOKS, lambda _: httpx.Response(replies.pop(0) if len(replies) > 1 else 500, text="database is locked")
+    )
+    path = page(client)
+    client.patients.create(phone=ANA["phone"])
+    service.advance(minutes=1)
+    client.patients.create(phone="+5491155550002")
+    client.patients.create(phone="+5491155550003")
+    service.advance(minutes=2)
+    assert verdict(service, path) == (
+        "Failing since 2026-09-28 12:01:00Z : 500 database is locked "
+        "The last 4 attempts failed. Last delivered 2026-09-28 12:00:00Z . 2 deliveries wait for a retry ."
+    )
+
+
+def test_a_receiver_that_never_worked(service: MockService, client: FollowUp) -> None:
+    path = page(client, "https://nowhere.example/")
+    client.patients.create(phone=ANA["phone"])
+    service.advance()
+    assert "The last attempt failed. Nothing was ever delivered. 1 delivery waits for a retry ." in verdict(
+        service, path
+    )
+
+
+def test_a_success_ends_the_failure(service: MockService, client: FollowUp) -> None:
+    replies = iter([500, 500, 204])
+    service.mount(HOOKS, lambda _: httpx.Response(next(replies)))
+    path = page(client)
+    client.patients.create(phone=ANA["phone"])
+    service.advance(minutes=6)
+    assert verdict(service, path).startswith("OK: ")
+
+
+def test_a_disabled_endpoint_says_how_to_enable_it(service: MockService, client: FollowUp) -> None:
+    path = page(client)
+    endpoint = path.partition("/")[2]
+    client.webhook_endpoints.update(endpoint, disabled=True)
+    assert verdict(service, path) == (
+        "Disabled It receives nothing, and events that happen now are not delivered later. To enable it: "
+        f'client.webhook_endpoints.update("{endpoint}", disabled=False)'
+    )
+
+
+def test_deliveries_are_counted_and_linked_by_status(service: MockService, client: FollowUp) -> None:
+    replies = iter([204, 500, 500])
+    service.mount(HOOKS, lambda _: httpx.Response(next(replies)))
+    path = page(client)
+    page(client, "https://other.example/hooks", "visit.completed")
+    for number in range(3):
+        client.patients.create(phone=f"+549115555000{number}")
+    service.advance()
+    html = Views(service).html(path)
+    counts = re.search(r'<nav class="tabs" aria-label="Deliveries by status">(.*?)</nav>', html, re.DOTALL)
+    assert counts is not None
+    assert text_of(counts[1]) == "All 3 Pending 2 Succeeded 1 Failed 0"
+    endpoint = path.partition("/")[2]
+    assert f"#/webhook_deliveries?webhook_endpoint={endpoint}&amp;status=pending" in counts[1]
+
+
+def test_the_other_endpoints(service: MockService, client: FollowUp) -> None:
+    path = page(client, HOOKS, "patient.upserted", "visit.completed")
+    page(client, "https://all.example/hooks")
+    page(client, "https://visits.example/hooks", "visit.completed")
+    disabled = page(client, "https://intake.example/hooks", "intake.ready").partition("/")[2]
+    client.webhook_endpoints.update(disabled, disabled=True)
+    text = Views(service).text(path)
+    assert re.search(r"all.example/hooks we_\S+ \S+ \S+ enabled 2 types in common", text), text
+    assert re.search(r"visits.example/hooks we_\S+ \S+ \S+ enabled 1 type in common", text)
+    assert re.search(r"intake.example/hooks we_\S+ \S+ \S+ disabled no type in common", text)
+
+
+def test_the_secret_is_never_shown(service: MockService, client: FollowUp) -> None:
+    created = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    assert created.secret is not None
+    html = Views(service).html(f"webhook_endpoints/{created.id}")
+    assert "whsec_" not in html
+    assert f'id="url">{HOOKS}<' in html
