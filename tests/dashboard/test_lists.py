@@ -160,6 +160,19 @@ class TestSearch:
         assert self.found(views, "pat_") == []
         assert views.column(f"search?q={patient.id}", "name") == ["Ana Díaz"]
 
+    def test_jobs_messages_and_control_calls_are_found(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-30T12:00:00Z")
+        service.advance(days=1)
+        message = service.messages[0].id
+        job = next(each.cause for each in service.explain(message) if each.kind == "message")
+        for found, name in ((message, "Message"), (job, "Reminder"), ("ctl_1", "Advance")):
+            assert self.found(views, found or "") == [found]
+            assert views.column(f"search?q={found}", "name") == [name]
+            assert views.html(f"history/{found}")
+        assert self.found(views, "job_999") == []
+
     def test_an_event_of_any_source_is_found_by_the_callers_id(self, service: MockService, views: Views) -> None:
         event = service.receive_event({"id": "pms-9", "type": "order.issued", "data": {}}, source="pms")
         assert self.found(views, "pms-9") == [event.id]

@@ -9,8 +9,11 @@ import attrs
 from followup._for_mockserver import EventSource
 from followup_mockserver.http.dashboard.calls import CALLS
 from followup_mockserver.http.dashboard.columns import TABLES
+from followup_mockserver.http.dashboard.moments import HISTORY
 from followup_mockserver.http.dashboard.tables import VIEW_OF_PREFIX, collection_of
+from followup_mockserver.state.history import CONTROL, CONTROL_PREFIX, JOB_PREFIX, Record
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, JournalEntry
+from followup_mockserver.state.records import MESSAGE_PREFIX
 from followup_mockserver.state.tenant import Tenant
 
 MAX_RESULTS = 50
@@ -23,7 +26,7 @@ _BY_EXTERNAL_ID = ("patients", "appointments", "visits", "doctors")
 
 @attrs.frozen(kw_only=True)
 class SearchResult:
-    """An object or a call that matches the search.
+    """An object, a call, or a job, message or control call of the history that matches the search.
 
     Attributes:
         view: the view that shows it.
@@ -81,11 +84,22 @@ def _with_id(tenant: Tenant, text: str) -> Iterator[SearchResult]:
             if _begins(call.request_id, text):
                 yield _call(call, "request id")
         return
+    if text.startswith((CONTROL_PREFIX, JOB_PREFIX, MESSAGE_PREFIX)):
+        records = (record for record in tenant.history.records if record.id == text)
+        yield from (
+            SearchResult(view=HISTORY, id=text, matched_by="id", title=_kind(each)) for each in islice(records, 1)
+        )
+        return
     view = next((view for prefix, view in VIEW_OF_PREFIX.items() if text.startswith(prefix)), None)
     if view is not None:
         for obj in collection_of(tenant, view):
             if _begins(obj.id, text):
                 yield _result(view, obj, "id")
+
+
+def _kind(record: Record) -> str:
+    """Return a job, message or control call in words, such as ``reminder`` or ``advance``."""
+    return ((record.outcome if record.kind == CONTROL else None) or record.kind).replace("_", " ")
 
 
 def _begins(id: str, text: str) -> bool:
