@@ -1,14 +1,18 @@
 """The lists as HTML: names, columns, tabs with their counts, filters and pages."""
 
 import re
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
 
 import httpx
 import pytest
 
 from followup import EventBatchError, FollowUp
-from followup_mockserver import MockService
+from followup_mockserver import MockServer, MockService
 
-from .conftest import ANA, HOOKS
+from .conftest import ANA, HOOKS, NOON
 from .html import Views
 
 ANA_DIAZ = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
@@ -233,6 +237,41 @@ def test_paging_in_both_directions(client: FollowUp, views: Views) -> None:
     assert views.column("patients?after=pat_gone", "external id") == first
 
 
-@pytest.mark.parametrize("view", ["webhook_endpoints", "visits", "treatments", "events", "doctors", "clock"])
-def test_empty_views(views: Views, view: str) -> None:
-    assert "<h1" in views.html(view)
+class TestEmpty:
+    @pytest.mark.parametrize(
+        "view",
+        [
+            "calls",
+            "patients",
+            "appointments",
+            "visits",
+            "treatments",
+            "intake_requests",
+            "events",
+            "webhook_deliveries",
+        ],
+    )
+    def test_an_empty_list_says_what_fills_it(self, views: Views, view: str) -> None:
+        assert re.search(r'<div class="empty"><p>No [a-z ]+ yet\.', views.html(view))
+        assert 'aria-label="Copy command"' in views.html(view)
+
+    @pytest.mark.parametrize(
+        "view", ["calls", "patients", "appointments", "visits", "treatments", "intake_requests", "events"]
+    )
+    def test_its_command_fills_it(self, view: str) -> None:
+        with MockServer(start_time=NOON, seed=1) as server:
+            url = f"{server.url}/_mock/views/{view}"
+            html = httpx.get(url).text
+            found = re.search(r'id="empty-command">(.*?)</pre>', html, re.DOTALL)
+            assert found is not None
+            path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+            environment = {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key, "PATH": path}
+            command = ["sh", "-c", unescape(found[1])]
+            done = subprocess.run(command, env=environment, capture_output=True, timeout=60, check=False)
+            assert done.returncode == 0, done.stderr.decode()
+            assert '<tr role="row" data-key="' in httpx.get(url).text
+
+    def test_a_list_whose_filters_match_nothing_offers_all(self, client: FollowUp, views: Views) -> None:
+        client.appointments.create(patient=ANA_DIAZ, start_at=START)  # type: ignore[arg-type]
+        assert "None of 1 matches the filters. Show all" in views.text("appointments?status=cancelled")
+        assert views.link("appointments?status=cancelled", "Show all") == "appointments"

@@ -80,7 +80,7 @@ def test_the_filters_of_calls(tab: Page, go: Open, client: FollowUp) -> None:
     expect(operation).to_be_focused()
     tab.get_by_role("link", name="Errors 0").click()
     expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 0 of 2")
-    expect(tab.get_by_text("No call matches the filters.")).to_be_visible()
+    expect(tab.get_by_text("None of 2 matches the filters.")).to_be_visible()
     expect(operation).to_have_value("account.retrieve")
     tab.get_by_role("link", name="All 1").click()
     expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 1 of 2")

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import attrs
 
 from followup_mockserver.contract.operations import OPERATIONS
+from followup_mockserver.http.dashboard.empty_lists import EMPTY_LISTS, EmptyList
 from followup_mockserver.http.dashboard.tables import ROWS
 from followup_mockserver.state.journal import CallDetails, JournalEntry, RecordedCall
 from followup_mockserver.state.tenant import Tenant
@@ -62,6 +63,8 @@ class CallsPage:
         operations: number of calls of each operation that was called.
         is_later_page: whether there are newer calls that match.
         older: request id of the last row if older calls match, else None.
+        name: name of the view.
+        empty: what the list shows if there are no calls at all.
     """
 
     rows: list[CallRow]
@@ -72,6 +75,8 @@ class CallsPage:
     operations: Mapping[str, int]
     is_later_page: bool
     older: str | None
+    name: str = CALLS
+    empty: EmptyList = EMPTY_LISTS[CALLS]
 
     def address(self, **changes: str) -> str:
         """Return the address of the list with other filters; an empty value removes a filter."""

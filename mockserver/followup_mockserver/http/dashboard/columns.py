@@ -101,7 +101,7 @@ TABLES: Mapping[str, Table] = {
             Column("about", lambda delivery: delivery.payload.get("ref"), "name", place="detail", is_wide=True),
             Column("endpoint", "webhook_endpoint", "name", priority=2, is_wide=True, hidden_by="webhook_endpoint"),
             _STATUS,
-            Column("attempts", "attempts", priority=2),
+            Column("attempts", "attempts", priority=3),
             Column("last error, next attempt", lambda delivery: delivery, "progress", place="note", is_wide=True),
             _CREATED_ON_PHONE,
             _ID,

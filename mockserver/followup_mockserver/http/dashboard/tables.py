@@ -9,6 +9,7 @@ import attrs
 
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.http.dashboard.columns import TABLES, Column, Table
+from followup_mockserver.http.dashboard.empty_lists import EMPTY_LISTS, EmptyList
 from followup_mockserver.state.collection import Collection, UnknownCursor
 from followup_mockserver.state.tenant import Tenant
 
@@ -32,6 +33,7 @@ class TablePage:
         table: the list.
         rows: the objects of this page.
         found: heading of a column with a lookup to the values that it found, by id of the object.
+        empty: what the list shows if there are no objects at all.
         columns: the columns to show; the first is the link to the object.
         matching: number of objects that match the filters.
         total: number of all objects.
@@ -44,6 +46,7 @@ class TablePage:
 
     name: str
     table: Table
+    empty: EmptyList
     columns: tuple[Column, ...]
     rows: list[Any]
     found: Mapping[str, Mapping[str, Any]]
@@ -91,6 +94,7 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
     return TablePage(
         name=name,
         table=table,
+        empty=EMPTY_LISTS[name],
         columns=tuple(column for column in table.columns if column.hidden_by not in filters),
         rows=found,
         found={column.heading: column.lookup(tenant, found) for column in table.columns if column.lookup is not None},

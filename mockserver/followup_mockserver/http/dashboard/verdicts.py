@@ -42,7 +42,7 @@ _DONE = {
     "update": "Updated the {noun}",
     "cancel": "Cancelled the {noun}",
     "delete": "Deleted the {noun}",
-    "ping": "Queued a ping",
+    "ping": "Queued a delivery of",
 }
 """The last part of an operation to the sentence about its success."""
 
@@ -82,7 +82,8 @@ def _success(tenant: Tenant, call: RecordedCall, body: Any) -> tuple[str, str | 
     if operation is None:
         return "The call succeeded.", None
     if call.outcome.replayed:
-        return "Replayed an earlier response; nothing was done again", about
+        done = "Replayed an earlier response; nothing was done again."
+        return f"{done} The response is about" if about else done, about
     group, _, verb = operation.rpartition(".")
     if verb == "list":
         return _listed(body), None
@@ -104,7 +105,7 @@ def _found_or_created(tenant: Tenant, call: RecordedCall) -> str:
     ]
     if "created" in outcomes:
         return "Created the {noun}"
-    return "Found the {noun}, and added the data that was missing," if outcomes else "Found the {noun}"
+    return "Found and completed the {noun}" if outcomes else "Found the {noun}"
 
 
 def _listed(body: Any) -> str:
