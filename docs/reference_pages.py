@@ -3,12 +3,12 @@
 import shutil
 from pathlib import Path
 
-from reference_generator import commands, data_pages, errors, events, operations, python_pages, webhooks
+from reference_generator import commands, control_api, data_pages, errors, events, operations, python_pages, webhooks
 from reference_generator.entries import HOMES, PythonNames
 
 FOLDER = Path(__file__).parent / "reference"
 
-PARTS = (operations, data_pages, python_pages, webhooks, events, errors, commands)
+PARTS = (operations, data_pages, python_pages, webhooks, events, errors, commands, control_api)
 
 
 def pages() -> dict[str, str]:

@@ -24,61 +24,12 @@ from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.state.registry import DEFAULT_KEY
 from followup_mockserver.state.snapshots.reading import MAX_BYTES
 
+from .raw_requests import JsonResponse, Requests
 from .traffic import NOW, RECEIVER
 
 _PHONE = "+54 9 11 5555-0000"
 _PATIENT = {"phone": _PHONE}
 _APPOINTMENT = {"patient": _PATIENT, "startAt": "2026-10-05T14:30:00Z", "externalId": "A-1"}
-
-
-@attrs.frozen
-class ErrorResponse:
-    """The response to a request that provoked an error.
-
-    Attributes:
-        status: HTTP status.
-        body: the decoded body.
-    """
-
-    status: int
-    body: Mapping[str, Any]
-
-
-class Requests:
-    """Makes raw requests to a mock, because the SDK would not send most of those that provoke errors."""
-
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self.service = MockService(seed=1, start_time=NOW, **options)
-        self._http = self.service.app.test_client()
-
-    def send(self, method: str, path: str, body: Any = None, **headers: str) -> ErrorResponse:
-        """Send a request.
-
-        Args:
-            method: the HTTP method.
-            path: the path.
-            body: sent as JSON, or as it is if it is bytes; None for no body.
-            headers: headers, with an underscore instead of a hyphen. The default key authorizes the request unless
-                ``Authorization`` is among them.
-        """
-        sent = {"Host": "followup.mock", "Authorization": f"Bearer {DEFAULT_KEY}"}
-        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-        sent = {name: value for name, value in sent.items() if value}
-        content = {"data": body} if isinstance(body, bytes) else {"json": body} if body is not None else {}
-        response = self._http.open(path, method=method, headers=sent, **content)
-        return ErrorResponse(response.status_code, response.get_json())
-
-    def post(self, path: str, body: Any = None, **headers: str) -> ErrorResponse:
-        """Send a POST."""
-        return self.send("POST", path, body, **headers)
-
-    def get(self, path: str, **headers: str) -> ErrorResponse:
-        """Send a GET."""
-        return self.send("GET", path, **headers)
-
-    def created(self, path: str, body: Any) -> str:
-        """Create an object, and return its id."""
-        return str(self.post(path, body).body["id"])
 
 
 @attrs.frozen
@@ -92,46 +43,46 @@ class Provocation:
     """
 
     cause: str
-    request: Callable[[Requests], ErrorResponse]
+    request: Callable[[Requests], JsonResponse]
     options: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-def _of(error: ServiceError) -> ErrorResponse:
-    return ErrorResponse(error.status, error.as_json())
+def _of(error: ServiceError) -> JsonResponse:
+    return JsonResponse(error.status, error.as_json())
 
 
-def _key(**changes: Any) -> Callable[[Requests], ErrorResponse]:
+def _key(**changes: Any) -> Callable[[Requests], JsonResponse]:
     """Use a key that a test control has changed."""
 
-    def request(requests: Requests) -> ErrorResponse:
+    def request(requests: Requests) -> JsonResponse:
         requests.service.update_api_key(DEFAULT_KEY, **changes)
         return requests.get("/v1/account")
 
     return request
 
 
-def _without_scope(requests: Requests) -> ErrorResponse:
+def _without_scope(requests: Requests) -> JsonResponse:
     key = requests.service.add_api_key(scopes=["patients:read"])
     return requests.post("/v1/patients", _PATIENT, Authorization=f"Bearer {key.value}")
 
 
-def _without_line(requests: Requests) -> ErrorResponse:
+def _without_line(requests: Requests) -> JsonResponse:
     requests.service.update_organization(service_lines=["network"])
     return requests.post("/v1/patients", _PATIENT)
 
 
-def _changed_phone(requests: Requests) -> ErrorResponse:
+def _changed_phone(requests: Requests) -> JsonResponse:
     patient = requests.created("/v1/patients", _PATIENT)
     return requests.send("PATCH", f"/v1/patients/{patient}", _PATIENT)
 
 
-def _cancelled_appointment(requests: Requests) -> ErrorResponse:
+def _cancelled_appointment(requests: Requests) -> JsonResponse:
     path = f"/v1/appointments/{requests.created('/v1/appointments', _APPOINTMENT)}"
     requests.post(f"{path}/cancel")
     return requests.send("PATCH", path, {"type": "check-up"})
 
 
-def _disabled_endpoint(requests: Requests) -> ErrorResponse:
+def _disabled_endpoint(requests: Requests) -> JsonResponse:
     path = _endpoint(requests)
     requests.send("PATCH", path, {"disabled": True})
     return requests.post(f"{path}/ping")
@@ -142,12 +93,12 @@ def _endpoint(requests: Requests) -> str:
     return f"/v1/webhook_endpoints/{requests.created('/v1/webhook_endpoints', body)}"
 
 
-def _reused_key(requests: Requests) -> ErrorResponse:
+def _reused_key(requests: Requests) -> JsonResponse:
     requests.post("/v1/patients", _PATIENT, Idempotency_Key="visit-1")
     return requests.post("/v1/patients", {"phone": "+54 9 11 5555-0001"}, Idempotency_Key="visit-1")
 
 
-def _key_in_use(requests: Requests) -> ErrorResponse:
+def _key_in_use(requests: Requests) -> JsonResponse:
     requests.post("/v1/patients", _PATIENT, Idempotency_Key="visit-1")
     tenant = access_to(requests.service).tenant
     record = tenant.idempotency.find("visit-1", tenant.now())
@@ -156,25 +107,25 @@ def _key_in_use(requests: Requests) -> ErrorResponse:
     return requests.post("/v1/patients", _PATIENT, Idempotency_Key="visit-1")
 
 
-def _second_request(requests: Requests) -> ErrorResponse:
+def _second_request(requests: Requests) -> JsonResponse:
     requests.get("/v1/account")
     return requests.get("/v1/account")
 
 
-def _failed_event(requests: Requests) -> ErrorResponse:
+def _failed_event(requests: Requests) -> JsonResponse:
     data = {"appointment": {"externalId": "A-9"}}
     return requests.post("/v1/events", {"id": "row-1", "type": "appointment.cancelled", "data": data})
 
 
-def _fault(requests: Requests) -> ErrorResponse:
+def _fault(requests: Requests) -> JsonResponse:
     requests.service.add_fault(operation="account.retrieve", kind="status", status=503)
     return requests.get("/v1/account")
 
 
-def _intake(action: str, body: Any = None) -> Callable[[Requests], ErrorResponse]:
+def _intake(action: str, body: Any = None) -> Callable[[Requests], JsonResponse]:
     """Load an intake request that is not ready, or discard one twice."""
 
-    def request(requests: Requests) -> ErrorResponse:
+    def request(requests: Requests) -> JsonResponse:
         path = f"/_mock/intake_requests/{requests.created('/v1/intake_requests', {'patient': {'fullName': 'Ana'}})}"
         if action == "discard":
             requests.post(f"{path}/discard")
@@ -183,18 +134,18 @@ def _intake(action: str, body: Any = None) -> Callable[[Requests], ErrorResponse
     return request
 
 
-def _silent_without_phone(requests: Requests) -> ErrorResponse:
+def _silent_without_phone(requests: Requests) -> JsonResponse:
     patient = requests.created("/v1/visits", {"patient": {"dni": "30.123.456"}, "visitedAt": NOW})
     found = requests.get(f"/v1/visits/{patient}").body["patient"]
     return requests.post(f"/_mock/patients/{found}/silence")
 
 
-def _inactive_doctor(requests: Requests) -> ErrorResponse:
+def _inactive_doctor(requests: Requests) -> JsonResponse:
     doctor = requests.service.add_doctor(full_name="Dra. Julia Gómez", active=False)
     return requests.post("/_mock/appointments", {**_APPOINTMENT, "doctor": doctor.id})
 
 
-def _raised(error_class: type[ServiceError], call: Callable[[], object]) -> ErrorResponse:
+def _raised(error_class: type[ServiceError], call: Callable[[], object]) -> JsonResponse:
     try:
         call()
     except error_class as error:
@@ -202,16 +153,16 @@ def _raised(error_class: type[ServiceError], call: Callable[[], object]) -> Erro
     raise AssertionError("there was no error")
 
 
-def _without_token(_: Requests) -> ErrorResponse:
+def _without_token(_: Requests) -> JsonResponse:
     guard = Guard(name="mock", token="token")  # noqa: S106 - no secret
     return _raised(ServiceError, lambda: guard.check(Headers({"Host": "mock"})))
 
 
-def _too_many_waiting(_: Requests) -> ErrorResponse:
+def _too_many_waiting(_: Requests) -> JsonResponse:
     return _raised(ServiceError, lambda: WaitingCalls(limit=0).admit(Control.advance, {}).__enter__())
 
 
-def _key_of_another(requests: Requests) -> ErrorResponse:
+def _key_of_another(requests: Requests) -> JsonResponse:
     """Load a snapshot of an organization in which a key has the value of another organization's key."""
     other = requests.service.create_organization()
     snapshot = json.dumps(requests.get("/_mock/snapshot").body)
@@ -219,19 +170,19 @@ def _key_of_another(requests: Requests) -> ErrorResponse:
     return requests.send("PUT", "/_mock/snapshot", json.loads(changed))
 
 
-def _large_snapshot(_: Requests) -> ErrorResponse:
+def _large_snapshot(_: Requests) -> JsonResponse:
     return _raised(ServiceError, lambda: MockService.load(bytes(MAX_BYTES + 1)))
 
 
-def _of_socket(status: int) -> Callable[[Requests], ErrorResponse]:
+def _of_socket(status: int) -> Callable[[Requests], JsonResponse]:
     """Return the error of the server for a request that does not reach the application."""
     return lambda _: _of(_service_error(SimpleNamespace(code=status, body="")))
 
 
-def _other_http_error(requests: Requests) -> ErrorResponse:
+def _other_http_error(requests: Requests) -> JsonResponse:
     with requests.service.app.test_request_context("/"):
         response = handle_http_exception(BadRequest())
-    return ErrorResponse(response.status_code, response.get_json())
+    return JsonResponse(response.status_code, response.get_json())
 
 
 SERVICE: Mapping[str, Provocation] = {
@@ -351,6 +302,6 @@ CONTROL: Mapping[str, Provocation] = {
 """The errors that only the control API has, by code."""
 
 
-def provoked(provocation: Provocation) -> ErrorResponse:
+def provoked(provocation: Provocation) -> JsonResponse:
     """Return the response to the request that provokes an error."""
     return provocation.request(Requests(provocation.options))

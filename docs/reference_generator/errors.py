@@ -10,8 +10,9 @@ from followup._retry import LONGEST_RETRY_AFTER, seconds_before_retry
 from followup._status_errors import status_error_class
 
 from .entries import PythonNames, class_section, link_to
-from .error_requests import CONTROL, SERVICE, ErrorResponse, Provocation, provoked
+from .error_requests import CONTROL, SERVICE, Provocation, provoked
 from .markdown import block, json_text, page, section, table
+from .raw_requests import JsonResponse
 
 PATH, CLASSES = "errors", "error_classes"
 
@@ -155,7 +156,7 @@ def _code_row(code: str, provocation: Provocation) -> tuple[str, ...]:
     return name, provocation.cause, str(response.status), raised, _retried(response.status)
 
 
-def _class_of(response: ErrorResponse) -> type[APIStatusError]:
+def _class_of(response: JsonResponse) -> type[APIStatusError]:
     if "results" in response.body:
         return EventBatchError
     return status_error_class(response.status, response.body)

@@ -9,11 +9,13 @@ import followup
 from followup import inbox, outbox
 from followup._groups import AsyncGroups, SyncGroups
 from followup_mockserver import MockServer, MockService, simulation, strategies
+from followup_mockserver.causes.occurrences import HistoryEntry
 from followup_mockserver.control import Control
 from followup_mockserver.control.bookings import BookingControls
 from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
 from followup_mockserver.control.conversations import ConversationControls
+from followup_mockserver.control.history import HistoryControls
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
 from followup_mockserver.control.snapshot import SnapshotControls
@@ -203,7 +205,8 @@ CALLS = PythonPage(
     entries=[
         _controls("Calls and faults", CallControls),
         _controls("Unused faults", UnusedFaultControls),
-        *_records(JournalEntry, Fault, package=""),
+        _controls("Causes", HistoryControls),
+        *_records(JournalEntry, Fault, HistoryEntry, package=""),
     ],
 )
 
@@ -279,6 +282,9 @@ PAGES = (
 
 def pages() -> Iterator[tuple[str, str]]:
     """Iterate over the pages: the path of each without its suffix, and its text."""
+    described = {entry.described for each in PAGES for entry in each.entries}
+    if lacking := [each.__name__ for each in _DESCRIBED_ELSEWHERE[: -len(_GROUPS)] if each not in described]:
+        raise AssertionError(f"no page describes {', '.join(lacking)}")
     for each in PAGES:
         sections = [_section(entry, each.path) for entry in each.entries]
         yield each.path, page(each.title, each.introduction, *sections, each.more)
@@ -305,7 +311,8 @@ def _members(entry: Entry) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in members_of(entry.described) if name not in elsewhere]
 
 
-_DESCRIBED_ELSEWHERE = (*Control.__mro__[1:-1], SyncGroups, AsyncGroups)
+_GROUPS = (SyncGroups, AsyncGroups)
+_DESCRIBED_ELSEWHERE = (*Control.__mro__[1:-1], *_GROUPS)
 
 
 def python_names() -> PythonNames:

@@ -73,5 +73,15 @@ def _selected(headers: Mapping[str, str]) -> list[str]:
 
 
 def _message(lines: list[str], body: bytes) -> str:
-    text = f"\n\n{json_text(json.loads(body))}" if body else ""
+    return http_message(lines, json.loads(body) if body else None)
+
+
+def http_message(lines: list[str], body: Any) -> str:
+    """Return a request or response as it is on the wire, with its JSON indented.
+
+    Args:
+        lines: the first line and the headers.
+        body: the decoded JSON; None if there is no body.
+    """
+    text = "" if body is None else f"\n\n{json_text(body)}"
     return block("http", "\n".join(lines) + text)

@@ -1,60 +1,90 @@
-"""The page about the control API names every call and every field, and no others."""
+"""The reference of the control API has every call, with every field and parameter, and no others."""
 
 import inspect
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from followup_mockserver import MockService
 from followup_mockserver.http.control_routes import ROUTES
 
-PAGE = Path(__file__).parents[2] / "docs/control-api.md"
+FOLDER = Path(__file__).parents[2] / "docs/reference/control_api"
 
-CALL = re.compile(r"`(GET|POST|PATCH|PUT|DELETE) /_mock(/[^`?]*)(?:\?([^`]*))?`")
-FIELDS = re.compile(r"`\{([^}`]*)\}`")
-LONG_POLLING = {"wait", "seen"}
-"""Query parameters that the page describes once, below its tables."""
+ANSWER_FIELDS = {
+    "patient",
+    "contacts",
+    "coverage",
+    "address",
+    "requestedService",
+    "summary",
+    "hospitalized",
+    "sender",
+}
 
 
-def rows() -> Iterator[tuple[list[tuple[str, str]], set[str]]]:
-    """Yield the calls of each row of the tables, and the fields of their body or query."""
-    for line in PAGE.read_text().splitlines():
-        cell = line.split("|")[1] if line.startswith("| `") else ""
-        calls = [(found[1], found[2]) for found in CALL.finditer(cell)]
-        named = [each for found in FIELDS.finditer(cell) for each in re.findall(r'"(\w+)"', found[1])]
-        queried = [each for found in CALL.finditer(cell) for each in re.findall(r"(\w+)=", found[3] or "")]
-        if calls:
-            yield calls, {*named, *queried}
+def sections() -> dict[str, str]:
+    """Return the text of the section of each call, by its title."""
+    found = {}
+    for page in FOLDER.glob("*.md"):
+        for title, text in re.findall(
+            r"^## ((?:GET|POST|PUT|PATCH|DELETE) \S+)$(.*?)(?=^<a id=|\Z)", page.read_text(), re.MULTILINE | re.DOTALL
+        ):
+            assert title not in found
+            found[title] = text
+    return found
 
 
 def without_names(path: str) -> str:
     return re.sub(r"\{\w+\}|<\w+>", "{}", path)
 
 
-def test_every_call_is_described_once() -> None:
-    described = [(method, without_names(path)) for calls, _ in rows() for method, path in calls]
+def test_every_call_has_a_section() -> None:
     served = {
-        (method, without_names(rule.rule.removeprefix("/_mock")))
+        f"{method} {without_names(rule.rule)}"
         for rule in MockService().app.url_map.iter_rules()
         if rule.endpoint.startswith("control.")
         for method in rule.methods or ()
         if method not in ("HEAD", "OPTIONS")
     }
-    assert len(described) == len(set(described))
-    assert set(described) == served
+    assert {without_names(title) for title in sections()} == served
 
 
-def test_every_field_is_described() -> None:
-    functions = {(method, without_names(path)): function for method, path, function in ROUTES}
-    for calls, fields in rows():
-        known = [functions.get((method, without_names(path))) for method, path in calls]
-        assert fields == {name for function in known if function for name in _fields_of(function)}, calls
+def test_the_index_links_to_every_call() -> None:
+    index = (FOLDER / "index.md").read_text()
+    linked = dict(re.findall(r"^\| \[`([^`]+)`\]\(([^)]+)\) \| .+\.? \|$", index, re.MULTILINE))
+    assert set(linked) == set(sections())
+    for target in linked.values():
+        page, anchor = target.split("#")
+        assert f'<a id="{anchor}"></a>' in (FOLDER / page).read_text()
 
 
-def _fields_of(function: Callable[..., Any]) -> Iterator[str]:
+@pytest.mark.parametrize(
+    ("method", "path", "function"), ROUTES, ids=lambda value: str(value) if isinstance(value, str) else ""
+)
+def test_every_field_is_described(method: str, path: str, function: Callable[..., Any]) -> None:
+    (text,) = [
+        text for title, text in sections().items() if without_names(title) == f"{method} /_mock{without_names(path)}"
+    ]
+    shown = re.findall(r"^- \*\*`(\w+)`\*\* \([^)]+", text, re.MULTILINE)
     _control, *parameters = inspect.signature(function).parameters.values()
-    for parameter in parameters:
-        if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY and parameter.name not in LONG_POLLING:
-            head, *tail = parameter.name.split("_")
-            yield head + "".join(part.capitalize() for part in tail)
+    expected = {_camel(each.name) for each in parameters}
+    assert len(shown) == len(set(shown))
+    assert set(shown) == expected | (ANSWER_FIELDS if path.endswith("/answer") else set())
+
+
+def _camel(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(part.capitalize() for part in tail)
+
+
+def test_the_examples_show_what_calls_and_responses_contain() -> None:
+    text = sections()["POST /_mock/clock/advance"]
+    request, response = re.findall(r"^```http\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert request.startswith("POST /_mock/clock/advance HTTP/1.1\nContent-Type: application/json\n\n")
+    assert json.loads(request.partition("\n\n")[2]) == {"hours": 3}
+    assert response.startswith("HTTP/1.1 200 OK\n")
+    assert list(json.loads(response.partition("\n\n")[2])) == ["now", "ran", "jobs"]
