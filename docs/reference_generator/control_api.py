@@ -27,8 +27,10 @@ _PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "mock": ("The mock", ("health", "reset", "snapshot", "openapi.json", "changes", "explain")),
     "clock": ("Clock", ("clock", "reminders")),
     "calls": ("Calls and faults", ("requests", "faults")),
-    "webhooks": ("Webhooks", ("webhook_endpoints", "webhook_deliveries", "attempts", "trigger", "deliveries")),
-    "patients": ("Patients and staff", ("messages", "patients", "doctors", "intake_requests")),
+    "webhooks": ("Webhooks", ("webhook_endpoints", "webhook_deliveries", "attempts")),
+    "webhook_tests": ("Triggers and webhook faults", ("trigger", "deliveries")),
+    "patients": ("Patients and staff", ("messages", "patients", "doctors")),
+    "intake_requests": ("Intake requests", ("intake_requests",)),
     "bookings": ("Bookings and other sources", ("appointments", "visits", "events")),
     "organizations": ("Organizations", ("organizations", "organization", "api_keys")),
 }
