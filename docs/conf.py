@@ -1,7 +1,9 @@
 """The configuration of Sphinx."""
 
 import importlib
+import importlib.util
 import re
+import shutil
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -14,12 +16,16 @@ author = copyright = "the followup authors"  # noqa: A001 - Sphinx requires this
 release = version = __version__
 
 extensions = ["myst_parser"]
+if importlib.util.find_spec("sphinx_copybutton"):  # optional, so that Sphinx and its theme suffice to build the pages
+    extensions.append("sphinx_copybutton")
+    copybutton_prompt_text = "$ "
 exclude_patterns = ["_build"]
 smartquotes_action = "qe"  # no dashes: options begin with two hyphens
 html_theme = "furo"
 html_title = f"followup {__version__}"
 html_static_path = ["_static"]
 html_css_files = ["followup.css"]
+html_extra_path = ["llms.txt"]
 
 sys.path.insert(0, str(Path(__file__).parent))
 reference_pages = importlib.import_module("reference_pages")
@@ -46,5 +52,12 @@ def setup(app: Any) -> None:
         for name, kind, target in objects[app.env.docname]:
             app.env.get_domain("py").note_object(name, kind, target)
 
+    def copy_sources(app: Any, problem: Exception | None) -> None:
+        # llms.txt links to the Markdown of the pages.
+        if problem is None and app.builder.name == "html":
+            for page in app.env.found_docs:
+                shutil.copy(app.env.doc2path(page), Path(app.outdir, f"{page}.md"))
+
+    app.connect("build-finished", copy_sources)
     app.connect("source-read", remove_anchors)
     app.connect("doctree-read", register)

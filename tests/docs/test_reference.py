@@ -1,6 +1,7 @@
 """The documentation builds without warnings; its reference lists every public name and no internal ones."""
 
 import html
+import importlib.util
 import json
 import re
 import shutil
@@ -172,3 +173,14 @@ def test_the_pages_are_what_the_generator_makes_of_the_code() -> None:
     assert sorted(written) == sorted(generated)
     for page, text in generated.items():
         assert written[page] == text, page
+
+
+def test_the_markdown_of_every_listed_page_is_in_the_built_documentation(built: Path) -> None:
+    listed = re.findall(r"^- \[[^]]+\]\(([^)]+)\)", (built / "llms.txt").read_text(), re.MULTILINE)
+    assert len(listed) > 100
+    assert [page for page in listed if not (built / page).read_text().strip()] == []
+
+
+@pytest.mark.skipif(importlib.util.find_spec("sphinx_copybutton") is None, reason="sphinx-copybutton is not installed")
+def test_code_has_copy_buttons(built: Path) -> None:
+    assert "copybutton.js" in (built / "tutorial.html").read_text()

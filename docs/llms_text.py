@@ -1,0 +1,127 @@
+"""Writes docs/llms.txt, the list of all pages for language models: ``python docs/llms_text.py``.
+
+The format is that of llmstxt.org: a title, a summary, and a list of links under each caption of the table of contents.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+FILE = DOCS / "llms.txt"
+
+SUMMARY = (
+    "A typed Python client for the patient follow-up API, and an in-memory mock of the whole service to test against."
+)
+
+NOTES = """\
+The client is the package `followup`, and the mock is `followup_mockserver`. In a clone of the repository,
+`python -m pip install '.[all]'` installs both, with the commands `followup` and `followup-mock`. Arguments and fields
+have snake_case names in Python and camelCase names on the wire.
+"""
+
+DESCRIPTIONS = {
+    "installation": "Extras, environment variables, and what to install where.",
+    "tutorial": "Start the mock, write a webhook receiver, book an appointment, and advance the clock.",
+    "cookbook/index": "Whole programs to copy.",
+    "cookbook/imports": "A CSV import that can be repeated, and an asynchronous import of many events.",
+    "cookbook/receivers": "Receivers in Flask, FastAPI, Django and JavaScript.",
+    "cookbook/integration": "A whole integration with outbox and inbox, in one file with FastAPI and SQLite.",
+    "cookbook/tests": "Tests of an integration in Python and JavaScript; the mock as a container.",
+    "troubleshooting": "Error messages and symptoms, with cause and cure.",
+    "concepts/webhooks": "Life of a delivery, retries, and the signature in Python, JavaScript, Java, PHP and C#.",
+    "concepts/idempotency": "Why a retry is safe; which outcomes are retried; backoff and jitter.",
+    "concepts/time": "Jobs, the clock, and which times are real.",
+    "concepts/which-mock": "MockService, MockServer, the pytest fixtures or followup-mock serve: a table to decide.",
+    "delivery-guarantees": "What the outbox guarantees under which failure.",
+    "security": "How the SDK and the mock protect health data, keys and secrets.",
+    "how-to/clients": "API key, base URL, timeouts, deadlines, rate limit, your own httpx client, forks, types.",
+    "how-to/retries": "Which exception means what, how to react, and how to resume a call.",
+    "how-to/pagination": "Iterate over lists, page by page or item by item, in both directions.",
+    "how-to/bulk-sending": "Send thousands of events with send_all, from a program or a file.",
+    "how-to/outbox": "Record events in your own database transaction, so that none is lost.",
+    "how-to/background-workers": "Run outbox and inbox beside a web server, with threads, timers or task queues.",
+    "how-to/telemetry": "Spans and metrics with OpenTelemetry.",
+    "how-to/notebooks": "Results as tables in Jupyter, and as data frames.",
+    "how-to/commands": "The command followup: operations, lists, files of events.",
+    "how-to/doctor": "followup doctor checks environment, network, key and service.",
+    "how-to/receivers": "Verify webhooks with construct_event, and test a receiver.",
+    "how-to/inbox": "Store webhooks before acknowledging them, and handle each once and in order.",
+    "how-to/check-receiver": "followup-mock check-receiver tests a receiver in any language.",
+    "how-to/testing": "The pytest plugin and its fixtures.",
+    "how-to/async-tests": "Fixtures in asynchronous tests, with pytest-asyncio and anyio.",
+    "how-to/time-travel": "advance, step, jobs and reminders.",
+    "how-to/patients-and-staff": "Act as patients, staff and the service's agent in the mock.",
+    "how-to/explain": "The chain of causes of an object, a delivery, a message or a request.",
+    "how-to/faults": "Make calls and deliveries fail: status, delay, disconnect, truncate.",
+    "how-to/simulation": "simulate plays random histories of faults and crashes with your integration.",
+    "how-to/coverage": "Which outcomes of each operation a test suite has met.",
+    "how-to/snapshots": "Save, load and fork the state of a mock.",
+    "how-to/calibrate": "Make the mock behave as your service does, from questions to a test environment.",
+    "how-to/contract-drift": "followup-mock check compares an OpenAPI document with the SDK and the mock.",
+    "how-to/ci": "Tests in CI, with and without Python.",
+    "how-to/other-languages": "The mock for JavaScript, TypeScript, API clients and containers.",
+    "dashboard": "The page of the mock that shows calls, deliveries, patients and messages.",
+    "benchmarks": "Measured times, compared with alternatives.",
+    "architecture": "The structure of the code, and how to extend it.",
+    "versioning": "What is public, and what a new version may change.",
+    "changelog": "Changes by version.",
+}
+"""Of pages that begin with the problem of the reader; others are described by their first sentence."""
+
+_TOCTREE = re.compile(r"^```\{toctree\}\n((?::.*\n)*)((?:(?!```).*\n)*)```", re.MULTILINE)
+_NOT_TEXT = ("<", "#", "|", "- ", "* ", "![", "1. ", ":", ">")
+
+
+def main() -> None:
+    """Write the file."""
+    FILE.write_text(written())
+
+
+def written() -> str:
+    """Return the text of the file."""
+    sections = [
+        f"## {caption}\n\n" + "".join(map(_entry, _with_nested(pages))) for caption, pages in _tables_of("index")
+    ]
+    return "\n".join(["# followup\n", f"> {SUMMARY}\n", NOTES, *sections])
+
+
+def _tables_of(page: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the caption and the pages of each table of contents on a page."""
+    folder = Path(page).parent
+    for options, names in _TOCTREE.findall((DOCS / f"{page}.md").read_text()):
+        [caption] = re.findall(r":caption: (.*)", options) or [""]
+        yield caption, [str(folder / name) for name in names.split()]
+
+
+def _with_nested(pages: list[str]) -> Iterator[str]:
+    for page in pages:
+        yield page
+        for _, nested in _tables_of(page):
+            yield from _with_nested(nested)
+
+
+def _entry(page: str) -> str:
+    text = _text_of(page)
+    [title] = re.findall(r"\A# (.*)", text)
+    return f"- [{title}]({page}.md): {DESCRIPTIONS.get(page) or _first_sentence(text)}\n"
+
+
+def _text_of(page: str) -> str:
+    """Return the text of a page; of one that consists of another file, the text of that file."""
+    file = DOCS / f"{page}.md"
+    text = file.read_text()
+    included = re.match(r"```\{include\} (\S+)\n```", text)
+    return (file.parent / included[1]).read_text() if included else text
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first sentence of the first paragraph, without links."""
+    without_code = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    paragraph = next(each for each in re.split(r"\n{2,}", without_code) if not each.startswith(_NOT_TEXT))
+    plain = " ".join(re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", paragraph).replace("**", "").split())
+    return re.split(r"(?<=[.!?])\s", plain)[0].removesuffix(":")
+
+
+if __name__ == "__main__":
+    main()

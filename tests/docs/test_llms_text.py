@@ -1,0 +1,31 @@
+"""docs/llms.txt lists every page, with a description, and the built documentation contains what it links to."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = (DOCS / "llms.txt").read_text()
+
+
+def test_the_file_is_current() -> None:
+    code = "import llms_text; print(llms_text.written(), end='')"
+    run = subprocess.run([sys.executable, "-c", code], cwd=DOCS, capture_output=True, text=True, check=True, timeout=60)
+    assert run.stdout == TEXT, "run: python docs/llms_text.py"
+
+
+def test_every_page_is_listed_once_and_described() -> None:
+    listed = re.findall(r"^- \[[^]]+\]\(([^)]+)\): .{10,}$", TEXT, re.MULTILINE)
+    assert len(listed) == TEXT.count("\n- ")
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md") if "_build" not in page.parts} - {"index.md"}
+    assert sorted(listed) == sorted(pages)
+
+
+def test_the_format() -> None:
+    """A title, a summary and then sections, as llmstxt.org describes it."""
+    title, summary, *_ = TEXT.split("\n\n")
+    assert title == "# followup"
+    assert summary.startswith("> ")
+    assert TEXT.count("\n# ") == 0
+    assert TEXT.count("\n## ") > 3
