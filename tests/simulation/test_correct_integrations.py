@@ -12,6 +12,8 @@ from support.integrations.reconciling import Reconciling
 from support.integrations.stores import Stores
 
 from followup_mockserver.simulation import Clinic, simulate
+from followup_mockserver.simulation.history import Book, FailRequests, PassTime, Reschedule, Work
+from followup_mockserver.simulation.seeds import seed_of
 
 PLAY = """
 import hashlib, logging, sys
@@ -36,6 +38,13 @@ print(seen.hexdigest())
 @pytest.mark.parametrize(("clinic", "seed"), [(Stores, 101), (Intentions, 102), (Reconciling, 103)])
 def test_a_correct_integration_keeps_every_promise(clinic: type[Clinic], seed: int) -> None:
     simulate(clinic, examples=50, seed=seed)
+
+
+def test_moves_that_leave_the_appointment_where_it_was_are_changes() -> None:
+    """The last run of work() sends both moves, whose webhooks a later one handles."""
+    there_and_back = (Reschedule(0, 0), Reschedule(0, 15))
+    history = (Book(0, 0), Reschedule(0, 15), Work(), FailRequests(1, 0), *there_and_back, PassTime(0), Work())
+    simulate(Stores, examples=1, seed=seed_of(history))
 
 
 @pytest.mark.parametrize("clinic", [Stores, Intentions, Reconciling])

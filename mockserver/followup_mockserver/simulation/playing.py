@@ -242,10 +242,11 @@ class _Play:
     def _state(self) -> Any:
         """Return what must not change any more when the clinic has come to rest."""
         clinic = self._runner.up().clinic
-        pending = [(each.id, each.attempts) for each in self._service.deliveries if each.status == "pending"]
+        # Also those that have ended: two moves of an appointment may leave nothing else to see before their work is done.
+        deliveries = [(each.id, each.attempts, each.status) for each in self._service.deliveries]
         believed = self._believed()
         appointments = [(each.id, each.status, each.start_at, each.external_id) for each in self._appointments()]
-        return believed, appointments, pending, sorted(handled_of(clinic) or ())
+        return believed, appointments, deliveries, sorted(handled_of(clinic) or ())
 
     def _judge(self) -> None:
         believed = self._believed()
