@@ -242,7 +242,7 @@ class _Play:
     def _state(self) -> Any:
         """Return what must not change any more when the clinic has come to rest."""
         clinic = self._runner.up().clinic
-        # Also those that have ended: two moves of an appointment may leave nothing else to see before their work is done.
+        # Also those that have ended: an appointment that was moved away and back leaves nothing else to see.
         deliveries = [(each.id, each.attempts, each.status) for each in self._service.deliveries]
         believed = self._believed()
         appointments = [(each.id, each.status, each.start_at, each.external_id) for each in self._appointments()]
