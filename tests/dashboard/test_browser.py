@@ -99,6 +99,7 @@ def fill(client: FollowUp, mock: MockServer) -> list[str]:
         "appointments", f"appointments/{booked.id}", "visits", f"visits/{visit.id}", "treatments",
         f"treatments/{treatment.id}", "intake_requests", f"intake_requests/{intake.id}", "events", f"events/{event}",
         "doctors", f"doctors/{doctor.id}", "overview", "clock", "faults", "simulate", "search?q=5555",
+        "history/last_run", f"history/{mock.messages[0].id}",
     ]  # fmt: skip
 
 
