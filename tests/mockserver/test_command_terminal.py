@@ -47,7 +47,7 @@ def test_a_text_in_a_table(shell: Shell, message: str) -> None:
 def test_a_text_in_json(shell: Shell, message: str) -> None:
     for written in (shell.on_a_terminal(400, "messages", "--json"), shell.run("messages").stdout):
         assert controls(written) == set()
-        assert json.loads(written)[0]["text"] == message
+        assert json.loads(written)["text"] == message
 
 
 def test_a_text_in_a_title(shell: Shell, server: MockServer) -> None:

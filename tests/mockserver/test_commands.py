@@ -32,6 +32,13 @@ def output_of(url: str, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
+def lines_of(url: str, *arguments: str) -> list[Any]:
+    """Run a command that prints JSON Lines."""
+    result = run(*arguments, "--url", url)
+    assert result.returncode == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
 def url_of(env: dict[str, str]) -> str:
     return env["FOLLOWUP_BASE_URL"]
 
@@ -124,17 +131,17 @@ def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[
     url = env["FOLLOWUP_BASE_URL"]
     with FollowUp(base_url=url, api_key=env["FOLLOWUP_API_KEY"], max_retries=0) as client:
         made = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
-        assert [each["appointment"] for each in output_of(url, "reminders")] == [made.id, made.id]
+        assert [each["appointment"] for each in lines_of(url, "reminders")] == [made.id, made.id]
         assert output_of(url, "clock")["now"] == "2026-09-28T12:00:00.000Z"
         assert output_of(url, "advance", "1d12h")["now"] == "2026-09-30T00:00:00.000Z"
         assert output_of(url, "advance", "2026-09-30T12:00:00Z")["ran"] == 1
-        assert [each["kind"] for each in output_of(url, "messages")] == ["reminder", "reminder"]
-        assert output_of(url, "requests")[0]["operation"] == "appointments.create"
+        assert [each["kind"] for each in lines_of(url, "messages")] == ["reminder", "reminder"]
+        assert lines_of(url, "requests")[0]["operation"] == "appointments.create"
         client.webhook_endpoints.create(url="https://127.0.0.1:9/hooks", enabled_events=["*"])
-        assert output_of(url, "trigger", "order.issued", "--data", '{"x": 1}')[0]["eventType"] == "order.issued"
+        assert lines_of(url, "trigger", "order.issued", "--data", '{"x": 1}')[0]["eventType"] == "order.issued"
         assert len(output_of(url, "trigger")) == 13
-        assert [each["eventType"] for each in output_of(url, "deliveries")] == ["order.issued"]
-        assert output_of(url, "fault", "patients.list", "--status", "503")[0]["status"] == 503
+        assert [each["eventType"] for each in lines_of(url, "deliveries")] == ["order.issued"]
+        assert lines_of(url, "fault", "patients.list", "--status", "503")[0]["status"] == 503
         with pytest.raises(InternalServerError, match="503"):
             client.patients.list()
         assert run("reset", "--url", url).returncode == 0
@@ -228,7 +235,7 @@ def test_an_empty_list_means_none(tmp_path: Path) -> None:
         with FollowUp(base_url=url_of(env), api_key=env["FOLLOWUP_API_KEY"]) as client:
             client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2099-09-30T12:00:00Z")
             assert client.intake_requests.create(patient={"full_name": "Ana"}).status == "ready"
-        assert output_of(url_of(env), "reminders") == []
+        assert lines_of(url_of(env), "reminders") == []
         process.terminate()
         assert process.wait(10) == 0
 

@@ -13,10 +13,6 @@ _CONTROLS = {
     "advance": "Advance the clock, and run everything that becomes due.",
     "clock": "Show the time, and the jobs that are due next.",
     "reset": "Reset the organization of the API key to its initial state; without a key, the whole mock.",
-    "reminders": "List the pending reminders.",
-    "messages": "List the messages to patients, oldest first.",
-    "requests": "List the API calls, newest first.",
-    "deliveries": "List the webhook deliveries, newest first.",
     "explain": "Show what happened to an object, what caused it, and what was not sent and why.",
     "trigger": "Send an outbound webhook of any type; without a type, list the types.",
     "fault": "Make the next calls of an operation fail; without an operation, list the faults.",
@@ -25,6 +21,14 @@ _CONTROLS = {
     "listen": "Deliver webhooks to a receiver, and print a line for each attempt.",
 }
 """The commands that control a running mock, with the first paragraph of each one's help."""
+
+_LISTS = {
+    "reminders": "List the pending reminders, in the order in which they are due.",
+    "messages": "List the messages to patients, oldest first.",
+    "requests": "List the API calls, oldest first.",
+    "deliveries": "List the webhook deliveries, oldest first.",
+}
+"""The commands that list what a mock has recorded, with the first paragraph of each one's help."""
 
 _GROUPS = {
     "patients": "Act as patients: opt out, reply, fall silent.",
@@ -54,6 +58,12 @@ def _wait() -> Application:
 
 def _controls() -> Application:
     from followup_mockserver.cli.controls import commands
+
+    return commands
+
+
+def _lists() -> Application:
+    from followup_mockserver.cli.lists import commands
 
     return commands
 
@@ -109,6 +119,7 @@ app = Application(
             "Write all requests as a collection for Bruno, Postman, Insomnia or Hoppscotch.", _collection
         ),
         **{name: Deferred(summary, _controls) for name, summary in _CONTROLS.items()},
+        **{name: Deferred(summary, _lists) for name, summary in _LISTS.items()},
         **{name: Deferred(summary, _group(name), is_group=True) for name, summary in _GROUPS.items()},
         "calibrate": Deferred(_CALIBRATE, _calibrate),
         "snapshot": Deferred("Save the state of the mock to a file, or load it from one.", _snapshot, is_group=True),

@@ -10,10 +10,13 @@ import typer
 
 from followup.cli.application import Application
 from followup.cli.exits import reject
+from followup.cli.lines import flush, write_line
 from followup.cli.options import AsJson
+from followup.cli.output import warn
 from followup_mockserver.cli.control_commands import control
 from followup_mockserver.cli.generated import reject_unless_one_of
 from followup_mockserver.cli.listen import listen_until_stopped
+from followup_mockserver.cli.listen_secrets import secret_of
 from followup_mockserver.cli.output import show
 from followup_mockserver.cli.remote import Remote
 from followup_mockserver.cli.values import parts_of
@@ -56,33 +59,6 @@ def clock(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False)
 def reset(remote: Remote) -> None:
     """Reset the organization of the API key to its initial state; without a key, the whole mock."""
     remote.call(Control.reset)
-
-
-@_control(routes.reminders)
-def reminders(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
-    """List the pending reminders."""
-    show(remote.call(routes.reminders, **arguments)["data"], as_json)
-
-
-@_control(routes.messages)
-def messages(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
-    """List the messages to patients, oldest first."""
-    columns = ("sentAt", "kind", "phone", "text", "about")
-    show(remote.call(routes.messages, **arguments)["data"], as_json, columns=columns, wrap=True)
-
-
-@_control(routes.requests)
-def requests(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
-    """List the API calls, newest first."""
-    columns = ("at", "operation", "status", "requestId")
-    show(remote.call(routes.requests, **arguments)["data"], as_json, columns=columns)
-
-
-@_control(routes.deliveries)
-def deliveries(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
-    """List the webhook deliveries, newest first."""
-    columns = ("eventType", "status", "lastStatusCode", "attempts", "lastError", "nextAttemptAt", "id")
-    show(remote.call(routes.deliveries, **arguments)["data"], as_json, columns=columns)
 
 
 @_control()
@@ -159,13 +135,27 @@ def listen(
     remote: Remote,
     forward_to: Annotated[str, typer.Option(help="URL of the receiver that you are developing.")],
     events: Annotated[str, typer.Option(help="Event types, separated by commas; * for all.")] = "*",
+    secret: Annotated[
+        str | None,
+        typer.Option(help="Signing secret of the receiver; by default the one of the last run with this URL."),
+    ] = None,
 ) -> None:
     """Deliver webhooks to a receiver, and print a line for each attempt.
 
-    Registers an endpoint for the receiver and prints its signing secret. The endpoint is removed when the command is
-    stopped with Ctrl-C or SIGTERM.
+    Registers an endpoint for the receiver and prints its signing secret, which stays the same for this URL. Each line
+    has the status and the first line of the response, and the time of the next attempt. The endpoint is removed when
+    the command is stopped with Ctrl-C or SIGTERM.
     """
-    listen_until_stopped(remote, forward_to, parts_of(events), typer.echo)
+    if secret is None:
+        secret, problem = secret_of(forward_to)
+        if problem is not None:
+            warn(f"The next run will have another secret: {problem}")
+    listen_until_stopped(remote, forward_to, parts_of(events), secret, _write_now)
+
+
+def _write_now(line: str) -> None:
+    write_line(line)
+    flush()
 
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
@@ -179,7 +169,11 @@ def parsed_duration(text: str) -> dict[str, Any]:
         UsageError: it is neither.
     """
     if text.startswith("-"):
-        reject("the clock never goes back" if re.match(r"-\d", text) else f"No such option: {text}")
+        reject(
+            "time only moves forward: the clock never goes back"
+            if re.match(r"-\d", text)
+            else f"No such option: {text}"
+        )
     parts = _PARTS.findall(text)
     if parts and "".join(number + unit for number, unit in parts) == text:
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)

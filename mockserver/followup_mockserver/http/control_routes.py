@@ -4,6 +4,7 @@ The keyword arguments of a function are the query parameters of a GET, and the f
 Filters and long polling (``wait``, ``seen``) exist over HTTP only: a test in Python filters a list itself.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -39,6 +40,12 @@ PREFIX = "/_mock"
 TOKEN_HEADER = "Mock-Token"  # noqa: S105 - the name of a header
 """The header with the token of a mock that other machines can reach."""
 
+_SECRET = re.compile(r"whsec_[A-Za-z0-9_-]{1,249}")
+_check_secret = optional(
+    matching(
+        lambda text: bool(_SECRET.fullmatch(text)), "whsec_ and up to 249 letters, digits, hyphens and underscores"
+    )
+)
 _check_operation = optional(matching(OPERATIONS.__contains__, "the name of an operation, such as patients.create"))
 
 
@@ -201,7 +208,7 @@ def trigger_types(_: Control) -> Mapping[str, Any]:
 
 
 def add_webhook_endpoint(
-    control: Control, *, url: str, enabled_events: list[EnabledEvent] | None = None
+    control: Control, *, url: str, enabled_events: list[EnabledEvent] | None = None, secret: str | None = None
 ) -> WebhookEndpoint:
     """Create an endpoint. Unlike in the API, its URL may always be http on this machine.
 
@@ -209,15 +216,18 @@ def add_webhook_endpoint(
         control: the test controls of the organization.
         url: https, or http on a loopback address.
         enabled_events: the event types that are sent to the endpoint; all if omitted.
+        secret: the signing secret, which begins with whsec_; a new one if omitted.
 
     Raises:
-        ServiceError: 400 if the URL or an event type is invalid.
+        ServiceError: 400 if the URL, an event type or the secret is invalid.
     """
     webhook_target("url", url)
     events: list[str] = [*enabled_events] if enabled_events else [EVERY_TYPE]
     list_of(one_of([*OUTBOUND_TYPES, EVERY_TYPE]))("enabled_events", events)
+    _check_secret("secret", secret)
     return access_to(control).change(
-        "add_webhook_endpoint", lambda tenant: webhook_endpoints.create(tenant, url=url, enabled_events=events)
+        "add_webhook_endpoint",
+        lambda tenant: webhook_endpoints.create(tenant, url=url, enabled_events=events, secret=secret),
     )
 
 

@@ -17,9 +17,14 @@ SECRET_PREFIX = "whsec_"  # noqa: S105 - a prefix, not a secret
 
 
 def create(
-    tenant: Tenant, *, url: str, enabled_events: Sequence[str], description: str | None = None
+    tenant: Tenant,
+    *,
+    url: str,
+    enabled_events: Sequence[str],
+    description: str | None = None,
+    secret: str | None = None,
 ) -> WebhookEndpoint:
-    """Create an endpoint. Only this result contains its secret."""
+    """Create an endpoint, with a new secret unless there is one already. Only this result contains it."""
     endpoint = WebhookEndpoint(
         id=tenant.ids.new("we_"),
         object="webhook_endpoint",
@@ -30,7 +35,7 @@ def create(
         created_at=tenant.now(),
     )
     tenant.webhook_endpoints.add(endpoint)
-    tenant.secrets[endpoint.id] = secret = tenant.ids.new(SECRET_PREFIX)
+    tenant.secrets[endpoint.id] = secret = secret or tenant.ids.new(SECRET_PREFIX)
     return attrs.evolve(endpoint, secret=secret)
 
 

@@ -1,0 +1,79 @@
+"""The commands that list what a mock has recorded: API calls, messages, webhook deliveries, and pending reminders."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, get_args
+
+import typer
+
+from followup._for_mockserver import annotations_of
+from followup.cli.application import Application
+from followup.cli.choosing import Columns, chosen_columns
+from followup.cli.options import AsJson
+from followup.cli.output import warn
+from followup_mockserver.cli.control_commands import control
+from followup_mockserver.cli.following import follow
+from followup_mockserver.cli.output import show, write_followed
+from followup_mockserver.cli.remote import Remote
+from followup_mockserver.http import control_routes as routes
+
+commands = Application()
+
+_DEFAULT_LIMIT = 20
+
+_Limit = Annotated[int, typer.Option(min=1, help="Show the last N only.")]
+_All = Annotated[bool, typer.Option("--all", help="Show all.")]
+_Follow = Annotated[bool, typer.Option("--follow", help="Go on with a line for each new one, until Ctrl-C.")]
+
+
+def _add(route: Callable[..., Any], fields: Sequence[str], *, newest_first: bool, wrap: bool = False) -> None:
+    """Add the command that lists what a route returns, the oldest first: the end of the output is the latest.
+
+    Args:
+        route: a function of the control API that returns a list.
+        fields: the columns of the table, the most important first.
+        newest_first: whether the route returns the newest first.
+        wrap: whether long cells are wrapped.
+    """
+    (kind,) = get_args(annotations_of(route)["return"])
+
+    def command(
+        remote: Remote,
+        arguments: Mapping[str, Any],
+        limit: _Limit = _DEFAULT_LIMIT,
+        all_of_them: _All = False,
+        follow_new: _Follow = False,
+        columns: Columns = None,
+        as_json: AsJson = False,
+    ) -> None:
+        chosen = None if columns is None else chosen_columns(columns, kind)
+
+        def fetch() -> list[Mapping[str, Any]]:
+            rows: list[Mapping[str, Any]] = remote.call(route, **arguments)["data"]
+            return rows[::-1] if newest_first else rows
+
+        if follow_new:
+            follow(
+                remote,
+                fetch,
+                lambda row: write_followed(row, as_json, columns=fields, chosen=chosen),
+                last=None if all_of_them else limit,
+            )
+            return
+        rows = fetch()
+        last = rows if all_of_them else rows[-limit:]
+        show(last, as_json, columns=fields, chosen=chosen, wrap=wrap)
+        if len(last) < len(rows):
+            warn(f"Showing the last {len(last)} of {len(rows)}; --all or --limit shows further ones.")
+
+    command.__doc__ = (route.__doc__ or "").partition("\n")[0].replace("newest first", "oldest first")
+    control(commands, route, name=route.__name__)(command)
+
+
+_add(routes.reminders, ("sendAt", "patient", "appointment"), newest_first=False)
+_add(routes.messages, ("sentAt", "kind", "phone", "text", "about"), newest_first=False, wrap=True)
+_add(routes.requests, ("at", "operation", "status", "requestId"), newest_first=True)
+_add(
+    routes.deliveries,
+    ("eventType", "status", "lastStatusCode", "attempts", "lastError", "nextAttemptAt", "id"),
+    newest_first=True,
+)

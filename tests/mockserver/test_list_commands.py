@@ -1,0 +1,183 @@
+"""The commands of ``followup-mock`` that list what was recorded, and ``listen``."""
+
+import json
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from support.receivers import Inbox, listening
+from support.shell import Shell
+
+from followup import construct_event
+from followup_mockserver import MockServer
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    with MockServer(start_time="2026-09-28T12:00:00Z", rate_limit=0, allow_http_webhooks=True) as running:
+        yield running
+
+
+@pytest.fixture
+def shell(server: MockServer, tmp_path: Path) -> Shell:
+    return Shell(server.url, server.api_key, tmp_path, [sys.executable, "-m", "followup_mockserver"])
+
+
+def create_patients(server: MockServer, *numbers: int) -> list[str]:
+    with server.client() as client:
+        return [client.patients.create(phone=f"+54911555500{number:02}").id for number in numbers]
+
+
+def request_ids(server: MockServer) -> list[str]:
+    """The ids of the calls, oldest first."""
+    return [each.request_id for each in reversed(server.requests)]
+
+
+class TestLists:
+    def test_the_last_20_oldest_first_and_a_line_that_says_so(self, shell: Shell, server: MockServer) -> None:
+        create_patients(server, *range(22))
+        result = shell.run("requests")
+        assert [json.loads(line)["requestId"] for line in result.stdout.splitlines()] == request_ids(server)[2:]
+        assert result.stderr == "Showing the last 20 of 22; --all or --limit shows further ones.\n"
+
+    def test_limit_and_all(self, shell: Shell, server: MockServer) -> None:
+        create_patients(server, *range(22))
+        assert [each["requestId"] for each in shell.json("requests", "--limit", "2")] == request_ids(server)[-2:]
+        everything = shell.run("requests", "--all")
+        assert (len(everything.stdout.splitlines()), everything.stderr) == (22, "")
+        shown = shell.on_a_terminal(100, "requests", "--limit", "3", "--columns", "requestId,status")
+        assert [line.split()[0] for line in shown.splitlines() if "req_" in line] == request_ids(server)[-3:]
+
+    def test_deliveries_and_messages_are_oldest_first_too(self, shell: Shell, server: MockServer) -> None:
+        with server.client() as client:
+            client.webhook_endpoints.create(url="http://127.0.0.1:9/hooks", enabled_events=["*"])
+            patient = {"phone": "+5491155550000"}
+            client.appointments.create(patient=patient, start_at="2026-09-30T12:00:00Z")
+        server.advance(days=3)
+        expected = [each.id for each in reversed(server.deliveries)]
+        assert len(expected) > 1
+        assert [each["id"] for each in shell.json("deliveries")] == expected
+        sent = [each["sentAt"] for each in shell.json("messages")]
+        assert sent == ["2026-09-29T12:00:00.000Z", "2026-09-30T09:00:00.000Z"]
+        assert shell.json("messages", "--limit", "1", "--columns", "sent-at") == [{"sentAt": sent[1]}]
+
+    def test_an_empty_list_in_a_pipe_has_no_lines(self, shell: Shell) -> None:
+        result = shell.run("messages")
+        assert (result.stdout, result.stderr, result.returncode) == ("", "", 0)
+
+    def test_an_unknown_column_is_one_clear_line(self, shell: Shell) -> None:
+        assert shell.error("deliveries", "--columns", "url") == (
+            "followup-mock: --columns: there is no column url; the columns are id, object, webhookEndpoint, eventType, "
+            "status, attempts, lastStatusCode, lastError, nextAttemptAt, deliveredAt, payload, createdAt\n"
+        )
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_follow_goes_on_with_new_calls_until_it_is_stopped(
+        self, shell: Shell, server: MockServer, number: signal.Signals
+    ) -> None:
+        create_patients(server, 1, 2)
+        with shell.start("requests", "--follow", "--limit", "1") as process:
+            assert process.stdout
+            assert json.loads(process.stdout.readline())["requestId"] == request_ids(server)[1]
+            for patient in (3, 4):
+                create_patients(server, patient)
+                assert json.loads(process.stdout.readline())["requestId"] == request_ids(server)[-1]
+            process.send_signal(number)
+            assert process.wait(30) == 0
+            assert process.stderr
+            assert process.stderr.read() == ""
+
+    def test_follow_reports_a_delivery_again_when_it_has_changed(self, shell: Shell, server: MockServer) -> None:
+        statuses = iter((500, 204))
+        server.mount("https://clinic.example/hooks", lambda _: httpx.Response(next(statuses)))
+        with server.client() as client:
+            client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["patient.upserted"])
+        create_patients(server, 1)
+        server.advance()
+        with shell.start("deliveries", "--follow", "--columns", "status,attempts") as process:
+            assert process.stdout
+            assert json.loads(process.stdout.readline()) == {"status": "pending", "attempts": 1}
+            server.advance(minutes=1)
+            lines = [json.loads(process.stdout.readline())]
+            while lines[-1]["status"] == "pending":
+                lines.append(json.loads(process.stdout.readline()))
+            assert lines[-1] == {"status": "succeeded", "attempts": 2}
+            process.terminate()
+            assert process.wait(30) == 0
+
+
+class TestListen:
+    def listen(self, shell: Shell, url: str, *options: str) -> subprocess.Popen[str]:
+        return shell.start("listen", "--forward-to", url, *options)
+
+    def test_it_keeps_its_secret_for_a_url(self, shell: Shell, server: MockServer, tmp_path: Path) -> None:
+        found = []
+        for url in ("http://127.0.0.1:9/a", "http://127.0.0.1:9/a", "http://127.0.0.1:9/b"):
+            with self.listen(shell, url) as process:
+                assert process.stdout
+                found.append(process.stdout.readline())
+                process.terminate()
+                assert process.wait(30) == 0
+            server.reset()
+        assert found[0] == found[1] != found[2]
+        (file,) = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+    def test_it_takes_a_secret_and_names_the_receiver_and_its_response(self, shell: Shell, server: MockServer) -> None:
+        inbox = Inbox()
+        with listening(inbox) as url, self.listen(shell, url, "--secret", "whsec_of_my_app") as process:
+            assert process.stdout
+            assert process.stderr
+            assert process.stdout.readline() == "signing secret  whsec_of_my_app\n"
+            assert process.stderr.readline() == f"Forwarding * to {url}. Ctrl-C stops it.\n"
+            create_patients(server, 1)
+            assert process.stdout.readline().endswith("  attempt 1  204\n")
+            process.terminate()
+            assert process.wait(30) == 0
+        (request,) = inbox.requests
+        construct_event(request.content, request.headers, "whsec_of_my_app")
+
+    def test_a_failure_has_the_first_line_of_the_response_and_the_next_attempt(
+        self, shell: Shell, server: MockServer
+    ) -> None:
+        server.mount("https://clinic.example", lambda _: httpx.Response(500, text="database is locked\nat line 3"))
+        with self.listen(shell, "https://clinic.example/hooks") as process:
+            assert process.stdout
+            process.stdout.readline()
+            (patient,) = create_patients(server, 1)
+            line = process.stdout.readline()
+            assert patient not in line
+            at, event_type, _, attempt, error, response, following = line.rstrip("\n").split("  ")
+            assert (at, event_type, attempt) == ("2026-09-28T12:00:00.000Z", "patient.upserted", "attempt 1")
+            assert "500" in error
+            assert (response, following) == ("database is locked", "next attempt at 2026-09-28T12:01:00.000Z")
+            server.advance(days=4)
+            lines = [process.stdout.readline() for _ in range(8)]
+            assert "attempt 9" in lines[-1]
+            assert lines[-1].endswith("that was the last attempt\n")
+            process.terminate()
+            assert process.wait(30) == 0
+
+    @pytest.mark.parametrize("secret", ["abc", "whsec_", "whsec_a b", "whsec_ñ"])
+    def test_a_secret_that_cannot_be_used(self, shell: Shell, server: MockServer, secret: str) -> None:
+        written = shell.error("listen", "--forward-to", "http://127.0.0.1:9/x", "--secret", secret)
+        assert written == (
+            "followup-mock: secret: This must be whsec_ and up to 249 letters, digits, hyphens and underscores.\n"
+        )
+        with server.client() as client:
+            assert [*client.webhook_endpoints.list()] == []
+
+    def test_a_folder_that_cannot_be_written_is_reported_and_no_failure(self, shell: Shell, tmp_path: Path) -> None:
+        (tmp_path / "state").write_text("a file, not a folder")
+        with self.listen(shell, "http://127.0.0.1:9/x") as process:
+            assert process.stdout
+            assert process.stderr
+            assert process.stdout.readline().startswith("signing secret  whsec_")
+            assert process.stderr.readline().startswith("The next run will have another secret: cannot write ")
+            process.terminate()
+            assert process.wait(30) == 0
