@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
@@ -91,10 +92,14 @@ def fill(client: FollowUp, mock: MockServer) -> list[str]:
     event = client.events.create({"id": "e1", "type": "order.issued", "data": {}}).results[0].event
     mock.add_fault(operation="*", kind="delay", seconds=0.001, times=None)
     mock.advance(hours=50)
+    mock.mount(HOOKS, lambda _: httpx.Response(400, json={"detail": "invalid signature"}))
+    (rejected,) = mock.trigger(type="patient.upserted")
+    mock.advance()
     doctor = next(iter(client.doctors.list()))
     return [
         "calls", f"calls/{intake.last_response.request_id}", "webhook_deliveries",
-        f"webhook_deliveries/{mock.deliveries[0].id}", "webhook_endpoints",
+        f"webhook_deliveries/{mock.deliveries[0].id}", f"webhook_deliveries/{rejected.id}", "webhook_endpoints",
+        "outbound_events", f"outbound_events/{booked.id}.appointment.created.1",
         f"webhook_endpoints/{mock.deliveries[0].webhook_endpoint}", "patients", f"patients/{booked.patient}",
         "appointments", f"appointments/{booked.id}", "visits", f"visits/{visit.id}", "treatments",
         f"treatments/{treatment.id}", "intake_requests", f"intake_requests/{intake.id}", "events", f"events/{event}",

@@ -75,6 +75,18 @@ def test_why_did_my_webhook_not_arrive_there_is_no_endpoint(tab: Page, go: Open,
     expect(tab.get_by_role("row", name="Ana Díaz")).to_be_visible()
 
 
+def test_the_explanation_of_a_rejected_signature_is_shown_on_a_phone(
+    tab: Page, go: Open, mock: MockServer, client: FollowUp
+) -> None:
+    mock.mount(HOOKS, lambda _: httpx.Response(400))
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    client.patients.create(phone="+5491155550001")
+    mock.advance()
+    tab.set_viewport_size({"width": 390, "height": 844})
+    go(f"webhook_deliveries/{mock.deliveries[0].id}")
+    expect(tab.get_by_role("region", name="Did your receiver reject the signature?")).to_be_visible()
+
+
 @pytest.mark.parametrize("is_fault", [False, True], ids=["wrong secret", "webhook fault"])
 def test_why_did_my_webhook_not_arrive_my_receiver_rejects_the_signature(
     tab: Page, go: Open, mock: MockServer, client: FollowUp, is_fault: bool
