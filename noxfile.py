@@ -78,6 +78,7 @@ def typing(session: nox.Session) -> None:
     session.run("mypy", "tests/typing")
     session.run("mypy", "examples")
     session.run("mypy", "benchmarks", env={"MYPYPATH": "benchmarks"})
+    session.run("mypy", "docs/reference_pages.py", env={"MYPYPATH": "docs"})
     session.run("pyright")
 
 

@@ -132,7 +132,7 @@ def _constructor(cls: type[Any], name: str, source: str) -> str:
 def _member(title: str, value: Any, source: str, cls: type[Any]) -> str:
     if isinstance(value, property):
         kind = signature_of(value.fget).returns  # type: ignore[arg-type]
-        return section(3, title, f"`{kind}`", docstring_of(value).text)
+        return section(3, title, docstring_of(value).text, f"**Type** `{kind}`.{_see(kind, source)}")
     function = value.__func__ if isinstance(value, classmethod) else value
     return section(3, title, function_text(title, function, source, owner=cls))
 

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator, Mapping
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from followup import WebhookEvent, inbound
 from followup._annotations import EventType, OutboundEventType
@@ -91,7 +91,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield f"{FOLDER}/index", _index(payloads)
     for each in OUTBOUND:
         title = f"Event {each}"
-        sections = [_inbound(cast("EventType", each))] if each in INBOUND else []
+        sections = [_inbound(each)] if each in INBOUND else []
         yield _page_of(each), page(title, *sections, _outbound(each, payloads[each]))
 
 
@@ -118,21 +118,21 @@ def _index(payloads: Mapping[str, Any]) -> str:
     def link(event_type: str, direction: str) -> str:
         return f"[`{event_type}`]({anchor(event_type)}.md#{direction})"
 
-    received = [(link(each, "inbound"), f"`inbound.{_builder(each)}`", SEND_WHEN[each]) for each in INBOUND]
+    received = [(link(each, "inbound"), SEND_WHEN[each], f"`inbound.{_builder(each)}`") for each in INBOUND]
     sent = [
         (
             link(each, "outbound"),
+            f"{SENT_WHEN[each][0].upper()}{SENT_WHEN[each][1:]}.",
             "not yet" if each in NOT_YET_SENT else "yes",
             f"`{payloads[each]['ref'].partition('_')[0]}_`",
-            f"{SENT_WHEN[each][0].upper()}{SENT_WHEN[each][1:]}.".replace("You call", "After a call of"),
         )
         for each in OUTBOUND
     ]
     return page(
         "Events",
         _INTRODUCTION,
-        section(2, "Inbound events", _INBOUND, table(["Type", "Built by", "When"], received)),
-        section(2, "Outbound events", _OUTBOUND, table(["Type", "Sent", "`ref`", "When"], sent)),
+        section(2, "Inbound events", _INBOUND, table(["Type", "When to send it", "Built by"], received)),
+        section(2, "Outbound events", _OUTBOUND, table(["Type", "When it is sent", "Sent", "`ref`"], sent)),
         contents(anchor(each) for each in OUTBOUND),
     )
 

@@ -1,7 +1,6 @@
 """Signatures as a user would write them, from the source: aliases such as ``DoctorId`` have no name at run time."""
 
 import ast
-import functools
 import inspect
 import re
 import sys
@@ -139,20 +138,21 @@ def fields_of(cls: type[Any]) -> Iterator[tuple[str, str]]:
 
 def public(annotation: ast.expr, names: Mapping[str, Any]) -> ast.expr:
     """Return an annotation without internal types: ``NonEmpty | NotGiven`` becomes ``str``."""
-    return _PublicNames(names).visit(annotation)
+    shown: ast.expr = _PublicNames(names).visit(annotation)
+    return shown
 
 
 class _PublicNames(ast.NodeTransformer):
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
 
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+    def visit_Constant(self, node: ast.Constant) -> Any:
         if isinstance(node.value, str) and re.fullmatch(r"[\w.\[\], |]+", node.value) and "|" in node.value:
             return self.visit(ast.parse(node.value, mode="eval").body)
         return node
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        value = self._names.get(node.id)
+    def visit_Name(self, node: ast.Name) -> Any:
+        value: Any = self._names.get(node.id)
         if isinstance(value, _Replaced):
             return ast.parse(value.text, mode="eval").body
         if get_origin(value) is not Annotated or any(isinstance(each, IdPrefix) for each in value.__metadata__):
@@ -161,14 +161,14 @@ class _PublicNames(ast.NodeTransformer):
         text = inner.__name__ if isinstance(inner, type) else _without_modules(str(inner))
         return ast.parse(text, mode="eval").body
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
         if ast.unparse(node.value) == "Required":
             return self.visit(node.slice)
         if ast.unparse(node.value) == "Annotated" and isinstance(node.slice, ast.Tuple):
             return self.visit(node.slice.elts[0])
         return self.generic_visit(node)
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
         if ast.unparse(node.right) == "NotGiven":
             return self.visit(node.left)
         return self.generic_visit(node)
@@ -179,6 +179,5 @@ def _without_modules(text: str) -> str:
     return re.sub(r"('[^']*')|[\w.]+\.(\w+)", lambda found: found[1] or found[2], text)
 
 
-@functools.cache
 def _definition(declared: Any) -> ast.stmt:
     return ast.parse(textwrap.dedent(inspect.getsource(declared))).body[0]

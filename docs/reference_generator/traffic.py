@@ -62,9 +62,8 @@ def _request(entry: JournalEntry, details: CallDetails) -> str:
 
 
 def _response(entry: JournalEntry, details: CallDetails) -> str:
-    status = httpx.codes(entry.status)
-    headers = _selected(details.response_headers)
-    return _message([f"HTTP/1.1 {status.value} {status.phrase}", *headers], details.response_body)
+    status = f"HTTP/1.1 {entry.status} {httpx.codes.get_reason_phrase(entry.status)}"
+    return _message([status, *_selected(details.response_headers)], details.response_body)
 
 
 def _selected(headers: Mapping[str, str]) -> list[str]:

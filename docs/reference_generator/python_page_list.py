@@ -1,0 +1,277 @@
+"""The list of the pages about classes and functions of both packages, other than operations."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+import followup
+from followup import inbox, outbox
+from followup_mockserver import MockServer, MockService, simulation, strategies
+from followup_mockserver.causes.occurrences import HistoryEntry
+from followup_mockserver.control.bookings import BookingControls
+from followup_mockserver.control.calls import CallControls
+from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
+from followup_mockserver.control.conversations import ConversationControls
+from followup_mockserver.control.history import HistoryControls
+from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
+from followup_mockserver.control.people import PeopleControls
+from followup_mockserver.control.snapshot import SnapshotControls
+from followup_mockserver.control.sources import SourceControls
+from followup_mockserver.control.unused_faults import UnusedFaultControls
+from followup_mockserver.control.waits import WaitControls
+from followup_mockserver.control.webhooks import WebhookControls
+from followup_mockserver.options import MockOptions
+from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
+from followup_mockserver.state.journal import JournalEntry
+from followup_mockserver.state.records import Attempt, Message, ReceiverResponse
+from followup_mockserver.state.request_faults import Fault
+from followup_mockserver.state.runs import Advanced, JobRun
+from followup_mockserver.state.webhook_faults import WebhookFault
+
+from .markdown import contents, section
+
+_STRATEGIES = ("operation", "webhook_event", "signed_webhook")
+
+
+@attrs.frozen(kw_only=True)
+class Entry:
+    """A class or function on a page.
+
+    Attributes:
+        described: the class or function.
+        title: the title of the section.
+        owner: the name before that of each method.
+        package: the package that users import it from; empty if they do not import it.
+        constructor: whether users call the constructor of the class.
+        members: whether the methods of the class are described.
+    """
+
+    described: Any
+    title: str
+    owner: str = ""
+    package: str = "followup"
+    constructor: bool = False
+    members: bool = True
+
+
+@attrs.frozen(kw_only=True)
+class PythonPage:
+    """A page about classes and functions.
+
+    Attributes:
+        path: path of the page in the reference, without its suffix.
+        title: the title.
+        introduction: text before the first entry.
+        entries: the entries, in order.
+        more: text after the last entry.
+    """
+
+    path: str
+    title: str
+    introduction: str
+    entries: Sequence[Entry]
+    more: str = ""
+
+
+MOCK = "followup_mockserver"
+
+
+def _entry(described: Any, *, package: str = "followup", constructor: bool = False, members: bool = True) -> Entry:
+    name = described.__name__
+    return Entry(described=described, title=name, owner=name, package=package, constructor=constructor, members=members)
+
+
+def _records(*classes: type[Any], package: str = "followup") -> list[Entry]:
+    return [_entry(each, package=package, members=False) for each in classes]
+
+
+def _controls(title: str, mixin: type[Any]) -> Entry:
+    """Return the entry of a part of the test controls, which users call on a mock."""
+    return Entry(described=mixin, title=title, owner="MockService", package="")
+
+
+CLIENT = PythonPage(
+    path="client",
+    title="Clients",
+    introduction="""\
+The [operations](operations/index.md) are methods of the attributes of a client, such as `client.patients.create`.
+[Configure the client](../how-to/clients.md) explains the options.
+""",
+    entries=[
+        _entry(followup.FollowUp, constructor=True),
+        _entry(followup.AsyncFollowUp, constructor=True),
+        _entry(followup.show_personal_data),
+    ],
+    more=section(
+        2,
+        "NOT_GIVEN",
+        "The default of arguments that can be omitted. Passing it is the same as omitting the argument.",
+    ),
+)
+
+LISTS = PythonPage(
+    path="lists",
+    title="Pages of lists",
+    introduction="""\
+Each `list` operation returns a page. Iterating over it yields its items and those of all following pages:
+[Pagination](../how-to/pagination.md) shows how.
+""",
+    entries=[_entry(followup.Page), _entry(followup.AsyncPage), *_records(followup.ResponseInfo)],
+)
+
+OUTBOX = PythonPage(
+    path="outbox",
+    title="Outbox",
+    introduction="""\
+Import from `followup.outbox`. See also [the how-to guide](../how-to/outbox.md) and
+[the guarantees](../delivery-guarantees.md).
+""",
+    entries=[
+        _entry(outbox.Outbox, package="followup.outbox", constructor=True),
+        *_records(
+            outbox.NewEvent, outbox.DrainReport, outbox.OutboxStatus, outbox.DeadEvent, package="followup.outbox"
+        ),
+    ],
+)
+
+INBOX = PythonPage(
+    path="inbox",
+    title="Inbox",
+    introduction="""\
+Import from `followup.inbox`. See also [the how-to guide](../how-to/inbox.md) and
+[the guarantees](../delivery-guarantees.md).
+""",
+    entries=[
+        _entry(inbox.Inbox, package="followup.inbox", constructor=True),
+        *_records(
+            inbox.Received,
+            inbox.DrainReport,
+            inbox.CatchUpReport,
+            inbox.InboxStatus,
+            inbox.DeadEvent,
+            package="followup.inbox",
+        ),
+    ],
+)
+
+MOCK_SERVER = PythonPage(
+    path="mock/server",
+    title="MockServer",
+    introduction="The mock on a socket has the same test controls as [`MockService`](index.md#mockservice).",
+    entries=[_entry(MockServer, package=MOCK, constructor=True)],
+)
+
+MOCKS = PythonPage(
+    path="mock/index",
+    title="Mock server",
+    introduction="""\
+`MockService`, and [`MockServer`](server.md) on a socket, take the same [options](#mockoptions) as keyword arguments,
+and have the same test controls: [clock](clock.md), [calls and faults](calls.md), [webhooks](webhooks.md),
+[patients and staff](patients-and-staff.md), [bookings](bookings.md), and
+[organizations and snapshots](organizations.md). For pytest there are [fixtures](testing.md).
+""",
+    entries=[
+        _entry(MockService, package=MOCK, constructor=True),
+        _entry(MockOptions, package="", members=False),
+    ],
+    more=contents(
+        ["server", "clock", "calls", "webhooks", "patients-and-staff", "bookings", "organizations", "testing"]
+    ),
+)
+
+_METHODS = "These are methods of [`MockService`](index.md#mockservice), and of `MockServer`."
+
+_IN_USE = " [Simulate patients and staff](../../how-to/patients-and-staff.md) shows them in use."
+
+CLOCK = PythonPage(
+    path="mock/clock",
+    title="Test controls: clock",
+    introduction=_METHODS,
+    entries=[
+        _controls("Clock", ClockControls),
+        _controls("Waits", WaitControls),
+        *_records(ClockState, PendingJob, PendingReminder, Advanced, JobRun, package=""),
+    ],
+)
+
+CALLS = PythonPage(
+    path="mock/calls",
+    title="Test controls: calls and faults",
+    introduction=_METHODS,
+    entries=[
+        _controls("Calls and faults", CallControls),
+        _controls("Unused faults", UnusedFaultControls),
+        _controls("Causes", HistoryControls),
+        *_records(JournalEntry, Fault, HistoryEntry, package=""),
+    ],
+)
+
+WEBHOOKS_OF_MOCK = PythonPage(
+    path="mock/webhooks",
+    title="Test controls: webhooks",
+    introduction=_METHODS,
+    entries=[_controls("Webhooks", WebhookControls), *_records(Attempt, ReceiverResponse, WebhookFault, package="")],
+)
+
+PATIENTS_AND_STAFF = PythonPage(
+    path="mock/patients-and-staff",
+    title="Test controls: patients and staff",
+    introduction=_METHODS + _IN_USE,
+    entries=[
+        _controls("People", PeopleControls),
+        _controls("Conversations", ConversationControls),
+        *_records(Message, package=""),
+    ],
+)
+
+BOOKINGS = PythonPage(
+    path="mock/bookings",
+    title="Test controls: bookings and other sources",
+    introduction=_METHODS + _IN_USE,
+    entries=[_controls("Bookings", BookingControls), _controls("Events of other sources", SourceControls)],
+)
+
+ORGANIZATIONS = PythonPage(
+    path="mock/organizations",
+    title="Test controls: organizations and snapshots",
+    introduction=_METHODS,
+    entries=[
+        _controls("Organizations", OrganizationControls),
+        _controls("Snapshots", SnapshotControls),
+        *_records(NewOrganization, package=""),
+    ],
+)
+
+TESTING = PythonPage(
+    path="mock/testing",
+    title="Fixtures, strategies and simulation",
+    introduction="""\
+[Test with pytest](../../how-to/testing.md) describes the fixtures; `followup_env` returns a `MockEnvironment`. The
+strategies need the extra `testing`. [Judge an integration](../../how-to/simulation.md) explains the simulation.
+""",
+    entries=[
+        _entry(MockEnvironment, package=""),
+        *_records(RejectedRequest, package=""),
+        *(_entry(getattr(strategies, name), package=f"{MOCK}.strategies") for name in _STRATEGIES),
+        _entry(simulation.simulate, package=f"{MOCK}.simulation"),
+        _entry(simulation.Clinic, package=f"{MOCK}.simulation"),
+        *_records(simulation.Booking, simulation.Crash, package=f"{MOCK}.simulation"),
+    ],
+)
+
+PAGES = (
+    CLIENT,
+    LISTS,
+    OUTBOX,
+    INBOX,
+    MOCKS,
+    MOCK_SERVER,
+    CLOCK,
+    CALLS,
+    WEBHOOKS_OF_MOCK,
+    PATIENTS_AND_STAFF,
+    BOOKINGS,
+    ORGANIZATIONS,
+    TESTING,
+)
