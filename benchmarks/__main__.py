@@ -7,6 +7,7 @@ is not installed; ``nox`` installs them all.
 import sys
 from collections.abc import Iterator
 
+import causes
 import cold_starts
 import mockserver
 import page
@@ -32,6 +33,7 @@ BENCHMARKS = (
     | cold_starts.BENCHMARKS
     | mockserver.BENCHMARKS
     | scale.BENCHMARKS
+    | causes.BENCHMARKS
     | stores.BENCHMARKS
     | simulations.BENCHMARKS
 )

@@ -9,6 +9,9 @@ from followup_mockserver.state.history import CONTROL, CONTROL_PREFIX, EVENT_PRE
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.state.tenant import Tenant
 
+_NOBODY = ""
+"""No record has this patient."""
+
 _CAUSES = (REQUEST_ID_PREFIX, EVENT_PREFIX, JOB_PREFIX, CONTROL_PREFIX)
 """Prefixes of the ids of causes."""
 
@@ -61,18 +64,21 @@ class _Search:
     def follow_effects(self) -> bool:
         """Choose the records about the objects, and those that the id has caused. Return whether to look again."""
         known, end_of_run = len(self._causes), self._id.startswith(CONTROL_PREFIX)
-        patient = self._id if self._id.startswith("pat_") else None
-        for position, record in enumerate(self._records):
-            receipts = self._receipts(record)
-            is_effect = record.cause in self._causes
-            is_about = record.id in self._objects or record.about in self._objects
-            if not (is_effect or is_about or (patient is not None and record.patient == patient) or receipts):
-                continue
-            kept = record.receipts if is_effect or record.id in self._objects or record.patient == patient else receipts
-            self._choose(position, record, kept)
-            if is_effect and is_paired(record):
-                self._causes.add(record.id)
-        return end_of_run and len(self._causes) > known
+        patient = self._id if self._id.startswith("pat_") else _NOBODY
+        has_receipts = self._id.startswith(("we_", "whd_"))
+        objects, causes = self._objects, self._causes
+        for position, record in enumerate(self._records):  # a full history has 50,000 records
+            is_subject = record.id in objects or record.patient == patient
+            is_effect = record.cause in causes
+            if is_subject or is_effect:
+                self._choose(position, record, record.receipts)
+                if is_effect and is_paired(record):
+                    causes.add(record.id)
+            elif record.about in objects:
+                self._choose(position, record, ())
+            elif has_receipts and record.receipts and (receipts := self._receipts(record)):
+                self._choose(position, record, receipts)
+        return end_of_run and len(causes) > known
 
     def follow_causes(self) -> None:
         """Choose the causes of the chosen records, and what these are about if the id itself has caused nothing."""
@@ -87,7 +93,7 @@ class _Search:
         self._choose_subjects(needed)
         known = {each.id for each in self._chosen.values() if is_paired(each)}
         for position, record in enumerate(self._records):
-            if is_paired(record) and record.id in known:
+            if record.id in known and is_paired(record):
                 self._chosen.setdefault(position, record)
 
     def found(self) -> list[Record]:

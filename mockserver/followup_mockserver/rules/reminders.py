@@ -12,7 +12,10 @@ from followup_mockserver.state.tenant import Tenant
 
 def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     """Update the pending reminders of an appointment."""
-    if event.type in ("appointment.created", "appointment.rescheduled"):
+    if event.type == "appointment.created":
+        _schedule(tenant, event.subject)
+    elif event.type == "appointment.rescheduled":
+        tenant.cancel_jobs(event.subject.id, moved(event.subject), SendReminder.kind)
         _schedule(tenant, event.subject)
     elif event.type == "appointment.cancelled":
         tenant.cancel_jobs(event.subject.id, CANCELLED, SendReminder.kind)
@@ -29,7 +32,6 @@ def send(tenant: Tenant, job: SendReminder) -> str:
 
 
 def _schedule(tenant: Tenant, appointment: Appointment) -> None:
-    tenant.cancel_jobs(appointment.id, moved(appointment), SendReminder.kind)
     now = tenant.now()
     job = SendReminder(about=appointment.id)
     for hours in tenant.organization.reminder_hours:

@@ -35,10 +35,11 @@ def refresh(tenant: Tenant, patient: Patient) -> None:
 
 def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     """Schedule a recomputation for the time when an upcoming appointment is over."""
-    if event.type in ("appointment.created", "appointment.rescheduled"):
+    if event.type == "appointment.created":
+        _schedule(tenant, event.subject)
+    elif event.type == "appointment.rescheduled":
         tenant.cancel_jobs(event.subject.id, moved(event.subject), RecomputeStage.kind)
-        if event.subject.start_at >= tenant.now():
-            tenant.schedule(event.subject.start_at + _PASSED, RecomputeStage(about=event.subject.id))
+        _schedule(tenant, event.subject)
     elif event.type == "appointment.cancelled":
         tenant.cancel_jobs(event.subject.id, CANCELLED, RecomputeStage.kind)
     elif event.type == "visit.completed" and event.subject.appointment is not None:
@@ -52,6 +53,11 @@ def recompute(tenant: Tenant, job: RecomputeStage) -> str:
     assert patient is not None  # neither appointments nor patients are removed
     refresh(tenant, patient)
     return patient.stage
+
+
+def _schedule(tenant: Tenant, appointment: Appointment) -> None:
+    if appointment.start_at >= tenant.now():
+        tenant.schedule(appointment.start_at + _PASSED, RecomputeStage(about=appointment.id))
 
 
 def moved(appointment: Appointment) -> str:

@@ -139,7 +139,9 @@ class Tenant:
     def now(self) -> datetime:
         """Return the current time, cut to milliseconds as in responses."""
         now = self.clock.now()
-        return now.replace(microsecond=now.microsecond // 1000 * 1000)
+        beyond = now.microsecond % 1000
+        # A frozen clock has none, and ``replace`` would make up a third of the time that recording an event takes.
+        return now.replace(microsecond=now.microsecond - beyond) if beyond else now
 
     def next_event_time(self) -> datetime:
         """Return the ``occurredAt`` of a new webhook event: the current time, but later than that of the last event.
@@ -158,9 +160,8 @@ class Tenant:
         subject, patient = event.subject, event.patient
         outcome = event.change or getattr(subject, "status", "created")
         patient_id = None if patient is None else patient.id
-        self.history.add(
-            Record(self.now(), event.type, subject.id, self.cause, outcome, None, patient_id, None, None, receipts)
-        )
+        record = Record(self.now(), event.type, subject.id, self.cause, outcome, None, patient_id, None, None, receipts)
+        self.history.add(record)
         for react in self._subscribers:
             found = react(self, event)
             if found is not None:

@@ -31,11 +31,12 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> Sequence[Receipt]:
         return (Receipt(None, None, f"not sent: the service does not send {event_type} yet"),)
     if not tenant.webhook_endpoints:
         return (_NO_ENDPOINT,)
-    reasons = {each.id: _reason_not_to_send(each, event_type) for each in tenant.webhook_endpoints}
-    subscribers = [each for each in tenant.webhook_endpoints if reasons[each.id] is None]
-    queued = _queue(tenant, subscribers, event_type, data_of(event), event.subject.id)
-    made = {each.webhook_endpoint: each.id for each in queued}
-    return [Receipt(endpoint, made.get(endpoint), reason) for endpoint, reason in reasons.items()]
+    checked = [(each, _reason_not_to_send(each, event_type)) for each in tenant.webhook_endpoints]
+    subscribers = [endpoint for endpoint, reason in checked if reason is None]
+    if not subscribers:
+        return [Receipt(endpoint.id, None, reason) for endpoint, reason in checked]
+    queued = iter(_queue(tenant, subscribers, event_type, data_of(event), event.subject.id))
+    return [Receipt(endpoint.id, next(queued).id if reason is None else None, reason) for endpoint, reason in checked]
 
 
 _MADE_FOR_TRIGGER = Receipt(None, None, "not sent: made for a triggered event")
