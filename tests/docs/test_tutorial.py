@@ -36,11 +36,12 @@ def with_test_ports(text: str) -> str:
 
 
 def comparable(text: str) -> list[str]:
-    """Return the lines with the ports of the tutorial, and without ids, secrets and trailing spaces."""
+    """Return the lines with the ports of the tutorial, and without ids, secrets, version and trailing spaces."""
     for documented, actual in PORTS.items():
         text = text.replace(actual, documented)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).replace("\r\n", "\n")
     text = re.sub(r"\b[a-z]+_[A-Za-z0-9]{10,}", "ID", text)
+    text = re.sub(r"(?<=followup-mock )\d[\w.]*(?=;)", "VERSION", text)
     text = re.sub(
         r"(?<=│ )[A-Za-z0-9]{7,}(?= *(?:│|$))", "ID", text, flags=re.MULTILINE
     )  # an id that is wrapped over two lines
