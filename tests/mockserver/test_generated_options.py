@@ -79,9 +79,9 @@ def test_a_parameter_becomes_an_option_with_its_description() -> None:
     [
         (
             "fault",
-            "operation --kind --status --seconds --times --when --skip --probability --retry-after --optional --clear",
+            "OPERATION --kind --status --seconds --times --when --skip --probability --retry-after --optional --clear",
         ),
-        ("trigger", "type --data"),
+        ("trigger", "TYPE --data"),
         ("deliveries", "--type --status --limit --all --follow --columns"),
         ("requests", "--operation --limit --all --follow --columns"),
         ("messages", "--patient --limit --all --follow --columns"),

@@ -110,6 +110,7 @@ def _group(name: str) -> Callable[[], Application]:
 app = Application(
     name="followup-mock",
     no_args_is_help=True,
+    examples="followup_mockserver.cli.examples",
     epilog=EXIT_STATUS,
     deferred={
         "serve": Deferred("Start the mock server.", _serve),

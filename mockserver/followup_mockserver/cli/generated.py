@@ -15,7 +15,7 @@ from followup import NOT_GIVEN
 from followup._for_mockserver import annotations_of, descriptions_in
 from followup.cli.exits import reject
 from followup.cli.help_texts import sentence
-from followup.cli.options import keyword, with_values
+from followup.cli.options import completing, keyword, placeholder, with_values
 from followup.cli.values import kebab, literals
 from followup_mockserver.cli.values import flags_of, kind_of_option, may_be_id, takes_input_dict, value_of_option
 from followup_mockserver.options import MockOptions, Options, meanings
@@ -108,7 +108,10 @@ def _parameters(function: Callable[..., Any]) -> Iterator[tuple[inspect.Paramete
 
 
 def _argument(annotation: Any, text: str) -> Any:
-    return Annotated[str | None, typer.Argument(help=with_values(text, annotation), show_default=False)]
+    argument = typer.Argument(
+        help=with_values(text, annotation), show_default=False, autocompletion=completing(annotation)
+    )
+    return Annotated[str | None, argument]
 
 
 def _option(name: str, annotation: Any, text: str, default: Any) -> inspect.Parameter:
@@ -121,13 +124,15 @@ def _option(name: str, annotation: Any, text: str, default: Any) -> inspect.Para
         shown = default if default is inspect.Parameter.empty else ",".join(map(_text, default or ()))
         return keyword(name, Annotated[str, option], shown)
     if takes_input_dict(annotation):
-        text = f"{text} As JSON{', or an id' if may_be_id(annotation) else ''}."
+        text = f"{text} As JSON, - for standard input{', or an id' * may_be_id(annotation)}."
     if kind is dict:
         return keyword(name, Annotated[str | None, typer.Option(help=text, metavar="JSON")], default)
     flags = ["/".join(flags_of(name, default))] if kind is bool else []
     if default is None:
         kind = kind | None
-    return keyword(name, Annotated[kind, typer.Option(*flags, help=text)], default)
+    shown_as = None if flags else placeholder(name, annotation)
+    option = typer.Option(*flags, help=text, metavar=shown_as, autocompletion=completing(annotation))
+    return keyword(name, Annotated[kind, option], default)
 
 
 def _text(value: object) -> str:

@@ -1,6 +1,7 @@
 """``followup-mock snapshot``, which saves the state of a running mock to a file, and loads it from one."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 
 from followup.cli.application import Application
 from followup.cli.exits import EXIT_STATUS, fail
+from followup.cli.values import STANDARD_INPUT
 from followup_mockserver.cli.defaults import DEFAULT_URL
 from followup_mockserver.cli.private_files import write_private_file
 from followup_mockserver.cli.remote import Remote
@@ -20,6 +22,8 @@ SUMMARY = "Save the state of the mock to a file, or load it from one."
 commands = Application(name="snapshot", no_args_is_help=True, help=SUMMARY, epilog=EXIT_STATUS)
 
 _FILE = typer.Argument(help="File of the snapshot.", metavar="FILE", show_default=False)
+
+_LOADED = typer.Argument(help="File of the snapshot; - reads standard input.", metavar="FILE", show_default=False)
 
 
 @commands.command()
@@ -38,14 +42,14 @@ def save(file: Annotated[Path, _FILE], url: Url = DEFAULT_URL, api_key: Key = No
 
 
 @commands.command()
-def load(file: Annotated[Path, _FILE], url: Url = DEFAULT_URL, api_key: Key = None, token: Token = None) -> None:
+def load(file: Annotated[Path, _LOADED], url: Url = DEFAULT_URL, api_key: Key = None, token: Token = None) -> None:
     """Replace the state by that in a file: of the organization of the API key, or without a key of the whole mock.
 
     The organization of the key takes a snapshot of one organization, and keeps its own id and API keys, unless the
     snapshot was saved from it.
     """
     try:
-        text = content_of(file)
+        text = sys.stdin.buffer.read() if str(file) == STANDARD_INPUT else content_of(file)
     except OSError as error:
         fail(f"cannot read {file}: {error.strerror}")
     except SnapshotError as error:

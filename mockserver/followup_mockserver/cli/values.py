@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin, is_typeddict
 
 from followup._for_mockserver import annotations_of, camel
 from followup.cli.exits import reject
-from followup.cli.values import arms, kebab, parse_json
+from followup.cli.values import STANDARD_INPUT, arms, kebab, parse_json
 from followup_mockserver.options import MockOptions
 
 _ACCEPT = {"refuse_unknown_fields": "--accept-unknown-fields"}
@@ -58,7 +58,7 @@ def value_of_option(name: str, annotation: Any, value: Any) -> Any:
     """
     kind = kind_of_option(annotation)
     if kind is dict and value is not None:
-        if may_be_id(annotation) and not value.lstrip().startswith("{"):
+        if may_be_id(annotation) and value != STANDARD_INPUT and not value.lstrip().startswith("{"):
             return value
         parsed = parse_json(value, f"--{kebab(name)}")
         return _in_camel_case(parsed) if takes_input_dict(annotation) else parsed

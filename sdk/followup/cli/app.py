@@ -62,6 +62,7 @@ def _outbox() -> Application:
 app = Application(
     name="followup",
     no_args_is_help=True,
+    examples="followup.cli.examples",
     epilog=EXIT_STATUS,
     deferred={
         **{

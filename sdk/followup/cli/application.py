@@ -8,6 +8,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from followup.cli.exits import INTERRUPTED, USAGE, CommandFailed, run_program
+from followup.cli.help_pages import name_values, write_examples, write_options
 from followup.cli.imports import without_garbage_collection
 
 _ParserError: Any = typer.BadParameter.__base__
@@ -15,17 +16,18 @@ _ParserError: Any = typer.BadParameter.__base__
 click, which it comes from."""
 
 
-def _without_types_of_flags(parameters: list[Any]) -> list[Any]:
-    """Remove the ``<bool>`` that Typer writes after a flag, as if a value had to follow; an empty metavar hides it."""
-    for parameter in parameters:
-        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
-            parameter.metavar = ""
-    return parameters
-
-
 class _Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
-        return _without_types_of_flags(super().get_params(ctx))
+        parameters = super().get_params(ctx)
+        name_values(parameters)
+        return parameters
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        write_options(self.get_params(ctx), ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        write_examples(ctx, formatter)
+        super().format_epilog(ctx, formatter)
 
 
 class Deferred(NamedTuple):
@@ -47,10 +49,14 @@ class _Commands(MutableMapping[str, Any]):
 
     def __init__(self, commands: Mapping[str, Any]) -> None:
         self._commands = dict(commands)
+        self.loads = True
+        """Whether a deferred command is loaded; otherwise one that has only its summary stands in for it."""
 
     def __getitem__(self, name: str) -> Any:
         command = self._commands[name]
         if isinstance(command, Deferred):
+            if not self.loads:
+                return TyperCommand(name, help=command.summary)
             with without_garbage_collection():
                 group = typer.main.get_group(command.load())
             command = self._commands[name] = group if command.is_group else group.commands[name]
@@ -78,6 +84,7 @@ class _Commands(MutableMapping[str, Any]):
 
 class _Group(TyperGroup):
     deferred: ClassVar[Mapping[str, Deferred]] = {}
+    examples: ClassVar[str | None] = None
     commands: _Commands
 
     def __init__(self, *, commands: Mapping[str, Any], **options: Any) -> None:
@@ -88,7 +95,21 @@ class _Group(TyperGroup):
         return [*self.commands]
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _without_types_of_flags(super().get_params(ctx))
+        parameters = super().get_params(ctx)
+        name_values(parameters)
+        return parameters
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return the commands and options that begin with a text, without loading the commands."""
+        self.commands.loads = False
+        try:
+            return super().shell_complete(ctx, incomplete)
+        finally:
+            self.commands.loads = True
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        write_options(self.get_params(ctx), ctx, formatter)
+        self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands, each with the whole first sentence of its help; Typer would cut it at the line's end."""
@@ -103,13 +124,22 @@ class Application(typer.Typer):
 
     Args:
         deferred: commands that are imported when they are used, by name. They follow the others in the list.
+        examples: the module with the examples of the program. A program, unlike a group of commands, also has options
+            that install and show the completion of its commands in a shell.
         options: the options of ``typer.Typer``.
     """
 
-    def __init__(self, *, deferred: Mapping[str, Deferred] | None = None, **options: Any) -> None:
-        group = type("_Group", (_Group,), {"deferred": deferred or {}})  # Typer makes the group, and takes a class only
+    def __init__(
+        self, *, deferred: Mapping[str, Deferred] | None = None, examples: str | None = None, **options: Any
+    ) -> None:
+        # Typer makes the group, and takes a class only.
+        group = type("_Group", (_Group,), {"deferred": deferred or {}, "examples": examples})
         super().__init__(
-            cls=group, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, **options
+            cls=group,
+            add_completion=examples is not None,
+            pretty_exceptions_enable=False,
+            rich_markup_mode=None,
+            **options,
         )
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # type: ignore[override]

@@ -1,7 +1,6 @@
 """The operations of the service as commands, generated from the operations' declarations."""
 
 import inspect
-import sys
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, get_args, get_origin
 
@@ -15,10 +14,10 @@ from followup.cli.application import Application
 from followup.cli.choosing import Columns, chosen_columns
 from followup.cli.clearing import clear_option, cleared
 from followup.cli.help_texts import for_the_command_line, sentence
-from followup.cli.options import AsJson, keyword, with_values
+from followup.cli.options import AsJson, completing, keyword, placeholder, with_values
 from followup.cli.output import show_many, show_one, warn
 from followup.cli.session import check_set_up, connected
-from followup.cli.values import arms, kebab, parse_json
+from followup.cli.values import STANDARD_INPUT, arms, kebab, parse_json
 from followup.resources import all_groups
 from followup.resources.account import AccountGroup
 from followup.resources.event_batches import EventBatch
@@ -127,33 +126,51 @@ def _parameter(parameter: Parameter, text: str) -> inspect.Parameter:
     if parameter.place in ("path", "whole_body"):
         text = text or f"Id, which begins with {get_args(parameter.annotation)[1].prefix}."
         if parameter.place == "whole_body":
-            text = f"{text} As JSON; - reads standard input."
-        return keyword(parameter.name, Annotated[str, typer.Argument(help=text)])
+            text = f"{text} As JSON; - reads JSON or JSON Lines from standard input."
+        metavar = "ID" if parameter.place == "path" else "JSON"
+        return keyword(parameter.name, Annotated[str, typer.Argument(help=text, metavar=metavar)])
     kind = _kind(parameter)
+    shown_as = _placeholder(parameter, kind)
+    complete = completing(parameter.annotation)
     text = with_values(text, parameter.annotation)
     if kind is dict:
-        text = f"{text} As JSON with snake_case keys{', or an id' if _may_be_text(parameter) else ''}."
+        text = f"{text} As JSON with snake_case keys, - for standard input{', or an id' * _may_be_text(parameter)}."
     if kind is list:
         item = " Each as a JSON object with snake_case keys." if _has_input_dicts(parameter) else ""
         text = f"{text}{item} Repeat for several."
     if parameter.required:
         option: Any = list[str] if kind is list else str
-        return keyword(parameter.name, Annotated[option, typer.Option(help=text)])
+        option = Annotated[option, typer.Option(help=text, metavar=shown_as, autocompletion=complete)]
+        return keyword(parameter.name, option)
     annotation: Any = {list: list[str], bool: bool | None, int: int | None}.get(kind, str | None)
-    return keyword(parameter.name, Annotated[annotation, typer.Option(help=text)], [] if kind is list else None)
+    option = Annotated[annotation, typer.Option(help=text, metavar=shown_as, autocompletion=complete)]
+    return keyword(parameter.name, option, [] if kind is list else None)
+
+
+def _placeholder(parameter: Parameter, kind: type) -> str | None:
+    if kind is dict:
+        return "JSON|ID" if _may_be_text(parameter) else "JSON"
+    if kind is list and _has_input_dicts(parameter):
+        return "JSON"
+    found = placeholder(parameter.name, parameter.annotation)
+    return found or ("TEXT" if kind is list else None)
 
 
 def _value(parameter: Parameter, typed: Any) -> Any:
     """Convert the value of an option to the argument of the operation."""
     kind = _kind(parameter)
     if parameter.place == "whole_body":
-        return parse_json(sys.stdin.buffer.read() if typed == "-" else typed, parameter.name)
+        return parse_json(typed, parameter.name, lines=True)
     option = f"--{kebab(parameter.name)}"
     if kind is list:
-        return [parse_json(each, option) if each.lstrip().startswith("{") else each for each in typed]
-    if kind is dict and not (_may_be_text(parameter) and not typed.lstrip().startswith("{")):
+        return [parse_json(each, option) if _is_json(each) else each for each in typed]
+    if kind is dict and (_is_json(typed) or not _may_be_text(parameter)):
         return parse_json(typed, option)
     return typed
+
+
+def _is_json(typed: str) -> bool:
+    return typed == STANDARD_INPUT or typed.lstrip().startswith("{")
 
 
 def _kind(parameter: Parameter) -> type:

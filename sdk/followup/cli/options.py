@@ -1,11 +1,15 @@
 """Options of a command, generated from annotated parameters, and their values."""
 
 import inspect
-from typing import Annotated, Any
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Annotated, Any, get_args
 
 import typer
 
-from followup.cli.values import literals
+from followup._annotations import IdPrefix
+from followup._codec.names import bare, is_union
+from followup.cli.values import arms, literals
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal, too.")]
 """The option ``--json``. A pipe gets JSON without it."""
@@ -14,6 +18,50 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal, 
 def keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
     """Return a parameter of a generated command; without a default it is required."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+_LONGEST_LIST = 32
+"""Characters of the values that stand for themselves in the help; for more of them, the name of the option does."""
+
+
+def placeholder(name: str, annotation: Any) -> str | None:
+    """Return what stands for the value of an option in its help, such as ID, TIME or ``api|pms``.
+
+    Args:
+        name: name of the parameter.
+        annotation: its annotation.
+
+    Returns:
+        The placeholder; None if the type of the value says enough.
+    """
+    allowed = arms(annotation)
+    if values := literals(annotation):
+        listed = "|".join(values)
+        return listed if len(listed) <= _LONGEST_LIST else name.rpartition("_")[2].upper()
+    if _is_id(annotation):
+        return "ID"
+    if datetime in allowed:
+        return "TIME"
+    return "DATE" if date in allowed else None
+
+
+def completing(annotation: Any) -> Callable[[str], list[str]] | None:
+    """Return the function that completes the value of an option in a shell; None if its values are not enumerated."""
+    values = literals(annotation)
+    if not values:
+        return None
+
+    def complete(incomplete: str) -> list[str]:
+        return [value for value in values if value.startswith(incomplete)]
+
+    return complete
+
+
+def _is_id(annotation: Any) -> bool:
+    if any(isinstance(each, IdPrefix) for each in getattr(annotation, "__metadata__", ())):
+        return True
+    annotation = bare(annotation)
+    return is_union(annotation) and any(map(_is_id, get_args(annotation)))
 
 
 def with_values(text: str, annotation: Any) -> str:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import sys
 from typing import Any, Literal, get_args, get_origin
 
 from followup import NotGiven
@@ -29,18 +30,29 @@ def literals(annotation: Any) -> list[str]:
     return list(itertools.chain.from_iterable(values))
 
 
-def parse_json(text: str | bytes, where: str) -> Any:
+STANDARD_INPUT = "-"
+
+
+def parse_json(text: str, where: str, *, lines: bool = False) -> Any:
     """Parse JSON from the command line or from standard input.
 
     Args:
-        text: the JSON.
+        text: the JSON; ``-`` reads it from standard input.
         where: the option or argument, for the error.
+        lines: whether JSON Lines are accepted, too; they are a list.
 
     Raises:
         UsageError: it is not JSON.
     """
+    content = sys.stdin.buffer.read() if text == STANDARD_INPUT else text.encode("utf-8", "surrogatepass")
     try:
-        return json.loads(text)
+        try:
+            return json.loads(content)
+        except ValueError:
+            values = [json.loads(line) for line in content.splitlines() if line.strip()] if lines else []
+            if len(values) < 2:  # the error of the whole text is clearer than that of a line
+                raise
+            return values
     except RecursionError:
         reject(f"{where} is nested too deeply")
     except ValueError as error:

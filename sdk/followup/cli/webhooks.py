@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,9 @@ import typer
 from followup import WebhookSignatureError, construct_event
 from followup._annotations import WEBHOOK_TOLERANCE
 from followup.cli.application import Application
-from followup.cli.exits import fail
+from followup.cli.exits import fail, reject
 from followup.cli.output import say
+from followup.cli.values import STANDARD_INPUT
 
 webhooks = Application(no_args_is_help=True)
 
@@ -23,7 +25,9 @@ def group() -> None:
 
 @webhooks.command()
 def verify(
-    body: Annotated[Path, typer.Argument(help="File with the raw body, byte for byte as it was received.")],
+    body: Annotated[
+        Path, typer.Argument(help="File with the raw body, byte for byte as it was received; - reads standard input.")
+    ],
     headers: Annotated[
         Path, typer.Option(help='File with the headers: a JSON object, or a line "Name: value" for each.')
     ],
@@ -37,6 +41,8 @@ def verify(
     ] = False,
 ) -> None:
     """Verify the signature of a stored webhook request, and show its event."""
+    if str(body) == str(headers) == STANDARD_INPUT:
+        reject("the body and --headers cannot both come from standard input")
     secrets = [each for each in os.environ.get(secret_env, "").split(",") if each]
     if not secrets:
         fail(f"no secret: set the environment variable {secret_env} to the endpoint's whsec_… secret")
@@ -52,6 +58,8 @@ def verify(
 
 
 def _read(path: Path) -> bytes:
+    if str(path) == STANDARD_INPUT:
+        return sys.stdin.buffer.read()
     try:
         return path.read_bytes()
     except OSError as error:

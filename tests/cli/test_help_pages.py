@@ -1,0 +1,198 @@
+"""The help pages of both programs, and the completion of their commands in a shell."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.shell import Shell
+
+PAGES = """
+import json, shlex, sys, typer.main
+from {package}.cli.app import app
+from {package}.cli.examples import EXAMPLES
+
+root = typer.main.get_command(app)
+pages, problems, without = {{}}, [], []
+
+def visit(path, command, parent):
+    context = command.make_context(path[-1], [], parent=parent, resilient_parsing=True)
+    if hasattr(command, "commands"):
+        for name, inner in command.commands.items():
+            visit([*path, name], inner, context)
+    if hasattr(command, "commands") or path[1:] == ["demo"]:
+        return
+    pages[" ".join(path)] = command.get_help(context)
+    examples = EXAMPLES.pop(" ".join(path[1:]), [])
+    if not examples:
+        without.append(path)
+    for example in examples:
+        words = [word for word in shlex.split(example) if word[0] not in "<>"]
+        if words[: len(path) - 1] != path[1:]:
+            problems.append(example)
+        elif "--help" not in words:
+            try:
+                command.make_context(path[-1], words[len(path) - 1 :], parent=parent)
+            except BaseException as error:
+                problems.append(f"{{example}}: {{error}}")
+
+visit(["{program}"], root, None)
+print(json.dumps([pages, problems, without, [*EXAMPLES]]))
+"""
+"""Prints the help of each command, and what is wrong with its examples."""
+
+PROGRAMS = {"followup": "followup", "followup-mock": "followup_mockserver"}
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def pages(request: pytest.FixtureRequest) -> tuple[dict[str, str], list[str], list[str], list[str]]:
+    # In a process of its own, since some versions of Typer and click warn of each other when they are imported.
+    code = PAGES.format(package=PROGRAMS[request.param], program=request.param)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    found: tuple[dict[str, str], list[str], list[str], list[str]] = json.loads(result.stdout)
+    return found
+
+
+def test_every_command_has_examples_that_it_accepts(
+    pages: tuple[dict[str, str], list[str], list[str], list[str]],
+) -> None:
+    shown, problems, without, superfluous = pages
+    assert (problems, without, [each for each in superfluous if each != "demo"]) == ([], [], [])
+    assert len(shown) > 25
+    for page in shown.values():
+        assert "\nExamples:\n" in page
+
+
+def test_no_placeholder_is_a_type_of_python(pages: tuple[dict[str, str], list[str], list[str], list[str]]) -> None:
+    for name, page in pages[0].items():
+        assert not re.search(r"<\w+(\[\w+\])?>|list\[|\bstr\b|INTEGER|<int", page), (name, page)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell("http://127.0.0.1:9", "fu_test_x", tmp_path)
+
+
+@pytest.fixture
+def mock_shell(tmp_path: Path) -> Shell:
+    return Shell("http://127.0.0.1:9", "fu_test_x", tmp_path, [sys.executable, "-m", "followup_mockserver"])
+
+
+def options_in(page: str, group: str) -> list[str]:
+    """Return the options that a help page lists in a group."""
+    section = page.partition(f"\n{group}:\n")[2].partition("\n\n")[0]
+    return re.findall(r"^  (--[\w-]+)", section, flags=re.MULTILINE)
+
+
+def test_the_options_of_a_list_are_in_groups_with_placeholders(shell: Shell) -> None:
+    page = shell.run("appointments", "list", "--help", COLUMNS="80").stdout
+    assert options_in(page, "Pages") == ["--limit", "--starting-after", "--ending-before", "--all"]
+    assert options_in(page, "Output") == ["--columns", "--json"]
+    for line in ("--limit N", "--patient ID", "--status STATUS", "--start-at-gte TIME", "--external-id TEXT"):
+        assert f"  {line} " in page
+    assert "  followup appointments list --columns start-at,external-id,id\n" in page
+
+
+def test_the_placeholders_of_nested_input(shell: Shell) -> None:
+    page = shell.run("intake-requests", "create", "--help", COLUMNS="80").stdout
+    for line in ("--patient JSON", "--contacts JSON", "--address TEXT"):
+        assert f"  {line} " in page
+    assert "  --patient JSON|ID " in shell.run("appointments", "create", "--help", COLUMNS="80").stdout
+    assert "  --date-of-birth DATE " in shell.run("patients", "create", "--help", COLUMNS="80").stdout
+
+
+def test_the_options_of_the_mock_are_in_groups(mock_shell: Shell) -> None:
+    page = mock_shell.run("serve", "--help", COLUMNS="80").stdout
+    assert options_in(page, "Server") == ["--host", "--port", "--env-file", "--quiet", "--rate-limit"]
+    assert options_in(page, "Webhooks") == ["--allow-http-webhooks", "--forward-to"]
+    page = mock_shell.run("requests", "--help", COLUMNS="80").stdout
+    assert options_in(page, "Which mock") == ["--url", "--api-key", "--token"]
+
+
+def completions(shell: Shell, name: str, words: str) -> list[str]:
+    """Return what bash would offer for the last word."""
+    variable = f"_{name.upper().replace('-', '_')}_COMPLETE"
+    environment = {variable: "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    result = shell.run(**environment)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+class TestCompletion:
+    def test_commands(self, shell: Shell, mock_shell: Shell) -> None:
+        assert completions(shell, "followup", "followup webhook") == [
+            "webhook-endpoints",
+            "webhook-deliveries",
+            "webhooks",
+        ]
+        assert completions(shell, "followup", "followup patients re") == ["retrieve"]
+        assert completions(mock_shell, "followup-mock", "followup-mock de") == ["deliveries"]
+
+    def test_options_and_their_values(self, shell: Shell, mock_shell: Shell) -> None:
+        assert completions(shell, "followup", "followup appointments list --start") == [
+            "--starting-after",
+            "--start-at-gte",
+            "--start-at-lt",
+        ]
+        assert completions(shell, "followup", "followup appointments list --status c") == [
+            "confirmed",
+            "cancelled",
+            "completed",
+        ]
+        assert completions(mock_shell, "followup-mock", "followup-mock trigger intake.r") == [
+            "intake.requested",
+            "intake.ready",
+        ]
+
+    @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+    def test_the_script_of_a_shell(self, shell: Shell, name: str) -> None:
+        result = shell.run(_FOLLOWUP_COMPLETE=f"source_{name}")
+        assert result.returncode == 0
+        assert "_FOLLOWUP_COMPLETE" in result.stdout
+        assert f"complete_{name}" in result.stdout
+
+    def test_bash_runs_its_script(self, shell: Shell) -> None:
+        program = shell.directory / "followup"
+        program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from followup.cli import main; main()' \"$@\"\n")
+        program.chmod(0o755)
+        script = """
+            eval "$(_FOLLOWUP_COMPLETE=source_bash followup)"
+            COMP_WORDS=(followup pat) COMP_CWORD=1
+            _followup_completion followup
+            echo "${COMPREPLY[@]}"
+        """
+        path = f"{shell.directory}:{shell.environment['PATH']}"
+        result = subprocess.run(
+            ["bash", "--norc", "-c", script],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            env={**shell.environment, "PATH": path},
+        )
+        assert result.stdout == "patients\n", result.stderr
+
+    def test_the_options_that_install_it_are_in_the_help(self, shell: Shell, mock_shell: Shell) -> None:
+        for each in (shell, mock_shell):
+            page = each.run("--help", COLUMNS="80").stdout
+            assert options_in(page, "Shell completion") == ["--install-completion", "--show-completion"]
+
+
+class TestStandardInput:
+    def test_json_lines_are_a_batch(self, shell: Shell) -> None:
+        first = '{"id": "1", "type": "order.issued", "data": {}}'
+        written = shell.error("events", "create", "-", stdin=first + '\n\n{"idd": "2"}\n')
+        assert "events[1]" in written
+
+    def test_what_is_neither_json_nor_json_lines(self, shell: Shell) -> None:
+        assert "events is not JSON: " in shell.error("events", "create", "-", stdin='{"id": "1"}\nnonsense\n')
+
+    def test_nested_input(self, shell: Shell) -> None:
+        written = shell.error("appointments", "create", "--patient", "-", "--start-at", "x", stdin='{"phon": "1"}')
+        assert "patient has an unknown key 'phon'" in written
+
+    def test_body_and_headers_cannot_both_be_standard_input(self, shell: Shell) -> None:
+        written = shell.error("webhooks", "verify", "-", "--headers", "-", FOLLOWUP_WEBHOOK_SECRET="whsec_x")
+        assert written == "followup: the body and --headers cannot both come from standard input\n"
