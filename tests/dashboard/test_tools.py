@@ -44,6 +44,12 @@ class TestClock:
             mock.trigger(type="patient.silent")
         tab.get_by_role("button", name="+1 d").click()
         expect_report(tab, "+1 d: 4 reminders sent, 1 post-visit message sent, 2 webhooks delivered, 1 failed.")
+        links = tab.locator("#toast").get_by_role("link")
+        expect(links).to_have_text(["Show what ran", "Show deliveries"])
+        links.first.click()
+        expect(tab.get_by_role("heading", level=1)).to_have_text("Clock advanced")
+        expect_report(tab, "")
+        expect(links).to_have_count(0)
 
     def test_it_is_never_set_back(self, browser: Browser, mock: MockServer) -> None:
         tab = browser.new_page()
