@@ -20,6 +20,7 @@ TOPICS = {
     "The mock on a socket": ("requests", "other-mocks", "deliveries"),
     "The mock in a test": ("in-process", "testing", "starting"),
     "Large amounts of data": ("scale", "memory", "timers", "snapshots"),
+    "The chain of causes": ("causes",),
     "Outbox and inbox": ("relay", "receiving"),
     "Simulation": ("planted-bugs", "histories"),
 }
