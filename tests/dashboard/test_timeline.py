@@ -309,6 +309,38 @@ def test_pages_of_a_job_a_message_and_a_control_call(api: Api, client: FollowUp,
         assert shown(timeline(api, f"history/{known}"))
 
 
+def test_a_call_that_the_journal_has_dropped_is_no_link(client: FollowUp, service: MockService) -> None:
+    booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
+    loaded = MockService.load(service.save())
+    http = httpx.Client(transport=InProcessTransport(loaded.app), base_url=loaded.url)
+    path = f"appointments/{booked.id}"
+    api = Api(http, loaded.api_key)
+    lines = shown(timeline(api, path))
+    assert lines[0] == "09-28 12:00 API call: no longer in the journal []"
+    assert lines[-1].endswith("due (planned by API call 09-28 12:00) [pending]")
+    assert "#/calls/" not in api.get(f"/_mock/views/{path}").text.partition("<main")[2]
+
+
+def test_deliveries_of_a_deleted_endpoint(api: Api, client: FollowUp, service: MockService) -> None:
+    endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    patient = client.patients.create(phone=ANA["phone"])
+    service.advance()
+    client.webhook_endpoints.delete(endpoint.id)
+    assert shown(timeline(api, f"patients/{patient.id}")) == [
+        "09-28 12:00 patients.create: 200 [succeeded]",
+        "  patient upserted: created []",
+        f"    webhook patient.upserted to {endpoint.id}: deleted with its endpoint [muted]",
+    ]
+
+
+def test_a_replayed_call_names_the_first_one(api: Api, client: FollowUp) -> None:
+    first, again = (
+        client.patients.create(phone=ANA["phone"], idempotency_key="key-1").last_response.request_id for _ in range(2)
+    )
+    lines = shown(timeline(api, f"calls/{again}"))
+    assert f"09-28 12:00 patients.create: 200, replayed the response of {first} [succeeded]" in lines
+
+
 @pytest.mark.parametrize("id", ["job_999", "ctl_999", "msg_gone", "last_run", "nonsense"])
 def test_what_the_history_does_not_know_is_not_found(api: Api, id: str) -> None:
     response = api.get(f"/_mock/views/history/{id}")

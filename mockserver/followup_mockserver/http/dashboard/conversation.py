@@ -8,7 +8,7 @@ import attrs
 
 from followup_mockserver.causes import Occurrence
 from followup_mockserver.http.dashboard.entries import Cause, Text, tone_of
-from followup_mockserver.http.dashboard.timeline import job_title, planned_start, title_of
+from followup_mockserver.http.dashboard.timeline import job_title, named_cause, planned_start, title_of
 from followup_mockserver.state.history import MESSAGE
 from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
 from followup_mockserver.state.records import Message
@@ -86,7 +86,7 @@ def messages_of(tenant: Tenant, occurrences: Sequence[Occurrence]) -> Iterator[L
             outcome=None if message is not None else Text.of(job.outcome),
             tone=tone_of(job.outcome),
             start=planned_start(job),
-            planned=None if cause is None else Cause("planned by", title_of(cause)[0], cause.id, cause.at),
+            planned=None if cause is None else named_cause("planned by", cause),
         )
 
 

@@ -35,11 +35,18 @@ class Text(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """What caused an entry that does not stand below its cause, such as ``planned by`` ``appointments.create``."""
+    """What caused something that does not stand below its cause.
+
+    Attributes:
+        relation: such as ``planned by``.
+        title: what the cause is, such as ``appointments.create``.
+        more: id of the page that shows more; None if there is none.
+        at: when it happened.
+    """
 
     relation: str
     title: str
-    id: str
+    more: str | None
     at: datetime
 
 

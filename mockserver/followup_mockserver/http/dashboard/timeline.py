@@ -118,6 +118,12 @@ def job_title(kind: str, detail: str | None) -> str:
     return f"{_JOB_TITLES[kind]} {detail}" if detail else _JOB_TITLES[kind]
 
 
+def named_cause(relation: str, cause: Occurrence) -> Cause:
+    """Return a cause with its title and the page that shows more."""
+    title, more, _ = title_of(cause)
+    return Cause(relation, title, more, cause.at)
+
+
 def planned_start(job: Occurrence) -> datetime | None:
     """Return the start of the appointment that a reminder was planned for, which may have changed since."""
     hours = _HOURS.match(job.detail or "") if job.kind == SendReminder.kind else None
@@ -201,11 +207,11 @@ class _Builder:
         is_job = _is_job(occurrence)
         cause = self._causes.get(occurrence.cause or "")
         if cause is not None:
-            yield Cause("planned by" if is_job else "by", title_of(cause)[0], cause.id, cause.at)
+            yield named_cause("planned by" if is_job else "by", cause)
         withdrawn_by = self._causes.get(occurrence.ended_by or "")
         if withdrawn_by is not None and occurrence.outcome.startswith(_WITHDRAWN):
             verb = occurrence.outcome.partition(":")[0]
-            yield Cause(f"{verb} by", title_of(withdrawn_by)[0], withdrawn_by.id, withdrawn_by.at)
+            yield named_cause(f"{verb} by", withdrawn_by)
 
     def _subject(self, occurrence: Occurrence) -> str | None:
         if occurrence.kind in (_REQUEST, DELIVERY, ATTEMPT):
