@@ -221,6 +221,21 @@ def test_attempts_are_grouped_and_the_next_is_due(api: Api, client: FollowUp, se
     )
 
 
+def test_the_next_attempt_stands_before_what_is_due_later(api: Api, client: FollowUp, service: MockService) -> None:
+    responses = iter([500, 204, 500])
+    service.mount(HOOKS, lambda _: httpx.Response(next(responses)))
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["appointment.created"])
+    booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
+    service.advance(minutes=1)
+    path = f"appointments/{booked.id}"
+    webhook = "webhook appointment.created to clinic.example/hooks"
+    assert f"    {webhook}: 1 attempt failed, delivered at the 2nd (204) [succeeded]" in shown(timeline(api, path))
+    second = client.appointments.create(patient=booked.patient, start_at="2026-10-01T17:30:00Z")
+    service.advance()
+    times = [line.text[:11] for line in timeline(api, f"appointments/{second.id}") if line.depth == 1]
+    assert times == ["09-28 12:01", "Now", "09-28 12:02", "09-30 17:30", "10-01 14:30"]
+
+
 def test_the_timeline_of_a_delivery_leads_to_its_cause(api: Api, client: FollowUp, service: MockService) -> None:
     client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
     client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
@@ -281,14 +296,19 @@ def test_the_page_of_a_run_lists_its_jobs_in_groups(api: Api, client: FollowUp, 
     client.webhook_endpoints.create(url=HOOKS, enabled_events=["visit.completed"])
     client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
     client.visits.create(patient=ANA, visited_at="2026-09-28T11:00:00Z")  # type: ignore[arg-type]
+    service.advance()
     service.advance(hours=3)
     html = api.get("/_mock/views/history/last_run").text
+    assert "3 jobs ran" in html
     for heading in (
-        "Clock advanced", "Webhook attempt: 1 failed", "Webhook attempt: 1 delivered",
+        "Clock advanced", "Webhook attempt: 1 delivered",
         "Message after the visit: 1 sent", "Reminder 24 h before the start: 1 sent",
     ):  # fmt: skip
         assert f">{heading}<" in html
-    assert "HTTP status 500." in html
+    assert "HTTP status 500." not in html  # an earlier run
+    earlier = api.get("/_mock/views/history/ctl_1").text
+    assert ">Webhook attempt: 1 failed<" in earlier
+    assert "HTTP status 500." in earlier
 
 
 def test_pages_of_a_job_a_message_and_a_control_call(api: Api, client: FollowUp, service: MockService) -> None:
