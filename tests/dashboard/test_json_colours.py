@@ -1,0 +1,36 @@
+"""The syntax colours of JSON: which tokens get them, and that the characters stay the same."""
+
+from followup_mockserver import MockService
+from followup_mockserver.http.dashboard.json_colours import coloured
+
+from .conftest import ANA
+from .html import Views, text_of
+
+
+def test_tokens_have_classes() -> None:
+    assert coloured('{"a": "b: \\"c\\"", "n": -1.5e3, "t": [true, null]}') == (
+        '{<span class="json-key">&#34;a&#34;</span>: <span class="json-string">&#34;b: \\&#34;c\\&#34;&#34;</span>, '
+        '<span class="json-key">&#34;n&#34;</span>: <span class="json-number">-1.5e3</span>, '
+        '<span class="json-key">&#34;t&#34;</span>: [<span class="json-literal">true</span>, '
+        '<span class="json-literal">null</span>]}'
+    )
+
+
+def test_markup_is_escaped_and_other_texts_have_no_colours() -> None:
+    assert coloured('["<b>"]') == '[<span class="json-string">&#34;&lt;b&gt;&#34;</span>]'
+    assert coloured("<b>1</b> true") == "&lt;b&gt;1&lt;/b&gt; true"
+
+
+def test_a_truncated_text_is_coloured_as_far_as_it_goes() -> None:
+    assert coloured('{"a": 1, "b": "unfin…') == (
+        '{<span class="json-key">&#34;a&#34;</span>: <span class="json-number">1</span>, '
+        '<span class="json-key">&#34;b&#34;</span>: &#34;unfin…'
+    )
+
+
+def test_the_bodies_of_a_call_are_coloured(views: Views, service: MockService) -> None:
+    with service.client() as client:
+        created = client.patients.create(phone=ANA["phone"])
+    html = views.html(f"calls/{created.last_response.request_id}")
+    assert '<span class="json-key">&#34;phone&#34;</span>: <span class="json-string">' in html
+    assert ANA["phone"] in text_of(html)
