@@ -112,6 +112,6 @@ class TestMore:
 
     def test_a_list_that_goes_back_continues_backwards(self, shell: Shell, server: MockServer) -> None:
         made = book(server, *(f"2030-05-17T{hour:02}:00:00Z" for hour in range(4)))
-        result = shell.run("appointments", "list", "--limit", "1", "--ending-before", made[0].id)
-        assert json.loads(result.stdout)["externalId"] == "T-2"
-        assert f"--ending-before {made[1].id} shows" in result.stderr
+        result = shell.run("appointments", "list", "--limit", "2", "--ending-before", made[0].id)
+        assert [json.loads(line)["externalId"] for line in result.stdout.splitlines()] == ["T-3", "T-2"]
+        assert f"--ending-before {made[2].id} shows" in result.stderr
