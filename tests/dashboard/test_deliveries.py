@@ -105,6 +105,11 @@ class TestVerdict:
             "The last one: 500 no space left on device ."
         )
 
+    def test_a_repetition_by_a_webhook_fault_does_not_count(self, service: MockService) -> None:
+        page = queued(service, failing(""), kind="duplicate")
+        service.advance(days=3)
+        assert verdict(service, page).startswith("Failed: nine attempts over 2 d 17 h ")
+
     def test_not_attempted_because_the_endpoint_was_disabled(self, service: MockService) -> None:
         page = queued(service)
         with service.client() as client:
@@ -353,3 +358,12 @@ def test_the_list_shows_no_error_of_a_delivery_that_succeeded(service: MockServi
     service.advance(hours=1)
     (row,) = Views(service).rows("webhook_deliveries")
     assert row["last error, next attempt"] == ""
+
+
+def test_the_list_shows_why_a_delivery_was_given_up_after_an_attempt(service: MockService) -> None:
+    queued(service, failing(LOCKED))
+    service.advance()
+    with service.client() as client:
+        client.webhook_endpoints.update(service.deliveries[0].webhook_endpoint, disabled=True)
+    (row,) = Views(service).rows("webhook_deliveries")
+    assert row["last error, next attempt"] == "The endpoint was disabled"

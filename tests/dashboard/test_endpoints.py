@@ -133,3 +133,14 @@ def test_the_secret_is_never_shown(service: MockService, client: FollowUp) -> No
     html = Views(service).html(f"webhook_endpoints/{created.id}")
     assert "whsec_" not in html
     assert f'id="url">{HOOKS}<' in html
+
+
+def test_the_attempts_of_other_endpoints_do_not_count(service: MockService, client: FollowUp) -> None:
+    service.mount(HOOKS, lambda _: httpx.Response(204))
+    path = page(client)
+    page(client, "https://nowhere.example/")
+    client.patients.create(phone=ANA["phone"])
+    service.advance(minutes=1)
+    assert verdict(service, path).startswith("OK: ")
+    others = Views(service).html(path).partition('id="others"')[2]
+    assert path.partition("/")[2] not in others

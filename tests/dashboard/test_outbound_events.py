@@ -165,6 +165,11 @@ class TestPaging:
         assert views.link(older, "Newest") == VIEW
         assert len(became(views, f"{VIEW}?after=gone")) == 50
 
+    def test_exactly_50_are_one_page(self, client: FollowUp, views: Views) -> None:
+        for number in range(50):
+            client.patients.create(phone=f"+54911555500{number:02}")
+        assert ">Older<" not in views.html(VIEW)
+
 
 class TestPage:
     def test_each_endpoint_with_its_delivery_or_the_reason(
