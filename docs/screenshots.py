@@ -1,7 +1,9 @@
 """Takes the screenshots of the dashboard for the documentation (``nox -s screenshots``). Requires Chromium."""
 
+import itertools
 import shutil
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -11,7 +13,9 @@ from followup_mockserver import MockServer
 
 FOLDER = Path(__file__).parent / "images"
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 800}
-HOOKS = "https://clinic.example/hooks"
+START = datetime(2026, 9, 28, 12, tzinfo=UTC)
+CLINIC, LABORATORY, OLD = "https://clinic.example/hooks", "https://lab.example/hooks", "https://old.example/hooks"
+NAMES = ("Ana Pérez", "Bruno Díaz", "Carla Gómez", "Diego Ruiz", "Elena Soto", "Fabio Núñez")
 
 
 def main() -> None:
@@ -20,7 +24,7 @@ def main() -> None:
     if chromium is None:
         sys.exit("Chromium is not installed")
     FOLDER.mkdir(exist_ok=True)
-    with MockServer(start_time="2026-09-28T12:00:00Z", rate_limit=0, seed=1) as server, sync_playwright() as playwright:
+    with MockServer(start_time=START, rate_limit=0, seed=1) as server, sync_playwright() as playwright:
         views = clinic(server)
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         for name, view in views.items():
@@ -30,28 +34,55 @@ def main() -> None:
 
 
 def clinic(server: MockServer) -> dict[str, str]:
-    """Create the data of a clinic whose receiver fails for a while, and return the view of each screenshot."""
-    server.mount(HOOKS, lambda _: httpx.Response(503))
-    with server.client(max_retries=0) as client:
-        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        for number, name in enumerate(("Ana Pérez", "Bruno Díaz", "Carla Gómez")):
-            patient = client.patients.create(phone=f"+54 9 11 5555-000{number}", full_name=name)
+    """Create the data of a clinic, some of whose receivers fail, and return the view of each screenshot."""
+    attempts = itertools.count(1)
+
+    def laboratory(_: httpx.Request) -> httpx.Response:
+        if next(attempts) % 3:
+            return httpx.Response(500, json={"error": "database is locked"})
+        return httpx.Response(204)
+
+    server.mount(CLINIC, lambda _: httpx.Response(204))
+    server.mount(LABORATORY, laboratory)
+    server.mount(OLD, lambda _: httpx.Response(401, json={"error": "invalid signature"}))
+    with server.client(max_retries=2) as client:
+        client.webhook_endpoints.create(url=CLINIC, enabled_events=["*"])
+        bookings = ["appointment.created", "appointment.rescheduled", "appointment.cancelled"]
+        client.webhook_endpoints.create(url=LABORATORY, enabled_events=bookings)
+        client.webhook_endpoints.create(url=OLD, enabled_events=["patient.upserted"])
+        patients = [
+            client.patients.create(phone=f"+54 9 11 5555-000{number}", full_name=name)
+            for number, name in enumerate(NAMES)
+        ]
+        appointments = [
             client.appointments.create(
-                patient=patient.id, start_at=f"2026-09-30T1{number}:30:00Z", external_id=f"T-{number}"
+                patient=patient.id, start_at=START + timedelta(days=2, minutes=30 * number), external_id=f"T-{number}"
             )
-        client.visits.create(patient=patient.id, visited_at="2026-09-28T11:00:00Z")
-        client.intake_requests.create(patient={"phone": "+54 9 11 5555-0002"}, requested_service="home nursing")
-        server.add_fault(operation="doctors.list", kind="status", status=500)
-        for _ in range(2):
-            httpx.get(f"{server.url}/v1/doctors", headers={"Authorization": f"Bearer {server.api_key}"})
-    server.advance(hours=30)
-    server.mount(HOOKS, lambda _: httpx.Response(204))
-    server.advance(days=1)
+            for number, patient in enumerate(patients)
+        ]
+        server.advance(hours=26)
+        moved = appointments[2]
+        client.appointments.update(moved.id, start_at=START + timedelta(days=3, hours=2))
+        client.appointments.cancel(appointments[3].id, reason="travels")
+        server.update_patient(patients[4].id, opted_out=True)
+        client.intake_requests.create(patient={"phone": "+54 9 11 5555-0009"}, requested_service="home nursing")
+        client.visits.create(patient=patients[2].id, visited_at=START - timedelta(days=20))
+        server.add_fault(operation="patients.create", kind="status", status=503, times=2)
+        client.patients.create(phone="+54 9 11 5555-0007", full_name="Gina López", external_id="P-7")
+        server.advance(hours=24)
+        server.add_fault(operation="appointments.create", kind="status", status=500, when="after")
+        server.disturb(kind="duplicate", type="appointment.created")
+    retried = next(
+        each for each in server.deliveries if each.attempts > 1 and each.event_type.startswith("appointment")
+    )
     return {
+        "overview": "overview",
         "calls": "calls",
-        "patient": f"patients/{patient.id}",
-        "delivery": f"webhook_deliveries/{server.deliveries[-1].id}",
-        "controls": "faults",
+        "patient": f"patients/{moved.patient}",
+        "appointment": f"appointments/{moved.id}",
+        "delivery": f"webhook_deliveries/{retried.id}",
+        "outbound-events": "outbound_events",
+        "faults": "faults",
     }
 
 
@@ -59,7 +90,7 @@ def take(browser: Browser, url: str, file: Path, size: dict[str, int], scheme: s
     """Take a screenshot of a view in a window of this size, in light or dark mode."""
     page = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(url)
-    page.locator("#live").wait_for()
+    page.locator("#live.live").wait_for()
     page.screenshot(path=file)
     page.close()
 
