@@ -27,6 +27,11 @@ def test_the_readme_shows_what_the_demo_prints() -> None:
     assert without_ports(result.stdout)[: len(lines)] == lines
 
 
+def test_the_readme_names_the_command_that_runs_all_checks() -> None:
+    """The continuous integration runs this line, so without it nothing would be checked."""
+    assert "```shell\npython -m pip install nox && nox\n```" in README
+
+
 def test_the_picture_of_the_readme_comes_first() -> None:
     assert README.index("![") < README.index("```")
 
