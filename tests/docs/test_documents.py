@@ -48,7 +48,7 @@ IN_PYTEST = {
     "python anyio": [["-p", "no:asyncio"]],
 }
 """Kinds of blocks that are test files, and the options of each test run with them."""
-PATIENCE = 60
+PATIENCE = 180
 """Seconds after which a command counts as hanging."""
 
 
