@@ -277,6 +277,22 @@ class TestDetails:
         for text in ("POST /v1/webhook_endpoints", "followup-python", HOOKS, "idempotency-key", "Service-Version"):
             assert text in unescape(html)
 
+    @pytest.mark.parametrize(
+        ("body", "shown"),
+        [
+            pytest.param(b'{"externalId": "\\ud800"}', '{"externalId": "\\ud800"}', id="a lone surrogate"),
+            pytest.param(b"[" * 5000 + b"]" * 5000, "[" * 5000, id="deep nesting"),
+            pytest.param(b'{"externalId": "\xff"}', '{"externalId": "\ufffd"}', id="no UTF-8"),
+        ],
+    )
+    def test_a_body_that_is_no_valid_json_is_shown_as_it_is(
+        self, service: MockService, views: Views, body: bytes, shown: str
+    ) -> None:
+        headers = {"Content-Type": "application/json"}
+        assert views.api.post("/v1/patients", content=body, headers=headers).status_code == 400
+        assert shown in re.sub(r"<[^>]*>", "", unescape(views.html(sent(service))))
+        assert views.column("calls", "status") == ["400"]
+
     def test_the_sdk_code_repeats_the_call(self, views: Views, client: FollowUp, service: MockService) -> None:
         patient = client.patients.create(phone=ANA["phone"], full_name="Ana 'Pérez'", date_of_birth="1990-05-17")
         calls = [

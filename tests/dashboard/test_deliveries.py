@@ -160,6 +160,9 @@ class TestReason:
             ("\x00\x01", "500 Internal Server Error"),
             (f'{{"error": "{"y" * 200}"}}', f"500 {'y' * 160}…"),
             ('{"error": "whsec_abc123 does not match"}', "500 whsec_… does not match"),
+            ('{"error": "whsec_abc-123_d does not match"}', "500 whsec_… does not match"),
+            ('{"error": "\\ud800"}', '500 {"error": "\\ud800"}'),
+            ("[" * 2000 + "]" * 2000, "500 Internal Server Error"),
         ],
     )
     def test_is_what_the_body_says(self, service: MockService, body: str, reason: str) -> None:

@@ -25,13 +25,12 @@ def follow(
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
-        known: Counter[str] = Counter()
         version = remote.call(routes.changes)["version"]
         rows = fetch()
         for row in rows if last is None else rows[-last:]:
             write(row)
         while True:
-            known = Counter(map(str, rows))
+            known: Counter[str] = Counter(map(str, rows))
             version = remote.call(routes.changes, since=version, wait=routes.LONGEST_WAIT)["version"]
             rows = fetch()
             # Counted, because two rows can be equal while the clock is frozen.

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from followup._for_mockserver import format_timestamp, visible
+from followup_mockserver.schema.webhook_urls import without_query
 from followup_mockserver.state import observers
 from followup_mockserver.state.observers import EndedAttempt, EndedCall
 
@@ -114,7 +115,7 @@ def line_of_attempt(ended: EndedAttempt) -> str:
     """Return the line of an attempt, after the time and the status."""
     attempt = ended.attempt
     again = "" if attempt.trigger == "schedule" else f" ({attempt.trigger})"
-    parts = [f"webhook {attempt.event_type}", f"attempt {attempt.number}{again} to {ended.url}"]
+    parts = [f"webhook {attempt.event_type}", f"attempt {attempt.number}{again} to {without_query(ended.url)}"]
     if attempt.error is not None:
         parts.append(attempt.error)
     if ended.next_attempt_at is not None:

@@ -5,7 +5,8 @@ from typing import Any
 
 import attrs
 
-from followup_mockserver.http.dashboard.calls import events_in, json_body
+from followup_mockserver.http.dashboard.calls import events_in
+from followup_mockserver.http.dashboard.json_bodies import json_body
 from followup_mockserver.state.journal import CallDetails, JournalEntry
 from followup_mockserver.state.request_faults import INJECTED
 

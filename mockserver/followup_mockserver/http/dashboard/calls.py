@@ -1,6 +1,5 @@
 """The list of API calls: its tabs, its filters, and the marks of retries, replays and faults."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -11,6 +10,7 @@ import attrs
 
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.http.dashboard.empty_lists import EMPTY_LISTS, EmptyList
+from followup_mockserver.http.dashboard.json_bodies import json_body
 from followup_mockserver.http.dashboard.tables import ROWS
 from followup_mockserver.state.journal import CallDetails, JournalEntry, RecordedCall
 from followup_mockserver.state.tenant import Tenant
@@ -185,16 +185,6 @@ def subject_of(entry: JournalEntry, details: CallDetails | None) -> str | None:
 def _text(value: Any, name: str) -> str | None:
     found = value.get(name) if isinstance(value, dict) else None
     return found if isinstance(found, str) else None
-
-
-def json_body(body: bytes | None, is_whole: bool) -> Any:
-    """Return a body as JSON; None if only its beginning was kept, or it is not JSON."""
-    if not body or not is_whole:
-        return None
-    try:
-        return json.loads(body)
-    except ValueError:
-        return None
 
 
 def events_in(body: Any) -> list[Any]:

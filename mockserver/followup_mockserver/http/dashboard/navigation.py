@@ -74,15 +74,14 @@ def links(tenant: Tenant) -> dict[str, list[Link]]:
 
 def _links(tenant: Tenant, views: Mapping[str, str]) -> Iterator[Link]:
     for view, letter in views.items():
-        if view in TITLES:
-            meaning, count = _BADGES.get(view, ("", _none))
-            yield Link(
-                view=view,
-                title=_SHORT_TITLES.get(view, TITLES[view]),
-                letter=letter,
-                badge=count(tenant),
-                meaning=meaning,
-            )
+        meaning, count = _BADGES.get(view, ("", _none))
+        yield Link(
+            view=view,
+            title=_SHORT_TITLES.get(view, TITLES[view]),
+            letter=letter,
+            badge=count(tenant),
+            meaning=meaning,
+        )
 
 
 def _none(_: Tenant) -> int:

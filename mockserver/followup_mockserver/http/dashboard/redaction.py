@@ -1,14 +1,14 @@
 """Redacts API keys and signing secrets, since other people may see the screen."""
 
-import contextlib
 import json
 import re
 from collections.abc import Mapping
 
+from followup_mockserver.http.dashboard.json_bodies import json_body
 from followup_mockserver.rules.webhook_endpoints import SECRET_PREFIX
 from followup_mockserver.state.registry import LIVE_KEY_PREFIX, TEST_KEY_PREFIX
 
-_SECRETS = re.compile(rf"\b({TEST_KEY_PREFIX}|{LIVE_KEY_PREFIX}|{SECRET_PREFIX})[A-Za-z0-9_]+")
+_SECRETS = re.compile(rf"\b({TEST_KEY_PREFIX}|{LIVE_KEY_PREFIX}|{SECRET_PREFIX})[A-Za-z0-9_-]+")
 
 
 def redacted(text: str) -> str:
@@ -45,7 +45,6 @@ def body_text(body: bytes, is_whole: bool = True) -> str:
         body: the body, or its beginning.
         is_whole: False if only the beginning was kept; the text then ends with an ellipsis.
     """
-    text = body.decode(errors="replace")
-    with contextlib.suppress(ValueError):  # not JSON
-        text = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    value = json_body(body, is_whole)
+    text = body.decode(errors="replace") if value is None else json.dumps(value, ensure_ascii=False, indent=2)
     return redacted(text) if is_whole else f"{redacted(text)}…"

@@ -1,12 +1,12 @@
-"""What a receiver responded to an attempt, redacted: its head, its body, and the reason that it gave for an error."""
+"""What a receiver responded to an attempt, redacted: its head, its body, and the reason that it states for an error."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
 from followup import WebhookDelivery
+from followup_mockserver.http.dashboard.json_bodies import json_body
 from followup_mockserver.http.dashboard.redaction import body_text, redacted, redacted_response_headers
 from followup_mockserver.state.records import Attempt, ReceiverResponse
 from followup_mockserver.state.tenant import Tenant
@@ -116,10 +116,7 @@ def _sentence(response: ReceiverResponse) -> str | None:
 
 def _json(response: ReceiverResponse) -> Any:
     """Return the body as JSON; None if it is not, or is not whole."""
-    try:
-        found = json.loads(response.body) if response.body_is_whole and response.body else None
-    except (ValueError, RecursionError):
-        return None
+    found = json_body(response.body, response.body_is_whole)
     return found if isinstance(found, (dict, list)) else None
 
 

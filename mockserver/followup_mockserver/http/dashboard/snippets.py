@@ -1,6 +1,5 @@
 """Snippets that repeat an API call: a curl command, and Python code that uses the SDK."""
 
-import json
 import pprint
 import re
 import shlex
@@ -9,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 from followup._for_mockserver import Parameter, bare
 from followup_mockserver.contract.operations import OPERATIONS, Operation
+from followup_mockserver.http.dashboard.json_bodies import json_body
 from followup_mockserver.state.journal import CallDetails, JournalEntry
 
 _HEADERS_OF_CURL = ("content-type", "idempotency-key", "service-version")
@@ -77,7 +77,9 @@ def _arguments(operation: Operation, details: CallDetails) -> list[str]:
     arguments = [f"{parameters[name].name}={_from_query(parameters[name], value)!r}" for name, value in details.query]
     if not details.request_body or not operation.takes_body:
         return arguments
-    body = json.loads(details.request_body)
+    body = json_body(details.request_body, details.request_is_whole)
+    if body is None:
+        raise ValueError("not JSON")
     if operation.body is None:
         return [*arguments, _literal(_in_python(body.get("events", body) if isinstance(body, dict) else body))]
     if not isinstance(body, dict):

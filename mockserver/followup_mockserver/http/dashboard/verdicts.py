@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from followup_mockserver.http.dashboard.calls import json_body
 from followup_mockserver.http.dashboard.columns import TABLES
+from followup_mockserver.http.dashboard.json_bodies import json_body
 from followup_mockserver.state.journal import CallDetails, RecordedCall
 from followup_mockserver.state.request_faults import Fault
 from followup_mockserver.state.tenant import Tenant
