@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.rules import local_jobs
+from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.webhook_urls import parse_webhook_url
 from followup_mockserver.state.history import JOB_PREFIX
 from followup_mockserver.state.jobs import AttemptDelivery, Job, RepeatDelivery
@@ -257,7 +258,14 @@ class Engine:
             control = tenant.history.begin_control(tenant.now(), "resend", delivery_id)
             with tenant.caused_by(control.id):
                 attempt = attempting.due_attempt(tenant, delivery_id, "manual")
-        return Attempted(NOTHING_TO_SEND) if attempt is None else (yield from self._dispatcher.attempt(tenant, attempt))
+        if attempt is None:
+            return Attempted(NOTHING_TO_SEND)
+        try:
+            return (yield from self._dispatcher.attempt(tenant, attempt))
+        except ServiceError:
+            with tenant.lock:
+                tenant.history.drop(control)
+            raise
 
     def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime) -> Sending[bool]:
         """Run every job that is due at the next instant; return False if none is due by ``to``.

@@ -184,6 +184,15 @@ class TestWebhooks:
         assert entries[attempt.cause].outcome == "resend"
         assert ("delivery", "cancelled: a manual retry succeeded") in chain(service, delivery)
 
+    def test_a_manual_retry_that_is_rejected_leaves_no_trace(self, service: MockService, client: FollowUp) -> None:
+        mounted(service, client)
+        client.patients.create(phone=ANA)
+        delivery = service.deliveries[0]
+        client.webhook_endpoints.update(delivery.webhook_endpoint, disabled=True)
+        with pytest.raises(ServiceError):
+            service.resend(delivery.id)
+        assert "control" not in kinds(service, delivery.id)
+
     def test_types_that_the_service_does_not_send_yet(self, service: MockService, client: FollowUp) -> None:
         mounted(service, client)
         patient = client.patients.create(phone=ANA)
