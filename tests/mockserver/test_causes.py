@@ -265,6 +265,16 @@ class TestCalls:
         client.appointments.retrieve(appointment.id)
         assert ("request", "appointments.retrieve: 200") not in chain(service, appointment.id)
 
+    def test_a_call_that_took_time_precedes_its_effects(self, service: MockService, client: FollowUp) -> None:
+        before = service.clock.now
+        service.add_fault(operation="patients.create", kind="delay", seconds=5, when="after")
+        patient = client.patients.create(phone=ANA)
+        assert service.requests[0].at == before + timedelta(seconds=5)
+        assert [(each.kind, each.at) for each in service.explain(patient.id)] == [
+            ("request", before),
+            ("patient.upserted", before),
+        ]
+
     def test_a_call_that_failed(self, service: MockService, client: FollowUp) -> None:
         with pytest.raises(FollowUpError):
             client.patients.retrieve("pat_none")

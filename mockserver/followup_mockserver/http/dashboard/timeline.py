@@ -46,7 +46,6 @@ TEST_CONTROL = "test control"
 _HOURS = re.compile(r"([\d.]+) h before")
 _DUE = "due"
 _WITHDRAWN = ("cancelled", "moved")
-_NOT_SCHEDULED = "not scheduled"
 _AT_ONCE = timedelta(seconds=1)
 """A job that is due so soon after its cause stands below it, even if the clock runs."""
 
@@ -271,4 +270,4 @@ def _is_job(occurrence: Occurrence) -> bool:
 
 
 def _is_at_once(job: Occurrence, cause: Occurrence) -> bool:
-    return job.outcome.startswith(_NOT_SCHEDULED) or job.at - cause.at < _AT_ONCE
+    return job.at - cause.at < _AT_ONCE
