@@ -59,7 +59,7 @@ def read_events(file: Path, opened: BinaryIO) -> Iterator[FileEvent]:
     try:
         yield from reader(opened)
     except UnicodeDecodeError:
-        raise UnreadableFile(f"{shown} is not UTF-8") from None
+        raise UnreadableFile(f"{shown} is not UTF-8; save it with this encoding and send it again") from None
     except RecursionError:
         raise UnreadableFile(f"{shown} is nested too deeply") from None
     except (ijson.JSONError, csv.Error, ValueError, _BadLine) as error:
