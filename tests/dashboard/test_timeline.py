@@ -366,3 +366,16 @@ def test_what_the_history_does_not_know_is_not_found(api: Api, id: str) -> None:
     response = api.get(f"/_mock/views/history/{id}")
     assert response.status_code == 404
     assert "There is no such job, message or control call." in response.text
+
+
+def test_the_page_of_an_object_is_not_in_the_history(api: Api, client: FollowUp) -> None:
+    patient = client.patients.create(phone=ANA["phone"])
+    assert api.get(f"/_mock/views/history/{patient.id}").status_code == 404
+
+
+def test_the_clock_leads_to_the_last_run(api: Api, client: FollowUp, service: MockService) -> None:
+    service.advance(hours=1)  # nothing is due
+    assert "last advanced" not in api.get("/_mock/views/clock").text
+    client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
+    service.advance(days=2)
+    assert 'href="#/history/ctl_1">What ran when the clock was last advanced' in api.get("/_mock/views/clock").text

@@ -8,10 +8,15 @@ from followup_mockserver.http.dashboard import runs
 from followup_mockserver.http.dashboard.entries import Text, tone_of
 from followup_mockserver.http.dashboard.timeline import TEST_CONTROL, timeline_of, title_of
 from followup_mockserver.schema.errors import missing
+from followup_mockserver.state.history import CONTROL_PREFIX, JOB_PREFIX
+from followup_mockserver.state.records import MESSAGE_PREFIX
 from followup_mockserver.state.tenant import Tenant
 
 HISTORY = "history"
 """The name of the view, and the first part of its addresses."""
+
+PREFIXES = (CONTROL_PREFIX, JOB_PREFIX, MESSAGE_PREFIX)
+"""Prefixes of the ids that the view shows."""
 
 LAST_RUN = "last_run"
 """Stands for the id of the last control call that advanced the clock."""
@@ -31,7 +36,7 @@ def moment_of(tenant: Tenant, id: str, query: Mapping[str, str]) -> tuple[str, M
     run = runs.run_of(tenant, runs.last_run(tenant) or "" if id == LAST_RUN else id)
     if run is not None:
         return "run.html", run
-    occurrences = occurrences_of(tenant, id)
+    occurrences = occurrences_of(tenant, id) if id.startswith(PREFIXES) else []
     occurrence = next((each for each in occurrences if each.id == id), None)
     if occurrence is None:
         raise missing("job, message or control call", param="id")

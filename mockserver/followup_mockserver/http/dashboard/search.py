@@ -9,11 +9,10 @@ import attrs
 from followup._for_mockserver import EventSource
 from followup_mockserver.http.dashboard.calls import CALLS
 from followup_mockserver.http.dashboard.columns import TABLES
-from followup_mockserver.http.dashboard.moments import HISTORY
+from followup_mockserver.http.dashboard.moments import HISTORY, PREFIXES
 from followup_mockserver.http.dashboard.tables import VIEW_OF_PREFIX, collection_of
-from followup_mockserver.state.history import CONTROL, CONTROL_PREFIX, JOB_PREFIX, Record
+from followup_mockserver.state.history import CONTROL, Record
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, JournalEntry
-from followup_mockserver.state.records import MESSAGE_PREFIX
 from followup_mockserver.state.tenant import Tenant
 
 MAX_RESULTS = 50
@@ -84,7 +83,7 @@ def _with_id(tenant: Tenant, text: str) -> Iterator[SearchResult]:
             if _begins(call.request_id, text):
                 yield _call(call, "request id")
         return
-    if text.startswith((CONTROL_PREFIX, JOB_PREFIX, MESSAGE_PREFIX)):
+    if text.startswith(PREFIXES):
         records = (record for record in tenant.history.records if record.id == text)
         yield from (
             SearchResult(view=HISTORY, id=text, matched_by="id", title=_kind(each)) for each in islice(records, 1)

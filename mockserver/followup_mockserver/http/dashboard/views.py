@@ -15,6 +15,7 @@ from followup_mockserver.http.dashboard import (
     navigation,
     outbound_events,
     overview,
+    runs,
     search,
 )
 from followup_mockserver.http.dashboard.columns import TABLES
@@ -24,9 +25,7 @@ from followup_mockserver.http.dashboard.names import name_of
 from followup_mockserver.http.dashboard.tables import VIEW_OF_PREFIX, collection_of, page_of
 from followup_mockserver.http.dashboard.timeline import timeline_of
 from followup_mockserver.schema.errors import ServiceError, missing
-from followup_mockserver.state.history import CONTROL_PREFIX, JOB_PREFIX
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
-from followup_mockserver.state.records import MESSAGE_PREFIX
 from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import WebhookFaultKind
@@ -38,7 +37,7 @@ MAX_JOBS = 100
 VIEW_OF_ID = {
     **VIEW_OF_PREFIX,
     REQUEST_ID_PREFIX: calls.CALLS,
-    **dict.fromkeys((CONTROL_PREFIX, JOB_PREFIX, MESSAGE_PREFIX), moments.HISTORY),
+    **dict.fromkeys(moments.PREFIXES, moments.HISTORY),
 }
 """Prefix of any id to the name of the view that shows what it names."""
 
@@ -138,7 +137,7 @@ _WITH_OWN_TEMPLATE = frozenset(
 
 
 def _clock(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
-    return {"jobs": pending_jobs(tenant, MAX_JOBS)}
+    return {"jobs": pending_jobs(tenant, MAX_JOBS), "last_run": runs.last_run(tenant)}
 
 
 def _faults(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
