@@ -144,3 +144,10 @@ class TestProblems:
             with pytest.raises(NotFoundError):
                 client.patients.retrieve("pat_gone")
         assert len(panels(views)["Calls with errors 7"]) == 5
+
+    def test_all_endpoints_with_problems_are_counted(self, views: Views, client: FollowUp) -> None:
+        for number in range(7):
+            endpoint = client.webhook_endpoints.create(url=f"{HOOKS}/{number}", enabled_events=["*"])
+            client.webhook_endpoints.update(endpoint.id, disabled=True)
+        assert len(panels(views)["Endpoints with problems 7"]) == 5
+        assert "Endpoints 7 7 with problems" in views.text("overview")

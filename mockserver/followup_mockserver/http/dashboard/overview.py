@@ -3,7 +3,6 @@
 import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any, Literal, get_args
 
 import attrs
@@ -38,6 +37,7 @@ class EndpointProblem:
 def overview(tenant: Tenant) -> dict[str, Any]:
     """Return the variables of the view. The caller holds the tenant's lock."""
     errors = [entry for entry in tenant.journal.newest_first() if _is_error(entry)]
+    problems = list(_endpoint_problems(tenant))
     return {
         "is_new": not (tenant.journal or len(tenant.patients) or len(tenant.webhook_endpoints)),
         "key": next(_usable_keys(tenant), None),
@@ -48,7 +48,8 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "events": _counts(tenant.events, get_args(EventStatus)),
         "messages": len(tenant.messages),
         "endpoints": len(tenant.webhook_endpoints),
-        "endpoint_problems": list(islice(_endpoint_problems(tenant), ROWS)),
+        "endpoint_problems": problems[:ROWS],
+        "endpoints_with_problems": len(problems),
         "failed_deliveries": tenant.webhook_deliveries.page(limit=ROWS, where={"status": "failed"})[0],
         "pending_deliveries": _retried(tenant),
         "failed_events": tenant.events.page(limit=ROWS, where={"status": "failed"})[0],
