@@ -44,6 +44,21 @@ def test_a_text_in_a_table(shell: Shell, message: str) -> None:
     assert controls(shown) == set()
 
 
+def test_a_table_of_messages_wraps_the_text_only(shell: Shell, server: MockServer) -> None:
+    with server.client() as client:
+        client.visits.create(
+            patient={"phone": "+5491155550000", "full_name": "Ana"}, visited_at=server.clock.now.replace(year=2020)
+        )
+    server.advance()
+    (sent,) = server.messages
+    shown = shell.on_a_terminal(80, "messages")
+    assert f" {sent.sent_at:%Y-%m-%dT%H:%M:%S}." in shown
+    cells = [line.split("│")[3].strip() for line in shown.splitlines() if line.count("│") == 3]
+    assert len(cells) > 1
+    assert " ".join(cells) == sent.text
+    assert "No room for about: choose with --columns." in shown
+
+
 def test_a_text_in_json(shell: Shell, message: str) -> None:
     for written in (shell.on_a_terminal(400, "messages", "--json"), shell.run("messages").stdout):
         assert controls(written) == set()

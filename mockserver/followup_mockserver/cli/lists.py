@@ -25,14 +25,14 @@ _All = Annotated[bool, typer.Option("--all", help="Show all.")]
 _Follow = Annotated[bool, typer.Option("--follow", help="Go on with a line for each new one, until Ctrl-C.")]
 
 
-def _add(route: Callable[..., Any], fields: Sequence[str], *, newest_first: bool, wrap: bool = False) -> None:
+def _add(route: Callable[..., Any], fields: Sequence[str], *, newest_first: bool, wrapped: str | None = None) -> None:
     """Add the command that lists what a route returns, the oldest first: the end of the output is the latest.
 
     Args:
         route: a function of the control API that returns a list.
         fields: the columns of the table, the most important first.
         newest_first: whether the route returns the newest first.
-        wrap: whether long cells are wrapped.
+        wrapped: the column whose cells are wrapped, and not cut.
     """
     (kind,) = get_args(annotations_of(route)["return"])
 
@@ -61,7 +61,7 @@ def _add(route: Callable[..., Any], fields: Sequence[str], *, newest_first: bool
             return
         rows = fetch()
         last = rows if all_of_them else rows[-limit:]
-        show(last, as_json, columns=fields, chosen=chosen, wrap=wrap)
+        show(last, as_json, columns=fields, chosen=chosen, wrapped=wrapped)
         if len(last) < len(rows):
             warn(f"Showing the last {len(last)} of {len(rows)}; --all or --limit shows further ones.")
 
@@ -70,7 +70,7 @@ def _add(route: Callable[..., Any], fields: Sequence[str], *, newest_first: bool
 
 
 _add(routes.reminders, ("sendAt", "patient", "appointment"), newest_first=False)
-_add(routes.messages, ("sentAt", "kind", "phone", "text", "about"), newest_first=False, wrap=True)
+_add(routes.messages, ("sentAt", "kind", "phone", "text", "about"), newest_first=False, wrapped="text")
 _add(routes.requests, ("at", "operation", "status", "requestId"), newest_first=True)
 _add(
     routes.deliveries,

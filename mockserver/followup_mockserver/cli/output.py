@@ -16,6 +16,7 @@ def show(
     columns: Sequence[str] | None = None,
     chosen: Sequence[str] | None = None,
     wrap: bool = False,
+    wrapped: str | None = None,
     whole: object = None,
     title: str | None = None,
     nothing: str = "No results.",
@@ -29,6 +30,7 @@ def show(
             are omitted.
         chosen: the fields to print instead, in a table and in JSON.
         wrap: whether long cells are wrapped; by default, only the columns that fit side by side are shown.
+        wrapped: the only column whose cells are wrapped, among those that fit.
         whole: the value to print as one line of JSON instead of the rows.
         title: a line above the table.
         nothing: the line that is printed if there are no rows; may be empty.
@@ -56,7 +58,8 @@ def show(
     if wrap:
         console.print(table_of(rows, filled))
     else:
-        print_rows(rows, filled, local_times=False)  # the times of the mock are compared with its clock, which is UTC
+        # The times of the mock are compared with its clock, which is UTC.
+        print_rows(rows, filled, local_times=False, wrapped=wrapped)
 
 
 def write_followed(

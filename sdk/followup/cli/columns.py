@@ -28,6 +28,7 @@ BETWEEN = 3
 """Characters between two columns: a space on each side of a line."""
 
 _TEXTS = (
+    "text",
     "fullName",
     "specialty",
     "type",
@@ -44,7 +45,7 @@ _TEXTS = (
     "enabledEvents",
     "result",
 )
-"""The fields whose columns may be cut."""
+"""The fields whose columns may be cut or wrapped."""
 
 _WIDEST = 32
 _NARROWEST = 12

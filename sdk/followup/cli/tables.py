@@ -34,16 +34,19 @@ def print_many(results: Sequence[Model], chosen: Sequence[str] | None = None) ->
         print_chosen(rows, chosen)
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = True) -> None:
+def print_rows(
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = True, wrapped: str | None = None
+) -> None:
     """Print rows in as many columns as fit, and name the columns that do not.
 
     Args:
         rows: the rows; at least one.
         names: the columns, the most important first.
         local_times: whether times are shown in the local time zone without seconds, instead of as they are.
+        wrapped: the column whose cells are wrapped, and not cut.
     """
     columns = fitting_columns(rows, names, Console().width, local_times=local_times)
-    Console().print(_table(columns))
+    Console().print(_table(columns, wrapped=wrapped))
     if note := _note(columns, names):
         Console().print(Text(note, style="dim"))
 
@@ -89,11 +92,12 @@ def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table
     return table
 
 
-def _table(columns: Sequence[Column], *, fold: bool = False) -> Table:
+def _table(columns: Sequence[Column], *, fold: bool = False, wrapped: str | None = None) -> Table:
     table = Table(show_edge=False)
     for column in columns:
         table.add_column(Text(column.heading), width=None if fold else column.width, overflow="fold")
-    for row in zip(*(column.shown for column in columns), strict=True):
+    cells = (column.texts if column.name == wrapped else column.shown for column in columns)
+    for row in zip(*cells, strict=True):
         table.add_row(*map(Text, row))
     return table
 
