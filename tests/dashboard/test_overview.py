@@ -151,3 +151,15 @@ class TestProblems:
             client.webhook_endpoints.update(endpoint.id, disabled=True)
         assert len(panels(views)["Endpoints with problems 7"]) == 5
         assert "Endpoints 7 7 with problems" in views.text("overview")
+
+    def test_deliveries_that_wait_for_their_first_attempt_are_not_retried(
+        self, views: Views, client: FollowUp, service: MockService
+    ) -> None:
+        service.mount(HOOKS, lambda _: httpx.Response(500))
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.patients.create(phone=ANA["phone"])
+        service.advance()
+        client.patients.create(phone="+5491155550002")
+        shown = panels(views)
+        assert len(shown["Deliveries being retried 1"]) == 1
+        assert "0 delivered 2 pending" in views.text("overview")

@@ -3,6 +3,7 @@
 import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any, Literal, get_args
 
 import attrs
@@ -38,6 +39,7 @@ def overview(tenant: Tenant) -> dict[str, Any]:
     """Return the variables of the view. The caller holds the tenant's lock."""
     errors = [entry for entry in tenant.journal.newest_first() if _is_error(entry)]
     problems = list(_endpoint_problems(tenant))
+    retried = _retried(tenant)
     return {
         "is_new": not (tenant.journal or len(tenant.patients) or len(tenant.webhook_endpoints)),
         "key": next(_usable_keys(tenant), None),
@@ -51,7 +53,8 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "endpoint_problems": problems[:ROWS],
         "endpoints_with_problems": len(problems),
         "failed_deliveries": tenant.webhook_deliveries.page(limit=ROWS, where={"status": "failed"})[0],
-        "pending_deliveries": _retried(tenant),
+        "retried_deliveries": [delivery for _, _, delivery in heapq.nsmallest(ROWS, retried)],
+        "retried": len(retried),
         "failed_events": tenant.events.page(limit=ROWS, where={"status": "failed"})[0],
         "faults": tenant.faults.all(),
         "webhook_faults": tenant.webhook_faults.all(),
@@ -92,11 +95,10 @@ def _problem_of(endpoint: WebhookEndpoint) -> Literal["disabled", "failing"] | N
     return "failing" if delivered is None or delivered < endpoint.last_error.at else None
 
 
-def _retried(tenant: Tenant) -> list[WebhookDelivery]:
-    """Return the pending deliveries whose next attempt is due first, of those with a failed attempt."""
-    due = [
+def _retried(tenant: Tenant) -> list[tuple[datetime, int, WebhookDelivery]]:
+    """Return the pending deliveries with a failed attempt: when the next is due, a unique number, and the delivery."""
+    return [
         (delivery.next_attempt_at, number, delivery)
         for number, delivery in enumerate(tenant.webhook_deliveries.find_all("status", "pending"))
         if delivery.attempts and delivery.next_attempt_at is not None
     ]
-    return [delivery for _, _, delivery in heapq.nsmallest(ROWS, due)]
