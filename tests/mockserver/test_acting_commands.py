@@ -44,6 +44,12 @@ def output(shell: Shell, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
+def lines(shell: Shell, *arguments: str) -> list[Any]:
+    result = shell.run(*arguments)
+    assert (result.returncode, result.stderr) == (0, "")
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
 def test_a_patient(shell: Shell, client: FollowUp, ana: Patient) -> None:
     assert output(shell, "patients", "update", ana.id, "--opted-out")["optedOut"] is True
     changed = output(shell, "patients", "update", ana.id, "--no-opted-out", "--stage", "discharged")
@@ -125,12 +131,12 @@ def test_settings_of_the_organization(shell: Shell, server: MockServer, client: 
 
 def test_webhook_faults_and_resends(shell: Shell, server: MockServer, client: FollowUp) -> None:
     client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
-    (fault,) = output(shell, "disturb", "late", "--type", "patient.upserted", "--seconds", "60")
+    (fault,) = lines(shell, "disturb", "late", "--type", "patient.upserted", "--seconds", "60")
     assert (fault["kind"], fault["type"], fault["seconds"]) == ("late", "patient.upserted", 60)
-    assert len(output(shell, "disturb")) == 1
-    assert output(shell, "disturb", "--clear") == []
+    assert len(lines(shell, "disturb")) == 1
+    assert lines(shell, "disturb", "--clear") == []
     assert server.webhook_faults == []
-    (sent,) = output(shell, "trigger", "patient.silent")
+    (sent,) = lines(shell, "trigger", "patient.silent")
     assert output(shell, "resend", sent["id"])["status"] == "succeeded"
 
 
