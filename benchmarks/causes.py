@@ -15,6 +15,7 @@ from followup_mockserver import MockService
 from followup_mockserver.rules import appointments
 from followup_mockserver.state import history
 from followup_mockserver.state.history import History, Record
+from followup_mockserver.state.jobs import Job
 
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
 START = NOON + timedelta(days=3)
@@ -40,7 +41,11 @@ def prepared(*, causes: bool) -> MockService:
         client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
     if not causes:
         tenant.history = _Forgetful()
-        tenant.schedule = lambda at, job, _=None: tenant.scheduler.schedule(at, job)  # type: ignore[method-assign]
+
+        def schedule(at: datetime, job: Job, detail: str | None = None) -> None:  # noqa: ARG001 - the same name
+            tenant.scheduler.schedule(at, job)
+
+        tenant.schedule = schedule  # type: ignore[method-assign]
     return service
 
 
