@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/concepts/webhooks.md").read_text()
 SECRET = "whsec_u6zSUW1t1Df9V0lC3VppUC9C"
 BODY = '{"id":"whd_1","data":{"patient":{"fullName":"José Ñandú"}}}'.encode()
-NOW = int(time.time())
 
 DRIVERS = {
     "javascript": (
@@ -52,33 +51,38 @@ def signed(timestamp: str, body: bytes = BODY, secret: str = SECRET) -> str:
     return "sha256=" + hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
 
 
-def at(offset: int) -> tuple[bytes, str, str, str]:
-    return BODY, str(NOW + offset), signed(str(NOW + offset)), SECRET
+Arguments = tuple[bytes, str, str, str]
 
 
-CASES: dict[str, tuple[tuple[bytes, str, str, str], bool]] = {
-    "genuine": (at(0), True),
-    "four minutes old": (at(-240), True),
-    "four minutes ahead": (at(240), True),
-    "ten minutes old": (at(-600), False),
-    "ten minutes ahead": (at(600), False),
-    "empty body": ((b"", str(NOW), signed(str(NOW), b""), SECRET), True),
-    "body that is not UTF-8": ((b"\xff\x00", str(NOW), signed(str(NOW), b"\xff\x00"), SECRET), True),
-    "changed body": ((BODY + b" ", str(NOW), signed(str(NOW)), SECRET), False),
-    "another secret": ((BODY, str(NOW), signed(str(NOW), secret="whsec_x"), SECRET), False),
-    "another timestamp": ((BODY, str(NOW + 1), signed(str(NOW)), SECRET), False),
-    "missing signature": ((BODY, str(NOW), "", SECRET), False),
-    "missing timestamp": ((BODY, "", signed(""), SECRET), False),
-    "timestamp with a sign": ((BODY, f"+{NOW}", signed(f"+{NOW}"), SECRET), False),
-    "timestamp with a space": ((BODY, f" {NOW}", signed(f" {NOW}"), SECRET), False),
-    "timestamp with a line break": ((BODY, f"{NOW}\n", signed(f"{NOW}\n"), SECRET), False),
-    "timestamp in Arabic digits": ((BODY, "١٢٣", signed("١٢٣"), SECRET), False),
-    "endless timestamp": ((BODY, "9" * 40, signed("9" * 40), SECRET), False),
-    "without its prefix": ((BODY, str(NOW), signed(str(NOW)).removeprefix("sha256="), SECRET), False),
-    "uppercase": ((BODY, str(NOW), "sha256=" + signed(str(NOW))[7:].upper(), SECRET), False),
-    "not ASCII": ((BODY, str(NOW), "sha256=ñ" + signed(str(NOW))[8:], SECRET), False),
-}
-EXPECTED = {name: genuine for name, (_, genuine) in CASES.items()}
+def cases() -> dict[str, tuple[Arguments, bool]]:
+    """Return the arguments and the result of each case. They are made late: a test may run long after its collection."""
+    now = int(time.time())
+
+    def at(offset: int) -> Arguments:
+        return BODY, str(now + offset), signed(str(now + offset)), SECRET
+
+    return {
+        "genuine": (at(0), True),
+        "four minutes old": (at(-240), True),
+        "four minutes ahead": (at(240), True),
+        "ten minutes old": (at(-600), False),
+        "ten minutes ahead": (at(600), False),
+        "empty body": ((b"", str(now), signed(str(now), b""), SECRET), True),
+        "body that is not UTF-8": ((b"\xff\x00", str(now), signed(str(now), b"\xff\x00"), SECRET), True),
+        "changed body": ((BODY + b" ", str(now), signed(str(now)), SECRET), False),
+        "another secret": ((BODY, str(now), signed(str(now), secret="whsec_x"), SECRET), False),
+        "another timestamp": ((BODY, str(now + 1), signed(str(now)), SECRET), False),
+        "missing signature": ((BODY, str(now), "", SECRET), False),
+        "missing timestamp": ((BODY, "", signed(""), SECRET), False),
+        "timestamp with a sign": ((BODY, f"+{now}", signed(f"+{now}"), SECRET), False),
+        "timestamp with a space": ((BODY, f" {now}", signed(f" {now}"), SECRET), False),
+        "timestamp with a line break": ((BODY, f"{now}\n", signed(f"{now}\n"), SECRET), False),
+        "timestamp in Arabic digits": ((BODY, "١٢٣", signed("١٢٣"), SECRET), False),
+        "endless timestamp": ((BODY, "9" * 40, signed("9" * 40), SECRET), False),
+        "without its prefix": ((BODY, str(now), signed(str(now)).removeprefix("sha256="), SECRET), False),
+        "uppercase": ((BODY, str(now), "sha256=" + signed(str(now))[7:].upper(), SECRET), False),
+        "not ASCII": ((BODY, str(now), "sha256=ñ" + signed(str(now))[8:], SECRET), False),
+    }
 
 
 def code(language: str) -> str:
@@ -89,7 +93,9 @@ def code(language: str) -> str:
 def test_python() -> None:
     names: dict[str, Any] = {}
     exec(code("python"), names)
-    assert {name: names["is_genuine"](*arguments) for name, (arguments, _) in CASES.items()} == EXPECTED
+    made = cases()
+    found = {name: names["is_genuine"](*arguments) for name, (arguments, _) in made.items()}
+    assert found == {name: genuine for name, (_, genuine) in made.items()}
 
 
 @pytest.mark.parametrize("language", DRIVERS)
@@ -103,14 +109,16 @@ def test_other_languages(language: str, tmp_path: Path) -> None:
         imports, _, declaration = parts[0].partition("final class")
         parts = [imports, driver, "final class" + declaration]
     source.write_text("".join(parts))
+    made = cases()
     arguments = [
-        (part if isinstance(part, bytes) else part.encode()).hex() for given, _ in CASES.values() for part in given
+        (part if isinstance(part, bytes) else part.encode()).hex() for given, _ in made.values() for part in given
     ]
     result = subprocess.run(
         [interpreter, str(source), *arguments], capture_output=True, text=True, check=False, timeout=60
     )
     assert result.returncode == 0, result.stderr
-    assert dict(zip(CASES, [line == "true" for line in result.stdout.split()], strict=True)) == EXPECTED
+    found = dict(zip(made, [line == "true" for line in result.stdout.split()], strict=True))
+    assert found == {name: genuine for name, (_, genuine) in made.items()}
 
 
 def test_languages_that_do_not_run_are_marked() -> None:
