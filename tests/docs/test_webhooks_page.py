@@ -55,7 +55,7 @@ Arguments = tuple[bytes, str, str, str]
 
 
 def cases() -> dict[str, tuple[Arguments, bool]]:
-    """Return the arguments and the result of each case. They are made late: a test may run long after its collection."""
+    """Return the arguments and the result of each case, made late: a test may run long after its collection."""
     now = int(time.time())
 
     def at(offset: int) -> Arguments:
