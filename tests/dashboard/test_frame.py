@@ -309,6 +309,14 @@ class TestAccess:
         expect(tab.get_by_text("Laboratorio Sur")).to_be_visible()
         assert key not in tab.url
 
+    def test_enter_in_the_field_of_the_key_switches(self, tab: Page, go: Open, mock: MockServer) -> None:
+        key = mock.create_organization(name="Laboratorio Sur").keys[0].value
+        go("patients")
+        tab.get_by_role("button", name="Switch organization").click()
+        tab.get_by_label("API key of the organization").fill(key)
+        tab.keyboard.press("Enter")
+        expect(tab.get_by_text("Laboratorio Sur")).to_be_visible()
+
     def test_off_loopback_the_token_is_taken_from_the_address_or_requested(self, browser: Browser) -> None:
         with MockServer(host="0.0.0.0") as server:
             url = server.url.replace("0.0.0.0", "127.0.0.1")

@@ -133,3 +133,15 @@ def test_a_search_within_the_page_finds_the_whole_id(tab: Page, go: Open, client
     cell = tab.get_by_role("cell", name=created.id)
     expect(cell).to_be_visible()
     assert (cell.bounding_box() or {})["width"] < 150
+
+
+def test_a_long_state_does_not_run_into_the_next_column(tab: Page, go: Open, client: FollowUp) -> None:
+    client.events.create([{"id": "e-1", "type": "order.issued", "data": {"order": 1}}])
+    go("outbound_events")
+    state = tab.get_by_text("not sent: the service does not send order.issued yet")
+    expect(state).to_be_visible()
+    for width in (1440, 1024, 640):
+        tab.set_viewport_size({"width": width, "height": 900})
+        assert state.evaluate(
+            "state => state.getBoundingClientRect().right <= state.closest('td').getBoundingClientRect().right"
+        )
