@@ -70,7 +70,7 @@ def handle(received: Received) -> None:
     {handler}(received.event)
 """
 
-_BY_HAND = """\
+_WITHOUT_INBOX = """\
 from followup import construct_event
 
 seen: set[str] = set()  # in production a table of your database
@@ -189,8 +189,8 @@ def _outbound(event_type: OutboundEventType, payload: Mapping[str, Any]) -> str:
             "Handle it",
             "With an [inbox](../../how-to/inbox.md), which loses no event and does its work exactly once:",
             block("python", _WITH_INBOX.format(type=event_type, handler=handler, body=body)),
-            "By hand, in the view of a web framework:",
-            block("python", _BY_HAND.format(type=event_type, handler=handler)),
+            "Without an inbox, in the view of a web framework:",
+            block("python", _WITHOUT_INBOX.format(type=event_type, handler=handler)),
         ),
     )
 

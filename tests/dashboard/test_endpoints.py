@@ -144,3 +144,17 @@ def test_the_attempts_of_other_endpoints_do_not_count(service: MockService, clie
     assert verdict(service, path).startswith("OK: ")
     others = Views(service).html(path).partition('id="others"')[2]
     assert path.partition("/")[2] not in others
+
+
+def test_lists_and_navigation_show_an_endpoint_that_fails(service: MockService, client: FollowUp) -> None:
+    for url, status in ((HOOKS, 500), ("https://lab.example/hooks", 204)):
+        service.mount(url, lambda _, status=status: httpx.Response(status))
+        client.webhook_endpoints.create(url=url, enabled_events=["*"])
+    off = client.webhook_endpoints.create(url="https://old.example/hooks", enabled_events=["*"])
+    client.webhook_endpoints.update(off.id, disabled=True)
+    client.patients.create(phone=ANA["phone"])
+    service.advance(seconds=1)
+    views = Views(service)
+    assert views.column("webhook_endpoints", "status") == ["disabled", "enabled", "failing"]
+    frame = text_of(views.api.get("/_mock/views/overview").text)
+    assert "Endpoints 2 with problems" in frame

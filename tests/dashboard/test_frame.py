@@ -145,7 +145,7 @@ class TestNavigation:
         mock.clear_webhook_faults()
         client.webhook_endpoints.update(endpoint.id, disabled=True)
         expect(views.get_by_role("link", name="Deliveries 1 failed")).to_be_visible()
-        expect(views.get_by_role("link", name="Endpoints 1 disabled")).to_be_visible()
+        expect(views.get_by_role("link", name="Endpoints 1 with problems")).to_be_visible()
         expect(views.get_by_role("link", name="Faults")).to_have_text("Faults")
 
     def test_on_a_phone_it_is_a_menu(self, tab: Page, go: Open) -> None:

@@ -71,7 +71,7 @@ def handle_service_error(error: ServiceError) -> Response:
 
 def _report(status: int, code: str) -> None:
     """Report a request that matches no operation to the observers of this process, unless it was a control call."""
-    if request.path.startswith(PREFIX):
+    if f"{request.path}/".startswith(f"{PREFIX}/"):
         return
     call = observers.EndedCall(operation=None, method=request.method, path=request.path, status=status, error_code=code)
     for observer in observers.observers:

@@ -20,8 +20,14 @@ CALLS = "calls"
 
 _FILTERS = ("show", "operation", "q")
 
+
+def is_error(entry: JournalEntry) -> bool:
+    """Return whether a call failed, or its client got no response. The API responds to every other call with 200."""
+    return entry.status != 200
+
+
 TABS: Mapping[str, Callable[[RecordedCall], bool]] = {
-    "errors": lambda call: call.entry.status != 200,
+    "errors": lambda call: is_error(call.entry),
     "faults": lambda call: call.outcome.fault is not None,
     "replays": lambda call: call.outcome.replayed,
 }
@@ -133,7 +139,7 @@ def _counts(calls: list[RecordedCall]) -> dict[str, int]:
     # Not by the functions of TABS: there may be 10,000 calls, and their organization is locked meanwhile.
     return {
         "": len(calls),
-        "errors": sum(entry.status != 200 for _, entry, _ in calls),
+        "errors": sum(is_error(entry) for _, entry, _ in calls),
         "faults": sum(outcome.fault is not None for _, _, outcome in calls),
         "replays": sum(outcome.replayed for _, _, outcome in calls),
     }

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import attrs
 
 from followup._for_mockserver import AppointmentStatus, EventStatus, EventType, IntakeStatus, WebhookDeliveryStatus
+from followup_mockserver.http.dashboard.endpoint_states import state_of
 from followup_mockserver.http.dashboard.inbound_events import requests_of_events
 from followup_mockserver.state.tenant import Tenant
 
@@ -115,7 +116,7 @@ TABLES: Mapping[str, Table] = {
         singular="webhook endpoint",
         columns=(
             _own_name("URL"),
-            _STATUS,
+            Column("status", state_of, "status", place="state"),
             Column("events", "enabled_events", place="detail", is_wide=True),
             Column("last delivered", "last_delivered_at", "time", place="when"),
             Column("last error", lambda endpoint: endpoint.last_error and endpoint.last_error.message, is_wide=True),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 import attrs
 
 from followup_mockserver.http.dashboard.columns import TABLES
+from followup_mockserver.http.dashboard.endpoint_states import has_problem
 from followup_mockserver.state.tenant import Tenant
 
 OVERVIEW = "overview"
@@ -92,8 +93,8 @@ _BADGES: Mapping[str, tuple[str, Callable[[Tenant], int]]] = {
     "webhook_deliveries": ("failed", lambda tenant: tenant.webhook_deliveries.count("status", "failed")),
     "events": ("failed", lambda tenant: tenant.events.count("status", "failed")),
     "webhook_endpoints": (
-        "disabled",
-        lambda tenant: sum(endpoint.status == "disabled" for endpoint in tenant.webhook_endpoints),
+        "with problems",
+        lambda tenant: sum(map(has_problem, tenant.webhook_endpoints)),
     ),
     "faults": ("pending", lambda tenant: len(tenant.faults) + len(tenant.webhook_faults)),
 }

@@ -4,16 +4,17 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import attrs
 
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import EventStatus, WebhookDeliveryStatus
 from followup_mockserver.control.clock import pending_jobs
+from followup_mockserver.http.dashboard.calls import is_error
+from followup_mockserver.http.dashboard.endpoint_states import has_problem, state_of
 from followup_mockserver.settings import KeyRecord
 from followup_mockserver.state.collection import Collection
-from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.tenant import Tenant
 
 ROWS = 5
@@ -31,13 +32,13 @@ class EndpointProblem:
     """
 
     endpoint: WebhookEndpoint
-    state: Literal["disabled", "failing"]
+    state: str
     deliveries: Counter[str]
 
 
 def overview(tenant: Tenant) -> dict[str, Any]:
     """Return the variables of the view. The caller holds the tenant's lock."""
-    errors = [entry for entry in tenant.journal.newest_first() if _is_error(entry)]
+    errors = [entry for entry in tenant.journal.newest_first() if is_error(entry)]
     problems = list(_endpoint_problems(tenant))
     retried = _retried(tenant)
     return {
@@ -62,10 +63,6 @@ def overview(tenant: Tenant) -> dict[str, Any]:
     }
 
 
-def _is_error(entry: JournalEntry) -> bool:
-    return not 200 <= entry.status < 400
-
-
 def _usable_keys(tenant: Tenant) -> Iterator[KeyRecord]:
     for key in tenant.keys.values():
         if not key.revoked and (key.expires_at is None or key.expires_at > tenant.now()):
@@ -77,22 +74,11 @@ def _counts(collection: Collection[Any], statuses: Sequence[str]) -> dict[str, i
 
 
 def _endpoint_problems(tenant: Tenant) -> Iterator[EndpointProblem]:
-    for endpoint in tenant.webhook_endpoints:
-        state = _problem_of(endpoint)
-        if state is not None:
-            deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id)
-            yield EndpointProblem(
-                endpoint=endpoint, state=state, deliveries=Counter(delivery.status for delivery in deliveries)
-            )
-
-
-def _problem_of(endpoint: WebhookEndpoint) -> Literal["disabled", "failing"] | None:
-    if endpoint.status == "disabled":
-        return "disabled"
-    if endpoint.last_error is None:
-        return None
-    delivered = endpoint.last_delivered_at
-    return "failing" if delivered is None or delivered < endpoint.last_error.at else None
+    for endpoint in filter(has_problem, tenant.webhook_endpoints):
+        deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id)
+        yield EndpointProblem(
+            endpoint=endpoint, state=state_of(endpoint), deliveries=Counter(delivery.status for delivery in deliveries)
+        )
 
 
 def _retried(tenant: Tenant) -> list[tuple[datetime, int, WebhookDelivery]]:
