@@ -5,10 +5,12 @@ import ipaddress
 import secrets
 import socket
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
+from typing import TYPE_CHECKING, ClassVar, Self, Unpack, cast
 
 import attrs
 
+from followup._for_mockserver import explain_argument_errors_of
+from followup_mockserver.client_options import ClientOptions
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.snapshots import body_limit
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
@@ -140,7 +142,7 @@ class MockServer(Mock):
                 self._engine.stop()
                 self._web_server.stop()
 
-    def client(self, **options: Any) -> "FollowUp":
+    def client(self, **options: Unpack[ClientOptions]) -> "FollowUp":
         """Return a client of this server, for the default organization.
 
         Args:
@@ -151,9 +153,9 @@ class MockServer(Mock):
         """
         from followup import FollowUp  # imported late: the server itself needs no HTTP client
 
-        return FollowUp(**{"api_key": self.api_key, "base_url": self.url, **options})
+        return FollowUp(**self._options(options))
 
-    def async_client(self, **options: Any) -> "AsyncFollowUp":
+    def async_client(self, **options: Unpack[ClientOptions]) -> "AsyncFollowUp":
         """Return an asynchronous client of this server, for the default organization.
 
         Args:
@@ -164,7 +166,7 @@ class MockServer(Mock):
         """
         from followup import AsyncFollowUp
 
-        return AsyncFollowUp(**{"api_key": self.api_key, "base_url": self.url, **options})
+        return AsyncFollowUp(**self._options(options))
 
     def __enter__(self) -> Self:
         self.start()
@@ -173,6 +175,9 @@ class MockServer(Mock):
     def close(self) -> None:
         """Stop the server; the same as ``stop``."""
         self.stop()
+
+
+explain_argument_errors_of(MockServer)
 
 
 def _is_loopback(host: str) -> bool:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
 
 import attrs
 
-from followup._for_mockserver import DEFAULT_TIMEOUT, WEBHOOK_ATTEMPT_TIMEOUT, Time, use_virtual_time, virtual_time
+from followup._for_mockserver import (
+    DEFAULT_TIMEOUT,
+    WEBHOOK_ATTEMPT_TIMEOUT,
+    Time,
+    explain_argument_errors_of,
+    use_virtual_time,
+    virtual_time,
+)
+from followup_mockserver.client_options import ClientOptions
 from followup_mockserver.control import Control
 from followup_mockserver.control.display import state_of
 from followup_mockserver.engine import Engine
@@ -86,6 +94,10 @@ class Mock(Control):
         """The API key of the default organization: ``fu_test_mock``, unless a snapshot without this key was loaded."""
         keys = self._access.registry.default.keys
         return DEFAULT_KEY if DEFAULT_KEY in keys else next(iter(keys))
+
+    def _options(self, passed: ClientOptions, **defaults: object) -> dict[str, Any]:
+        """Return the options of a new client of this mock."""
+        return {"api_key": self.api_key, "base_url": self.url, **defaults, **passed}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.url}, {state_of(self._tenant)}>"
@@ -230,7 +242,7 @@ class MockService(Mock):
     ) -> None:
         await self.aclose()
 
-    def client(self, **options: Any) -> "FollowUp":
+    def client(self, **options: Unpack[ClientOptions]) -> "FollowUp":
         """Return a client of this service, for the default organization. It never sleeps; see ``waits``.
 
         Args:
@@ -243,9 +255,9 @@ class MockService(Mock):
         from followup_mockserver.transport import InProcessTransport
 
         http_client = httpx.Client(transport=InProcessTransport(self.app), timeout=DEFAULT_TIMEOUT)
-        return self._in_virtual_time(FollowUp(**self._options(options, http_client)), options)
+        return self._in_virtual_time(FollowUp(**self._options(options, http_client=http_client)), options)
 
-    def async_client(self, **options: Any) -> "AsyncFollowUp":
+    def async_client(self, **options: Unpack[ClientOptions]) -> "AsyncFollowUp":
         """Return an asynchronous client of this service, for the default organization. It never sleeps; see ``waits``.
 
         Args:
@@ -257,18 +269,18 @@ class MockService(Mock):
         from followup_mockserver.transport import InProcessTransport
 
         http_client = httpx.AsyncClient(transport=InProcessTransport(self.app), timeout=DEFAULT_TIMEOUT)
-        return self._in_virtual_time(AsyncFollowUp(**self._options(options, http_client)), options)
+        return self._in_virtual_time(AsyncFollowUp(**self._options(options, http_client=http_client)), options)
 
-    def _options(self, options: dict[str, Any], http_client: object) -> dict[str, Any]:
-        return {"api_key": self.api_key, "base_url": self.url, "http_client": http_client, **options}
-
-    def _in_virtual_time(self, client: AnyClient, options: dict[str, Any]) -> AnyClient:
+    def _in_virtual_time(self, client: AnyClient, options: ClientOptions) -> AnyClient:
         # The driver has to limit the attempts through a client of the user's own, whose transport may be another.
         use_virtual_time(client, self._time_of, transport_enforces_limits=options.get("http_client") is None)
         return client
 
     def _time_of(self, api_key: str) -> Time:
         return self._times.setdefault(api_key, VirtualTime(self._access.registry, api_key))
+
+
+explain_argument_errors_of(MockService)
 
 
 @contextmanager

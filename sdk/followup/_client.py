@@ -10,6 +10,7 @@ import httpx
 
 from followup import _telemetry
 from followup._annotations import SERVICE_VERSION
+from followup._argument_errors import explain_argument_errors_of
 from followup._batches import batches, batches_async
 from followup._call import run_call
 from followup._codec.names import kind_of
@@ -166,6 +167,9 @@ class _Client(Generic[HttpClient, AnyConnections]):
 
     def __reduce__(self) -> Any:
         raise TypeError(f"{type(self).__name__} clients cannot be pickled or copied: they hold a key and connections")
+
+
+explain_argument_errors_of(_Client)
 
 
 class FollowUp(SyncGroups, _Client[httpx.Client, Connections]):

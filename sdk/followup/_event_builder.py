@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec
 
 from followup._annotations import EventType
+from followup._argument_errors import explain_argument_errors
 from followup._codec.encode import Encoder, encoder_for
 from followup._codec.names import annotations_of, camel, without_none
 from followup._randomness import new_uuid
@@ -32,10 +33,10 @@ def event(type: EventType, *, fields_of: str | None = None) -> Callable[[Builder
         def encoders() -> dict[str, Encoder]:
             return {name: encoder_for(without_none(each)) for name, each in annotations_of(declared).items()}
 
+        @explain_argument_errors(f"inbound.{declared.__name__}")
         @functools.wraps(declared)
         def build(*args: P.args, **kwargs: P.kwargs) -> EventInput:
-            # The function has no body: it is called so that Python raises its usual TypeError for bad arguments.
-            declared(*args, **kwargs)
+            declared(*args, **kwargs)  # it has no body, so this only checks the arguments
             encoded = {
                 name: encoders()[name](value, name)
                 for name, value in kwargs.items()

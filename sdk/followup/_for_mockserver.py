@@ -28,6 +28,9 @@ from followup._annotations import (
     PatientId,
     ServiceEventType,
 )
+from followup._argument_errors import (
+    explain_argument_errors_of,
+)
 from followup._codec.decode import (
     WireError,
     decode,
@@ -203,6 +206,7 @@ __all__ = [
     "decode",
     "descriptions_in",
     "encode",
+    "explain_argument_errors_of",
     "format_timestamp",
     "group_name",
     "is_optional",

@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable
 from typing import Any, Protocol, Self, overload
 
+from followup._argument_errors import argument_error
 from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
 from followup._codec.encode import NotGiven as NotGiven
 from followup._declarations import Declaration
@@ -72,8 +73,10 @@ class Operation(Declaration):
 
         @functools.wraps(declared)
         def bound_method(resource: Resource, /, *args: Any, **kwargs: Any) -> Any:
-            # The function has no body: it is called so that Python raises its usual TypeError for bad arguments.
-            declared(resource, *args, **kwargs)
+            try:
+                declared(resource, *args, **kwargs)  # it has no body, so this only checks the arguments
+            except TypeError as error:
+                raise argument_error(self.name, declared, (resource, *args), kwargs) or error from None
             client = resource._client
             if self.item_type is None:
                 return client._perform(self.call(args, kwargs))

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from followup._annotations import WEBHOOK_TOLERANCE
+from followup._argument_errors import explain_argument_errors
 from followup._codec.decode import WireError, decode
 from followup._codec.names import kind_of
 from followup._errors import WebhookSignatureError
@@ -52,6 +53,7 @@ def sign(payload: bytes, secret: str, timestamp: int) -> str:
     return _hmac(secret.encode(), b"%d." % timestamp + payload)
 
 
+@explain_argument_errors("verify_signature")
 def verify_signature(
     payload: bytes | str,
     headers: Headers,
@@ -95,6 +97,7 @@ def verify_signature(
         )
 
 
+@explain_argument_errors("construct_event")
 def construct_event(
     payload: bytes | str,
     headers: Headers,

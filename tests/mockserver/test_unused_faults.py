@@ -115,22 +115,3 @@ def test_a_misspelt_argument_is_an_error(service: MockService, method: str, argu
 def test_a_url_without_a_scheme_cannot_be_mounted(service: MockService) -> None:
     with pytest.raises(ValueError, match=r"^url must be"):
         service.mount("clinic.example", lambda _: httpx.Response(204))
-
-
-@pytest.mark.parametrize(
-    ("method", "arguments", "text"),
-    [
-        ("advance", (5,), r"advance\(\) takes these arguments by name only: seconds=\.\.\., minutes=\.\.\., hours="),
-        ("add_fault", ("patients.create", "status"), r"add_fault\(\) takes .* by name only: operation=\.\.\., kind="),
-        ("disturb", ("late",), r"disturb\(\) takes .* by name only: kind=\.\.\., type="),
-        ("add_doctor", ("Dra. X",), r"add_doctor\(\) takes .* by name only: full_name="),
-        ("update_patient", ("pat_x", True), r"update_patient\(\) takes .* by name only: "),
-        ("trigger", ("intake.ready", {}), r"trigger\(\) takes .* by name only: data="),
-    ],
-)
-def test_positional_arguments_are_an_error_that_names_the_keywords(
-    service: MockService, method: str, arguments: Any, text: str
-) -> None:
-    for controls in (service, service.organization(service.api_key)):
-        with pytest.raises(TypeError, match=text):
-            getattr(controls, method)(*arguments)

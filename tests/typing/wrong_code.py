@@ -52,6 +52,8 @@ async def use_async(client: AsyncFollowUp) -> None:
 
 
 def use_mock(service: MockService) -> None:
+    service.client(retries=0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    service.client(timeout="5")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     service.patiens  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     service.add_appointment(patient="pat_1", start_at="x", source="api")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     service.add_appointment(patient="pat_1", start_at="x", status="cancelled")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -1,12 +1,12 @@
 """The test controls as plain Python: clock, faults, patients and staff in the hands of a test."""
 
+from followup._for_mockserver import explain_argument_errors_of
 from followup_mockserver.control.bookings import BookingControls
 from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
 from followup_mockserver.control.conversations import ConversationControls
 from followup_mockserver.control.display import state_of
 from followup_mockserver.control.history import HistoryControls
-from followup_mockserver.control.keywords import explain_keyword_arguments
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
 from followup_mockserver.control.snapshot import SnapshotControls
@@ -79,7 +79,7 @@ class Control(
         return f"<Control of {tenant.organization.id}, {state_of(tenant)}>"
 
 
-explain_keyword_arguments(Control)
+explain_argument_errors_of(Control)
 
 
 def access_to(control: Control) -> TenantAccess:

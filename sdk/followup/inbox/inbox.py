@@ -11,6 +11,7 @@ from sqlalchemy import URL, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from followup._annotations import OutboundEventType
+from followup._argument_errors import explain_argument_errors_of
 from followup._errors import ConfigurationError, WebhookSignatureError
 from followup._lazy import lazy
 from followup._options import checked_deadline
@@ -292,6 +293,9 @@ class Inbox(Store):
             max_attempts=self._max_attempts,
             telemetry=self._telemetry,
         )
+
+
+explain_argument_errors_of(Inbox)
 
 
 def _secrets_of_environment() -> list[str]:

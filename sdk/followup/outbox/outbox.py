@@ -7,6 +7,7 @@ from typing import Literal
 from sqlalchemy import URL, Engine
 
 from followup._annotations import REQUESTS_PER_MINUTE
+from followup._argument_errors import explain_argument_errors_of
 from followup._client import FollowUp
 from followup._errors import ConfigurationError
 from followup._options import checked_deadline
@@ -251,3 +252,6 @@ class Outbox(Store):
             holds=self._on_rejected == "hold",
             telemetry=self._telemetry,
         )
+
+
+explain_argument_errors_of(Outbox)

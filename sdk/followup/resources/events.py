@@ -7,6 +7,7 @@ from typing import Any, Literal
 import attrs
 
 from followup._annotations import MAX_EVENTS_PER_BATCH, EventId, EventType, PageLimit
+from followup._argument_errors import explain_argument_errors
 from followup._model import personal
 from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
 from followup._pagination import Page
@@ -124,6 +125,7 @@ class Events(Resource, group="events"):
         """
         ...
 
+    @explain_argument_errors("events.send_all")
     def send_all(
         self, events: Iterable[EventInput] | AsyncIterable[EventInput], *, max_rounds: int = 3
     ) -> Iterator[EventResult] | AsyncIterator[EventResult]:
