@@ -14,7 +14,7 @@ from werkzeug.exceptions import BadRequest
 
 from followup_mockserver import MockService
 from followup_mockserver.control import Control, access_to
-from followup_mockserver.gateway.pipeline import _INTERNAL_ERROR
+from followup_mockserver.gateway.pipeline import INTERNAL_ERROR
 from followup_mockserver.http.app import handle_http_exception
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.waiting import WaitingCalls
@@ -264,7 +264,7 @@ SERVICE: Mapping[str, Provocation] = {
         "No event of the batch could be processed: send the events again under their ids, as `send_all` does.",
         _failed_event,
     ),
-    "internal_error": Provocation("The mock failed, which is a bug: see its log.", lambda _: _of(_INTERNAL_ERROR)),
+    "internal_error": Provocation("The mock failed, which is a bug: see its log.", lambda _: _of(INTERNAL_ERROR)),
     "fault": Provocation(
         "A [fault](../how-to/faults.md) that a test has added, with the status that the test chose.", _fault
     ),

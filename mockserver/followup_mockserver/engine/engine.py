@@ -1,41 +1,23 @@
-"""Runs the jobs that are due, in order, with the clock at each job's own due time.
+"""Advances the clock, and runs the jobs of a control call."""
 
-In process nothing runs in the background: ``advance`` runs every job in the calling thread, ``advance_async`` in the
-calling task, one after the other. What both do is a generator that yields the delivery attempts. In a server, a
-scheduler thread sleeps until the next job is due, and workers make the delivery attempts. No attempt is sent while a
-tenant's lock is held.
-"""
-
-import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
-from followup_mockserver.rules import local_jobs
+from followup_mockserver.engine.background import Background
+from followup_mockserver.engine.jobs import ScheduledAttempt, begin, make_attempt
 from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.schema.webhook_urls import parse_webhook_url
-from followup_mockserver.state.history import JOB_PREFIX
-from followup_mockserver.state.jobs import AttemptDelivery, Job, RepeatDelivery
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Advanced, Run
-from followup_mockserver.state.scheduler import Timer
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempting
-from followup_mockserver.webhooks.attempting import DueAttempt
 from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 from followup_mockserver.webhooks.mounts import Mounts
 from followup_mockserver.webhooks.receivers import Receiver
-from followup_mockserver.webhooks.workers import Workers
-
-logger = logging.getLogger("followup_mockserver")
-
-_MAX_SLEEP = 3600.0
-"""Seconds after which the scheduler thread checks what is due, even if nothing has woken it."""
-
 
 T = TypeVar("T")
 
@@ -49,13 +31,6 @@ class _ReceiverRaised(Exception):
     def __init__(self, error: BaseException) -> None:
         super().__init__()
         self.error = error
-
-
-class _ScheduledAttempt(NamedTuple):
-    """A delivery attempt to send, and the timer that scheduled it."""
-
-    timer: Timer[Job]
-    attempt: DueAttempt
 
 
 class Engine:
@@ -80,38 +55,29 @@ class Engine:
     ) -> None:
         self._registry = registry
         self._dispatcher = Dispatcher(mounts, in_process=not threaded, timeout=attempt_timeout, network=network)
-        self._workers = Workers() if threaded else None
         self._runs: weakref.WeakKeyDictionary[Tenant, Run] = weakref.WeakKeyDictionary()
         self._runs_lock = threading.Lock()
-        self._wake = threading.Condition()
-        self._woken = False
-        self._scheduler: threading.Thread | None = None
+        self._background = Background(registry, self._dispatcher, self._run_of) if threaded else None
 
     def start(self) -> None:
-        """Start the background scheduler."""
-        self._registry.on_change = self.wake
-        self._scheduler = threading.Thread(target=self._schedule, name="followup-mock-engine", daemon=True)
-        self._scheduler.start()
+        """Start to run jobs in the background."""
+        assert self._background is not None
+        self._background.start()
 
     def wake(self) -> None:
-        """Make the background scheduler check what is due."""
-        with self._wake:
-            self._woken = True
-            self._wake.notify()
+        """Make the background check what is due."""
+        if self._background is not None:
+            self._background.wake()
 
     def stop(self) -> None:
-        """Stop the background scheduler and the workers. No job starts after this."""
+        """Stop running jobs. No job starts after this."""
         self._registry.stop()
-        with self._wake:
-            self._wake.notify()
         with self._runs_lock:
             runs = list(self._runs.values())
         for run in runs:
             run.wake()
-        if self._scheduler is not None:
-            self._scheduler.join()
-        if self._workers is not None:
-            self._workers.close()
+        if self._background is not None:
+            self._background.join()
         self._dispatcher.close()
 
     async def stop_async(self) -> None:
@@ -129,8 +95,6 @@ class Engine:
     def stopped(self) -> bool:
         """Whether the engine has stopped, so that no further job starts."""
         return self._registry.stopped
-
-    # --- the clock -----------------------------------------------------------------------------------------------
 
     def advance(self, tenant: Tenant, target: Target) -> Advanced:
         """Advance the clock to an instant, and run every job that is due by then, including those that jobs schedule.
@@ -177,7 +141,7 @@ class Engine:
 
     async def resend_async(self, tenant: Tenant, delivery_id: str) -> None:
         """Do the same as ``resend`` in a task: asynchronous receivers run in the running event loop."""
-        if self._workers is not None:
+        if self._background is not None:
             await _in_thread(lambda: self.resend(tenant, delivery_id))
             return
         raised = (await self._dispatcher.drive_async(self._resending(tenant, delivery_id))).raised
@@ -197,7 +161,7 @@ class Engine:
         raise raised  # not in the except clause, so that its context and its cause stay as they are
 
     async def _run_jobs_async(self, tenant: Tenant, name: str, jobs: Callable[[Run], Sending[T]]) -> T:
-        if self._workers is not None:
+        if self._background is not None:
             return await _in_thread(lambda: self._run_jobs(tenant, name, jobs))
         run = self._run_of(tenant)
         try:
@@ -248,7 +212,7 @@ class Engine:
             if timer is not None and not self.stopped:
                 tenant.clock.advance_to(timer.at)
                 tenant.scheduler.pop_due(timer.at)
-                scheduled = self._begin(tenant, run, timer)
+                scheduled = begin(tenant, run, timer)
         yield from self._send_all(tenant, run, [] if scheduled is None else [scheduled])
         with tenant.lock:
             return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
@@ -273,7 +237,7 @@ class Engine:
         A receiver whose client waits advances the clock beyond ``to``; jobs that are due by that time run as well.
         """
         run.wait_until_idle()
-        scheduled: list[_ScheduledAttempt] = []
+        scheduled: list[ScheduledAttempt] = []
         with tenant.lock:
             first = tenant.scheduler.next()
             if first is None or first.at > max(to, tenant.clock.now()) or tenant.ended or self.stopped:
@@ -281,98 +245,24 @@ class Engine:
             tenant.clock.advance_to(first.at)
             now = tenant.clock.now()
             while (timer := tenant.scheduler.pop_due(now)) is not None:
-                if (due := self._begin(tenant, run, timer)) is not None:
+                if (due := begin(tenant, run, timer)) is not None:
                     scheduled.append(due)
-                if self._workers is None:
+                if self._background is None:
                     break  # in process, a job sees the effects of the attempts before it
         yield from self._send_all(tenant, run, scheduled)
         return True
 
-    def _send_all(self, tenant: Tenant, run: Run, scheduled: list[_ScheduledAttempt]) -> Sending[None]:
+    def _send_all(self, tenant: Tenant, run: Run, scheduled: list[ScheduledAttempt]) -> Sending[None]:
         """Make these attempts, and return when they have ended; an exception of a receiver ends the run."""
         for each in scheduled:
-            if self._workers is not None:
-                self._submit(self._workers, tenant, run, each)
+            if self._background is not None:
+                self._background.submit(tenant, run, each)
                 continue
-            attempted = yield from self._attempt(tenant, run, each)
+            attempted = yield from make_attempt(self._dispatcher, tenant, run, each)
             run.record(each.timer, attempted.summary)
             if attempted.raised is not None:
                 raise _ReceiverRaised(attempted.raised)
         run.wait_until_idle()
-
-    # --- in the background ---------------------------------------------------------------------------------------
-
-    def _schedule(self) -> None:
-        while not self.stopped:
-            sleep = min((self._run_due(tenant) for tenant in self._registry.all()), default=_MAX_SLEEP)
-            with self._wake:
-                if not self._woken and not self.stopped:
-                    self._wake.wait(min(sleep, _MAX_SLEEP))
-                self._woken = False
-
-    def _run_due(self, tenant: Tenant) -> float:
-        """Start the jobs that are due now, and return the seconds until the next one is due."""
-        assert self._workers is not None
-        run = self._run_of(tenant)
-        if not run.turns.take():
-            return _MAX_SLEEP  # ``advance`` or ``step`` is running the jobs, and wakes this thread when it ends
-        try:
-            scheduled: list[_ScheduledAttempt] = []
-            with tenant.lock:
-                while (timer := tenant.scheduler.pop_due(tenant.clock.now())) is not None:
-                    if (due := self._begin(tenant, run, timer)) is not None:
-                        scheduled.append(due)
-                following = tenant.scheduler.next()
-                sleep = _MAX_SLEEP if following is None else tenant.clock.seconds_until(following.at)
-            for each in scheduled:
-                self._submit(self._workers, tenant, run, each)
-            return sleep
-        finally:
-            run.turns.release()
-
-    def _submit(self, workers: Workers, tenant: Tenant, run: Run, scheduled: _ScheduledAttempt) -> None:
-        run.attempt_started()
-
-        def attempt() -> None:
-            with run.entered():
-                attempted = self._dispatcher.drive(self._attempt(tenant, run, scheduled))
-            if attempted.raised is not None:  # not by a receiver, whose exceptions are logged and not raised here
-                logger.error("a delivery attempt failed inside the mock", exc_info=attempted.raised)
-            run.attempt_ended(scheduled.timer, attempted.summary)
-
-        url = attempting.url_of(tenant, scheduled.attempt.endpoint)
-        workers.submit(parse_webhook_url(url).origin, attempt)
-
-    # --- jobs ----------------------------------------------------------------------------------------------------
-
-    def _begin(self, tenant: Tenant, run: Run, timer: Timer[Job]) -> _ScheduledAttempt | None:
-        """Run a local job, or return the attempt that the caller has to send after releasing the tenant's lock."""
-        with tenant.caused_by(f"{JOB_PREFIX}{timer.number}"):
-            match timer.job:
-                case AttemptDelivery(about=delivery):
-                    attempt = attempting.due_attempt(tenant, delivery, "schedule")
-                case RepeatDelivery(about=delivery):
-                    attempt = attempting.due_attempt(tenant, delivery, "disturbance")
-                case local:
-                    outcome = local_jobs.run(tenant, local)
-                    tenant.end_job(timer, outcome, run.control)
-                    run.record(timer, outcome)
-                    return None
-        if attempt is None:
-            tenant.end_job(timer, NOTHING_TO_SEND, run.control)
-            run.record(timer, NOTHING_TO_SEND)
-            return None
-        return _ScheduledAttempt(timer, attempt)
-
-    def _attempt(self, tenant: Tenant, run: Run, scheduled: _ScheduledAttempt) -> Sending[Attempted]:
-        try:
-            attempted = yield from self._dispatcher.attempt(tenant, scheduled.attempt)
-        except Exception as error:
-            logger.exception("a delivery attempt failed inside the mock")
-            attempted = Attempted(f"failed inside the mock: {type(error).__name__}")
-        with tenant.lock:
-            tenant.end_job(scheduled.timer, attempted.summary, run.control)
-        return attempted
 
 
 async def _in_thread(function: Callable[[], T]) -> T:

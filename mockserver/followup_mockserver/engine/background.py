@@ -1,0 +1,98 @@
+"""Runs jobs in the background of a server: a thread that waits for the next one, and workers that make attempts."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from followup_mockserver.engine.jobs import ScheduledAttempt, begin, make_attempt
+from followup_mockserver.schema.webhook_urls import parse_webhook_url
+from followup_mockserver.state.registry import Registry
+from followup_mockserver.state.runs import Run
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.webhooks import attempting
+from followup_mockserver.webhooks.dispatch import Dispatcher
+from followup_mockserver.webhooks.workers import Workers
+
+logger = logging.getLogger("followup_mockserver")
+
+_MAX_SLEEP = 3600.0
+"""Seconds after which the scheduler thread checks what is due, even if nothing has woken it."""
+
+
+class Background:
+    """Runs the jobs of every tenant of a server when they are due. Thread-safe.
+
+    Args:
+        registry: the tenants.
+        dispatcher: makes the attempts.
+        run_of: returns the progress of a tenant's jobs.
+    """
+
+    def __init__(self, registry: Registry, dispatcher: Dispatcher, run_of: Callable[[Tenant], Run]) -> None:
+        self._registry = registry
+        self._dispatcher = dispatcher
+        self._run_of = run_of
+        self._workers = Workers()
+        self._wake = threading.Condition()
+        self._woken = False
+        self._scheduler: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the scheduler thread."""
+        self._registry.on_change = self.wake
+        self._scheduler = threading.Thread(target=self._schedule, name="followup-mock-engine", daemon=True)
+        self._scheduler.start()
+
+    def wake(self) -> None:
+        """Make the scheduler thread check what is due, or whether the mock has stopped."""
+        with self._wake:
+            self._woken = True
+            self._wake.notify()
+
+    def join(self) -> None:
+        """Wait until the scheduler thread of a stopped mock has ended, and stop the workers."""
+        self.wake()
+        if self._scheduler is not None:
+            self._scheduler.join()
+        self._workers.close()
+
+    def submit(self, tenant: Tenant, run: Run, scheduled: ScheduledAttempt) -> None:
+        """Let a worker make an attempt."""
+        run.attempt_started()
+
+        def attempt() -> None:
+            with run.entered():
+                attempted = self._dispatcher.drive(make_attempt(self._dispatcher, tenant, run, scheduled))
+            if attempted.raised is not None:  # not by a receiver, whose exceptions are logged and not raised here
+                logger.error("a delivery attempt failed inside the mock", exc_info=attempted.raised)
+            run.attempt_ended(scheduled.timer, attempted.summary)
+
+        url = attempting.url_of(tenant, scheduled.attempt.endpoint)
+        self._workers.submit(parse_webhook_url(url).origin, attempt)
+
+    def _schedule(self) -> None:
+        while not self._registry.stopped:
+            sleep = min((self._run_due(tenant) for tenant in self._registry.all()), default=_MAX_SLEEP)
+            with self._wake:
+                if not self._woken and not self._registry.stopped:
+                    self._wake.wait(min(sleep, _MAX_SLEEP))
+                self._woken = False
+
+    def _run_due(self, tenant: Tenant) -> float:
+        """Start the jobs that are due now, and return the seconds until the next one is due."""
+        run = self._run_of(tenant)
+        if not run.turns.take():
+            return _MAX_SLEEP  # ``advance`` or ``step`` is running the jobs, and wakes this thread when it ends
+        try:
+            scheduled: list[ScheduledAttempt] = []
+            with tenant.lock:
+                while (timer := tenant.scheduler.pop_due(tenant.clock.now())) is not None:
+                    if (due := begin(tenant, run, timer)) is not None:
+                        scheduled.append(due)
+                following = tenant.scheduler.next()
+                sleep = _MAX_SLEEP if following is None else tenant.clock.seconds_until(following.at)
+            for each in scheduled:
+                self.submit(tenant, run, each)
+            return sleep
+        finally:
+            run.turns.release()
