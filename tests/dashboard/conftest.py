@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from support.http import Api
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
@@ -47,21 +48,29 @@ def mock() -> Iterator[MockServer]:
 
 
 @pytest.fixture
-def client(mock: MockServer) -> Iterator[FollowUp]:
-    with mock.client(max_retries=0) as client:
-        yield client
-
-
-@pytest.fixture
 def service() -> MockService:
     """A mock in this process, for tests that need no browser."""
     return MockService(start_time=NOON, rate_limit=0, seed=1)
 
 
 @pytest.fixture
+def client(request: pytest.FixtureRequest) -> Iterator[FollowUp]:
+    """A client of the mock that the test uses: ``mock`` if it has a browser, otherwise ``service``."""
+    tested = request.getfixturevalue("mock" if "mock" in request.fixturenames else "service")
+    with tested.client(max_retries=0) as client:
+        yield client
+
+
+@pytest.fixture
 def views(service: MockService) -> Views:
     """The views of ``service``."""
     return Views(service)
+
+
+@pytest.fixture
+def api(views: Views) -> Api:
+    """Requests to ``service``."""
+    return views.api
 
 
 @pytest.fixture

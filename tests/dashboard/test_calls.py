@@ -23,11 +23,6 @@ EVENTS = [
 ]
 
 
-@pytest.fixture
-def client(service: MockService) -> FollowUp:
-    return service.client(max_retries=0)
-
-
 def sent(service: MockService, index: int = 0) -> str:
     """Return the path of the page of one of the last calls; 0 is the last."""
     return f"calls/{service.requests[index].request_id}"

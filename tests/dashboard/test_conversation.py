@@ -3,7 +3,6 @@
 import re
 
 import httpx
-import pytest
 
 from followup import FollowUp
 from followup_mockserver import MockService
@@ -12,11 +11,6 @@ from .html import Views, text_of
 
 ANA = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
 TEXT = "Hola Ana. Le recordamos su turno del 01/10/2026 a las 14:30 en Clínica de prueba."
-
-
-@pytest.fixture
-def client(service: MockService) -> FollowUp:
-    return service.client(max_retries=0)
 
 
 def lines_of(html: str, begins: str) -> list[tuple[str, str]]:

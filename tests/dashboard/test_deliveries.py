@@ -19,11 +19,6 @@ LOCKED = '{"error":"database is locked"}'
 Receiver = Callable[[httpx.Request], httpx.Response]
 
 
-@pytest.fixture
-def service() -> MockService:
-    return MockService(start_time=NOON, rate_limit=0, seed=1)
-
-
 def queued(service: MockService, receiver: Receiver | None = None, **fault: Any) -> str:
     """Return the page of a delivery to a receiver, which has not been attempted yet."""
     if receiver is not None:

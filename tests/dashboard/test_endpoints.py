@@ -3,23 +3,12 @@
 import re
 
 import httpx
-import pytest
 
 from followup import FollowUp
 from followup_mockserver import MockService
 
-from .conftest import ANA, HOOKS, NOON
+from .conftest import ANA, HOOKS
 from .html import Views, text_of
-
-
-@pytest.fixture
-def service() -> MockService:
-    return MockService(start_time=NOON, rate_limit=0, seed=1)
-
-
-@pytest.fixture
-def client(service: MockService) -> FollowUp:
-    return service.client(max_retries=0)
 
 
 def page(client: FollowUp, url: str = HOOKS, *types: str) -> str:

@@ -19,11 +19,6 @@ ANA_DIAZ = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
 START = "2026-10-01T12:30:00Z"
 
 
-@pytest.fixture
-def client(service: MockService) -> FollowUp:
-    return service.client(max_retries=0)
-
-
 class TestNames:
     def test_an_appointment_is_shown_by_patient_start_and_doctor(self, client: FollowUp, views: Views) -> None:
         doctor = next(iter(client.doctors.list()))

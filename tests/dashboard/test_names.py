@@ -9,19 +9,7 @@ from followup_mockserver import MockService
 from followup_mockserver.control import access_to
 from followup_mockserver.http.dashboard.names import Name, name_of
 
-from .conftest import NOON
-
 PHONE = "+5491155550001"
-
-
-@pytest.fixture
-def service() -> MockService:
-    return MockService(start_time=NOON, rate_limit=0, seed=1)
-
-
-@pytest.fixture
-def client(service: MockService) -> FollowUp:
-    return service.client(max_retries=0)
 
 
 def test_each_kind_of_object_has_a_name(service: MockService, client: FollowUp) -> None:

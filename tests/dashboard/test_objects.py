@@ -2,30 +2,11 @@
 
 import re
 
-import pytest
-
 from followup import FollowUp
-from followup_mockserver import MockService
 
-from .conftest import NOON
 from .html import Views, text_of
 
 ANA = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
-
-
-@pytest.fixture
-def service() -> MockService:
-    return MockService(start_time=NOON, rate_limit=0, seed=1)
-
-
-@pytest.fixture
-def views(service: MockService) -> Views:
-    return Views(service)
-
-
-@pytest.fixture
-def client(service: MockService) -> FollowUp:
-    return service.client(max_retries=0)
 
 
 def heading(html: str) -> str:

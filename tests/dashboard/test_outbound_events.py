@@ -16,21 +16,10 @@ VIEW = "outbound_events"
 
 
 @pytest.fixture
-def service() -> MockService:
-    service = MockService(start_time=NOON, rate_limit=0, seed=1)
+def service(service: MockService) -> MockService:
     service.mount(UP, lambda _: httpx.Response(204))
     service.mount(DOWN, lambda _: httpx.Response(500))
     return service
-
-
-@pytest.fixture
-def client(service: MockService) -> FollowUp:
-    return service.client(max_retries=0)
-
-
-@pytest.fixture
-def views(service: MockService) -> Views:
-    return Views(service)
 
 
 def endpoint(client: FollowUp, url: str, *types: str) -> str:

@@ -17,11 +17,6 @@ from .conftest import ANA, HOOKS
 from .html import Views, text_of
 
 
-@pytest.fixture
-def client(service: MockService) -> FollowUp:
-    return service.client(max_retries=0)
-
-
 def panels(views: Views) -> dict[str, list[str]]:
     """Return the rows of each panel, by its heading."""
     found = re.findall(

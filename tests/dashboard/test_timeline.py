@@ -11,27 +11,16 @@ from followup import FollowUp
 from followup_mockserver import MockService
 from followup_mockserver.transport import InProcessTransport
 
-from .conftest import HOOKS, NOON
+from .conftest import HOOKS
 
 OTHER = "https://lab.example/in"
 ANA = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
 
 
 @pytest.fixture
-def service() -> MockService:
-    service = MockService(start_time=NOON, rate_limit=0, seed=1)
+def service(service: MockService) -> MockService:
     service.mount(HOOKS, lambda _: httpx.Response(204))
     return service
-
-
-@pytest.fixture
-def api(service: MockService) -> Api:
-    return Api(httpx.Client(transport=InProcessTransport(service.app), base_url=service.url), service.api_key)
-
-
-@pytest.fixture
-def client(service: MockService) -> FollowUp:
-    return service.client(max_retries=0)
 
 
 class Line(NamedTuple):

@@ -8,24 +8,8 @@ from support.http import Api, problem
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.transport import InProcessTransport
 
-from .conftest import ANA, NOON
-
-
-@pytest.fixture
-def service() -> MockService:
-    return MockService(start_time=NOON, rate_limit=0, seed=1)
-
-
-@pytest.fixture
-def api(service: MockService) -> Api:
-    return Api(httpx.Client(transport=InProcessTransport(service.app), base_url=service.url), service.api_key)
-
-
-@pytest.fixture
-def client(service: MockService) -> FollowUp:
-    return service.client(max_retries=0)
+from .conftest import ANA
 
 
 def shown(api: Api, path: str, key: str | None = None) -> str:
