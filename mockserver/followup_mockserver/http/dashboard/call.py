@@ -7,7 +7,8 @@ import attrs
 
 from followup_mockserver.http.dashboard.batches import results_of_batch
 from followup_mockserver.http.dashboard.calls import attempts_of
-from followup_mockserver.http.dashboard.redaction import body_text, redacted_headers
+from followup_mockserver.http.dashboard.json_bodies import body_text
+from followup_mockserver.http.dashboard.redaction import redacted_headers
 from followup_mockserver.http.dashboard.snippets import curl, sdk_code
 from followup_mockserver.http.dashboard.verdicts import verdict_of
 from followup_mockserver.schema.errors import missing
@@ -32,7 +33,7 @@ class SharingCall:
 
 
 def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
-    """Return the variables of the view of one call, with API keys and signing secrets redacted.
+    """Return the variables of the view of one call.
 
     Raises:
         ServiceError: 404 if the journal has no call with this request id.

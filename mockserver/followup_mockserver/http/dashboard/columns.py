@@ -50,6 +50,11 @@ class Column:
     lookup: Lookup | None = attrs.field(default=None, kw_only=True)
     hidden_by: str | None = attrs.field(default=None, kw_only=True)
 
+    @property
+    def classes(self) -> str:
+        """The classes of its cells in the style sheet."""
+        return f"p{self.priority} at-{self.place}{' wide' if self.is_wide else ''}"
+
 
 @attrs.frozen(kw_only=True)
 class Table:

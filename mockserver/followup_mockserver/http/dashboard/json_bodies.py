@@ -1,5 +1,6 @@
-"""Decodes the JSON bodies of calls and of receivers' responses, which may be anything that somebody sent."""
+"""The bodies of calls and of receivers' responses, as JSON and as text. They may be anything that somebody sent."""
 
+import json
 from typing import Any
 
 from followup_mockserver.schema.errors import ServiceError
@@ -23,3 +24,15 @@ def json_body(body: bytes | None, is_whole: bool) -> Any:
         return decoded_json(body, _MAX_DEPTH)
     except ServiceError:
         return None
+
+
+def body_text(body: bytes, is_whole: bool = True) -> str:
+    """Return a body as text, indented if it is JSON.
+
+    Args:
+        body: the body, or its beginning.
+        is_whole: False if only the beginning was kept; the text then ends with an ellipsis.
+    """
+    value = json_body(body, is_whole)
+    text = body.decode(errors="replace") if value is None else json.dumps(value, ensure_ascii=False, indent=2)
+    return text if is_whole else f"{text}…"

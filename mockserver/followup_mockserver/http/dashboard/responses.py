@@ -1,4 +1,4 @@
-"""What a receiver responded to an attempt, redacted: its head, its body, and the reason that it states for an error."""
+"""What a receiver responded to an attempt: its head, its body, and the reason that it states for an error."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import attrs
 
 from followup import WebhookDelivery
-from followup_mockserver.http.dashboard.json_bodies import json_body
-from followup_mockserver.http.dashboard.redaction import body_text, redacted, redacted_response_headers
+from followup_mockserver.http.dashboard.json_bodies import body_text, json_body
+from followup_mockserver.http.dashboard.redaction import redacted_response_headers
 from followup_mockserver.state.records import Attempt, ReceiverResponse
 from followup_mockserver.state.tenant import Tenant
 
@@ -51,7 +51,7 @@ def shown(response: ReceiverResponse) -> ShownResponse:
         body = body_text(response.body, response.body_is_whole)
         note = None if response.body_is_whole else f"This is the beginning of the body, {_size(response)}."
     return ShownResponse(
-        status_line=redacted(response.status_line),
+        status_line=response.status_line,
         headers=redacted_response_headers(response.headers),
         body=body,
         is_json=_json(response) is not None,
@@ -66,9 +66,9 @@ def result_of(attempt: Attempt) -> str:
     if attempt.response is None:
         return str(attempt.status_code)
     if attempt.error is None:
-        return redacted(_status_of(attempt.response))
+        return _status_of(attempt.response)
     reason = _reason(attempt.response)
-    return redacted(f"{attempt.status_code} {reason}" if reason else _status_of(attempt.response))
+    return f"{attempt.status_code} {reason}" if reason else _status_of(attempt.response)
 
 
 def last_result(tenant: Tenant, delivery: WebhookDelivery) -> str | None:

@@ -79,7 +79,10 @@ def view(name: str, id: str | None = None) -> Response:
 
 
 def _html(template: str, variables: Mapping[str, Any], status: int = 200) -> Response:
-    response = Response(render_template(f"dashboard/{template}", **variables), status, mimetype="text/html")
+    from followup_mockserver.http.dashboard.displayed import displayed_page  # imported late, as in ``view``
+
+    html = displayed_page(render_template(f"dashboard/{template}", **variables))
+    response = Response(html, status, mimetype="text/html")
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -91,9 +94,18 @@ def _json(value: Any) -> str:
 
 @dashboard.app_template_filter("as_coloured_json")
 def _coloured_json(text: str) -> Any:
-    from followup_mockserver.http.dashboard.json_colours import coloured  # imported late, as in ``view``
+    # Imported late, as in ``view``.
+    from followup_mockserver.http.dashboard.displayed import displayed_text
+    from followup_mockserver.http.dashboard.json_colours import coloured
 
-    return coloured(text)
+    return coloured(displayed_text(text))  # in this order, because the colours may divide a secret
+
+
+@dashboard.app_template_filter("has_secret")
+def _has_secret(text: str) -> bool:
+    from followup_mockserver.http.dashboard.displayed import has_secret  # imported late, as in ``view``
+
+    return has_secret(text)
 
 
 @dashboard.app_template_filter("as_date_and_time")

@@ -57,6 +57,11 @@ class TablePage:
     newer: str | None = None
     older: str | None = None
 
+    @property
+    def headings(self) -> list[tuple[str, str]]:
+        """The heading of each column, and its classes."""
+        return [(column.heading, column.classes) for column in self.columns]
+
     def value(self, column: Column, row: Any) -> Any:
         """Return the value of a cell."""
         return column.value(row) if column.lookup is None else self.found[column.heading].get(row.id)

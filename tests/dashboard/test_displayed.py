@@ -1,0 +1,161 @@
+"""The texts of the views: no key or secret in any, and no character that turns or hides what stands beside it."""
+
+import json
+import re
+from html import unescape
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+from support.http import Api
+
+from followup import FollowUp
+from followup_mockserver import MockService
+
+from .conftest import ANA, HOOKS, Open
+from .html import Views
+
+OVERRIDE = "\u202e"
+HOSTILE = f"Ana {OVERRIDE}zeréP\u2066 \u200bB\xad"
+SHOWN = r"Ana \u202ezeréP\u2066 \u200bB\xad"
+HIDING = re.compile("[\u202a-\u202e\u2066-\u2069\u200b\u200e\u200f\xad\x1b]")
+SECRET = "whsec_abcDEF0123456789-_true"
+KEY = "fu_test_0123456789abcdefABCDEFxy"
+ARABIC = "محمد علي"
+
+
+def unquoted(html: str) -> str:
+    """Return HTML without the values of attributes and without the body that is there to be copied."""
+    without_body = re.sub(r'<pre id="raw-body" hidden>[^<]*', "", html)
+    return re.sub(r'(?<!title)(?<!aria-label)="[^"]*"', "", without_body)
+
+
+def fill(client: FollowUp, service: MockService) -> list[str]:
+    """Create objects with hostile texts; return the views that show them."""
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"], description=f"{HOSTILE} {SECRET}")
+    service.mount(HOOKS, lambda _: httpx.Response(500, json={"error": f"{HOSTILE} {KEY}"}))
+    booked = client.appointments.create(
+        patient={"phone": ANA["phone"], "full_name": HOSTILE},
+        start_at="2026-10-01T12:00:00Z",
+        type=f"{HOSTILE} {SECRET}",
+        external_id=HOSTILE,
+    )
+    visit = client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z", notes=SECRET)
+    treatment = client.treatments.create(patient=booked.patient, name=f"{HOSTILE} {KEY}")
+    intake = client.intake_requests.create(patient={"phone": ANA["phone"]}, summary=f"{HOSTILE} {SECRET}")
+    event = client.events.create({"id": HOSTILE, "type": "order.issued", "data": {HOSTILE: SECRET}}).results[0].event
+    service.advance(minutes=1)
+    return [
+        "overview", "calls", "outbound_events", "events", f"events/{event}", "webhook_deliveries",
+        *(f"webhook_deliveries/{each.id}" for each in service.deliveries), "webhook_endpoints",
+        f"webhook_endpoints/{service.deliveries[0].webhook_endpoint}", "patients", f"patients/{booked.patient}",
+        "appointments", f"appointments/{booked.id}", "visits", f"visits/{visit.id}", "treatments",
+        f"treatments/{treatment.id}", "intake_requests", f"intake_requests/{intake.id}", "clock", "search?q=Ana",
+        *(f"calls/{call.request_id}" for call in service.requests),
+    ]  # fmt: skip
+
+
+def test_no_view_shows_a_secret_or_a_character_that_hides_others(
+    service: MockService, client: FollowUp, api: Api
+) -> None:
+    for path in fill(client, service):
+        response = api.get(f"/_mock/views/{path}")
+        assert response.status_code == 200
+        found = unquoted(unescape(response.text))
+        for secret in (SECRET, SECRET[6:], KEY, KEY[8:]):
+            assert secret not in found, path
+        assert not HIDING.search(found), path
+
+
+def test_they_are_shown_as_escapes(service: MockService, client: FollowUp, views: Views) -> None:
+    booked = client.appointments.create(
+        patient={"phone": ANA["phone"], "full_name": HOSTILE}, start_at="2026-10-01T12:00:00Z"
+    )
+    assert f'<h1 tabindex="-1">{SHOWN}</h1>' in views.html(f"patients/{booked.patient}")
+    assert views.column("appointments", "patient") == [SHOWN]
+
+
+def test_an_escape_in_a_payload_is_that_of_json(service: MockService, client: FollowUp, views: Views) -> None:
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    client.patients.create(phone=ANA["phone"], full_name=f"Ana {OVERRIDE}")
+    html = views.html(f"webhook_deliveries/{service.deliveries[0].id}")
+    (shown,) = re.findall(r'<pre tabindex="0">(.*?)</pre>', html, re.DOTALL)[-1:]
+    payload = json.loads(unescape(re.sub(r"<[^>]*>", "", shown)))
+    assert payload["data"]["patient"]["fullName"] == f"Ana {OVERRIDE}"
+
+
+def test_the_raw_body_is_copied_as_it_was_sent(service: MockService, client: FollowUp, views: Views) -> None:
+    sent: list[bytes] = []
+
+    def receive(request: httpx.Request) -> httpx.Response:
+        sent.append(request.content)
+        return httpx.Response(204)
+
+    service.mount(HOOKS, receive)
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    client.patients.create(phone=ANA["phone"], full_name=f"{HOSTILE} {KEY} <hidden>")
+    service.advance()
+    html = views.html(f"webhook_deliveries/{service.deliveries[0].id}")
+    (raw,) = re.findall(r'<pre id="raw-body" hidden>(.*?)</pre>', html, re.DOTALL)
+    assert unescape(raw).encode() == sent[0]
+    assert KEY.encode() in sent[0]
+
+
+@pytest.mark.parametrize("id", ["curl", "sdk"])
+def test_the_snippets_follow_the_same_rule_and_say_so(
+    service: MockService, client: FollowUp, views: Views, id: str
+) -> None:
+    def snippet_and_note(path: str) -> tuple[str, bool]:
+        found = re.search(rf'id="{id}">(.*?)</pre>(.*?)<(?:h3|/section)', views.html(path), re.DOTALL)
+        assert found is not None
+        return unescape(found[1]), "It lacks a key or a secret" in found[2]
+
+    client.patients.create(phone=ANA["phone"], full_name=f"Ana {SECRET}", external_id="P-1")
+    snippet, has_note = snippet_and_note(f"calls/{service.requests[0].request_id}")
+    assert "Ana whsec_…" in snippet
+    assert SECRET not in snippet
+    assert has_note
+    client.patients.create(phone=ANA["phone"], external_id="P-1")
+    assert not snippet_and_note(f"calls/{service.requests[0].request_id}")[1]
+
+
+def test_a_secret_that_was_cut_within_a_body_is_redacted(service: MockService, views: Views) -> None:
+    # The body is not whole, so the string has no end, and the colours would divide the secret at -1 and true.
+    beginning = '{"note": "whsec_abcdefghij-1-true' + "x" * 70_000
+    views.api.post("/v1/patients", content=beginning.encode(), headers={"Content-Type": "application/json"})
+    text = unescape(re.sub(r"<[^>]*>", "", views.html(f"calls/{service.requests[0].request_id}")))
+    assert "whsec_…" in text
+    assert "abcdefghij" not in text
+    assert "-true" not in text
+
+
+class TestInABrowser:
+    def test_a_name_from_right_to_left_moves_nothing_beside_it(self, tab: Page, go: Open, client: FollowUp) -> None:
+        booked = client.appointments.create(
+            patient={"phone": ANA["phone"], "full_name": ARABIC}, start_at="2026-10-01T12:00:00Z"
+        )
+        go(f"appointments/{booked.id}")
+        expect(tab.locator("h1")).to_contain_text(ARABIC)
+        for place in ("h1", ".lead"):
+            end_of_name, begin_of_time = tab.evaluate(
+                """([selector, name]) => {
+                    const place = document.querySelector(selector);
+                    const texts = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+                    while (!texts.nextNode().data.includes(name));
+                    const range = document.createRange();
+                    range.setStart(texts.currentNode, texts.currentNode.data.indexOf(name));
+                    range.setEnd(texts.currentNode, texts.currentNode.data.indexOf(name) + name.length);
+                    const end = range.getBoundingClientRect().right;
+                    range.selectNodeContents(place.querySelector("time"));
+                    return [end, range.getBoundingClientRect().left];
+                }""",
+                [place, ARABIC],
+            )
+            assert end_of_name <= begin_of_time, place
+
+    def test_an_override_turns_nothing_around(self, tab: Page, go: Open, client: FollowUp) -> None:
+        patient = client.patients.create(phone=ANA["phone"], full_name=HOSTILE)
+        go(f"patients/{patient.id}")
+        expect(tab.locator("h1")).to_have_text(SHOWN)
+        assert not HIDING.search(tab.locator("body").inner_text())
+        assert not HIDING.search(tab.title())
