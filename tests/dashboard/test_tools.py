@@ -1,6 +1,9 @@
 """The tools of the dashboard in a real browser: the clock, faults, triggers and the reset."""
 
+from datetime import UTC, datetime
+
 import httpx
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from followup import FollowUp
@@ -22,10 +25,10 @@ class TestClock:
         tab.get_by_role("button", name="Run next job").click()
         expect(now).to_have_text("30 Sep 09:00:00 GMT-3")
         expect_report(tab, "Run next job: 1 reminder sent.")
-        tab.get_by_label("Advance to (UTC)").fill("2026-10-02T08:30:15")
+        tab.get_by_label("Advance to (America/Argentina/Buenos_Aires)").fill("2026-10-02T05:30:15")
         tab.get_by_role("button", name="Advance", exact=True).click()
         expect(now).to_have_text("2 Oct 05:30:15 GMT-3")
-        tab.get_by_label("Advance to (UTC)").fill("2026-10-02T08:45")
+        tab.get_by_label("Advance to (America/Argentina/Buenos_Aires)").fill("2026-10-02T05:45")
         tab.get_by_role("button", name="Advance", exact=True).click()
         expect(now).to_have_text("2 Oct 05:45:00 GMT-3")
         expect(tab.get_by_role("button", name="Run next job")).to_be_disabled()
@@ -51,12 +54,42 @@ class TestClock:
         expect_report(tab, "")
         expect(links).to_have_count(0)
 
+    def test_the_field_takes_the_zone_that_the_page_shows(self, tab: Page, go: Open, mock: MockServer) -> None:
+        go("clock")
+        tab.get_by_label("Advance to (America/Argentina/Buenos_Aires)").fill("2026-10-02T22:30:15")
+        tab.get_by_role("button", name="UTC").click()
+        field = tab.get_by_label("Advance to (UTC)")
+        expect(field).to_have_value("2026-10-03T01:30:15")
+        expect(field).to_have_attribute("min", "2026-09-28T12:00:00")
+        tab.get_by_role("button", name="Advance", exact=True).click()
+        expect(tab.locator("#now")).to_have_text("3 Oct 01:30:15Z")
+        assert mock.clock.now == datetime(2026, 10, 3, 1, 30, 15, tzinfo=UTC)
+
+    @pytest.mark.parametrize(
+        ("local", "instant"),
+        [
+            pytest.param("2026-10-25T01:59:59", datetime(2026, 10, 24, 23, 59, 59, tzinfo=UTC), id="summer time"),
+            pytest.param("2026-10-25T03:00:00", datetime(2026, 10, 25, 2, tzinfo=UTC), id="winter time"),
+            pytest.param("2027-03-28T01:30:00", datetime(2027, 3, 28, 0, 30, tzinfo=UTC), id="before summer time"),
+            pytest.param("2027-03-28T03:00:00", datetime(2027, 3, 28, 1, tzinfo=UTC), id="after the skipped hour"),
+        ],
+    )
+    def test_the_field_follows_summer_time(
+        self, tab: Page, go: Open, mock: MockServer, local: str, instant: datetime
+    ) -> None:
+        mock.update_organization(time_zone="Europe/Madrid")
+        go("clock")
+        tab.get_by_label("Advance to (Europe/Madrid)").fill(local)
+        tab.get_by_role("button", name="Advance", exact=True).click()
+        expect_report(tab, "Advance: nothing was due.")
+        assert mock.clock.now == instant
+
     def test_it_is_never_set_back(self, browser: Browser, mock: MockServer) -> None:
         tab = browser.new_page()
         tab.goto(f"{mock.url}/_mock/#/clock")
-        field = tab.get_by_label("Advance to (UTC)")
-        expect(field).to_have_attribute("min", "2026-09-28T12:00:00")
-        field.fill("2026-09-28T11:00:00")
+        field = tab.get_by_label("Advance to (America/Argentina/Buenos_Aires)")
+        expect(field).to_have_attribute("min", "2026-09-28T09:00:00")
+        field.fill("2026-09-28T08:59:59")
         tab.get_by_role("button", name="Advance", exact=True).click()
         assert field.evaluate("field => field.validity.rangeUnderflow")
         field.evaluate("field => field.removeAttribute('min')")

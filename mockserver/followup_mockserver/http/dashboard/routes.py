@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from flask import Blueprint, Response, g, render_template, request
@@ -111,12 +111,6 @@ def _has_secret(text: str) -> bool:
 @dashboard.app_template_filter("as_date_and_time")
 def _date_and_time(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M:%S}"
-
-
-@dashboard.app_template_filter("as_minimum")
-def _minimum(now: datetime) -> str:
-    """Return the first whole second that is not in the past, in the format of a ``datetime-local`` field."""
-    return f"{now if now.microsecond == 0 else now + timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}"
 
 
 @dashboard.app_template_filter("as_words")

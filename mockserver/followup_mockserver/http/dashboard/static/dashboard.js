@@ -5,7 +5,7 @@ import { onKey, openRow, showShortcuts } from "./keyboard.js";
 import { Live } from "./live.js";
 import { fetchView, session } from "./mock.js";
 import { morph } from "./morph.js";
-import { MockClock, showTimes, zone } from "./times.js";
+import { MockClock, showTimes, showZoneOfFields, zone } from "./times.js";
 import { report } from "./toast.js";
 import { showVerification } from "./verify.js";
 
@@ -42,7 +42,9 @@ async function render({ isNewView = false, signal } = {}) {
 /** Completes a page that the mock has rendered with the choices of this tab. */
 function prepare(fresh) {
   const isUtc = zone.get() === "utc";
-  showTimes(fresh, clock, isUtc ? "UTC" : fresh.dataset.timeZone);
+  const timeZone = isUtc ? "UTC" : fresh.dataset.timeZone;
+  showTimes(fresh, clock, timeZone);
+  showZoneOfFields(fresh, timeZone);
   fresh.querySelector("[data-zone]").setAttribute("aria-pressed", isUtc);
   fresh.querySelector("[data-menu]").setAttribute("aria-expanded", "menu" in document.body.dataset);
 }

@@ -7,11 +7,12 @@
 //   data-confirm="Reset?"               a question that the user must confirm first
 //   data-clear                          the form is cleared afterwards
 //   data-empty="null"                   empty fields are sent as null instead of being omitted
-//   data-kind="number"                  of a field: number, json, or instant (UTC)
+//   data-kind="number"                  of a field: number, json, or instant, in the time zone of its data-zone
 //   name="patient.phone"                of a field: sent as {"patient": {"phone": …}}
 
 import { call } from "./mock.js";
 import { counted, linksOf, summaryOf } from "./run.js";
+import { instantOf } from "./times.js";
 
 const LINKS = { run: linksOf };
 
@@ -76,8 +77,7 @@ function valueOf(field) {
     case "number":
       return Number(field.value);
     case "instant":
-      // Not `${field.value}:00Z`: browsers omit the seconds only if they are 0.
-      return new Date(`${field.value}Z`).toISOString();
+      return new Date(instantOf(field.value, field.dataset.zone)).toISOString();
     case "json":
       return parsed(field);
     default:

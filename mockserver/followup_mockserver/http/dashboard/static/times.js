@@ -1,11 +1,12 @@
-// The texts of all <time> elements: in the selected time zone, and relative to the clock of the mock.
+// The selected time zone: the texts of all <time> elements, also relative to the clock of the mock, and the fields for times.
 //
 //   <time datetime="…">                       30 Sep 14:30 GMT-3
 //   <time datetime="…" data-seconds>          30 Sep 14:30:05 GMT-3
 //   <time datetime="…" data-relative>         30 Sep 14:30 GMT-3, in 3 h
 //   <time datetime="…" data-relative="only">  in 3 h
 
-const MINUTE = 60_000;
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
@@ -36,6 +37,34 @@ export function showTimes(root, clock, timeZone) {
     const text = textOf(element, now, timeZone);
     if (element.textContent !== text) element.textContent = text;
   }
+}
+
+/** Sets the time zone of the fields for times. A time that the user has entered stays the same instant. */
+export function showZoneOfFields(root, timeZone) {
+  for (const name of root.querySelectorAll("[data-zone-name]")) name.textContent = timeZone;
+  for (const field of root.querySelectorAll("input[data-kind=instant]")) {
+    if (field.value) field.value = localText(instantOf(field.value, field.dataset.zone), timeZone);
+    field.dataset.zone = timeZone;
+    field.min = localText(Math.ceil(Date.parse(field.dataset.min) / SECOND) * SECOND, timeZone);
+  }
+}
+
+/** Returns the instant of the text of a datetime-local field; a time that the zone skips counts as the one an hour later. */
+export function instantOf(text, timeZone) {
+  const local = Date.parse(`${text}Z`);
+  const guess = local - offsetAt(local, timeZone);
+  return local - offsetAt(guess, timeZone);
+}
+
+function localText(instant, timeZone) {
+  return new Date(instant + offsetAt(instant, timeZone)).toISOString().slice(0, "2026-09-28T12:00:00".length);
+}
+
+/** Returns how many milliseconds the clocks of the zone are ahead of UTC. */
+function offsetAt(instant, timeZone) {
+  const { year, month, day, hour, minute, second } = partsOf(instant, timeZone);
+  const local = Date.parse(`${month} ${day}, ${year} ${hour}:${minute}:${second} UTC`);
+  return local - Math.floor(instant / SECOND) * SECOND;
 }
 
 function textOf(element, now, timeZone) {
