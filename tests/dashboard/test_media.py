@@ -1,0 +1,129 @@
+"""The dashboard on windows of several widths, with forced colours (high contrast), and without motion."""
+
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from followup import FollowUp
+from followup_mockserver import MockServer
+
+from .conftest import ANA, HOOKS, Open
+
+STYLE = "(element, [name, pseudo]) => getComputedStyle(element, pseudo)[name]"
+
+
+def style(tab: Page, selector: str, name: str) -> str:
+    found: str = tab.locator(selector).first.evaluate(STYLE, [name, None])
+    return found
+
+
+@pytest.fixture
+def many_results(client: FollowUp, mock: MockServer) -> None:
+    """Events with each result: delivered, pending, and not sent to a disabled or to an unsubscribed endpoint."""
+    mock.mount("https://up.example/in", lambda _: httpx.Response(204))
+    for url in (HOOKS, "https://up.example/in", "https://off.example/in"):
+        endpoint = client.webhook_endpoints.create(url=url, enabled_events=["*"])
+    client.webhook_endpoints.update(endpoint.id, disabled=True)
+    client.webhook_endpoints.create(url="https://other.example/in", enabled_events=["visit.completed"])
+    client.appointments.create(patient={"phone": ANA["phone"], "full_name": "Ana"}, start_at="2026-10-01T12:00:00Z")
+    mock.advance()
+
+
+@pytest.mark.usefixtures("many_results")
+@pytest.mark.parametrize("width", [1440, 1024, 900, 640, 390])
+def test_what_became_of_an_event_is_never_cut(tab: Page, go: Open, width: int) -> None:
+    tab.set_viewport_size({"width": width, "height": 900})
+    go("outbound_events")
+    summaries = tab.locator("td.summary")
+    expect(summaries).to_have_count(2)
+    for text in ("1 pending", "1 delivered", "not sent: 1 disabled, 1 not subscribed"):
+        expect(summaries.first).to_contain_text(text)
+    for row in summaries.all():
+        for part in (row, *row.locator(".status").all()):
+            assert part.evaluate("each => each.scrollWidth <= each.clientWidth || !each.clientWidth"), width
+            inside = "(each, row) => each.getBoundingClientRect().right <= row.getBoundingClientRect().right"
+            assert part.evaluate(inside, row.element_handle()), width
+
+
+class TestForcedColours:
+    @pytest.fixture(autouse=True)
+    def forced(self, tab: Page) -> None:
+        tab.emulate_media(forced_colors="active")
+
+    @pytest.fixture
+    def deliveries(self, client: FollowUp, mock: MockServer) -> None:
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.patients.create(phone=ANA["phone"], full_name="Ana")
+        mock.advance()
+
+    @pytest.mark.usefixtures("deliveries")
+    def test_a_state_that_matters_has_a_border(self, tab: Page, go: Open) -> None:
+        go("webhook_deliveries")
+        assert style(tab, "td .status.pending", "borderTopStyle") == "solid"
+        assert style(tab, "td .status.pending", "borderTopWidth") == "1px"
+
+    @pytest.mark.usefixtures("deliveries")
+    def test_the_selected_tab_and_view_differ_from_the_others(self, tab: Page, go: Open) -> None:
+        go("webhook_deliveries")
+        selected, other = ".tabs a[aria-current]", ".tabs a:not([aria-current])"
+        highlight = tab.evaluate(
+            """() => {
+                const probe = document.body.appendChild(document.createElement("p"));
+                probe.style.background = "Highlight";
+                return getComputedStyle(probe).backgroundColor;
+            }"""
+        )
+        assert style(tab, selected, "backgroundColor") == highlight
+        assert style(tab, selected, "forcedColorAdjust") == "none", "else a plate covers it behind the text"
+        assert style(tab, other, "backgroundColor") != highlight
+        assert style(tab, "#page > nav a[aria-current]", "outlineStyle") == "solid"
+        assert style(tab, "#page > nav a:not([aria-current])", "outlineStyle") == "none"
+
+    def test_the_focus_is_visible(self, tab: Page, go: Open) -> None:
+        go("webhook_deliveries")
+        tab.keyboard.press("Tab")
+        assert style(tab, ":focus-visible", "outlineStyle") == "solid"
+        assert style(tab, ":focus-visible", "outlineWidth") == "2px"
+
+    def test_the_selected_time_zone_differs(self, tab: Page, go: Open) -> None:
+        go("clock")
+        button = tab.get_by_role("button", name="UTC")
+        before: Any = button.evaluate(STYLE, ["backgroundColor", None])
+        button.click()
+        assert button.evaluate(STYLE, ["backgroundColor", None]) != before
+
+    def test_an_empty_report_leaves_no_trace(self, tab: Page, go: Open) -> None:
+        go("clock")
+        assert style(tab, "#toast", "borderTopStyle") == "none"
+        tab.get_by_role("button", name="+1 h").click()
+        expect(tab.get_by_role("status")).to_have_text("+1 h: nothing was due.")
+        assert style(tab, "#toast", "borderTopStyle") == "solid"
+
+    def test_the_marks_of_the_timeline_and_of_the_connection_keep_their_colours(
+        self, tab: Page, go: Open, client: FollowUp
+    ) -> None:
+        patient = client.patients.create(phone=ANA["phone"])
+        go(f"patients/{patient.id}")
+        green = "rgb(23, 105, 60)"
+        for selector in (".timeline > li.succeeded", "#live"):
+            mark = tab.locator(selector).first
+            assert mark.evaluate(STYLE, ["backgroundColor", "::before"]) == green, selector
+
+
+class TestMotion:
+    MOVING = """() => [...document.querySelectorAll("*")].filter(each => {
+        const style = getComputedStyle(each);
+        return (
+            parseFloat(style.transitionDuration) || style.animationName !== "none" || style.scrollBehavior === "smooth"
+        );
+    }).length"""
+
+    def test_nothing_moves_for_those_who_ask_for_it(self, tab: Page, go: Open, client: FollowUp) -> None:
+        client.patients.create(phone=ANA["phone"])
+        tab.emulate_media(reduced_motion="no-preference")
+        go("patients")
+        assert tab.evaluate(self.MOVING) > 0
+        tab.emulate_media(reduced_motion="reduce")
+        assert tab.evaluate(self.MOVING) == 0
