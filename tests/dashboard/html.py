@@ -11,8 +11,9 @@ from followup_mockserver.transport import InProcessTransport
 
 
 def text_of(html: str) -> str:
-    """Return the text of HTML, with single spaces."""
-    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", html))).strip()
+    """Return the text of HTML, with single spaces, also between elements except isolated names."""
+    names_joined = re.sub(r"</?bdi>", "", html)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", names_joined))).strip()
 
 
 class Views:

@@ -90,7 +90,7 @@ class TestProblems:
         assert "1 pending, 0 failed." in endpoint
         (delivery,) = shown["Deliveries being retried 1"]
         assert delivery.startswith("patient.upserted whd_")
-        assert "About Ana , to clinic.example/hooks. HTTP status 503. Attempt 3" in delivery
+        assert "About Ana, to clinic.example/hooks. HTTP status 503. Attempt 3" in delivery
         service.advance(minutes=5)
         assert panels(views) == {}
 
