@@ -1,7 +1,7 @@
-"""What every view does with its texts before they are sent: other people may see the screen, and data may be hostile.
+r"""What every view does with its texts before they are sent: others may see the screen, and data may be hostile.
 
 No text shows an API key or a signing secret, and characters that reorder or hide others are made visible, such as the
-right-to-left override as ``\\u202e``. Attributes keep their values, except for the texts that a browser shows.
+right-to-left override as ``\u202e``. Attributes keep their values, except for the texts that a browser shows.
 """
 
 import re
