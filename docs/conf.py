@@ -21,6 +21,7 @@ if importlib.util.find_spec("sphinx_copybutton"):  # optional, so that Sphinx an
     copybutton_prompt_text = "$ "
 exclude_patterns = ["_build"]
 smartquotes_action = "qe"  # no dashes: options begin with two hyphens
+highlight_options = {"php": {"startinline": True}}  # examples without <?php
 html_theme = "furo"
 html_title = f"followup {__version__}"
 html_static_path = ["_static"]

@@ -1,7 +1,7 @@
 """Import many visits as events, 100 in each call.
 
-Run it with ``python async_import.py visits.jsonl``, and again if it was interrupted: an event that the service has
-accepted has no effect a second time.
+Run it with ``python async_import.py visits.jsonl``, and again if it was interrupted: an event that
+the service has accepted has no effect a second time.
 """
 
 import asyncio
@@ -15,11 +15,13 @@ from followup import AsyncFollowUp, inbound
 
 
 async def import_visits(client: AsyncFollowUp, visits: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Import the visits; return the outcome of each by its external id, with the reason if it was not accepted."""
+    """Import the visits; return by external id what became of each."""
     events = (inbound.visit_completed(id=visit["external_id"], **visit) for visit in visits)
     outcomes: dict[str, str] = {}
     async for result in client.events.send_all(events):
-        outcomes[result.id] = result.status if result.error is None else f"{result.status}: {result.error}"
+        outcomes[result.id] = (
+            result.status if result.error is None else f"{result.status}: {result.error}"
+        )
     return outcomes
 
 

@@ -10,7 +10,13 @@ from sqlalchemy import Column, MetaData, String, Table
 
 from followup.inbox import Inbox, Received
 
-DIARY = Table("diary", MetaData(), Column("occurred_at", String), Column("type", String), Column("ref", String))
+DIARY = Table(
+    "diary",
+    MetaData(),
+    Column("occurred_at", String),
+    Column("type", String),
+    Column("ref", String),
+)
 """The clinic's own table, which gets a line about each event."""
 
 
@@ -25,7 +31,9 @@ def create_inbox(database: str | None = None, secret: str | None = None) -> Inbo
         DIARY.create(received.connection, checkfirst=True)
         # Commits together with the mark that the event is done, so each event has one line.
         received.connection.execute(
-            DIARY.insert().values(occurred_at=event.occurred_at.isoformat(), type=event.type, ref=event.ref)
+            DIARY.insert().values(
+                occurred_at=event.occurred_at.isoformat(), type=event.type, ref=event.ref
+            )
         )
 
     return inbox

@@ -1,9 +1,10 @@
-"""Connect a clinic to the service, in one file with FastAPI and SQLite: send its bookings, and receive webhooks.
+"""Connect a clinic to the service: send its bookings, and receive webhooks.
 
-The clinic's own code calls ``save_person`` and ``save_booking``. ``uvicorn --factory clinic_integration:create_app``
-runs the receiver. Each minute a timer runs ``python clinic_integration.py``, which sends the recorded events and
-handles the stored webhooks; each hour it runs ``followup inbox catch-up``. Set the environment variables
-CLINIC_DATABASE, FOLLOWUP_API_KEY, FOLLOWUP_BASE_URL and FOLLOWUP_WEBHOOK_SECRET.
+The clinic's own code calls ``save_person`` and ``save_booking``. The receiver runs with
+``uvicorn --factory clinic_integration:create_app``. Each minute a timer runs
+``python clinic_integration.py``, which sends the recorded events and handles the stored webhooks;
+each hour it runs ``followup inbox catch-up``. Set the environment variables CLINIC_DATABASE,
+FOLLOWUP_API_KEY, FOLLOWUP_BASE_URL and FOLLOWUP_WEBHOOK_SECRET.
 """
 
 import os
@@ -21,14 +22,18 @@ from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
 
 TABLES = """
-CREATE TABLE IF NOT EXISTS person (id TEXT PRIMARY KEY, phone TEXT NOT NULL, full_name TEXT, dni TEXT);
+CREATE TABLE IF NOT EXISTS person
+    (id TEXT PRIMARY KEY, phone TEXT NOT NULL, full_name TEXT, dni TEXT);
 CREATE TABLE IF NOT EXISTS booking
-    (id TEXT PRIMARY KEY, person TEXT NOT NULL REFERENCES person, start_at TEXT NOT NULL, kind TEXT, cancelled INTEGER);
--- The rest is written by the handlers of webhooks: the state at the service, and since when we know it.
+    (id TEXT PRIMARY KEY, person TEXT NOT NULL REFERENCES person, start_at TEXT NOT NULL,
+     kind TEXT, cancelled INTEGER);
+-- The handlers of webhooks write the rest: the state at the service, and the time of that state.
 CREATE TABLE IF NOT EXISTS appointment
     (id TEXT PRIMARY KEY, known_at TEXT, booking TEXT, start_at TEXT, status TEXT, source TEXT);
-CREATE TABLE IF NOT EXISTS patient (id TEXT PRIMARY KEY, known_at TEXT, person TEXT, stage TEXT, opted_out INTEGER);
-CREATE TABLE IF NOT EXISTS intake_to_load (number INTEGER PRIMARY KEY, patient TEXT, request TEXT);
+CREATE TABLE IF NOT EXISTS patient
+    (id TEXT PRIMARY KEY, known_at TEXT, person TEXT, stage TEXT, opted_out INTEGER);
+CREATE TABLE IF NOT EXISTS intake_to_load
+    (number INTEGER PRIMARY KEY, patient TEXT, request TEXT);
 """
 
 
@@ -75,7 +80,7 @@ class Clinic:
                 self.outbox.record(connection, inbound.patient_upserted(patient=_patient(person)))
 
     def save_booking(self, new: Booking) -> None:
-        """Store a booking of a stored patient, and record what has changed. A cancelled booking stays as it is."""
+        """Store a booking, and record its change. A cancelled booking never changes."""
         with self._transaction() as connection:
             row = _find(connection, "booking", new.id)
             old = Booking(*row) if row else None
@@ -85,7 +90,10 @@ class Clinic:
             if old is None:
                 person = Person(*_find(connection, "person", new.person) or ())
                 created = inbound.appointment_created(
-                    patient=_patient(person), start_at=new.start_at, external_id=new.id, type=new.kind
+                    patient=_patient(person),
+                    start_at=new.start_at,
+                    external_id=new.id,
+                    type=new.kind,
                 )
                 self.outbox.record(connection, created)
             elif old.start_at != new.start_at:
@@ -95,22 +103,28 @@ class Clinic:
                 self.outbox.record(connection, inbound.appointment_cancelled(external_id=new.id))
 
     def work(self) -> None:
-        """Send the recorded events, and handle the stored webhooks. It may be killed, and run several times at once."""
+        """Send the recorded events, and handle the stored webhooks.
+
+        It may be killed at any moment, and several processes may run it at once.
+        """
         self.inbox.drain(deadline=20)
         self.outbox.drain(self._client, deadline=20)
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
-        """Commit all that the block writes, or nothing if it raises. What it reads does not change meanwhile."""
+        """Commit all writes of the block, or none if it raises; what it reads does not change."""
         with self._engine.begin() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
 
     def _load_intake(self, received: Received) -> None:
-        # The event carries only a part of the request. The call is made before the first write, which locks the file.
+        # The event carries only a part of the request. The call comes before the first write,
+        # because a write locks the file.
         intake = self._client.intake_requests.retrieve(received.event.ref)
         values = (intake.patient, intake.to_json())
-        received.connection.exec_driver_sql("INSERT INTO intake_to_load (patient, request) VALUES (?, ?)", values)
+        received.connection.exec_driver_sql(
+            "INSERT INTO intake_to_load (patient, request) VALUES (?, ?)", values
+        )
 
     def _store_state(self, received: Received) -> None:
         """Store the objects of an event, as they were when it occurred."""
@@ -122,12 +136,19 @@ class Clinic:
             _replace_older(received.connection, "appointment", appointment.id, known_at, *state)
         if (patient := event.patient) is not None:
             person, stage, opted_out = patient.external_id, patient.stage, patient.opted_out
-            _replace_older(received.connection, "patient", patient.id, known_at, person, stage, opted_out)
+            _replace_older(
+                received.connection, "patient", patient.id, known_at, person, stage, opted_out
+            )
 
 
 def _patient(person: Person) -> PatientInput:
     # A column that is NULL is None here, and is not sent.
-    return {"phone": person.phone, "full_name": person.full_name, "dni": person.dni, "external_id": person.id}
+    return {
+        "phone": person.phone,
+        "full_name": person.full_name,
+        "dni": person.dni,
+        "external_id": person.id,
+    }
 
 
 def _find(connection: Connection, table: str, id: str) -> tuple[Any, ...] | None:
@@ -139,8 +160,10 @@ def _replace(connection: Connection, table: str, *row: str | bool | None) -> Non
     connection.exec_driver_sql(f"REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row)
 
 
-def _replace_older(connection: Connection, table: str, id: str, known_at: str, *state: str | bool | None) -> None:
-    """Store the state of an object, unless a newer one is known: two events about it may arrive in either order."""
+def _replace_older(
+    connection: Connection, table: str, id: str, known_at: str, *state: str | bool | None
+) -> None:
+    """Store the state of an object, unless a newer one is known: events arrive in any order."""
     newer = f"SELECT 1 FROM {table} WHERE id = ? AND known_at > ?"
     if connection.exec_driver_sql(newer, (id, known_at)).first() is None:
         _replace(connection, table, id, known_at, *state)

@@ -18,7 +18,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 if not settings.configured:
-    settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY=os.urandom(24).hex(), USE_TZ=True)
+    settings.configure(
+        ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY=os.urandom(24).hex(), USE_TZ=True
+    )
     django.setup()
 
 

@@ -13,6 +13,6 @@ def create_app(database: str | None = None, secret: str | None = None) -> FastAP
     """Return the application; database and secret default to the environment variables."""
     app = FastAPI()
     inbox = create_inbox(database, secret)
-    # Not mount, which would redirect to a URL with a slash at its end; the service does not follow redirects.
+    # Not mount(), which redirects to a URL with a final slash: the service follows no redirects.
     app.router.routes.append(Route("/webhooks", inbox.asgi_app))
     return app

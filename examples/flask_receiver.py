@@ -13,5 +13,6 @@ def create_app(database: str | None = None, secret: str | None = None) -> Flask:
     """Return the application; database and secret default to the environment variables."""
     app = Flask(__name__)
     inbox = create_inbox(database, secret)
-    app.wsgi_app = DispatcherMiddleware(app.wsgi_app, {"/webhooks": inbox.wsgi_app})  # type: ignore[method-assign]
+    mounts = {"/webhooks": inbox.wsgi_app}
+    app.wsgi_app = DispatcherMiddleware(app.wsgi_app, mounts)  # type: ignore[method-assign]
     return app

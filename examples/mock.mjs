@@ -1,4 +1,4 @@
-// Starts a mock for a test suite in JavaScript, and controls it. Needs only "followup-mock" on the path.
+// Starts and controls a mock for a test suite in JavaScript. Needs "followup-mock" on the path.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -32,12 +32,13 @@ export function caller(url, key) {
       body: body && JSON.stringify(body),
     });
     const result = await response.json();
-    if (!response.ok) throw Object.assign(new Error(result.error.message), { status: response.status, ...result.error });
-    return result;
+    if (response.ok) return result;
+    const error = new Error(result.error.message);
+    throw Object.assign(error, { status: response.status, ...result.error });
   };
 }
 
-/** Return the caller of a new organization: its data, clock and faults are its own, so that tests can run in parallel. */
+/** Return the caller of a new organization, which has its own data, clock and faults. */
 export async function newOrganization(mock) {
   const { keys } = await caller(mock.url, mock.key)("POST", "/_mock/organizations", {});
   return caller(mock.url, keys[0].value);

@@ -1,6 +1,7 @@
-"""Send the nightly CSV export of a clinic, with patients and appointments. It can be repeated at any time.
+"""Send the nightly CSV export of a clinic; it can be repeated at any time.
 
-Run it with ``python sync_csv.py export.csv``. Columns: patient_id, name, phone, dni, appointment_id, start, kind.
+Run it with ``python sync_csv.py export.csv``. The columns are patient_id, name, phone, dni,
+appointment_id, start and kind.
 """
 
 import csv
@@ -27,12 +28,15 @@ def sync(client: FollowUp, rows: Iterable[Mapping[str, str]]) -> tuple[int, list
 
 def push(client: FollowUp, row: Mapping[str, str]) -> None:
     """Send one row."""
-    # The external ids make a repetition harmless: an existing object is returned, not created again.
+    # The external ids make a repetition harmless: an existing object is returned.
     patient = client.patients.create(
         phone=row["phone"], full_name=row["name"], dni=row["dni"], external_id=row["patient_id"]
     )
     client.appointments.create(
-        patient=patient.id, start_at=row["start"], type=row["kind"], external_id=row["appointment_id"]
+        patient=patient.id,
+        start_at=row["start"],
+        type=row["kind"],
+        external_id=row["appointment_id"],
     )
 
 

@@ -34,18 +34,24 @@ def test_a_run_twice_books_once(followup_client: FollowUp, start: str) -> None:
     assert len([*followup_client.appointments.list()]) == 1
 
 
-def test_an_invalid_row_is_named_and_the_others_are_sent(followup_client: FollowUp, start: str) -> None:
+def test_an_invalid_row_is_named_and_the_others_are_sent(
+    followup_client: FollowUp, start: str
+) -> None:
     rows = [{**ROW, "start": start, "phone": "none"}, {**ROW, "start": start}]
     assert sync(followup_client, rows) == (1, ["line 2: phone: parameter_invalid"])
 
 
-def test_a_failing_service_loses_nothing(followup_client: FollowUp, followup_service: MockService, start: str) -> None:
+def test_a_failing_service_loses_nothing(
+    followup_client: FollowUp, followup_service: MockService, start: str
+) -> None:
     followup_service.add_fault(operation="appointments.create", kind="disconnect", when="after")
     assert sync(followup_client, [{**ROW, "start": start}]) == (1, [])
     assert len([*followup_client.appointments.list()]) == 1
 
 
-def test_the_patient_is_reminded(followup_client: FollowUp, followup_service: MockService, start: str) -> None:
+def test_the_patient_is_reminded(
+    followup_client: FollowUp, followup_service: MockService, start: str
+) -> None:
     sync(followup_client, [{**ROW, "start": start}])
     followup_service.advance(days=3)
     assert [message.kind for message in followup_service.messages] == ["reminder", "reminder"]
@@ -53,10 +59,15 @@ def test_the_patient_is_reminded(followup_client: FollowUp, followup_service: Mo
 
 @pytest.fixture(params=["flask", "fastapi", "django"])
 def receiver(
-    request: pytest.FixtureRequest, followup_client: FollowUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    followup_client: FollowUp,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Any:
     """The clinic's receiver, in each of the frameworks, registered with the service."""
-    endpoint = followup_client.webhook_endpoints.create(url="https://clinic.example/webhooks", enabled_events=["*"])
+    endpoint = followup_client.webhook_endpoints.create(
+        url="https://clinic.example/webhooks", enabled_events=["*"]
+    )
     monkeypatch.setenv("FOLLOWUP_WEBHOOK_SECRET", endpoint.secret or "")
     monkeypatch.setenv("FOLLOWUP_DATABASE_URL", f"sqlite:///{tmp_path / 'clinic.db'}")
     module = importlib.import_module(f"{request.param}_receiver")
@@ -64,7 +75,7 @@ def receiver(
 
 
 def handled(folder: Path) -> list[str]:
-    """Let the clinic handle its events, and return the types in its diary in the order in which they occurred."""
+    """Let the clinic handle its events, and return the types in its diary, oldest event first."""
     url = f"sqlite:///{folder / 'clinic.db'}"
     create_inbox(url).drain()
     engine = create_engine(url)
@@ -75,7 +86,11 @@ def handled(folder: Path) -> list[str]:
 
 
 def test_events_are_handled_once(
-    followup_client: FollowUp, followup_service: MockService, tmp_path: Path, receiver: Any, start: str
+    followup_client: FollowUp,
+    followup_service: MockService,
+    tmp_path: Path,
+    receiver: Any,
+    start: str,
 ) -> None:
     followup_service.mount("https://clinic.example", receiver)
     followup_service.disturb(kind="duplicate", times=2)
@@ -86,7 +101,11 @@ def test_events_are_handled_once(
 
 
 def test_a_forged_event_is_rejected(
-    followup_client: FollowUp, followup_service: MockService, tmp_path: Path, receiver: Any, start: str
+    followup_client: FollowUp,
+    followup_service: MockService,
+    tmp_path: Path,
+    receiver: Any,
+    start: str,
 ) -> None:
     followup_service.mount("https://clinic.example", receiver)
     followup_service.disturb(kind="wrong_signature", times=2)

@@ -49,9 +49,13 @@ def booking(clinic: Clinic, start: datetime) -> Booking:
 
 
 @pytest.fixture
-def receiver(clinic: Clinic, followup_client: FollowUp, followup_service: MockService, tmp_path: Path) -> None:
+def receiver(
+    clinic: Clinic, followup_client: FollowUp, followup_service: MockService, tmp_path: Path
+) -> None:
     """The clinic's receiver, registered with the service."""
-    endpoint = followup_client.webhook_endpoints.create(url="https://clinic.example/webhooks", enabled_events=["*"])
+    endpoint = followup_client.webhook_endpoints.create(
+        url="https://clinic.example/webhooks", enabled_events=["*"]
+    )
     receiving = Clinic(tmp_path / "clinic.db", followup_client, endpoint.secret)
     followup_service.mount("https://clinic.example", create_app(receiving))
 
@@ -62,7 +66,11 @@ def test_a_booking_is_sent_with_its_patient(
     clinic.work()
     appointment = followup_client.appointments.list(external_id="T-1").first()
     assert appointment is not None
-    assert (appointment.start_at, appointment.status, appointment.type) == (start, "confirmed", "check-up")
+    assert (appointment.start_at, appointment.status, appointment.type) == (
+        start,
+        "confirmed",
+        "check-up",
+    )
     patient = followup_client.patients.retrieve(appointment.patient)
     assert (patient.full_name, patient.dni, patient.external_id) == ("Ana Pérez", "30123456", "P-1")
 
@@ -88,7 +96,10 @@ def test_a_file_that_is_read_twice_is_sent_once(
         clinic.save_person(ANA)
         clinic.save_booking(booking)
         clinic.work()
-    assert {event.type for event in followup_client.events.list()} == {"patient.upserted", "appointment.created"}
+    assert {event.type for event in followup_client.events.list()} == {
+        "patient.upserted",
+        "appointment.created",
+    }
     assert (clinic.outbox.status().sent, clinic.outbox.status().waiting) == (2, 0)
 
 
@@ -101,7 +112,9 @@ def test_the_events_of_a_booking_are_sent_one_after_the_other(
     assert [request.operation for request in followup_service.requests] == ["events.create"] * 2
 
 
-def test_columns_that_are_null_are_omitted(clinic: Clinic, start: datetime, followup_client: FollowUp) -> None:
+def test_columns_that_are_null_are_omitted(
+    clinic: Clinic, start: datetime, followup_client: FollowUp
+) -> None:
     clinic.save_person(EVA)
     clinic.save_booking(Booking("T-2", EVA.id, start.isoformat()))
     clinic.work()
@@ -189,7 +202,9 @@ def test_a_forged_webhook_is_rejected(
 @pytest.fixture
 def intake(followup_client: FollowUp) -> IntakeRequest:
     """An intake request that lacks some data."""
-    return followup_client.intake_requests.create(patient={"phone": ANA.phone, "full_name": ANA.full_name})
+    return followup_client.intake_requests.create(
+        patient={"phone": ANA.phone, "full_name": ANA.full_name}
+    )
 
 
 def complete(service: MockService, intake: IntakeRequest) -> None:
@@ -204,7 +219,11 @@ def complete(service: MockService, intake: IntakeRequest) -> None:
 
 
 def test_an_intake_request_is_stored_when_it_is_ready(
-    clinic: Clinic, receiver: None, intake: IntakeRequest, followup_service: MockService, query: Query
+    clinic: Clinic,
+    receiver: None,
+    intake: IntakeRequest,
+    followup_service: MockService,
+    query: Query,
 ) -> None:
     followup_service.advance()
     clinic.work()
@@ -212,12 +231,18 @@ def test_an_intake_request_is_stored_when_it_is_ready(
     complete(followup_service, intake)
     followup_service.advance()
     clinic.work()
-    stored = query("SELECT patient, json_extract(request, '$.data.requestedService') FROM intake_to_load")
+    stored = query(
+        "SELECT patient, json_extract(request, '$.data.requestedService') FROM intake_to_load"
+    )
     assert stored == [(intake.patient, "home nursing")]
 
 
 def test_a_repeated_webhook_has_no_second_effect(
-    clinic: Clinic, receiver: None, intake: IntakeRequest, followup_service: MockService, query: Query
+    clinic: Clinic,
+    receiver: None,
+    intake: IntakeRequest,
+    followup_service: MockService,
+    query: Query,
 ) -> None:
     followup_service.disturb(kind="duplicate", type="intake.ready")
     complete(followup_service, intake)
@@ -228,7 +253,11 @@ def test_a_repeated_webhook_has_no_second_effect(
 
 
 def test_a_webhook_whose_handler_fails_is_handled_later(
-    clinic: Clinic, receiver: None, intake: IntakeRequest, followup_service: MockService, query: Query
+    clinic: Clinic,
+    receiver: None,
+    intake: IntakeRequest,
+    followup_service: MockService,
+    query: Query,
 ) -> None:
     complete(followup_service, intake)
     followup_service.advance()
