@@ -35,6 +35,7 @@ anchor = importlib.import_module("reference_generator.markdown").anchor
 myst_heading_anchors = 3
 myst_heading_slug_func = "reference_generator.markdown.anchor"
 
+CHANGELOG = Path(__file__).parent.parent / "CHANGELOG.md"
 _ANCHOR = re.compile(r'^<a id="[a-z0-9-]+"></a>\n\n', re.MULTILINE)
 
 
@@ -43,6 +44,11 @@ def setup(app: Any) -> None:
     objects = defaultdict(list)
     for page, title, name, kind in reference_pages.python_names():
         objects[f"reference/{page}"].append((name, kind, anchor(title)))
+
+    def show_changelog(_: object, page: str, source: list[str]) -> None:
+        # In the repository, the page has a link to the file, which would not be a link on a site.
+        if page == "changelog":
+            source[0] = CHANGELOG.read_text()
 
     def remove_anchors(_: object, page: str, source: list[str]) -> None:
         # Sphinx gives each heading the same anchor. It is spelled out for readers of the repository.
@@ -57,8 +63,10 @@ def setup(app: Any) -> None:
         # llms.txt links to the Markdown of the pages.
         if problem is None and app.builder.name == "html":
             for page in app.env.found_docs:
-                shutil.copy(app.env.doc2path(page), Path(app.outdir, f"{page}.md"))
+                source = CHANGELOG if page == "changelog" else app.env.doc2path(page)
+                shutil.copy(source, Path(app.outdir, f"{page}.md"))
 
     app.connect("build-finished", copy_sources)
+    app.connect("source-read", show_changelog)
     app.connect("source-read", remove_anchors)
     app.connect("doctree-read", register)

@@ -184,3 +184,8 @@ def test_the_markdown_of_every_listed_page_is_in_the_built_documentation(built: 
 @pytest.mark.skipif(importlib.util.find_spec("sphinx_copybutton") is None, reason="sphinx-copybutton is not installed")
 def test_code_has_copy_buttons(built: Path) -> None:
     assert "copybutton.js" in (built / "tutorial.html").read_text()
+
+
+def test_the_site_shows_the_changelog(built: Path) -> None:
+    assert "Unreleased" in (built / "changelog.html").read_text()
+    assert "## Unreleased" in (built / "changelog.md").read_text()
