@@ -13,6 +13,7 @@ def create_app(database: str | None = None, secret: str | None = None) -> Flask:
     """Return the application; database and secret default to the environment variables."""
     app = Flask(__name__)
     inbox = create_inbox(database, secret)
-    mounts = {"/webhooks": inbox.wsgi_app}
-    app.wsgi_app = DispatcherMiddleware(app.wsgi_app, mounts)  # type: ignore[method-assign]
+    app.wsgi_app = DispatcherMiddleware(  # type: ignore[method-assign]
+        app.wsgi_app, {"/webhooks": inbox.wsgi_app}
+    )
     return app
