@@ -42,6 +42,10 @@ carries an idempotency key, `error.idempotency_key`, with which it can safely be
 
 _CLASSES = "Import these classes from `followup`. [Errors](errors.md) lists when each is raised."
 
+_TREE = """\
+A subclass is below its base class, and has its attributes as well. A `ConfigurationError` is also a `ValueError`.
+"""
+
 _MEANING_OF_STATUS: Mapping[int, str] = {
     400: "The request is invalid.",
     401: "The key is missing, invalid, revoked or expired.",
@@ -82,7 +86,7 @@ def pages() -> Iterator[tuple[str, str]]:
         ),
     )
     classes = [class_section(each, each.__name__, CLASSES) for each in _classes()]
-    yield CLASSES, page("Error classes", _CLASSES, *classes)
+    yield CLASSES, page("Error classes", _CLASSES, _TREE, block("text", _tree()), *classes)
 
 
 def homes() -> dict[str, str]:
@@ -108,6 +112,16 @@ def _classes() -> list[type[Any]]:
 
     add(followup.FollowUpError)
     return found
+
+
+def _tree(cls: type[Any] = followup.FollowUpError, indent: str = "") -> str:
+    """Return the names of a class and of its subclasses, drawn as a tree."""
+    lines = [cls.__name__]
+    subclasses = [each for each in _classes() if cls in each.__bases__]
+    for each in subclasses:
+        last = each is subclasses[-1]
+        lines.append(f"{indent}{'└── ' if last else '├── '}{_tree(each, indent + ('    ' if last else '│   '))}")
+    return "\n".join(lines)
 
 
 def _statuses() -> str:
