@@ -22,7 +22,7 @@ from followup._httpx_private import ATTEMPT, forget_unopened, forget_unopened_as
 from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
 from followup._quiet import our_request
 from followup._steps import Send, Steps, Wait
-from followup._threads import ATTEMPT_THREAD, NoThreadError, run_in_thread
+from followup._threads import ATTEMPT_THREAD, NoThreadError, result_in_thread
 from followup._time import Time
 from followup._time_limit import seconds_left, time_limit
 
@@ -133,17 +133,9 @@ def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
     The abandoned thread then ends soon and releases its connection: its socket is shut down, each of its reads has a
     timeout, and it checks the time between them. If it is still waiting for a connection, it sends nothing on it.
     """
-    done: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
     abandoned = threading.Event()
-
-    def attempt() -> None:
-        try:
-            done.put(send(client, step, abandoned))
-        except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            done.put(error)
-
     try:
-        run_in_thread(attempt, ATTEMPT_THREAD)
+        done = result_in_thread(lambda: send(client, step, abandoned), ATTEMPT_THREAD)
     except NoThreadError as error:
         return NotSent("ConnectError", detail=str(error))
     try:

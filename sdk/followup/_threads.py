@@ -1,12 +1,16 @@
 """Threads for work that has no timeout of its own: its caller can stop waiting for it."""
 
 import contextvars
+import queue
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 ATTEMPT_THREAD: Final = "followup-attempt"
 """Name of the threads that make an attempt. Their exceptions are raised in the thread of the caller."""
+
+
+R = TypeVar("R")
 
 
 class NoThreadError(Exception):
@@ -35,3 +39,17 @@ def run_in_thread(work: Callable[[], None], name: str) -> None:
         if "shutdown" not in str(error):
             raise NoThreadError("no more threads can be started") from None
         work()
+
+
+def result_in_thread(work: Callable[[], R], name: str) -> "queue.SimpleQueue[R | BaseException]":
+    """Run work as ``run_in_thread`` does, and return the queue that gets its result, or the exception it raised."""
+    done: queue.SimpleQueue[R | BaseException] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            done.put(work())
+        except BaseException as error:  # noqa: BLE001 - the caller raises it in its own thread
+            done.put(error)
+
+    run_in_thread(run, name)
+    return done

@@ -23,9 +23,19 @@ _BUSY_TIMEOUT = 30.0
 _POOL_TIMEOUT = 3.0
 """Seconds to wait for a free connection to PostgreSQL, if other threads use all of them."""
 
-_CONNECT_TIMEOUT = 5
-"""Seconds to connect to PostgreSQL, unless the URL says something else. Without a limit, a host that is down takes
-minutes."""
+_LIBPQ_OPTIONS = MappingProxyType(
+    {
+        "connect_timeout": 5,  # seconds; without a limit, a host that is down takes minutes
+        # A host that vanishes without closing its connections is noticed when it has not acknowledged data for so many
+        # milliseconds, or while we wait for its response, within a minute. The defaults are a quarter of an hour, and
+        # hours.
+        "tcp_user_timeout": 10_000,
+        "keepalives_idle": 30,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+    }
+)
+"""Options of connections to PostgreSQL, unless the URL has others."""
 
 _VALID = 'must be a SQLAlchemy URL such as "sqlite:///clinic.db" or "postgresql://host/clinic", or an Engine'
 _DEFAULT_DRIVERS = MappingProxyType({"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"})
@@ -153,8 +163,8 @@ def _engine_of(source: object) -> Engine:
     url = url.set(drivername=_DEFAULT_DRIVERS.get(url.drivername, url.drivername))
     dialect = checked_dialect(url.get_backend_name())
     options: dict[str, Any] = {"pool_pre_ping": True, "pool_timeout": _POOL_TIMEOUT}
-    if url.get_driver_name() in ("psycopg", "psycopg2") and "connect_timeout" not in url.query:
-        options["connect_args"] = {"connect_timeout": _CONNECT_TIMEOUT}
+    if url.get_driver_name() in ("psycopg", "psycopg2"):
+        options["connect_args"] = {name: each for name, each in _LIBPQ_OPTIONS.items() if name not in url.query}
     if dialect == "sqlite":
         _check_is_a_file(url)
         # Opening a file is cheap, and open connections would be in the way of a fork, or of replacing the file.

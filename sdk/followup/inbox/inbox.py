@@ -2,6 +2,7 @@
 
 import logging
 import os
+import queue
 import threading
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
@@ -17,9 +18,10 @@ from followup._lazy import lazy
 from followup._options import checked_deadline
 from followup._store.problems import reason_of
 from followup._store.store import Store, checked_age, checked_count
+from followup._threads import NoThreadError, result_in_thread
 from followup.inbox import upkeep
 from followup.inbox.apps import ASGIApp, WSGIApp
-from followup.inbox.arrivals import checked_arrival, store
+from followup.inbox.arrivals import Arrival, checked_arrival, store
 from followup.inbox.catching_up import CatchUpReport, catch_up
 from followup.inbox.handlers import H, Handlers, checked_types
 from followup.inbox.tables import SCHEMA
@@ -37,6 +39,9 @@ LONGEST_HANDLER_TIMEOUT = 86_400
 LONGEST_WAIT_OF_RECEIVE = 2.5
 """Seconds, at most, that each statement of ``receive`` waits for a lock, because the service waits 10 seconds for its
 response."""
+
+LONGEST_RECEIVE = 8.0
+"""Seconds, at most, that ``receive`` waits for PostgreSQL altogether."""
 
 logger = logging.getLogger("followup.inbox")
 
@@ -118,12 +123,32 @@ class Inbox(Store):
             logger.warning("webhook rejected: %s", error)
             return 400
         try:
-            with self._checked_transaction(LONGEST_WAIT_OF_RECEIVE) as connection:
-                store(connection, self.name, self._clock, [arrival])
-        except (SQLAlchemyError, ConfigurationError) as error:
+            self._store_in_time(arrival)
+        except (SQLAlchemyError, ConfigurationError, TimeoutError, NoThreadError) as error:
             logger.error("webhook %s not stored: %s", arrival.event.id, reason_of(error))  # noqa: TRY400 - its traceback would show the body
             return 503
         return 204
+
+    def _store_in_time(self, arrival: Arrival) -> None:
+        """Store an event, and stop waiting for a server that has become silent: no driver limits that.
+
+        Raises:
+            TimeoutError, NoThreadError, SQLAlchemyError, ConfigurationError: it may not be stored.
+        """
+
+        def work() -> None:
+            with self._checked_transaction(LONGEST_WAIT_OF_RECEIVE) as connection:
+                store(connection, self.name, self._clock, [arrival])
+
+        if self._database.dialect == "sqlite":
+            work()
+            return
+        try:
+            error = result_in_thread(work, "followup-inbox").get(timeout=LONGEST_RECEIVE)
+        except queue.Empty:
+            raise TimeoutError from None
+        if error is not None:
+            raise error
 
     @lazy
     def wsgi_app(self) -> WSGIApp:
