@@ -31,6 +31,7 @@ html_extra_path = ["llms.txt"]
 sys.path.insert(0, str(Path(__file__).parent))
 reference_pages = importlib.import_module("reference_pages")
 anchor = importlib.import_module("reference_generator.markdown").anchor
+narrow_tables = importlib.import_module("narrow_tables")
 
 myst_heading_anchors = 3
 myst_heading_slug_func = "reference_generator.markdown.anchor"
@@ -59,6 +60,9 @@ def setup(app: Any) -> None:
         for name, kind, target in objects[app.env.docname]:
             app.env.get_domain("py").note_object(name, kind, target)
 
+    def prepare_tables(_app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+        context["body"] = narrow_tables.prepared(context.get("body", ""))
+
     def copy_sources(app: Any, problem: Exception | None) -> None:
         # llms.txt links to the Markdown of the pages.
         if problem is None and app.builder.name == "html":
@@ -68,5 +72,6 @@ def setup(app: Any) -> None:
 
     app.connect("build-finished", copy_sources)
     app.connect("source-read", show_changelog)
+    app.connect("html-page-context", prepare_tables)
     app.connect("source-read", remove_anchors)
     app.connect("doctree-read", register)

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from reference_generator import commands, control_api, data_pages, errors, events, operations, python_pages, webhooks
-from reference_generator.entries import HOMES, PythonNames
+from reference_generator.entries import HOMES, VALUES, PythonNames
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -13,8 +13,9 @@ PARTS = (operations, data_pages, python_pages, webhooks, events, errors, command
 
 def pages() -> dict[str, str]:
     """Return the text of each page, by its path in the folder of the reference."""
-    for part in (data_pages, python_pages, webhooks, errors):
+    for part in (data_pages, python_pages, webhooks, errors, events):
         HOMES.update(part.homes())
+    VALUES.update(data_pages.enumerations())
     return {f"{name}.md": text for part in PARTS for name, text in part.pages()}
 
 

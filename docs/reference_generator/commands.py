@@ -1,17 +1,22 @@
 """The pages of the commands, from their help texts."""
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import typer.main
 
+from followup.cli import examples
 from followup.cli.app import app as followup
 from followup.cli.exits import EXIT_STATUS
+from followup.cli.help_pages import name_values
+from followup_mockserver.cli import examples as examples_of_mock
 from followup_mockserver.cli.app import app as followup_mock
 from followup_mockserver.cli.demo.command import app as demo
 
 from .entries import PythonNames
-from .markdown import contents, link, page, section, table
+from .markdown import block, bullets, contents, link, page, section, table
 
 FOLDER = "commands"
 
@@ -23,25 +28,37 @@ them in use. An option of the form `--x / --no-x` is either, and every command e
 _LARGE = 9
 """The number of options and arguments from which on a command or group has a page of its own."""
 
+_COMMON = "Many commands have some of these options; their sections name them."
+
+_PROGRAMS = {"followup": followup, "followup-mock": followup_mock}
+
 Command = tuple[str, Any]
 """The words of a command, and the command."""
+
+Row = tuple[str, str]
+"""An argument or option, and its description."""
 
 
 def pages() -> Iterator[tuple[str, str]]:
     """Iterate over the pages: the path of each without its suffix, and its text."""
     found = dict(_pages())
-    rows = [
-        (link(f"`{words}`", f"{FOLDER}/{name}", words, source=f"{FOLDER}/index"), _first_line(command))
-        for name, commands in found.items()
-        for words, command in commands
-        if not hasattr(command, "commands")
-    ]
-    index = page("Commands", _INTRODUCTION, EXIT_STATUS, table(["Command", "Description"], rows), contents(found))
+    programs = [section(2, program, _index_of(program, found)) for program in _PROGRAMS]
+    index = page("Commands", _INTRODUCTION, EXIT_STATUS, *programs, _common_options(), contents(found))
     yield f"{FOLDER}/index", index
     for name, commands in found.items():
         (title, whole), *others = commands
         sections = [section(2, words, _text(words, command)) for words, command in others]
         yield f"{FOLDER}/{name}", page(title, _text(title, whole), *sections)
+
+
+def _index_of(program: str, found: Mapping[str, list[Command]]) -> str:
+    rows = [
+        (link(f"`{words}`", f"{FOLDER}/{name}", words, source=f"{FOLDER}/index"), _first_line(command))
+        for name, commands in found.items()
+        for words, command in commands
+        if words.split()[0] == program and not hasattr(command, "commands")
+    ]
+    return table(["Command", "Description"], rows)
 
 
 def homes() -> Mapping[str, str]:
@@ -56,7 +73,7 @@ def python_names() -> PythonNames:
 
 def _pages() -> Iterator[tuple[str, list[Command]]]:
     """Iterate over the pages: the name of each, and its commands, after the program or group that contains them."""
-    for name, app in {"followup": followup, "followup-mock": followup_mock}.items():
+    for name, app in _PROGRAMS.items():
         program = typer.main.get_command(app)
         inner = [(f"{name} {word}", each) for word, each in program.commands.items()]  # type: ignore[attr-defined]
         groups = [each for each in inner if _size(each[1]) >= _LARGE]
@@ -84,12 +101,76 @@ def _first_line(command: Any) -> str:
 
 def _text(words: str, command: Any) -> str:
     real = typer.main.get_command(demo) if words == "followup demo" else command
-    rows = [_row(each) for each in real.params if each.name != "help"]
-    return f"{command.help or ''}\n\n{table(['Argument or option', 'Description'], rows)}"
+    rows = [(each, _row(each)) for each in real.params if each.name != "help"]
+    own = [_item(row) for each, row in rows if not _is_common(each)]
+    common = ", ".join(f"`{_names(each)}`" for each, _ in rows if _is_common(each))
+    if common:
+        own.append(f"[Common options](index.md#common-options): {common}.")
+    return "\n\n".join(
+        part
+        for part in (
+            command.help,
+            _examples(words),
+            bullets(own),
+            command.epilog if command.epilog != EXIT_STATUS else "",
+        )
+        if part
+    )
 
 
-def _row(parameter: Any) -> tuple[str, str]:
+def _examples(words: str) -> str:
+    program, _, command = words.partition(" ")
+    found = [f"{program} {example}" for example in _EXAMPLES[program].get(command, ())]
+    return block("sh", "\n".join(found)) if found else ""
+
+
+_EXAMPLES = {"followup": examples.EXAMPLES, "followup-mock": examples_of_mock.EXAMPLES}
+"""The examples of each program, by command."""
+
+_FEWEST = 5
+"""The number of commands from which on an option with the same description is described once for all of them."""
+
+
+@functools.cache
+def _common() -> Sequence[tuple[Row, int]]:
+    """Return the options that many commands have, and the number of these."""
+    rows = [
+        _row(each)
+        for _, commands in _pages()
+        for _, command in commands
+        for each in command.params
+        if each.param_type_name == "option" and each.name != "help"
+    ]
+    return [(row, number) for row, number in Counter(rows).most_common() if number >= _FEWEST]
+
+
+def _is_common(parameter: Any) -> bool:
+    return _row(parameter) in dict(_common())
+
+
+def _common_options() -> str:
+    return section(2, "Common options", _COMMON, bullets(_item(row) for row, _ in _common()))
+
+
+def _item(row: Row) -> str:
+    name, text = row
+    return f"**{name}**: {text}" if text else f"**{name}**"
+
+
+def _row(parameter: Any) -> Row:
+    """Return the name of a parameter with a placeholder for its value, and its description."""
+    name_values([parameter])
+    details = [(parameter.help or "").replace("*", "\\*")]
+    if parameter.required:
+        details.append("Required.")
+    if isinstance(parameter.default, int | float | str) and not isinstance(parameter.default, bool):
+        details.append(f"Default: `{parameter.default}`.")
+    if isinstance(parameter.envvar, str):
+        details.append(f"Environment variable: `{parameter.envvar}`.")
     is_option = parameter.param_type_name == "option"
-    names = " / ".join((*parameter.opts, *parameter.secondary_opts)) if is_option else parameter.name.upper()
-    text = (parameter.help or "").replace("*", "\\*")
-    return f"`{names}`", f"{text}{' Required.' if parameter.required else ''}"
+    name = f"{_names(parameter)} {parameter.metavar}".strip() if is_option else parameter.metavar
+    return f"`{name}`", " ".join(filter(None, details))
+
+
+def _names(option: Any) -> str:
+    return " / ".join((*option.opts, *option.secondary_opts))

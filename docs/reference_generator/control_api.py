@@ -11,7 +11,7 @@ from followup_mockserver import MockService
 from followup_mockserver.http.control_openapi import control_document
 
 from .entries import PythonNames, link_to
-from .markdown import bullets, contents, link, page, section, table
+from .markdown import bullets, contents, folded, link, page, section, table
 from .raw_requests import Requests
 from .traffic import RECEIVER, http_message
 
@@ -134,7 +134,7 @@ def _section(call: Call, source: str) -> str:
         _returned(operation["responses"]["200"]["content"]["application/json"]["schema"], source),
         "**Example**",
         request,
-        response,
+        folded("Response", response),
     )
 
 

@@ -29,22 +29,22 @@ Inputs are plain dicts with these keys, and `followup` exports their types. All 
 event that are marked. A key whose value is None is omitted.
 """
 
-_ENUMERATIONS_INTRODUCTION = """\
-Every type of id has its own prefix. An enumeration value that this version does not know is returned as a plain string.
+_TYPES_INTRODUCTION = """\
+An enumeration value that this version does not know is returned as a plain string.
 """
 
 
 def pages() -> Iterator[tuple[str, str]]:
     """Iterate over the pages: the path of each without its suffix, and its text."""
     results = [class_section(each, each.__name__, RESULTS) for each in _classes(_is_result)]
-    enumerations = table(["Name", "Values"], _enumerations())
+    types = table(["Name", "Values"], _enumeration_rows())
     yield (
         RESULTS,
         page(
             "Results",
             _RESULTS_INTRODUCTION,
             *results,
-            section(2, "Ids and enumerations", _ENUMERATIONS_INTRODUCTION, enumerations),
+            section(2, "Ids and enumerations", f"Ids are strings: {_prefixes()}.", _TYPES_INTRODUCTION, types),
         ),
     )
     inputs = [class_section(each, each.__name__, INPUTS) for each in _classes(is_typeddict)]
@@ -72,12 +72,26 @@ def _classes(accepts: Callable[[type[Any]], bool]) -> list[type[Any]]:
     return [value for value in values if isinstance(value, type) and accepts(value)]
 
 
-def _enumerations() -> Iterator[tuple[str, str]]:
-    for group in all_groups():
-        for name, value in vars(sys.modules[group.__module__]).items():
-            if get_origin(value) is Literal and not name.startswith("_"):
-                yield f"`{name}`", ", ".join(f"`{each}`" for each in get_args(value))
-    for name, value in vars(_annotations).items():
-        for each in getattr(value, "__metadata__", ()):
-            if isinstance(each, IdPrefix):
-                yield f"`{name}`", f"begins with `{each.prefix}`"
+def enumerations() -> dict[str, tuple[str, ...]]:
+    """Return the values of each enumeration, by the name of its type alias."""
+    return {
+        name: get_args(value)
+        for group in all_groups()
+        for name, value in vars(sys.modules[group.__module__]).items()
+        if get_origin(value) is Literal and not name.startswith("_")
+    }
+
+
+def _enumeration_rows() -> Iterator[tuple[str, str]]:
+    for name, values in enumerations().items():
+        yield f"`{name}`", ", ".join(f"`{each}`" for each in values)
+
+
+def _prefixes() -> str:
+    """Return the prefix of each type of id."""
+    return ", ".join(
+        f"{'an' if name[0] in 'AEI' else 'a'} `{name}` begins with `{each.prefix}`"
+        for name, value in vars(_annotations).items()
+        for each in getattr(value, "__metadata__", ())
+        if isinstance(each, IdPrefix)
+    )

@@ -5,11 +5,12 @@ import itertools
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import attrs
 
 _SECTION = re.compile(r"^(Args|Attributes|Keys|Returns|Yields|Raises):$", re.MULTILINE)
+_SPECIFICATION = re.compile(r" ?\(specification, (sections? [^,)]+?)(?:, [A-Z][^)]*)?\.?\)", re.IGNORECASE)
 _ITEM = re.compile(r"^(\S[^\n]*?): ((?:.|\n(?!\S))+)", re.MULTILINE)
 
 
@@ -35,6 +36,17 @@ class Docstring:
     def text(self) -> str:
         """The summary and the details."""
         return f"{self.summary}\n\n{self.details}".strip()
+
+    @property
+    def specification(self) -> str:
+        """The sections of the specification that the text names, such as ``section 4``."""
+        return ", ".join(_SPECIFICATION.findall(self.text))
+
+    @property
+    def without_specification(self) -> Self:
+        """The same parts, without those sections."""
+        summary, details = (_SPECIFICATION.sub("", each).strip() for each in (self.summary, self.details))
+        return attrs.evolve(self, summary=summary, details=details)
 
 
 def docstring_of(documented: Any) -> Docstring:

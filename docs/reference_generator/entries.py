@@ -10,7 +10,20 @@ from .markdown import block, bullets, link, section
 from .signatures import Signature, fields_of, signature_of
 
 HOMES: dict[str, str] = {}
-"""The page of each public class, by its name; the section of the class has the name as its title."""
+"""The page of each public class or type, by its name."""
+
+_TITLES = {
+    "EventType": "Inbound events",
+    "OutboundEventType": "Outbound events",
+    "EnabledEvent": "Outbound events",
+}
+"""The title of the section of a type, where it is not the name of the type."""
+
+VALUES: dict[str, tuple[str, ...]] = {}
+"""The values of each enumeration, by the name of its type alias."""
+
+_MOST_VALUES = 7
+"""The number of values that the description of an argument lists; for more, it has a link."""
 
 _SELF_EVIDENT = {"NOT_GIVEN", "None"}
 """Defaults that the type or the description explains."""
@@ -23,7 +36,11 @@ def link_to(name: str, source: str) -> str | None:
         name: the name of the class.
         source: the page with the link.
     """
-    return link(f"`{name}`", HOMES[name], name, source=source) if name in HOMES else None
+    return _link(name, name, source) if name in HOMES else None
+
+
+def _link(shown: str, name: str, source: str) -> str:
+    return link(f"`{shown}`", HOMES[name], _TITLES.get(name, name), source=source)
 
 
 def function_text(
@@ -33,6 +50,7 @@ def function_text(
     *,
     owner: type[Any] | None = None,
     access: str = "",
+    example: str = "",
     errors: tuple[str, ...] = (),
 ) -> str:
     """Return the text of the entry of a function.
@@ -42,17 +60,21 @@ def function_text(
         function: the function.
         source: the page of the entry.
         owner: the class whose method it is.
-        access: a line about the request that it makes.
+        access: a line about the request that it makes, which the section of the specification ends.
+        example: code that calls it.
         errors: further items of the list of errors.
     """
     text, signature = docstring_of(function), signature_of(function, owner)
     awaited = "await " if inspect.iscoroutinefunction(function) else ""
+    if access:
+        access, text = f"{access} · specification, {text.specification}", text.without_specification
     return _paragraphs(
         text.summary,
         access,
         text.details,
         block("py", awaited + signature.code(shown)),
         _listed("Arguments", _arguments(signature, text, source)),
+        _paragraphs("**Example**", block("python", example)) if example else "",
         _returns(signature, text, source),
         _listed("Errors", [*_errors(text, source), *errors]),
     )
@@ -77,13 +99,14 @@ def class_section(
         constructor: whether users call the constructor.
         members: the names of methods and properties, and these.
     """
+    described = [_member(f"{owner}.{name}", value, source, cls) for name, value in members]
     return section(
         2,
         title,
         docstring_of(cls).text,
         _constructor(cls, title, source) if constructor else "",
-        fields_text(cls, source),
-        *(_member(f"{owner}.{name}", value, source, cls) for name, value in members),
+        fields_text(cls, source, titled=constructor or bool(described)),
+        *described,
     )
 
 
@@ -100,8 +123,14 @@ def members_of(cls: type[Any]) -> Iterator[tuple[str, Any]]:
                 yield name, value
 
 
-def fields_text(cls: type[Any], source: str) -> str:
-    """Return the list of the annotated attributes or keys of a class, with their types."""
+def fields_text(cls: type[Any], source: str, *, titled: bool) -> str:
+    """Return the list of the annotated attributes or keys of a class, with their types.
+
+    Args:
+        cls: the class.
+        source: the page of the list.
+        titled: whether the list needs a title, because the class has more than attributes.
+    """
     bases = [each for each in cls.__mro__[1:] if each.__name__ == f"_{cls.__name__.removeprefix('Async')}"]
     meanings = {name: text for each in (*bases, cls) for name, text in docstring_of(each).items.items()}
     # The errors name ``followup`` as their module, where their source is not.
@@ -110,8 +139,10 @@ def fields_text(cls: type[Any], source: str) -> str:
     names = [*kinds, *(each for each in meanings if each not in kinds)]
     if _takes_arguments(cls) and not is_error:
         names = [each for each in names if each not in inspect.signature(cls.__init__).parameters]
-    title = "Keys" if hasattr(cls, "__required_keys__") else "Attributes"
-    return _listed(title, [_item(each, kinds.get(each, ""), meanings.get(each, ""), source) for each in names])
+    return _listed(
+        "Attributes" if titled else "",
+        [_item(each, kinds.get(each, ""), meanings.get(each, ""), source) for each in names],
+    )
 
 
 def _takes_arguments(cls: type[Any]) -> bool:
@@ -132,7 +163,8 @@ def _constructor(cls: type[Any], name: str, source: str) -> str:
 def _member(title: str, value: Any, source: str, cls: type[Any]) -> str:
     if isinstance(value, property):
         kind = signature_of(value.fget).returns  # type: ignore[arg-type]
-        return section(3, title, docstring_of(value).text, f"**Type** `{kind}`.{_see(kind, source)}")
+        shown, links = _type(kind, source)
+        return section(3, title, docstring_of(value).text, f"**Type** {shown}. {links}".strip())
     function = value.__func__ if isinstance(value, classmethod) else value
     return section(3, title, function_text(title, function, source, owner=cls))
 
@@ -149,26 +181,35 @@ def _arguments(signature: Signature, text: Docstring, source: str) -> list[str]:
 
 
 def _item(name: str, kind: str, meaning: str, source: str, details: str = "") -> str:
-    described = ", ".join(part for part in (f"`{kind}`" if kind else "", details) if part)
-    parts = [f"**`{name}`**", f" ({described})" if described else "", f": {meaning}" if meaning else ""]
-    return "".join(parts) + _see(kind, source)
+    shown, links = _type(kind, source)
+    described = ", ".join(part for part in (shown, details) if part)
+    meaning = " ".join(part for part in (meaning, _values(kind, meaning), links) if part)
+    return "".join([f"**`{name}`**", f" ({described})" if described else "", f": {meaning}" if meaning else ""])
 
 
-def _see(annotation: str, source: str) -> str:
-    """Return a sentence with links to the classes in a type."""
-    names = dict.fromkeys(re.findall(r"\w+", annotation))
-    found = [linked for name in names if (linked := link_to(name, source))]
-    return f" See {', '.join(found)}." if found else ""
+def _type(annotation: str, source: str) -> tuple[str, str]:
+    """Return a type, which is a link if it contains one class; and a sentence with links if it contains several."""
+    names = [name for name in dict.fromkeys(re.findall(r"\w+", annotation)) if name in HOMES]
+    if len(names) == 1:
+        return _link(annotation, names[0], source), ""
+    links = ", ".join(link_to(name, source) or "" for name in names)
+    return f"`{annotation}`" if annotation else "", f"See {links}." if links else ""
+
+
+def _values(annotation: str, meaning: str) -> str:
+    """Return a sentence with the values of the enumerations in a type, unless the description names them."""
+    values = [each for name in re.findall(r"\w+", annotation) for each in VALUES.get(name, ())]
+    if not values or all(f"`{each}`" in meaning for each in values) or len(values) > _MOST_VALUES:
+        return ""
+    return f"{'One' if meaning else 'one'} of {', '.join(f'`{each}`' for each in values)}."
 
 
 def _returns(signature: Signature, text: Docstring, source: str) -> str:
     if not text.returns:
         return ""
     meaning = " ".join(text.returns.split())
-    linked = link_to(signature.returns, source)
-    if linked:
-        return f"**Returns** {linked}: {meaning}"
-    return f"**Returns** `{signature.returns}`: {meaning}{_see(signature.returns, source)}"
+    shown, links = _type(signature.returns, source)
+    return " ".join(part for part in (f"**Returns** {shown}: {meaning}", links) if part)
 
 
 def _errors(text: Docstring, source: str) -> list[str]:
@@ -179,7 +220,7 @@ def _errors(text: Docstring, source: str) -> list[str]:
 
 
 def _listed(title: str, items: list[str]) -> str:
-    return _paragraphs(f"**{title}**", bullets(items)) if items else ""
+    return _paragraphs(f"**{title}**" if title else "", bullets(items)) if items else ""
 
 
 def _paragraphs(*parts: str) -> str:

@@ -24,16 +24,16 @@ _PATIENT = """\
 """
 
 SEND_WHEN: Mapping[EventType, str] = {
-    "intake.requested": "Send it when someone asks for the service for a patient, such as a hospital or a relative.",
-    "patient.upserted": "Send it when your system creates a patient, or changes a patient's data.",
-    "appointment.created": "Send it when your system books an appointment.",
-    "appointment.rescheduled": "Send it when your system moves an appointment to another time.",
-    "appointment.cancelled": "Send it when your system cancels an appointment.",
-    "visit.completed": "Send it when a patient has been attended.",
-    "treatment.prescribed": "Send it when a doctor prescribes a treatment.",
-    "order.issued": "Send it when a doctor issues an order, such as one for a laboratory or for imaging.",
+    "intake.requested": "someone asks for the service for a patient, such as a hospital or a relative",
+    "patient.upserted": "your system creates a patient, or changes a patient's data",
+    "appointment.created": "your system books an appointment",
+    "appointment.rescheduled": "your system moves an appointment to another time",
+    "appointment.cancelled": "your system cancels an appointment",
+    "visit.completed": "a patient has been attended",
+    "treatment.prescribed": "a doctor prescribes a treatment",
+    "order.issued": "a doctor issues an order, such as one for a laboratory or for imaging",
 }
-"""When to send an inbound event."""
+"""When to send an inbound event: the end of a sentence."""
 
 NEEDED: Mapping[EventType, str] = {
     "appointment.rescheduled": _BOOKED,

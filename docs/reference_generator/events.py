@@ -12,7 +12,7 @@ from followup_mockserver.settings import NOT_YET_SENT
 
 from .entries import PythonNames, function_text, link_to
 from .event_texts import BUILT, NEEDED, SEND_WHEN, SENT_WHEN, USED
-from .markdown import anchor, block, bullets, contents, json_text, page, section, table
+from .markdown import anchor, block, bullets, contents, folded, json_text, page, section, table
 from .traffic import NOW, RECEIVER, Examples
 
 FOLDER = "events"
@@ -37,8 +37,8 @@ accepted id again has no effect.
 """
 
 _OUTBOUND = """\
-The service posts outbound events to your [endpoints](../operations/webhook_endpoints.md), signed and with
-[up to nine attempts](../webhooks.md#attempts). The body is a [`WebhookEvent`](../webhooks.md#webhookevent). Its `data`
+The service posts outbound events to your [endpoints](../operations/webhook_endpoints.md) when it has processed what
+happened, by whatever route it was reported: signed, and with [up to nine attempts](../webhooks.md#attempts). The body is a [`WebhookEvent`](../webhooks.md#webhookevent). Its `data`
 is the state of the objects at the event; `event.retrieve(client)` fetches the object that `ref` names, as it is now.
 A type that is not yet sent can be subscribed to now, and starts arriving when the service activates it.
 """
@@ -47,6 +47,11 @@ _NOT_YET = """\
 The service does not send this type yet; subscribe now, and it starts arriving when it is activated. The mock sends it
 with [`trigger`](../mock/webhooks.md#mockservice-trigger), or after
 [`update_organization(activated_events=["{type}"])`](../mock/organizations.md#mockservice-update-organization).
+"""
+
+_DIRECTIONS = """\
+Your system sends this event to the service ([inbound](#inbound)), and the service sends an event of the same type to
+your endpoints ([outbound](#outbound)).
 """
 
 _FIRST = """\
@@ -90,14 +95,13 @@ def pages() -> Iterator[tuple[str, str]]:
     payloads = _payloads()
     yield f"{FOLDER}/index", _index(payloads)
     for each in OUTBOUND:
-        title = f"Event {each}"
-        sections = [_inbound(each)] if each in INBOUND else []
-        yield _page_of(each), page(title, *sections, _outbound(each, payloads[each]))
+        sections = [_DIRECTIONS, _inbound(each)] if each in INBOUND else []
+        yield _page_of(each), page(f"Event {each}", *sections, _outbound(each, payloads[each]))
 
 
 def homes() -> Mapping[str, str]:
-    """Return nothing: the pages describe no class."""
-    return {}
+    """Return the page of the types of events."""
+    return dict.fromkeys(("EventType", "OutboundEventType", "EnabledEvent"), f"{FOLDER}/index")
 
 
 def python_names() -> PythonNames:
@@ -118,11 +122,11 @@ def _index(payloads: Mapping[str, Any]) -> str:
     def link(event_type: str, direction: str) -> str:
         return f"[`{event_type}`]({anchor(event_type)}.md#{direction})"
 
-    received = [(link(each, "inbound"), SEND_WHEN[each], f"`inbound.{_builder(each)}`") for each in INBOUND]
+    received = [(link(each, "inbound"), _sentence(SEND_WHEN[each]), f"`inbound.{_builder(each)}`") for each in INBOUND]
     sent = [
         (
             link(each, "outbound"),
-            f"{SENT_WHEN[each][0].upper()}{SENT_WHEN[each][1:]}.",
+            _sentence(SENT_WHEN[each]),
             "not yet" if each in NOT_YET_SENT else "yes",
             f"`{payloads[each]['ref'].partition('_')[0]}_`",
         )
@@ -135,6 +139,10 @@ def _index(payloads: Mapping[str, Any]) -> str:
         section(2, "Outbound events", _OUTBOUND, table(["Type", "When it is sent", "Sent", "`ref`"], sent)),
         contents(anchor(each) for each in OUTBOUND),
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _inbound(event_type: EventType) -> str:
@@ -151,13 +159,12 @@ def _inbound(event_type: EventType) -> str:
         "Build and send it",
         block("python", prepared),
         block("python", sent),
-        "The request, and its response:",
-        request,
-        response,
+        folded("Request and response", request, response),
         _effects(examples.service),
     )
     described = function_text(f"inbound.{name}", getattr(inbound, name), source)
-    return section(2, "Inbound", SEND_WHEN[event_type], described, example)
+    when = f"Send it when {SEND_WHEN[event_type]}."
+    return section(2, "Inbound", when, example, section(3, f"inbound.{name}", described))
 
 
 def _effects(service: MockService) -> str:
@@ -167,7 +174,11 @@ def _effects(service: MockService) -> str:
         *(f"message to {each.phone}: {each.text}" for each in service.messages),
         *(f"{_JOBS[each.kind]} at {each.at:%Y-%m-%d %H:%M} UTC" for each in service.jobs if each.kind in _JOBS),
     ]
-    return f"In the mock, this event leads to:\n\n{bullets(effects)}" if effects else "It has no other effect."
+    return (
+        f"In the mock, this event leads to:\n\n{bullets(effects)}"
+        if effects
+        else "In the mock, this event has no further effect."
+    )
 
 
 _JOBS = {"reminder": "reminder", "post_visit": "message after the visit"}

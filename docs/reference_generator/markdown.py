@@ -46,6 +46,11 @@ def block(kind: str, text: str) -> str:
     return f"```{kind}\n{text.strip()}\n```"
 
 
+def folded(title: str, *parts: str) -> str:
+    """Return text that a reader unfolds by clicking on its title."""
+    return "\n\n".join([f"<details>\n<summary>{title}</summary>", *parts, "</details>"])
+
+
 def contents(pages: Iterable[str]) -> str:
     """Return the table of contents of a folder, which the built documentation shows beside each page."""
     return block("{toctree}", "\n".join([":hidden:", "", *pages]))

@@ -13,7 +13,7 @@ from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, Opera
 
 from .docstrings import docstring_of
 from .entries import PythonNames, function_text
-from .markdown import block, contents, link, page, section, table
+from .markdown import block, contents, folded, link, page, section, table
 from .operation_examples import EXAMPLES, OBJECTS
 from .traffic import Examples
 
@@ -24,9 +24,13 @@ These are the methods of [`FollowUp`](../client.md). `AsyncFollowUp` has the sam
 can also be iterated over with `async for`. The id in the path is a positional argument; all other arguments are
 keyword-only. An omitted argument is not sent.
 
-Every operation can raise the [errors of a call](../errors.md), also those of no response. An invalid argument raises a
-`ValueError` or `TypeError` that names it. Each request carries the API key, the version and, if it is a POST, an
-idempotency key. The service line, where one is named, is a property of the organization.
+Every operation can raise the [errors of a call](../errors.md). An invalid argument raises a `ValueError` or `TypeError`
+that names it, before anything is sent. Each request carries the API key, the version and, if it is a POST, an
+idempotency key.
+
+Operations that only read need the scope `read` of their resource, such as `patients:read`; all others need `write`.
+Endpoints and deliveries share the resource `webhooks`, and `account.retrieve` needs no scope. Where an operation names
+a service line, the organization needs it, too.
 """
 
 _SECTION_OF_SPECIFICATION = re.compile(r" \(specification, [^)]+\)")
@@ -57,14 +61,13 @@ def _index() -> str:
             (
                 link(f"`{name}`", _page_of(operation.group), name, source=source),
                 f"`{operation.method} {operation.path}`",
-                f"`{operation.row.scope}`" if operation.row.scope else "any key",
                 _SECTION_OF_SPECIFICATION.sub("", docstring_of(operation.declaration.declared).summary),
             )
         )
     return page(
         "Operations",
         _INTRODUCTION,
-        table(["Operation", "Request", "Scope", "Description"], rows),
+        table(["Operation", "Request", "Description"], rows),
         contents(group_name(each) for each in all_groups()),
     )
 
@@ -99,10 +102,10 @@ def _operation(declaration: Declaration, examples: Examples) -> str:
         declaration.declared,
         source,
         access=_access(operation),
+        example=EXAMPLES[name],
         errors=(_statuses(operation, source),),
     )
-    example = block("python", EXAMPLES[name])
-    return section(2, name, text, "**Example**", example, "The request, and its response:", request, response)
+    return section(2, name, text, folded("Request and response", request, response))
 
 
 def _access(operation: Operation) -> str:
@@ -118,8 +121,7 @@ def _access(operation: Operation) -> str:
 def _method(group: str, method: Callable[..., Any]) -> str:
     """Return the section of a method that is no operation, but makes calls of one."""
     name = f"{group}.{method.__name__}"
-    text = function_text(f"client.{name}", method, _page_of(group))
-    return section(2, name, text, "**Example**", block("python", EXAMPLES[name]))
+    return section(2, name, function_text(f"client.{name}", method, _page_of(group), example=EXAMPLES[name]))
 
 
 def _statuses(operation: Operation, source: str) -> str:

@@ -6,13 +6,19 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, get_origin
 
 import attrs
 
 from followup._annotations import IdPrefix
 
 _OMITTED = ("self", "cls")
+
+_LONGEST_LINE = 64
+"""Characters of a signature on one line; a longer one with several parameters has one on each line."""
+
+_WIDTH = 88
+"""Characters of any line."""
 
 
 @attrs.frozen(kw_only=True)
@@ -51,7 +57,7 @@ class Signature:
         """
         result = f" -> {self.returns}" if returns else ""
         line = f"{name}({', '.join(self._arguments)}){result}"
-        if len(line) <= 88:
+        if len(line) <= (_LONGEST_LINE if len(self.parameters) > 1 else _WIDTH):
             return line
         return f"{name}(\n" + "".join(f"    {each},\n" for each in self._arguments) + f"){result}"
 
@@ -157,9 +163,7 @@ class _PublicNames(ast.NodeTransformer):
             return ast.parse(value.text, mode="eval").body
         if get_origin(value) is not Annotated or any(isinstance(each, IdPrefix) for each in value.__metadata__):
             return node
-        inner = get_args(value)[0]
-        text = inner.__name__ if isinstance(inner, type) else _without_modules(str(inner))
-        return ast.parse(text, mode="eval").body
+        return self.visit(_assigned(node.id, self._names["__name__"]))
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if ast.unparse(node.value) == "Required":
@@ -174,9 +178,15 @@ class _PublicNames(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def _without_modules(text: str) -> str:
-    """Remove the modules of names: ``collections.abc.Iterable`` becomes ``Iterable``. Strings stay as they are."""
-    return re.sub(r"('[^']*')|[\w.]+\.(\w+)", lambda found: found[1] or found[2], text)
+def _assigned(name: str, module: str) -> ast.expr:
+    """Return the source of a type alias, from the module that defines it."""
+    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+        if isinstance(node, ast.Assign) and name in [each.id for each in node.targets if isinstance(each, ast.Name)]:
+            return node.value
+        if isinstance(node, ast.ImportFrom) and name in [each.name for each in node.names]:
+            assert node.module is not None
+            return _assigned(name, node.module)
+    raise AssertionError(f"{module} does not define {name}")
 
 
 def _definition(declared: Any) -> ast.stmt:

@@ -34,8 +34,8 @@ TUTORIAL = ROOT / "docs/tutorial.md"
 BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<content>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
 NOT_RUN = {"", "text", "yaml"}
 DIRECTIVES = ("{toctree}", "{eval-rst}", "{include} ", "{literalinclude} ")
-NOT_RUN_IN_REFERENCE = {"py", "http", "json"}
-"""Signatures, and traffic; a test compares both with what the generator makes of the code."""
+NOT_RUN_IN_REFERENCE = {"py", "http", "json", "sh"}
+"""Signatures, traffic, and examples of commands, which tests/cli parses; a test compares both with what the generator makes of the code."""
 LANGUAGES = {"javascript", "java", "php", "csharp"}
 """Of the page on webhooks; test_webhooks_page.py runs those for which this machine has an interpreter."""
 OPTIONAL = {"python pandas": "pandas"}
