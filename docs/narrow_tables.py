@@ -32,7 +32,7 @@ def prepared(body: str) -> str:
 
 def _stacked(table: str) -> str:
     rows = [[_text(cell) for cell in _CELL.findall(row)] for row in _ROW.findall(table)]
-    if max(sum(map(len, row)) for row in rows) <= _LONGEST_ROW:
+    if max(sum(map(len, row)) for row in rows[1:]) <= _LONGEST_ROW:
         return table
     if len(rows[0]) > _UNLABELLED:
         attributes = [_attributes(column) for column in zip(*rows, strict=True)]

@@ -24,19 +24,19 @@ a `ValueError` or `TypeError` before anything is sent.
 """
 
 _STATUSES = f"""\
-The class of an error depends on the status of the response, and on its type for status 400. A response with a
-`Retry-After` of more than {LONGEST_RETRY_AFTER:.0f} s is not retried. The specification fixes the statuses, the types
-and the code `resource_missing`; other codes are those of the mock, so branch on the class where you can.
+Branch on the class of an error rather than on its code: the specification fixes the statuses, the types and the code
+`resource_missing`, but other codes are those of the mock. A response whose `Retry-After` is longer than
+{LONGEST_RETRY_AFTER:.0f} s is not retried.
 """
 
 _CODES = """\
-The code is `error.code`, and the mock has sent each of these responses. Every error response has this format:
+`error.code` names the cause, and `error.param` the field. Every error response has this format:
 """
 
 _CONTROL = "Its other errors have the codes of the operations. In Python, an invalid argument is a `ValueError`."
 
 _WITHOUT_RESPONSE = """\
-`error.was_sent` tells whether the service may have carried out the request: `"no"`, `"maybe"` or `"yes"`. Every POST
+`error.was_sent` says whether the service may have carried out the request: `"no"`, `"maybe"` or `"yes"`. Every POST
 carries an idempotency key, `error.idempotency_key`, with which it can safely be repeated.
 """
 
@@ -129,12 +129,10 @@ def _statuses() -> str:
     reused = provoked(SERVICE["idempotency_key_reused"])
     rows.insert(1, _status_row(400, "The idempotency key was used for another request.", reused.body))
     others = (
-        "other 4xx",
-        "Another error, such as a body that is too large.",
-        _class_link(APIStatusError),
-        "no",
+        ("other 4xx", "Another error, such as a body that is too large.", _class_link(APIStatusError), "no"),
+        ("400 or 500<br>with `results`", "No event of a batch was accepted.", _class_link(EventBatchError), "if 500"),
     )
-    return table(["Status", "Meaning", "Error", "Retried"], [*rows, others])
+    return table(["Status", "Meaning", "Error", "Retried"], [*rows, *others])
 
 
 def _status_row(status: int, meaning: str, body: Any) -> tuple[str, ...]:

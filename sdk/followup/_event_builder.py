@@ -10,6 +10,7 @@ from followup._argument_errors import explain_argument_errors
 from followup._codec.encode import Encoder, encoder_for
 from followup._codec.names import annotations_of, camel, without_none
 from followup._randomness import new_uuid
+from followup._signatures import Described
 from followup.resources.event_batches import EventInput
 
 P = ParamSpec("P")
@@ -44,6 +45,7 @@ def event(type: EventType, *, fields_of: str | None = None) -> Callable[[Builder
             }
             return _assembled(type, fields_of, encoded)
 
+        build.__wrapped__ = Described(declared)  # type: ignore[assignment]
         parameters = inspect.signature(declared).parameters.values()
         required = {each.name for each in parameters if each.default is inspect.Parameter.empty}
         return build

@@ -19,6 +19,7 @@ from followup._declarations import Declaration
 from followup._options import Options
 from followup._pagination import Listing, Page
 from followup._results import Result
+from followup._signatures import Described
 from followup._status_errors import APIStatusError
 from followup._steps import Call, Steps
 
@@ -82,7 +83,14 @@ class Operation(Declaration):
                 return client._perform(self.call(args, kwargs))
             return client._start_listing(self.listing(kwargs))
 
+        # help() shows the operations of a group as methods, and both kinds of access with a readable signature.
+        functools.update_wrapper(self, declared)
+        self.__wrapped__ = bound_method.__wrapped__ = Described(declared)  # type: ignore[assignment]
         self._bound_method = bound_method
+
+    def __call__(self, resource: Resource, /, *args: Any, **kwargs: Any) -> Any:
+        """Perform the operation; like any method, ``Patients.create`` takes its object as its first argument."""
+        return self._bound_method(resource, *args, **kwargs)
 
     @overload
     def __get__(self, resource: None, owner: object) -> Self: ...

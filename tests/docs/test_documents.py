@@ -35,7 +35,7 @@ BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<content>.*?)^(?P=fe
 NOT_RUN = {"", "text", "yaml"}
 DIRECTIVES = ("{toctree}", "{eval-rst}", "{include} ", "{literalinclude} ")
 NOT_RUN_IN_REFERENCE = {"py", "http", "json", "sh"}
-"""Signatures, traffic, and examples of commands, which tests/cli parses; a test compares both with what the generator makes of the code."""
+"""Signatures, traffic and commands; a test compares them with what the generator makes of the code."""
 LANGUAGES = {"javascript", "java", "php", "csharp"}
 """Of the page on webhooks; test_webhooks_page.py runs those for which this machine has an interpreter."""
 OPTIONAL = {"python pandas": "pandas"}

@@ -80,6 +80,7 @@ def test_section_7_a_code_has_its_status_type_error_and_retry(
         ("500", "InternalServerError", "yes"),
         ("other 4xx", "APIStatusError", "no"),
         ("other 5xx", "InternalServerError", "yes"),
+        ("400 or 500<br>with `results`", "EventBatchError", "if 500"),
     ],
 )
 def test_each_status_has_its_error(status: str, error: str, retried: str) -> None:

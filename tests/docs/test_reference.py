@@ -154,6 +154,26 @@ def test_an_operation_shows_its_signature_arguments_result_and_errors(built: Pat
     assert "id (PatientId, required): id of the patient" in section(built, "followup.FollowUp.patients.retrieve")
 
 
+def test_traffic_is_folded(built: Path) -> None:
+    page = (built / "reference/operations/patients.html").read_text()
+    folded = re.findall(r"<details>\s*<summary>Request and response</summary>(.*?)</details>", page, re.DOTALL)
+    assert len(folded) == 4
+    for each in folded:
+        assert each.count('<div class="highlight-http') == 2
+    assert page.count('<div class="highlight-http') == 8
+
+
+def test_wide_tables_have_labels_for_narrow_screens(built: Path) -> None:
+    errors = (built / "reference/errors.html").read_text()
+    assert '<table class="stacked docutils' in errors
+    assert '<td data-label="Cause"><p>The operation needs a body.</p></td>' in errors
+    assert '<td data-short data-label="Retried"><p>no</p></td>' in errors
+    assert re.search(r"<td><p><code[^>]*><span[^>]*>body_missing", errors)  # the first cell of a row needs no label
+    attempts = (built / "reference/webhooks.html").read_text().partition('id="attempts"')[2].partition("</table>")[0]
+    assert "<table" in attempts
+    assert "stacked" not in attempts
+
+
 def test_signatures_show_no_internal_types() -> None:
     for page in (ROOT / "docs/reference").rglob("*.md"):
         text = page.read_text()

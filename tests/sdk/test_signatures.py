@@ -1,0 +1,81 @@
+"""``help()`` shows the operations with the types that a user passes, and no types of the SDK's own."""
+
+import inspect
+import pydoc
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+import pytest
+
+from followup import AsyncFollowUp, FollowUp, inbound
+
+CLIENT = FollowUp(api_key="k", base_url="https://api.example.com")
+ASYNC_CLIENT = AsyncFollowUp(api_key="k", base_url="https://api.example.com")
+
+SIGNATURES = {
+    "patients.create": "(*, phone: str, full_name: str | None = NOT_GIVEN, dni: str | None = NOT_GIVEN, "
+    "external_id: str | None = NOT_GIVEN, email: str | None = NOT_GIVEN, "
+    "date_of_birth: date | str | None = NOT_GIVEN, idempotency_key: str | None = None) -> Patient",
+    "patients.retrieve": "(id: PatientId, /) -> Patient",
+    "patients.list": "(*, limit: int | None = NOT_GIVEN, starting_after: PatientId | None = NOT_GIVEN, "
+    "ending_before: PatientId | None = NOT_GIVEN, phone: str | None = NOT_GIVEN, dni: str | None = NOT_GIVEN, "
+    "external_id: str | None = NOT_GIVEN) -> Page[Patient]",
+    "appointments.update": "(id: AppointmentId, /, *, start_at: datetime | str = NOT_GIVEN, "
+    "doctor: DoctorId | DoctorInput | None = NOT_GIVEN, type: str | None = NOT_GIVEN) -> Appointment",
+    "intake_requests.list": "(*, limit: int | None = NOT_GIVEN, starting_after: IntakeRequestId | None = NOT_GIVEN, "
+    "ending_before: IntakeRequestId | None = NOT_GIVEN, "
+    "status: Literal['new', 'validating', 'ready', 'loaded', 'discarded'] | None = NOT_GIVEN, "
+    "patient: str | None = NOT_GIVEN) -> Page[IntakeRequest]",
+    "events.create": "(events: EventInput | Iterable[EventInput], *, idempotency_key: str | None = None) -> EventBatch",
+    "webhook_endpoints.create": "(*, url: str, enabled_events: Iterable[Literal['intake.requested', "
+    "'patient.upserted', 'appointment.created', 'appointment.rescheduled', 'appointment.cancelled', "
+    "'visit.completed', 'treatment.prescribed', 'order.issued', 'intake.created', 'intake.ready', "
+    "'conversation.handoff', 'patient.silent', 'webhook.ping', '*']], description: str | None = NOT_GIVEN, "
+    "idempotency_key: str | None = None) -> WebhookEndpoint",
+}
+
+
+def method(client: object, name: str) -> Callable[..., Any]:
+    group, operation = name.split(".")
+    found: Callable[..., Any] = getattr(getattr(client, group), operation)
+    return found
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+@pytest.mark.parametrize("client", [CLIENT, ASYNC_CLIENT], ids=repr)
+def test_the_signature_of_an_operation_is_readable(client: object, name: str) -> None:
+    assert str(inspect.signature(method(client, name))) == SIGNATURES[name]
+
+
+def test_the_signature_of_a_builder_of_events_is_readable() -> None:
+    assert str(inspect.signature(inbound.patient_upserted)) == (
+        "(*, id: str | None = None, patient: PatientInput, occurred_at: datetime | str | None = None, "
+        "source: EventSourceInput | None = None) -> EventInput"
+    )
+
+
+def test_help_of_an_operation_shows_its_signature_and_its_docstring() -> None:
+    text = pydoc.plain(pydoc.render_doc(CLIENT.patients.retrieve))
+    assert "retrieve(id: PatientId, /) -> Patient" in text
+    assert "Retrieve a patient (specification, section 4, Patients)." in text
+
+
+def test_help_of_a_group_shows_its_operations_as_methods() -> None:
+    text = pydoc.plain(pydoc.render_doc(type(CLIENT.patients)))
+    assert "create(self, *, phone: str, " in text
+    assert "Create a patient, or return the existing one with this phone or DNI." in text
+    assert "Operation object" not in text
+    assert "Annotated" not in text
+
+
+def test_tools_still_find_the_declaration() -> None:
+    """Type hints and the source are those of the declaration, with all that the SDK checks."""
+    create = CLIENT.patients.create
+    assert get_type_hints(create, include_extras=True)["phone"].__metadata__
+    assert "phone: NonEmpty," in inspect.getsource(create)
+
+
+def test_an_operation_can_be_called_like_a_function_of_its_group() -> None:
+    patients: Any = CLIENT.patients
+    with pytest.raises(TypeError, match="phone must be a str"):
+        type(patients).create(patients, phone=1)
