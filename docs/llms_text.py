@@ -33,7 +33,7 @@ DESCRIPTIONS = {
     "concepts/idempotency": "Why a retry is safe; which outcomes are retried; backoff and jitter.",
     "concepts/time": "Jobs, the clock, and which times are real.",
     "concepts/which-mock": "MockService, MockServer, the pytest fixtures or followup-mock serve: a table to decide.",
-    "delivery-guarantees": "What the outbox guarantees under which failure.",
+    "delivery-guarantees": "What the outbox and the inbox guarantee under which failure.",
     "security": "How the SDK and the mock protect health data, keys and secrets.",
     "how-to/clients": "API key, base URL, timeouts, deadlines, rate limit, your own httpx client, forks, types.",
     "how-to/retries": "Which exception means what, how to react, and how to resume a call.",
