@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-_MOCK = "it is about the mock alone, which the service knows nothing of"
-_TEAM = "only the team or the service itself can do it, and no operation of the API"
-_PATIENT = "only a patient can do it, and no operation of the API"
+_MOCK = "it is about the mock alone"
+_TEAM = "only the team or the service itself can cause it"
+_PATIENT = "only a patient can cause it"
 _MESSAGES = "messages go to patients, and no operation of the API returns them"
 
 NOT_ASKED: Mapping[str, str] = {
