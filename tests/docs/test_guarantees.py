@@ -1,9 +1,7 @@
-"""Every test that a page names as a proof exists."""
+"""Every test that the page on guarantees names as a proof exists."""
 
 import re
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 TESTS = {
@@ -14,8 +12,7 @@ TESTS = {
 }
 
 
-@pytest.mark.parametrize("page", ["delivery-guarantees.md", "how-to/inbox.md"])
-def test_the_named_tests_exist(page: str) -> None:
-    named = re.findall(r"`(test_\w+)`", (ROOT / "docs" / page).read_text())
-    assert len(named) > 10
+def test_the_named_tests_exist() -> None:
+    named = re.findall(r"`(test_\w+)`", (ROOT / "docs/delivery-guarantees.md").read_text())
+    assert len(named) > 30
     assert [name for name in named if name not in TESTS] == []
