@@ -269,8 +269,9 @@ def test_a_clinic_that_does_not_start_again() -> None:
         simulate(StartsOnce, seed=1)
     assert isinstance(failure.value.__cause__, FileExistsError)
     story, promise = str(failure.value).split("\n\n")[1:3]
-    assert story == "1. The clinic crashed.\n2. The clinic restarted.\n3. start() or receiver() raised FileExistsError."
-    assert promise == f"Promise: {STARTED}\nstart() or receiver() raised FileExistsError."
+    problem = "start() raised FileExistsError: [Errno 17] File exists: 'folder/running'"
+    assert story == f"1. The clinic crashed.\n2. The clinic restarted.\n3. {problem}"
+    assert promise == f"Promise: {STARTED}\n{problem}"
 
 
 def test_the_exception_behind_a_violation_is_its_cause() -> None:

@@ -187,16 +187,26 @@ def test_a_receiver_that_is_switched_off_is_no_reason_to_warn() -> None:
 def test_a_clinic_that_never_starts() -> None:
     class Broken(PlainClinic):
         def start(self, client: Any, folder: Any) -> None:
-            raise RuntimeError
+            raise RuntimeError("no such table: bookings\nhint: call create_tables()")
 
     with pytest.raises(AssertionError) as caught:
         simulate(Broken, seed=1)
     assert str(caught.value).splitlines()[:4] == [
         "Broken breaks a promise.",
         "",
-        "1. start() or receiver() raised RuntimeError.",
+        "1. start() raised RuntimeError: no such table: bookings",
         "",
     ]
+
+
+def test_a_clinic_without_a_receiver_although_it_has_an_url() -> None:
+    class Broken(PlainClinic):
+        def receiver(self) -> Any:
+            raise NotImplementedError
+
+    with pytest.raises(AssertionError) as caught:
+        simulate(Broken, seed=1)
+    assert str(caught.value).splitlines()[2] == "1. receiver() raised NotImplementedError."
 
 
 def test_an_exit_ends_the_simulation() -> None:

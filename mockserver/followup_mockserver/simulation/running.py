@@ -23,6 +23,8 @@ CallOutcome = Literal["returned", "raised", "crashed"]
 
 _EXITS = (KeyboardInterrupt, SystemExit)
 _SECONDS_BETWEEN_STARTS = 10.0
+_LONGEST_TEXT = 500
+"""Characters of an exception's text in the message of a violation."""
 _PATIENCE = 0.005
 """Seconds, in real time, for which a wait of another thread lets the simulation move the clock by itself."""
 
@@ -132,9 +134,12 @@ class Runner:
             carry=self._network.carry,
         )
         process.clinic.secret = self._secret
+        method, receiver = "start", None
         try:
             process.clinic.start(process.client, self._folder)
-            receiver = process.clinic.receiver() if self._clinic.receiver_url is not None else None
+            if self._clinic.receiver_url is not None:
+                method = "receiver"
+                receiver = process.clinic.receiver()
         except _EXITS:
             raise
         except BaseException as error:
@@ -145,15 +150,21 @@ class Runner:
             process.has_crashed = True
             without_locals(error)
             if self._network.faults == faults:
-                problem = f"start() or receiver() raised {type(error).__name__}."
+                problem = f"{method}() raised {self._text_of(error)}"
                 self._story.add(problem)
                 raise PromiseBroken(STARTS, problem) from error
-            self._story.add(f"start() raised {type(error).__name__}, so the clinic did not start.")
+            self._story.add(f"The clinic did not start: {method}() raised {self._text_of(error)}")
             self._time.sleep(_SECONDS_BETWEEN_STARTS)
             return process
         if self._clinic.receiver_url is not None:
             process.receiving = Receiving(process, self._clinic.receiver_url, receiver)
         return process
+
+    def _text_of(self, error: Exception) -> str:
+        """Return an exception in one line, without the path of the folder, which is another one in each run."""
+        first_line = str(error).strip().partition("\n")[0]
+        text = first_line.replace(str(self._folder), "folder")[:_LONGEST_TEXT]
+        return f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."
 
 
 class TimeOfStores:
