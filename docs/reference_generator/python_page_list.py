@@ -130,7 +130,12 @@ Import from `followup.outbox`. See also [the how-to guide](../how-to/outbox.md) 
     entries=[
         _entry(outbox.Outbox, package="followup.outbox", constructor=True),
         *_records(
-            outbox.NewEvent, outbox.DrainReport, outbox.OutboxStatus, outbox.DeadEvent, package="followup.outbox"
+            outbox.NewEvent,
+            outbox.DrainReport,
+            outbox.OutboxStatus,
+            outbox.DeadEvent,
+            outbox.FailingEvent,
+            package="followup.outbox",
         ),
     ],
 )

@@ -123,6 +123,23 @@ def test_dead_events_are_retried_and_discarded(dead: Outbox, shell: Shell) -> No
     assert shell.run("outbox", "purge", "--older-than", "0").stdout == "2 removed\n"
 
 
+def test_a_failing_event_is_listed_and_given_up(
+    outbox: Outbox, engine: Engine, shell: Shell, server: MockServer
+) -> None:
+    with engine.begin() as connection:
+        outbox.record(connection, inbound.appointment_cancelled(id="c1", external_id="T-1"))
+    with server.client() as client:
+        outbox.drain(client)
+    (row,) = shell.json("outbox", "failing")
+    assert row.keys() == {"id", "type", "error", "attempts", "recordedAt", "nextAttemptAt"}
+    assert (row["id"], row["type"], row["attempts"]) == ("c1", "appointment.cancelled", 1)
+    result = shell.run("outbox", "discard", "c1")
+    assert (result.returncode, result.stderr) == (1, "followup: no dead event has the id 'c1'\n")
+    assert shell.run("outbox", "discard", "c1", "--waiting").stdout == "1 discarded\n"
+    assert shell.json("outbox", "failing") == []
+    assert shell.run("outbox", "run", "--until-empty").stdout == "0 sent, 0 duplicates, 0 rejected\n"
+
+
 @pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 def test_the_tables_can_be_created_by_a_command_or_by_its_sql(database_url: str, shell: Shell) -> None:
     assert "create-tables" in shell.error("outbox", "status", "--database", database_url)

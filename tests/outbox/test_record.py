@@ -537,6 +537,29 @@ def test_long_default_subjects_stay_different(sqlite_url: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "occurred_at",
+    [
+        "2026-09-28T12:00:00Z",
+        "2026-09-28t12:00:00.123456-03:00",
+        "2026-09-28 12:00",
+        "20260928T120000Z",
+        "2026-W40-1T12:00:00+00",
+        "2026-271T12Z",
+        "2016-12-31T23:59:60Z",
+        "2026-09-28T24:00:00",
+        "2026-09-28T12:00:00,5+0530",
+    ],
+)
+def test_every_notation_of_a_time_is_left_to_the_service(sqlite_url: str, occurred_at: str) -> None:
+    outbox = Outbox(sqlite_url)
+    outbox.create_tables()
+    with engine_of(sqlite_url).begin() as connection:
+        outbox.record(connection, {**EVENT, "occurred_at": occurred_at})
+        (text,) = connection.exec_driver_sql("SELECT event FROM followup_outbox").scalars()
+    assert json.loads(text)["occurredAt"] == occurred_at
+
+
+@pytest.mark.parametrize(
     ("event", "problem"),
     [
         (None, "event must be a dict"),
@@ -553,6 +576,13 @@ def test_long_default_subjects_stay_different(sqlite_url: str) -> None:
         ({"type": "order.issued", "data": {}, "id": 7}, "event.id must be a string"),
         ({"type": "order.issued", "data": {}, "when": 7}, "event has an unknown key 'when'"),
         ({"type": "order.issued", "data": {}, "occurred_at": 7}, "event.occurred_at must be"),
+        *(
+            (
+                {"type": "order.issued", "data": {}, "occurred_at": wrong},
+                "event.occurred_at must be an ISO 8601 date and time, such as 2026-09-28T12:00:00Z, or an aware ",
+            )
+            for wrong in ("yesterday", "2026-09-28", "28/09/2026 12:00", "12:00", "", "2026-09-28T", "2026-09-28Tnoon")
+        ),
     ],
 )
 def test_a_bad_event_is_a_value_error_that_names_the_field(sqlite_url: str, event: Any, problem: str) -> None:

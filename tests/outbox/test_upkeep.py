@@ -77,6 +77,61 @@ def test_only_a_dead_event_can_be_retried_or_discarded(rejected: Outbox, event_i
     assert rejected.status().held == 1
 
 
+@pytest.fixture
+def failing(outbox: Outbox, record: Record, service: Service, client: FollowUp) -> Outbox:
+    """An outbox with an event that the service reports as failed, whose subject has another one."""
+    record("f1", "f2", subject="f")
+    service.script = [batch(lambda each: result(each, "failed", "data.appointment: no such appointment"))]
+    outbox.drain(client)
+    service.script = [batch(processed)]
+    return outbox
+
+
+def test_failing_lists_what_waits_for_a_retry(failing: Outbox, record: Record) -> None:
+    record("new")
+    (found,) = failing.failing()
+    assert (found.id, found.subject, found.attempts) == ("f1", "f", 1)
+    assert found.event["id"] == "f1"
+    assert "no such appointment" in found.error
+    assert found.recorded_at < found.next_attempt_at
+    assert "no such appointment" not in repr(found)
+    assert failing.dead() == []
+
+
+def test_an_event_that_fails_forever_can_be_given_up(failing: Outbox, service: Service, client: FollowUp) -> None:
+    with pytest.raises(ValueError, match=r"^no dead event has the id 'f1'$"):
+        failing.discard("f1")
+    failing.discard("f1", waiting=True)
+    assert failing.failing() == []
+    assert failing.drain(client).sent == 1
+    assert service.ids == ["f1", "f2"]
+    status = failing.status()
+    assert (status.waiting, status.held, status.dead, status.sent) == (0, 0, 0, 1)
+    assert failing.purge(older_than=timedelta(0)) == 2
+
+
+def test_a_dead_event_can_be_discarded_like_a_waiting_one(rejected: Outbox, client: FollowUp) -> None:
+    rejected.discard("a1", waiting=True)
+    assert rejected.drain(client).sent == 1
+
+
+def test_an_event_in_flight_sent_or_unknown_cannot_be_given_up(
+    failing: Outbox, engine: Engine, record: Record, client: FollowUp
+) -> None:
+    record("sent")
+    failing.drain(client)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE followup_outbox SET state = 'in_flight' WHERE event_id = 'f1'")
+    for event_id in ("f1", "sent", "unknown"):
+        with pytest.raises(ValueError, match=f"^no dead or waiting event has the id '{event_id}'$"):
+            failing.discard(event_id, waiting=True)
+
+
+def test_an_event_that_is_retried_has_no_failure_yet(rejected: Outbox) -> None:
+    rejected.retry("a1")
+    assert rejected.failing() == []
+
+
 def test_the_repr_of_a_dead_event_shows_no_personal_data(
     outbox: Outbox, engine: Engine, service: Service, client: FollowUp
 ) -> None:

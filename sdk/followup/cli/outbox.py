@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
@@ -22,11 +22,11 @@ from followup.cli.session import connected
 from followup.cli.stores import DatabaseURL, StoreName, database_url, show_report, store_errors
 
 if TYPE_CHECKING:
-    from followup.outbox import DeadEvent, Outbox
+    from followup.outbox import DeadEvent, FailingEvent, Outbox
 
 outbox = Application(no_args_is_help=True)
 
-EventId = Annotated[str, typer.Argument(metavar="ID", help="Id of a dead event.")]
+EventId = Annotated[str, typer.Argument(metavar="ID", help="Id of the event.")]
 
 
 @outbox.callback()
@@ -83,7 +83,15 @@ def dead(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJ
     """List the rejected events with the reasons, without personal data."""
     with _opened(database, name) as opened:
         found = opened.dead()
-    show_rows([_row(each) for each in found], as_json=as_json)
+    show_rows([_row(each, "diedAt", each.died_at) for each in found], as_json=as_json)
+
+
+@outbox.command()
+def failing(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJson = False) -> None:
+    """List the events that wait for a retry, with the reasons, without personal data."""
+    with _opened(database, name) as opened:
+        found = opened.failing()
+    show_rows([_row(each, "nextAttemptAt", each.next_attempt_at) for each in found], as_json=as_json)
 
 
 @outbox.command()
@@ -101,10 +109,17 @@ def retry(
 
 
 @outbox.command()
-def discard(event_id: EventId, database: DatabaseURL = None, name: StoreName = "default") -> None:
+def discard(
+    event_id: EventId,
+    waiting: Annotated[
+        bool, typer.Option("--waiting", help="Also give up an event that waits, such as one that fails forever.")
+    ] = False,
+    database: DatabaseURL = None,
+    name: StoreName = "default",
+) -> None:
     """Give a dead event up, which lets the later events of its subject go on."""
     with _opened(database, name) as opened:
-        opened.discard(event_id)
+        opened.discard(event_id, waiting=waiting)
     say("1 discarded")
 
 
@@ -181,7 +196,7 @@ def _stopping(stop: threading.Event) -> Iterator[list[int]]:
     yield received
 
 
-def _row(event: "DeadEvent") -> dict[str, Any]:
+def _row(event: "DeadEvent | FailingEvent", time_name: str, time: datetime) -> dict[str, Any]:
     from followup._codec.timestamps import format_timestamp
     from followup._redaction import redacted
 
@@ -191,7 +206,7 @@ def _row(event: "DeadEvent") -> dict[str, Any]:
         "error": redacted(event.error, _texts(event.event["data"])),
         "attempts": event.attempts,
         "recordedAt": format_timestamp(event.recorded_at),
-        "diedAt": format_timestamp(event.died_at),
+        time_name: format_timestamp(time),
     }
 
 

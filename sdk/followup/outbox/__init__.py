@@ -13,13 +13,14 @@ if find_spec("sqlalchemy") is None:
 from followup.outbox.connections import AsyncRecordingConnection, DjangoConnection, RecordingConnection
 from followup.outbox.events import NewEvent
 from followup.outbox.outbox import Outbox
-from followup.outbox.reports import DeadEvent, DrainReport, OutboxStatus
+from followup.outbox.reports import DeadEvent, DrainReport, FailingEvent, OutboxStatus
 
 __all__ = [
     "AsyncRecordingConnection",
     "DeadEvent",
     "DjangoConnection",
     "DrainReport",
+    "FailingEvent",
     "NewEvent",
     "Outbox",
     "OutboxStatus",

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import json
+import re
 import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
@@ -61,6 +62,7 @@ class Recorded:
 
 
 _TYPES = get_args(EventType)
+_DATE_AND_TIME = re.compile(r"[+-]?[0-9][0-9W-]*[Tt ][0-9][0-9:.,]*(?:[Zz]|[+-][0-9][0-9:]*)?")
 _KEYS = {camel(name): name for name in EventInput.__annotations__}
 WIRE_NAMES = frozenset(_KEYS)
 """The keys of an event in JSON."""
@@ -85,6 +87,7 @@ def checked_event(event: object, subject: object, now: datetime) -> Recorded:
     _check_required(given)
     given.setdefault("id", str(new_uuid()))
     given.setdefault("occurred_at", format_timestamp(now))
+    _check_time(given["occurred_at"])
     try:
         encoded = _encoder()(given, "event")
     except TypeError as error:
@@ -117,6 +120,17 @@ def _check_required(event: Mapping[str, Any]) -> None:
     if event["type"] not in _TYPES:
         shown = redacted(str(event["type"]), max_length=64)
         raise ValueError(f"event.type must be one of {', '.join(_TYPES)}, not {shown!r}")
+
+
+def _check_time(occurred_at: object) -> None:
+    """Reject text that is a time in no notation of ISO 8601: the service would reject it however often it is sent.
+
+    The SDK leaves the times in calls and in ``data`` to the service, which responds at once, or defines the shape.
+    """
+    if isinstance(occurred_at, str) and not _DATE_AND_TIME.fullmatch(occurred_at):
+        raise ValueError(
+            "event.occurred_at must be an ISO 8601 date and time, such as 2026-09-28T12:00:00Z, or an aware datetime"
+        )
 
 
 def default_subject(event_id: str, data: Mapping[str, Any]) -> str:

@@ -24,8 +24,8 @@ from followup.outbox.connections import (
 from followup.outbox.events import NewEvent, Recorded, checked_event
 from followup.outbox.recording import Steps, recording
 from followup.outbox.relay import Relay
-from followup.outbox.reports import DeadEvent, DrainReport, OutboxStatus
-from followup.outbox.tables import SCHEMA
+from followup.outbox.reports import DeadEvent, DrainReport, FailingEvent, OutboxStatus
+from followup.outbox.tables import DEAD, SCHEMA, WAITING
 from followup.resources.event_batches import EventInput
 
 
@@ -184,6 +184,11 @@ class Outbox(Store):
         with self._checked_transaction() as connection:
             return upkeep.dead(connection, self.name)
 
+    def failing(self) -> list[FailingEvent]:
+        """Return the events that wait for a retry, each with the reason, in the order of recording."""
+        with self._checked_transaction() as connection:
+            return upkeep.failing(connection, self.name)
+
     def retry(self, event_id: str | None = None) -> int:
         """Let dead events be sent again, under their ids.
 
@@ -200,21 +205,24 @@ class Outbox(Store):
             count = upkeep.retry(connection, self.name, event_id)
         return checked_count(count, event_id, "dead")
 
-    def discard(self, event_id: str) -> None:
+    def discard(self, event_id: str, *, waiting: bool = False) -> None:
         """Give a dead event up, which lets the later events of its subject go on.
 
         Args:
             event_id: id of a dead event.
+            waiting: also give up an event that waits, such as one that fails again and again. The service may have
+                stored it. An event that is being sent now cannot be given up.
 
         Raises:
-            ValueError: no dead event has this id.
+            ValueError: no dead event has this id; with ``waiting``, no dead or waiting one.
             TypeError: the id is no string; there is no way to discard all of them at once.
         """
         if not isinstance(event_id, str):
             raise TypeError(f"event_id must be the id of a dead event, not {type(event_id).__name__}")
+        states = (DEAD, WAITING) if waiting else (DEAD,)
         with self._checked_transaction() as connection:
-            count = upkeep.discard(connection, self.name, event_id, current_time(connection, self._clock))
-        checked_count(count, event_id, "dead")
+            count = upkeep.discard(connection, self.name, event_id, states, current_time(connection, self._clock))
+        checked_count(count, event_id, " or ".join(states))
 
     def purge(self, *, older_than: timedelta) -> int:
         """Remove the events that were sent or discarded so long ago, with the personal data in them.

@@ -1,4 +1,4 @@
-"""What an outbox reports: a drain, its status, and its dead events."""
+"""What an outbox reports: a drain, its status, and its failing and dead events."""
 
 from datetime import datetime
 
@@ -69,3 +69,26 @@ class DeadEvent:
     attempts: int
     recorded_at: datetime
     died_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class FailingEvent:
+    """An event that was sent, not accepted, and waits for a retry. ``repr`` shows neither its data nor its subject.
+
+    Attributes:
+        id: id of the event.
+        event: the event as it is sent.
+        subject: the subject, which may contain a phone or a document. Later events of it wait.
+        error: the reason for the latest failure.
+        attempts: number of times that it was sent.
+        recorded_at: time at which it was recorded, in UTC.
+        next_attempt_at: time from which it is sent again, in UTC.
+    """
+
+    id: str
+    event: EventInput = attrs.field(repr=False)
+    subject: str = attrs.field(repr=False)
+    error: str = attrs.field(repr=False)
+    attempts: int
+    recorded_at: datetime
+    next_attempt_at: datetime

@@ -10,7 +10,7 @@ from followup._store.clock import datetime_of, seconds_since
 from followup._store.locks import take_lock
 from followup.outbox.claims import lock_name
 from followup.outbox.events import as_input
-from followup.outbox.reports import DeadEvent, OutboxStatus
+from followup.outbox.reports import DeadEvent, FailingEvent, OutboxStatus
 from followup.outbox.tables import DEAD, DISCARDED, EVENTS, IN_FLIGHT, SENT, WAITING
 
 _PURGED_AT_ONCE = 1000
@@ -51,18 +51,40 @@ def dead(connection: Connection, name: str) -> list[DeadEvent]:
     ]
 
 
+def failing(connection: Connection, name: str) -> list[FailingEvent]:
+    """Return the events that wait for a retry, in the order in which they were recorded."""
+    query = (
+        select(EVENTS)
+        .where(EVENTS.c.name == name, EVENTS.c.state == WAITING, EVENTS.c.error.is_not(None))
+        .order_by(EVENTS.c.seq)
+    )
+    return [
+        FailingEvent(
+            id=row["event_id"],
+            event=as_input(row["event"]),
+            subject=row["subject"],
+            error=row["error"],
+            attempts=row["attempts"],
+            recorded_at=datetime_of(row["recorded_at"]),
+            next_attempt_at=datetime_of(row["due_at"]),
+        )
+        for row in connection.execute(query).mappings()
+    ]
+
+
 def retry(connection: Connection, name: str, event_id: str | None) -> int:
     """Let dead events be sent again, and return their number."""
     take_lock(connection, lock_name(name))
-    values = {"state": WAITING, "blocks_subject": True, "due_at": 0, "finished_at": None}
+    values = {"state": WAITING, "blocks_subject": True, "due_at": 0, "finished_at": None, "error": None}
     return connection.execute(update(EVENTS).where(*_dead(name, event_id)).values(**values)).rowcount
 
 
-def discard(connection: Connection, name: str, event_id: str, now: int) -> int:
-    """Give a dead event up, and return the number of events given up."""
+def discard(connection: Connection, name: str, event_id: str, states: Sequence[str], now: int) -> int:
+    """Give up the event if it is in one of these states, and return the number of events given up."""
     take_lock(connection, lock_name(name))
     values = {"state": DISCARDED, "blocks_subject": False, "finished_at": now}
-    return connection.execute(update(EVENTS).where(*_dead(name, event_id)).values(**values)).rowcount
+    found = (EVENTS.c.name == name, EVENTS.c.event_id == event_id, EVENTS.c.state.in_(states))
+    return connection.execute(update(EVENTS).where(*found).values(**values)).rowcount
 
 
 def purge_some(connection: Connection, name: str, older_than: timedelta, now: int) -> int:
