@@ -87,13 +87,16 @@ def failing(outbox: Outbox, record: Record, service: Service, client: FollowUp) 
     return outbox
 
 
-def test_failing_lists_what_waits_for_a_retry(failing: Outbox, record: Record) -> None:
+def test_failing_lists_what_waits_for_a_retry(failing: Outbox, engine: Engine, record: Record) -> None:
     record("new")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE followup_outbox SET recorded_at = 1790596800000, due_at = 1790596830500")
     (found,) = failing.failing()
     assert (found.id, found.subject, found.attempts) == ("f1", "f", 1)
     assert found.event["id"] == "f1"
     assert "no such appointment" in found.error
-    assert found.recorded_at < found.next_attempt_at
+    assert found.recorded_at.isoformat() == "2026-09-28T12:00:00+00:00"
+    assert found.next_attempt_at.isoformat() == "2026-09-28T12:00:30.500000+00:00"
     assert "no such appointment" not in repr(found)
     assert failing.dead() == []
 
