@@ -100,21 +100,28 @@ def _in_order(found: Sequence[Occurrence], requests: Sequence[Occurrence]) -> li
 
 
 def _causes_first(ordered: Sequence[Occurrence]) -> list[Occurrence]:
-    """Return occurrences with each cause before its effects; a cause that is not among them is unknown."""
-    causes = {each.id: each for each in ordered if each.kind == occurrences.REQUEST or _can_cause(each)}
-    placed: dict[int, Occurrence] = {}
+    """Return occurrences with each cause before its effects.
 
-    def place(occurrence: Occurrence) -> None:
-        chain = [occurrence]
-        while (cause := causes.get(chain[-1].cause or "")) is not None and cause not in chain:
-            chain.append(cause)
-        for each in reversed(chain):
-            placed.setdefault(id(each), each)
-
-    for each in ordered:
-        place(each)
-    known = {each.id for each in causes.values()}
-    return [each if each.cause in known else attrs.evolve(each, cause=None) for each in placed.values()]
+    A cause that is not among them is unknown, and so is one of those that cause each other, as in a snapshot that
+    somebody has edited.
+    """
+    causes: dict[str | None, Occurrence] = {
+        each.id: each for each in ordered if each.kind == occurrences.REQUEST or _can_cause(each)
+    }
+    placed: set[int] = set()
+    found = []
+    for occurrence in ordered:
+        chain: dict[int, Occurrence] = {}
+        each: Occurrence | None = occurrence
+        while each is not None and id(each) not in placed and id(each) not in chain:
+            chain[id(each)] = each
+            each = causes.get(each.cause)
+        for each in reversed(chain.values()):
+            cause = causes.get(each.cause)
+            is_known = cause is not None and id(cause) in placed
+            found.append(each if is_known else attrs.evolve(each, cause=None))
+            placed.add(id(each))
+    return found
 
 
 def _can_cause(occurrence: Occurrence) -> bool:

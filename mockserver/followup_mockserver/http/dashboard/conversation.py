@@ -1,8 +1,9 @@
 """The messages to a patient: sent, due, and those that were not sent, with the reason."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from operator import attrgetter
+from functools import partial
+from operator import itemgetter
 
 import attrs
 
@@ -15,7 +16,7 @@ from followup_mockserver.state.records import Message
 from followup_mockserver.state.tenant import Tenant
 
 MAX_LINES = 200
-"""A conversation shows at most this many lines, the latest."""
+"""A conversation shows at most this many lines, the latest, until the user asks for all."""
 
 _KINDS = (SendReminder.kind, SendPostVisitMessage.kind, AskForMissingData.kind)
 
@@ -49,34 +50,61 @@ class Line:
     planned: Cause | None = None
 
 
-def conversation_of(tenant: Tenant, patient: str, occurrences: Sequence[Occurrence]) -> list[Line]:
-    """Return the conversation with a patient, in the order of time.
+@attrs.frozen(kw_only=True)
+class Conversation:
+    """Messages to a patient in the order of time.
+
+    Attributes:
+        lines: the lines.
+        hidden: the number of earlier lines, which are not shown.
+    """
+
+    lines: Sequence[Line]
+    hidden: int
+
+
+def conversation_of(
+    tenant: Tenant, patient: str, occurrences: Sequence[Occurrence], query: Mapping[str, str]
+) -> Conversation:
+    """Return the conversation with a patient.
 
     Args:
         tenant: the state of the organization.
         patient: id of the patient.
         occurrences: the chain of causes of the patient.
+        query: the query of the page; ``timeline=all`` asks for all lines.
     """
     known = {each.id for each in occurrences if each.kind == MESSAGE}
-    lines = [
-        *messages_of(tenant, occurrences),
-        *(_note(each) for each in occurrences if each.kind.startswith("appointment.")),
-        *(_without_history(each) for each in tenant.messages if each.patient == patient and each.id not in known),
+    lines = _messages_of(tenant, occurrences)
+    lines += [(each.at, partial(_note, each)) for each in occurrences if each.kind.startswith("appointment.")]
+    lines += [
+        (each.sent_at, partial(_without_history, each))
+        for each in tenant.messages
+        if each.patient == patient and each.id not in known
     ]
-    return sorted(lines, key=attrgetter("at"))[-MAX_LINES:]
+    lines.sort(key=itemgetter(0))
+    return _latest(lines, query)
 
 
-def messages_of(tenant: Tenant, occurrences: Sequence[Occurrence]) -> Iterator[Line]:
+def reminders_of(tenant: Tenant, occurrences: Sequence[Occurrence], query: Mapping[str, str]) -> Conversation:
     """Return the messages of a chain of causes: those sent, those due, and those that were not sent."""
+    return _latest(_messages_of(tenant, occurrences), query)
+
+
+def _latest(lines: Sequence[tuple[datetime, Callable[[], Line]]], query: Mapping[str, str]) -> Conversation:
+    hidden = 0 if query.get("timeline") == "all" else max(len(lines) - MAX_LINES, 0)
+    return Conversation(lines=[make() for _, make in lines[hidden:]], hidden=hidden)
+
+
+def _messages_of(tenant: Tenant, occurrences: Sequence[Occurrence]) -> list[tuple[datetime, Callable[[], Line]]]:
+    """Return the time of each message, and a function that makes its line, of which there may be thousands."""
     sent = {each.cause: each for each in occurrences if each.kind == MESSAGE}
     texts = {each.id: each.text for each in tenant.messages}
     causes = {each.id: each for each in occurrences}
-    for job in occurrences:
-        if job.kind not in _KINDS:
-            continue
-        message = sent.get(job.id)
+
+    def line_of(job: Occurrence, message: Occurrence | None) -> Line:
         cause = causes.get(job.cause or "")
-        yield Line(
+        return Line(
             key=job.id,
             at=job.at if message is None else message.at,
             title=job_title(job.kind, job.detail),
@@ -88,6 +116,9 @@ def messages_of(tenant: Tenant, occurrences: Sequence[Occurrence]) -> Iterator[L
             start=planned_start(job),
             planned=None if cause is None else named_cause("planned by", cause),
         )
+
+    jobs = [(job, sent.get(job.id)) for job in occurrences if job.kind in _KINDS]
+    return [((message or job).at, partial(line_of, job, message)) for job, message in jobs]
 
 
 def _note(event: Occurrence) -> Line:

@@ -30,8 +30,15 @@ class Text(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> "Text":
-        """Return a text in which timestamps have become times."""
-        return cls([parse_timestamp(part) if _TIMESTAMP.fullmatch(part) else part for part in _TIMESTAMP.split(text)])
+        """Return a text in which timestamps have become times; one that is no time remains as it is."""
+        return cls([_parsed(part) if _TIMESTAMP.fullmatch(part) else part for part in _TIMESTAMP.split(text)])
+
+
+def _parsed(part: str) -> str | datetime:
+    try:
+        return parse_timestamp(part)
+    except ValueError:
+        return part
 
 
 class Cause(NamedTuple):
@@ -68,6 +75,7 @@ class Entry:
         text: text of the message that was sent; None if there is none.
         attempts: the attempts of a delivery.
         children: what it caused at once.
+        hidden: the number of further effects, which are not shown.
     """
 
     key: str
@@ -83,6 +91,7 @@ class Entry:
     text: str | None = None
     attempts: Sequence["Entry"] = ()
     children: Sequence["Entry"] = ()
+    hidden: int = 0
 
 
 def tone_of(outcome: str) -> str:

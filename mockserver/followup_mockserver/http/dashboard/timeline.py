@@ -6,9 +6,12 @@ an entry of its own at the time when it ran, would have run, or is due.
 """
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
+from operator import attrgetter
 
 import attrs
 
@@ -29,7 +32,13 @@ from followup_mockserver.state.jobs import (
 from followup_mockserver.state.tenant import Tenant
 
 MAX_ENTRIES = 100
-"""A timeline shows at most this many past entries, the newest, until the user asks for all."""
+"""A timeline shows at most this many past entries, the newest, and as many to come, until the user asks for all."""
+
+MAX_EFFECTS = 50
+"""An entry shows at most this many effects, the first, until the user asks for all."""
+
+_MAX_DEPTH = 8
+"""An effect stands on its own, not below its cause, if that would be deeper. No rule of the mock leads so deep."""
 
 _REQUEST = "request"
 _ATTEMPT_JOBS = (AttemptDelivery.kind, RepeatDelivery.kind)
@@ -58,12 +67,14 @@ class Timeline:
         past: what has happened by now.
         upcoming: what is due later, or would be if it had not been withdrawn.
         hidden: the number of past entries that are not shown.
+        later: the number of entries to come that are not shown.
         own: name of the object of the page, which its entries need not repeat; None if it has none.
     """
 
     past: Sequence[Entry]
     upcoming: Sequence[Entry]
     hidden: int
+    later: int
     own: str | None
 
 
@@ -74,17 +85,19 @@ def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], quer
         tenant: the state of the organization, whose lock the caller holds.
         id: its id.
         occurrences: its chain of causes.
-        query: the query of the page; ``timeline=all`` asks for all past entries.
+        query: the query of the page; ``timeline=all`` asks for all entries and effects.
     """
-    entries = _Builder(tenant, id, occurrences).entries()
-    now = tenant.now()
-    past = [entry for entry in entries if entry.at <= now]
-    shown = past if query.get("timeline") == "all" else past[-MAX_ENTRIES:]
+    has_all = query.get("timeline") == "all"
+    builder = _Builder(tenant, id, occurrences, None if has_all else MAX_EFFECTS)
+    found = builder.standing_alone()
+    past = bisect_right(found, tenant.now(), key=attrgetter("at"))
+    first, last = (0, len(found)) if has_all else (max(past - MAX_ENTRIES, 0), past + MAX_ENTRIES)
     name = name_of(tenant, id)
     return Timeline(
-        past=shown,
-        upcoming=[entry for entry in entries if entry.at > now],
-        hidden=len(past) - len(shown),
+        past=[builder.entry(each) for each in found[first:past]],
+        upcoming=[builder.entry(each) for each in found[past:last]],
+        hidden=first,
+        later=max(len(found) - last, 0),
         own=None if name is None else name.text,
     )
 
@@ -126,7 +139,12 @@ def named_cause(relation: str, cause: Occurrence) -> Cause:
 def planned_start(job: Occurrence) -> datetime | None:
     """Return the start of the appointment that a reminder was planned for, which may have changed since."""
     hours = _HOURS.match(job.detail or "") if job.kind == SendReminder.kind else None
-    return None if hours is None or job.due is None else job.due + timedelta(hours=float(hours[1]))
+    if hours is None or job.due is None:
+        return None
+    try:
+        return job.due + timedelta(hours=float(hours[1]))
+    except (ValueError, OverflowError):  # in a snapshot that somebody has edited
+        return None
 
 
 class _Builder:
@@ -135,13 +153,17 @@ class _Builder:
     Args:
         tenant: the state of the organization.
         own: id of the object that the page shows, which its entries do not name again.
-        occurrences: the occurrences.
+        occurrences: the occurrences, each after its cause.
+        max_effects: the maximum number of effects of an entry; None for all.
     """
 
-    def __init__(self, tenant: Tenant, own: str, occurrences: Sequence[Occurrence]) -> None:
+    def __init__(
+        self, tenant: Tenant, own: str, occurrences: Sequence[Occurrence], max_effects: int | None = None
+    ) -> None:
         self._tenant = tenant
         self._own = own
         self._occurrences = occurrences
+        self._max_effects = max_effects
         self._texts = {message.id: message.text for message in tenant.messages}
         self._causes = {each.id: each for each in occurrences if _can_cause(each)}
         self._effects: dict[str | None, list[Occurrence]] = defaultdict(list)
@@ -155,20 +177,38 @@ class _Builder:
                 self._attempts[each.about].append(each)
             elif _is_job(each) and each.outcome.startswith(_WITHDRAWN):
                 self._withdrawn[each.ended_by].append(each)
+        self._depths = self._depths_of_causes()
 
-    def entries(self) -> list[Entry]:
-        """Return all entries, in the order of time."""
-        found = [self._entry(each) for each in self._occurrences if self._stands_alone(each)]
-        found += [
-            entry for event in self._occurrences for entry in receipts.next_attempts(self._tenant, event, self._own)
-        ]
-        return sorted(found, key=lambda entry: entry.at)
+    def standing_alone(self) -> list[Occurrence | Entry]:
+        """Return what stands below nothing else, in the order of time: occurrences, and next attempts as entries."""
+        found: list[Occurrence | Entry] = [each for each in self._occurrences if self._stands_alone(each)]
+        for event in self._occurrences:
+            found += receipts.next_attempts(self._tenant, event, self._own)
+        return sorted(found, key=attrgetter("at"))
+
+    def entry(self, found: Occurrence | Entry) -> Entry:
+        """Return the entry of what stands alone, with its effects below it."""
+        return found if isinstance(found, Entry) else self._entry(found)
 
     def _stands_alone(self, occurrence: Occurrence) -> bool:
-        if not self._is_shown(occurrence):
-            return False
+        return self._is_shown(occurrence) and self._depth(occurrence) == 0
+
+    def _depths_of_causes(self) -> dict[str, int]:
+        """Return how deep below other entries each cause stands."""
+        depths: dict[str, int] = {}
+        self._depths = depths
+        for each in self._occurrences:
+            if _can_cause(each):
+                depths[each.id] = self._depth(each)
+        return depths
+
+    def _depth(self, occurrence: Occurrence) -> int:
+        """Return 0 if an occurrence stands alone, and otherwise how deep it stands below its cause."""
         cause = self._causes.get(occurrence.cause or "")
-        return cause is None or (_is_job(occurrence) and not _is_at_once(occurrence, cause))
+        if cause is None or (_is_job(occurrence) and not _is_at_once(occurrence, cause)):
+            return 0
+        depth = self._depths.get(cause.id, 0) + 1
+        return depth if depth <= _MAX_DEPTH else 0
 
     def _is_shown(self, occurrence: Occurrence) -> bool:
         """Return whether there is an entry for an occurrence; attempts and messages are part of other entries."""
@@ -187,6 +227,7 @@ class _Builder:
 
     def _entry(self, occurrence: Occurrence) -> Entry:
         title, more, outcome = title_of(occurrence)
+        children, hidden = self._children(occurrence)
         return Entry(
             key=f"{occurrence.kind} {occurrence.id} {occurrence.at}",
             at=occurrence.at,
@@ -198,7 +239,8 @@ class _Builder:
             tone=tone_of(outcome),
             causes=[*self._named_causes(occurrence)],
             text=self._message(occurrence),
-            children=[*self._children(occurrence)],
+            children=children,
+            hidden=hidden,
         )
 
     def _named_causes(self, occurrence: Occurrence) -> Iterator[Cause]:
@@ -224,27 +266,37 @@ class _Builder:
         message = occurrence.id if occurrence.kind == MESSAGE else next(sent, None)
         return None if message is None else self._texts.get(message)
 
-    def _children(self, parent: Occurrence) -> Iterator[Entry]:
-        if parent.receipts:
-            yield from receipts.entries_of(self._tenant, parent, self._attempts, self._own)
+    def _children(self, parent: Occurrence) -> tuple[Sequence[Entry], int]:
+        """Return the effects that stand below an entry, and the number of those that are not shown."""
         if not _can_cause(parent):
-            return
-        for each in self._effects[parent.id]:
+            has_receipts = bool(parent.receipts)
+            return [*receipts.entries_of(self._tenant, parent, self._attempts, self._own)] if has_receipts else (), 0
+        effects = [*self._effects_of(parent)]
+        shown = effects[: self._max_effects]
+        return [make() for make in shown], len(effects) - len(shown)
+
+    def _effects_of(self, cause: Occurrence) -> Iterator[Callable[[], Entry]]:
+        """Return functions that make the entries below a cause, which may be thousands."""
+        for each in self._effects[cause.id]:
             if not self._is_shown(each):
                 continue
-            if _is_job(each) and not _is_at_once(each, parent):
-                yield self._announced(each)
-            else:
-                yield attrs.evolve(self._entry(each), causes=())
-        for each in self._withdrawn[parent.id]:
+            if _is_job(each) and not _is_at_once(each, cause):
+                yield partial(self._announced, each)
+            elif self._depth(each) > 0:
+                yield partial(self._below, each)
+        for each in self._withdrawn[cause.id]:
             if self._is_shown(each):
-                yield attrs.evolve(self._announced(each), key=f"withdrawn {each.id}")
+                yield partial(self._announced, each, key=f"withdrawn {each.id}")
 
-    def _announced(self, job: Occurrence) -> Entry:
+    def _below(self, effect: Occurrence) -> Entry:
+        """Return the entry of an effect below its cause, which it therefore does not name."""
+        return attrs.evolve(self._entry(effect), causes=())
+
+    def _announced(self, job: Occurrence, key: str | None = None) -> Entry:
         """Return the line below the cause of a job that is due later, without the reason for its outcome."""
         outcome = _short(job.outcome)
         return Entry(
-            key=f"planned {job.id}",
+            key=key or f"planned {job.id}",
             at=job.at,
             title=title_of(job)[0],
             more=job.id,

@@ -19,7 +19,7 @@ from followup_mockserver.http.dashboard import (
     search,
 )
 from followup_mockserver.http.dashboard.columns import TABLES
-from followup_mockserver.http.dashboard.conversation import conversation_of, messages_of
+from followup_mockserver.http.dashboard.conversation import conversation_of, reminders_of
 from followup_mockserver.http.dashboard.details import DETAILS, fields_of
 from followup_mockserver.http.dashboard.names import name_of
 from followup_mockserver.http.dashboard.tables import VIEW_OF_PREFIX, collection_of, page_of
@@ -112,9 +112,9 @@ def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> di
     occurrences = occurrences_of(tenant, id)
     variables: dict[str, Any] = {"timeline": timeline_of(tenant, id, occurrences, query)}
     if name == "patients":
-        variables["conversation"] = conversation_of(tenant, id, occurrences)
+        variables["conversation"] = conversation_of(tenant, id, occurrences, query)
     elif name == "appointments":
-        variables["reminders"] = [*messages_of(tenant, occurrences)]
+        variables["reminders"] = reminders_of(tenant, occurrences, query)
     return variables
 
 
