@@ -258,6 +258,7 @@ class TestParsing:
     def test_unknown_paths_and_methods_have_the_error_format(self, api: Api) -> None:
         assert problem(api.get("/v1/nothing"))[0:2] == (404, "path_unknown")
         assert problem(api.get("/"))[0:2] == (404, "path_unknown")
+        assert problem(api.get("/v1//patients"))[0:2] == (404, "path_unknown")
         wrong = api.delete("/v1/patients")
         assert problem(wrong)[0:2] == (405, "method_not_allowed")
         assert "GET" in wrong.headers["allow"]

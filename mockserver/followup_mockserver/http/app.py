@@ -113,6 +113,7 @@ class _Rule(Rule):
 def _template() -> Flask:
     app = Flask("followup_mockserver", static_folder=None)
     app.url_rule_class = _Rule
+    app.url_map.merge_slashes = False  # because a doubled slash is an unknown path, not a redirect in HTML
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.before_request(reject_web_pages)
     app.register_blueprint(api)
