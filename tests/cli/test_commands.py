@@ -153,7 +153,7 @@ class TestSend:
             ("events.json", "[{}, {", "is not JSON"),
             ("events.json", "", "is not JSON"),
             ("events.jsonl", "[]\n\n{", "is not JSON Lines: line 3, column 2"),
-            ("events.csv", "1;2\n", "missing the column id and the column type"),
+            ("events.csv", "1;2\n", "line 1: missing the column id and the column type"),
             ("events.csv", "id,type,id\n", "two columns are named id"),
             (
                 "events.csv",
@@ -193,7 +193,7 @@ class TestSend:
 
     def test_a_file_without_events_is_reported(self, shell: Shell) -> None:
         (shell.directory / "events.csv").write_text("id,type\n")
-        assert "The file has no events." in shell.run("events", "send", "events.csv").stderr
+        assert "The file has a header, but no events." in shell.run("events", "send", "events.csv").stderr
 
     def test_reasons_use_the_names_of_the_file(self, shell: Shell) -> None:
         events = [{"id": "e-1", "type": "visit.completed", "data": {}}, event(2, ocurredAt="x")]

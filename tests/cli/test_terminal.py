@@ -194,9 +194,9 @@ class TestReaders:
         with server.client() as client:
             for number in range(12):
                 client.patients.create(phone=f"+5491155{number:06}")
-        assert "Showing 10 of more; --all," in shell.on_a_terminal(80, "patients", "list")
-        assert "of more" not in shell.on_a_terminal(80, "patients", "list", "--all")
-        assert "of more" not in shell.on_a_terminal(80, "patients", "list", "--limit", "12")
+        assert "Showing 10, and there are more: use --all," in shell.on_a_terminal(80, "patients", "list")
+        assert "there are more" not in shell.on_a_terminal(80, "patients", "list", "--all")
+        assert "there are more" not in shell.on_a_terminal(80, "patients", "list", "--limit", "12")
 
     def test_a_pipe_gets_everything_while_the_terminal_shows_the_count(self, shell: Shell, server: MockServer) -> None:
         with server.client() as client:

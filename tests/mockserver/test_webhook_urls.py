@@ -133,4 +133,6 @@ def test_section_8_http_to_this_machine_must_be_allowed_and_the_error_says_how(u
 def test_section_8_an_option_is_not_named_where_it_would_not_help() -> None:
     with MockService().client() as client, pytest.raises(InvalidRequestError) as caught:
         client.webhook_endpoints.create(url="http://clinic.example", enabled_events=["*"])
-    assert caught.value.message == "This must be an https URL."
+    assert caught.value.message == (
+        "This must be an https URL: http is for loopback addresses alone, such as http://127.0.0.1:8000."
+    )

@@ -7,7 +7,7 @@ from typing import Any
 from followup.cli.application import Application
 from followup.cli.options import keyword
 from followup_mockserver.cli.defaults import DEFAULT_URL
-from followup_mockserver.cli.generated import arguments_of, options_of
+from followup_mockserver.cli.generated import arguments_of, names_in_errors, options_of
 from followup_mockserver.cli.remote import Remote
 from followup_mockserver.cli.urls import Key, Token, Url
 
@@ -39,13 +39,14 @@ def control(
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
         def run(*, url: str, api_key: str | None, token: str | None, **values: Any) -> None:
-            remote = Remote(url, api_key, token)
+            remote = Remote(url, api_key, token, options)
             own = {each.name: values[each.name] for each in written}
             if function is None:
                 command(remote, **own)
             else:
                 command(remote, arguments_of(function, values, argument=argument), **own)
 
+        options = {} if function is None else names_in_errors(function, argument=argument)
         generated = [] if function is None else options_of(function, argument=argument, defaults=defaults)
         first = 1 if function is None else 2
         written = [

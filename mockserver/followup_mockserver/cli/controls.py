@@ -13,19 +13,22 @@ from followup.cli.exits import reject
 from followup.cli.lines import flush, write_line
 from followup.cli.options import AsJson
 from followup.cli.output import warn
+from followup.cli.values import parts_of
 from followup_mockserver.cli.control_commands import control
 from followup_mockserver.cli.generated import reject_unless_one_of
 from followup_mockserver.cli.listen import listen_until_stopped
 from followup_mockserver.cli.listen_secrets import secret_of
 from followup_mockserver.cli.output import show
 from followup_mockserver.cli.remote import Remote
-from followup_mockserver.cli.values import parts_of
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
 from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.checks import instant
 from followup_mockserver.schema.errors import InvalidArgument
+from followup_mockserver.schema.webhook_secrets import SECRET_RULE, is_valid_secret
+from followup_mockserver.schema.webhook_urls import is_webhook_target
 from followup_mockserver.state.request_faults import EVERY_OPERATION
+from followup_mockserver.webhooks.subscriptions import EVERY_TYPE, OUTBOUND_TYPES
 
 commands = Application()
 _control = functools.partial(control, commands)
@@ -134,7 +137,14 @@ def resend(
 def listen(
     remote: Remote,
     forward_to: Annotated[str, typer.Option(help="URL of the receiver that you are developing.")],
-    events: Annotated[str, typer.Option(help="Event types, separated by commas; * for all.")] = "*",
+    events: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Event types; * for all. Separated by commas; the option can be repeated.",
+            metavar="LIST",
+            show_default="*",
+        ),
+    ] = None,
     secret: Annotated[
         str | None,
         typer.Option(help="Signing secret of the receiver; by default the one of the last run with this URL."),
@@ -146,11 +156,23 @@ def listen(
     has the status and the first line of the response, and the time of the next attempt. The endpoint is removed when
     the command is stopped with Ctrl-C or SIGTERM.
     """
+    chosen = parts_of(events or (EVERY_TYPE,))
+    for each in chosen:
+        reject_unless_one_of("--events", each, [EVERY_TYPE, *OUTBOUND_TYPES], "event types, or * for all")
+    if not is_webhook_target(forward_to):
+        reject("--forward-to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000")
     if secret is None:
-        secret, problem = secret_of(forward_to)
-        if problem is not None:
-            warn(f"The next run will have another secret: {problem}")
-    listen_until_stopped(remote, forward_to, parts_of(events), secret, _write_now)
+        secret = _stored_secret(forward_to)
+    elif not is_valid_secret(secret):
+        reject(f"--secret must be {SECRET_RULE}")
+    listen_until_stopped(remote, forward_to, chosen, secret, _write_now)
+
+
+def _stored_secret(url: str) -> str:
+    secret, problem = secret_of(url)
+    if problem is not None:
+        warn(f"The next run will have another secret: {problem}")
+    return secret
 
 
 def _write_now(line: str) -> None:

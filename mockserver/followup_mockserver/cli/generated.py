@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from followup import NOT_GIVEN
-from followup._for_mockserver import annotations_of, descriptions_in
+from followup._for_mockserver import annotations_of, camel, descriptions_in
 from followup.cli.exits import reject
 from followup.cli.help_texts import sentence
 from followup.cli.options import completing, keyword, placeholder, with_values
@@ -77,9 +77,21 @@ def arguments_of(
             continue
         if isinstance(value, str) and (allowed := literals(annotation)):
             shown = name.upper() if name == argument else f"--{kebab(name)}"
+            value = next((each for each in allowed if kebab(each) == kebab(value)), value)
             reject_unless_one_of(shown, value, allowed, f"one of {', '.join(allowed)}")
         arguments[name] = value
     return arguments
+
+
+def names_in_errors(function: Callable[..., Any], *, argument: str | None = None) -> dict[str, str]:
+    """Return the option, or the argument, of each parameter of the function, by the name of the parameter in JSON.
+
+    Args:
+        function: the function.
+        argument: name of the parameter that is an argument of the command instead of an option.
+    """
+    names = [parameter.name for parameter, _ in _parameters(function)]
+    return {camel(name): name.upper() if name == argument else f"--{kebab(name)}" for name in names}
 
 
 def reject_unless_one_of(name: str, value: str, allowed: Sequence[str], expected: str) -> None:
@@ -118,11 +130,11 @@ def _option(name: str, annotation: Any, text: str, default: Any) -> inspect.Para
     kind = kind_of_option(annotation)
     text = with_values(text, annotation)
     if kind is list:
-        option = typer.Option(help=f"{text} Separated by commas.", metavar="LIST")
+        option = typer.Option(help=f"{text} Separated by commas; the option can be repeated.", metavar="LIST")
         if default is None:
-            return keyword(name, Annotated[str | None, option], None)
-        shown = default if default is inspect.Parameter.empty else ",".join(map(_text, default or ()))
-        return keyword(name, Annotated[str, option], shown)
+            return keyword(name, Annotated[list[str] | None, option], None)
+        shown = default if default is inspect.Parameter.empty else [",".join(map(_text, default or ()))]
+        return keyword(name, Annotated[list[str], option], shown)
     if takes_input_dict(annotation):
         text = f"{text} As JSON, - for standard input{', or an id' * may_be_id(annotation)}."
     if kind is dict:

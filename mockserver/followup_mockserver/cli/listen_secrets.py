@@ -6,7 +6,9 @@ import secrets
 import string
 from pathlib import Path
 
+from followup.cli.exits import fail
 from followup_mockserver.cli.private_files import write_private_file
+from followup_mockserver.schema.webhook_secrets import SECRET_RULE, is_valid_secret
 
 _FILE = "listen-secrets.json"
 _CHARACTERS = string.ascii_letters + string.digits
@@ -21,10 +23,15 @@ def secret_of(url: str) -> tuple[str, str | None]:
 
     Returns:
         The secret, and the reason why it could not be stored; None if it is stored.
+
+    Raises:
+        CommandFailed: the stored secret is invalid.
     """
     path = _folder() / _FILE
     known = _read(path)
     if url in known:
+        if not is_valid_secret(known[url]):
+            fail(f"the secret for {url} in {path} must be {SECRET_RULE}; correct it, or pass --secret")
         return known[url], None
     known[url] = "whsec_" + "".join(secrets.choice(_CHARACTERS) for _ in range(_LENGTH))
     try:

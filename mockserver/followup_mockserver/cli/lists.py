@@ -45,7 +45,7 @@ def _add(route: Callable[..., Any], fields: Sequence[str], *, newest_first: bool
         columns: Columns = None,
         as_json: AsJson = False,
     ) -> None:
-        chosen = None if columns is None else chosen_columns(columns, kind)
+        chosen = chosen_columns(columns, kind) if columns else None
 
         def fetch() -> list[Mapping[str, Any]]:
             rows: list[Mapping[str, Any]] = remote.call(route, **arguments)["data"]

@@ -81,12 +81,16 @@ def _parsed(arguments: Sequence[str], annotations: Mapping[str, Any]) -> Iterato
     }
     with_value = {f"--{kebab(name)}": name for name, kind in kinds.items() if kind is not bool}
     remaining = iter(arguments)
+    seen: set[str] = set()
     for argument in remaining:
         option, equals, value = argument.partition("=")
         if argument in flags:
             yield flags[argument]
         elif option in with_value:
             name = with_value[option]
+            if kinds[name] is list and name in seen:  # Typer joins their values
+                raise _NotPlain
+            seen.add(name)
             yield name, _converted(kinds[name], value if equals else next(remaining, ""))
         else:
             raise _NotPlain

@@ -1,6 +1,6 @@
 """A client of the control API of a running mock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -22,10 +22,12 @@ class Remote:
         url: the base URL of the mock.
         key: an API key of the organization to act on; None: the default organization.
         token: the token that the mock requires, if any.
+        options: the options of the command, by the names of the parameters in JSON, for errors.
     """
 
-    def __init__(self, url: str, key: str | None, token: str | None) -> None:
+    def __init__(self, url: str, key: str | None, token: str | None, options: Mapping[str, str] | None = None) -> None:
         self._url = url.rstrip("/")
+        self._options = options or {}
         self._headers: dict[str, str] = {}
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
@@ -89,6 +91,11 @@ class Remote:
             problem = body.get("error")
             if not isinstance(problem, dict):
                 fail(f"the server at {self._url} is not a mock")
-            where = f"{problem['param']}: " if problem.get("param") else ""
-            fail(f"{where}{problem.get('message')}")
+            fail(f"{self._place_of(problem.get('param'))}{problem.get('message')}")
         return body
+
+    def _place_of(self, param: object) -> str:
+        """Return the beginning of the line about an invalid parameter: its option, or its name in JSON."""
+        if not isinstance(param, str):
+            return ""
+        return f"{self._options.get(param, param)}: "

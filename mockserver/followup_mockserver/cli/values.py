@@ -7,7 +7,9 @@ from typing import Any, get_args, get_origin, is_typeddict
 
 from followup._for_mockserver import annotations_of, camel
 from followup.cli.exits import reject
-from followup.cli.values import STANDARD_INPUT, arms, kebab, parse_json
+from followup.cli.json_keys import renamed
+from followup.cli.times import takes_time, time_of
+from followup.cli.values import STANDARD_INPUT, arms, kebab, parse_json, parts_of
 from followup_mockserver.options import MockOptions
 
 _ACCEPT = {"refuse_unknown_fields": "--accept-unknown-fields"}
@@ -46,25 +48,29 @@ def kind_of_option(annotation: Any) -> Any:
 
 
 def value_of_option(name: str, annotation: Any, value: Any) -> Any:
-    """Convert the value of an option to the value of its parameter; a list is separated by commas.
+    """Convert the value of an option to the value of its parameter; the items of a list are separated by commas.
 
     Args:
         name: name of the parameter.
         annotation: its annotation.
-        value: the value, already an int, a float or a bool if the option takes one; None for an omitted option.
+        value: the value, already an int, a float or a bool if the option takes one; the values of an option that can
+            be repeated; None for an omitted option.
 
     Raises:
-        UsageError: a list of numbers contains something else, or the value of an option that takes JSON is not JSON.
+        UsageError: a list of numbers contains something else, JSON or a time is invalid.
     """
     kind = kind_of_option(annotation)
     if kind is dict and value is not None:
         if may_be_id(annotation) and value != STANDARD_INPUT and not value.lstrip().startswith("{"):
             return value
-        parsed = parse_json(value, f"--{kebab(name)}")
-        return _in_camel_case(parsed) if takes_input_dict(annotation) else parsed
+        option = f"--{kebab(name)}"
+        parsed = parse_json(value, option)
+        return renamed(parsed, camel, option) if takes_input_dict(annotation) else parsed
     if kind is list and value is not None:
         parts = parts_of(value)
         return [_number(part, name) for part in parts] if _has_numbers(annotation) else parts
+    if isinstance(value, str) and takes_time(annotation):
+        return time_of(value, f"--{kebab(name)}")
     return value
 
 
@@ -79,13 +85,6 @@ def may_be_id(annotation: Any) -> bool:
     return takes_input_dict(annotation) and str in arms(annotation)
 
 
-def _in_camel_case(value: Any) -> Any:
-    """Return an input dict, or a list of them, with the keys of the API; ``full_name`` is accepted for ``fullName``."""
-    if isinstance(value, list):
-        return [_in_camel_case(each) for each in value]
-    return {camel(key): each for key, each in value.items()} if isinstance(value, dict) else value
-
-
 def _has_numbers(annotation: Any) -> bool:
     return any(float in getattr(arm, "__args__", ()) for arm in arms(annotation))
 
@@ -95,8 +94,3 @@ def _number(text: str, name: str) -> float:
         return float(text)
     except ValueError:
         reject(f"--{kebab(name)} must be numbers separated by commas, such as 24,3")
-
-
-def parts_of(text: str) -> list[str]:
-    """Return the items of a list whose items are separated by commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]

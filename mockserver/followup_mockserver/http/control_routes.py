@@ -4,7 +4,6 @@ The keyword arguments of a function are the query parameters of a GET, and the f
 Filters and long polling (``wait``, ``seen``) exist over HTTP only: a test in Python filters a list itself.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ from followup_mockserver.options import webhook_target
 from followup_mockserver.rules import account, triggers, webhook_endpoints
 from followup_mockserver.schema.checks import integer, list_of, matching, one_of, optional
 from followup_mockserver.schema.errors import missing
+from followup_mockserver.schema.webhook_secrets import SECRET_RULE, is_valid_secret
 from followup_mockserver.state.access import existing
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.journal import JournalEntry
@@ -40,12 +40,7 @@ PREFIX = "/_mock"
 TOKEN_HEADER = "Mock-Token"  # noqa: S105 - the name of a header
 """The header with the token of a mock that other machines can reach."""
 
-_SECRET = re.compile(r"whsec_[A-Za-z0-9_-]{1,249}")
-_check_secret = optional(
-    matching(
-        lambda text: bool(_SECRET.fullmatch(text)), "whsec_ and up to 249 letters, digits, hyphens and underscores"
-    )
-)
+_check_secret = optional(matching(is_valid_secret, SECRET_RULE))
 _check_operation = optional(matching(OPERATIONS.__contains__, "the name of an operation, such as patients.create"))
 
 

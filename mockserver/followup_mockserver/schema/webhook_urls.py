@@ -111,6 +111,8 @@ def expected_url(text: str) -> str:
     """Return a description of a valid URL for the error about an invalid one, with the option that would accept it."""
     if is_webhook_target(text):
         return "an https URL; serve --allow-http-webhooks (allow_http_webhooks=True) also takes http to this machine"
+    if text.lower().startswith("http:"):
+        return "an https URL: http is for loopback addresses alone, such as http://127.0.0.1:8000"
     return "an https URL"
 
 

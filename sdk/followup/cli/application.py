@@ -1,5 +1,6 @@
 """The base class of both programs: how help is formatted, and when a command is imported."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
@@ -8,7 +9,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from followup.cli.exits import INTERRUPTED, USAGE, CommandFailed, run_program
-from followup.cli.help_pages import name_values, write_examples, write_options
+from followup.cli.help_pages import name_values, usage_pieces, write_examples, write_options
 from followup.cli.imports import without_garbage_collection
 
 _ParserError: Any = typer.BadParameter.__base__
@@ -22,12 +23,24 @@ class _Command(TyperCommand):
         name_values(parameters)
         return parameters
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return usage_pieces(self.get_params(ctx))
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         write_options(self.get_params(ctx), ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         write_examples(ctx, formatter)
         super().format_epilog(ctx, formatter)
+
+
+def _message_of(error: Any) -> str:
+    """Return the text of an error of the parser, with the command whose help says more."""
+    message: str = error.format_message()  # empty if the error has printed the help
+    if not message or error.ctx is None:
+        return message
+    end = "" if message.endswith((".", "?")) else "."
+    return f"{message}{end} See {error.ctx.command_path} --help."
 
 
 class Deferred(NamedTuple):
@@ -159,6 +172,9 @@ class Application(typer.Typer):
             except typer.Abort:  # Ctrl-C, with older versions of Typer
                 return INTERRUPTED
             except _ParserError as error:
-                raise CommandFailed(error.format_message(), USAGE) from None  # empty if the error has printed the help
+                if type(error).__name__ == "NoArgsIsHelpError":
+                    sys.stderr.write(f"{error.format_message()}\n")
+                    return USAGE
+                raise CommandFailed(_message_of(error), USAGE) from None
 
         run_program(str(self.info.name), command)

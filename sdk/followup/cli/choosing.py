@@ -7,9 +7,10 @@ import typer
 
 from followup._codec.names import wire_fields
 from followup.cli.exits import reject
+from followup.cli.values import parts_of
 
 Columns = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         metavar="LIST",
         help="Fields to show, in this order, separated by commas, such as id,external-id. Ids are then whole. JSON is "
@@ -19,11 +20,11 @@ Columns = Annotated[
 """The option ``--columns``."""
 
 
-def chosen_columns(text: str, kind: type[Any]) -> list[str]:
-    """Return the names in the value of ``--columns``, as in JSON.
+def chosen_columns(texts: Iterable[str], kind: type[Any]) -> list[str]:
+    """Return the names in the values of ``--columns``, as in JSON.
 
     Args:
-        text: the value. ``external-id``, ``external_id`` and ``externalId`` are the same field.
+        texts: the values. ``external-id``, ``external_id`` and ``externalId`` are the same field.
         kind: the class of the objects, whose fields can be columns.
 
     Raises:
@@ -31,7 +32,7 @@ def chosen_columns(text: str, kind: type[Any]) -> list[str]:
     """
     known = [*wire_fields(kind).values()]
     spellings = {_spelling(name): name for name in known}
-    names = [part.strip() for part in text.split(",") if part.strip()]
+    names = parts_of(texts)
     unknown = [name for name in names if _spelling(name) not in spellings]
     if unknown or not names:
         problem = f"there is no column {unknown[0]}" if unknown else "it names no column"

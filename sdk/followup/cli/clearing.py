@@ -8,7 +8,7 @@ import typer
 
 from followup._declarations import Declaration, Parameter
 from followup.cli.exits import reject
-from followup.cli.values import kebab
+from followup.cli.values import kebab, parts_of
 
 
 def clear_option(declaration: Declaration) -> Any:
@@ -16,7 +16,7 @@ def clear_option(declaration: Declaration) -> Any:
     names = _clearable(declaration)
     if not names:
         return None
-    text = f"Clear this field, one of {', '.join(map(kebab, names))}. Repeat for several."
+    text = f"Fields to clear, of {', '.join(map(kebab, names))}. Separated by commas; the option can be repeated."
     return Annotated[list[str] | None, typer.Option(metavar="FIELD", help=text)]
 
 
@@ -36,7 +36,7 @@ def cleared(declaration: Declaration, fields: Iterable[str], changed: Collection
         spelling: name for name, parameter in clearable.items() for spelling in (name, kebab(name), parameter.wire_name)
     }
     found: dict[str, None] = {}
-    for field in fields:
+    for field in parts_of(fields):
         name = spellings.get(field)
         if name is None:
             reject(f"--clear {field}: only these fields can be cleared: {', '.join(map(kebab, clearable))}")

@@ -1,19 +1,19 @@
 """Files of events: JSON, JSON Lines and CSV of any length, read while their events are sent."""
 
 import csv
+import functools
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import attrs
 import ijson
 
-STANDARD_INPUT = Path("-")
+from followup.cli.event_csv import BadCsv, rows_of
 
-DATA = "data."
-"""Prefix of the columns of a CSV file that make up the data of an event; a dot separates levels."""
+STANDARD_INPUT = Path("-")
 
 MAX_DEPTH = 200
 """Levels of nesting that a file of events may have; the service accepts far fewer. The memory that a parser takes grows
@@ -40,26 +40,40 @@ class UnreadableFile(Exception):
     """The file does not have the format of its extension; the message names the problem."""
 
 
-def read_events(file: Path, opened: BinaryIO) -> Iterator[FileEvent]:
+def is_csv(file: Path) -> bool:
+    """Return whether the extension of a file is that of CSV."""
+    return file.suffix.lower() == ".csv"
+
+
+def read_events(
+    file: Path, opened: BinaryIO, *, encoding: str | None = None, ignored: Collection[str] = ()
+) -> Iterator[FileEvent]:
     """Yield the events of a file one by one.
 
     Args:
         file: path of the file, whose extension names the format; ``-`` is JSON if it begins with ``[``, else JSON
             Lines.
         opened: the open file.
+        encoding: encoding of a CSV file; by default UTF-8.
+        ignored: columns of a CSV file that are not read.
 
     Raises:
         UnreadableFile: the file does not have the format of its extension, or the extension is unknown.
     """
     is_input = file == STANDARD_INPUT
-    if not is_input and file.suffix.lower() not in _FORMATS:
+    name, reader = _FORMATS.get(file.suffix.lower(), ("JSON Lines", _from_input))
+    if is_csv(file):
+        name, reader = "CSV", functools.partial(_from_csv, encoding=encoding, ignored=ignored)
+    elif not is_input and reader is _from_input:
         raise UnreadableFile(f"{file} must end in .json, .jsonl or .csv")
-    name, reader = ("JSON Lines", _from_input) if is_input else _FORMATS[file.suffix.lower()]
     shown = "standard input" if is_input else file
     try:
         yield from reader(opened)
     except UnicodeDecodeError:
-        raise UnreadableFile(f"{shown} is not UTF-8; save it with this encoding and send it again") from None
+        cure = "pass its encoding, such as --encoding cp1252" if is_csv(file) else "save it with this encoding"
+        raise UnreadableFile(f"{shown} is not {encoding or 'UTF-8'}; {cure}, and send it again") from None
+    except BadCsv as error:
+        raise UnreadableFile(f"{shown}, {error}") from None
     except RecursionError:
         raise UnreadableFile(f"{shown} is nested too deeply") from None
     except (ijson.JSONError, csv.Error, ValueError, _BadLine) as error:
@@ -139,49 +153,15 @@ def _from_json_lines(opened: BinaryIO) -> Iterator[FileEvent]:
             yield FileEvent(f"line {number}", event["event"] if is_rejected else event)
 
 
-def _from_csv(opened: BinaryIO) -> Iterator[FileEvent]:
-    rows = csv.DictReader(_text(opened))
-    if rows.fieldnames is not None:
-        _check_header(list(rows.fieldnames))
-    before = rows.line_num
-    for row in rows:
-        place, before = f"line {before + 1}", rows.line_num
-        if None in row:  # a stray quote or comma: from here on, values may be in the wrong columns
-            raise _BadLine(f"{place}: there are more values than columns")
-        event: dict[str, Any] = {"data": {}}
-        for name, value in row.items():
-            if not name or not value:
-                continue
-            if name.startswith(DATA):
-                _put(event["data"], name.removeprefix(DATA).split("."), value)
-            else:
-                event[name] = value
-        yield FileEvent(place, event)
-
-
-def _check_header(names: list[str]) -> None:
-    if missing := [name for name in ("id", "type") if name not in names]:
-        raise _BadLine(
-            f"line 1: missing the column {' and the column '.join(missing)}; columns are separated by commas"
-        )
-    if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise _BadLine(f"line 1: two columns are named {twice}")
-    if mixed := next((name for name in names if any(other.startswith(f"{name}.") for other in names)), None):
-        raise _BadLine(f"line 1: {mixed} is a column, and there are columns that begin with {mixed}.")
+def _from_csv(opened: BinaryIO, *, encoding: str | None, ignored: Collection[str]) -> Iterator[FileEvent]:
+    return (FileEvent(place, event) for place, event in rows_of(opened, encoding=encoding, ignored=ignored))
 
 
 def _text(opened: BinaryIO) -> io.TextIOWrapper:
     return io.TextIOWrapper(opened, encoding="utf-8-sig", newline="")
 
 
-def _put(data: dict[str, Any], path: list[str], value: str) -> None:
-    for step in path[:-1]:
-        data = data.setdefault(step, {})
-    data[path[-1]] = value
-
-
 _FORMATS: dict[str, tuple[str, Callable[[BinaryIO], Iterator[FileEvent]]]] = {
-    ".csv": ("CSV", _from_csv),
     ".jsonl": ("JSON Lines", _from_json_lines),
     ".ndjson": ("JSON Lines", _from_json_lines),
     ".json": ("JSON", _from_json),

@@ -1,11 +1,14 @@
 """How a command ends: its exit status, and one line on standard error if it failed. Needs neither Typer nor click."""
 
+import errno
 import io
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
-from followup.cli.lines import flush
+from followup.cli.lines import discard_output, end_quietly, flush
 
 FAILURE = 1
 USAGE = 2
@@ -62,6 +65,7 @@ def run_program(name: str, command: Callable[[], Any]) -> NoReturn:
         name: the name of the program, which the line begins with.
         command: the command; returns the exit status, or None for success.
     """
+    _replace_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that cannot write all characters
     message = ""
@@ -70,6 +74,10 @@ def run_program(name: str, command: Callable[[], Any]) -> NoReturn:
         flush()
     except CommandFailed as error:
         message, status = str(error), error.status
+    except BrokenPipeError:
+        end_quietly()
+    except OSError as error:
+        message, status = _problem_of(error), FAILURE
     except Exception as error:  # noqa: BLE001 - a user gets no traceback, whatever the error is
         message, status = _internal(error), FAILURE
     if message:
@@ -79,10 +87,24 @@ def run_program(name: str, command: Callable[[], Any]) -> NoReturn:
     sys.exit(status)
 
 
+def _replace_closed_streams() -> None:
+    """Open a stream that the caller has closed, as ``command >&-`` does. Python leaves None in its place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - it stays open
+
+
+def _problem_of(error: OSError) -> str:
+    """Describe an error of the operating system; without a file, it concerns standard output, whose disk is full."""
+    if error.errno not in (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT) or error.filename is not None:
+        return _internal(error)
+    discard_output()
+    return f"cannot write the output: {error.strerror}"
+
+
 def _internal(error: Exception) -> str:
     """Describe a bug by its type and place; the text of the error may contain a patient's data."""
     import traceback
-    from pathlib import Path
 
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"internal error, please report it: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"

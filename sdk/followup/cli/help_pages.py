@@ -62,6 +62,16 @@ def _placeholder(parameter: Any) -> str:
     return next((shown for part, shown in _PLACEHOLDERS if part in kind.lower()), "TEXT")
 
 
+def usage_pieces(parameters: Sequence[Any]) -> list[str]:
+    """Return what follows the name of a command in its usage line. Versions of Typer write arguments differently."""
+    pieces = ["[OPTIONS]"]
+    for parameter in parameters:
+        if parameter.param_type_name == "argument":
+            name = parameter.metavar.strip("[]")
+            pieces.append(name if parameter.required else f"[{name}]")
+    return pieces
+
+
 def write_options(parameters: Sequence[Any], context: Any, formatter: Any) -> None:
     """Write the arguments and the options of a command, the options in groups."""
     arguments: list[Any] = []

@@ -4,6 +4,7 @@ import re
 
 _WORDS = (
     (r"\s*\(specification, [^)]*\)", ""),
+    (r"; otherwise ``unused_faults`` lists it until it has matched", ""),
     (r"; None clears a field", "; --clear clears one"),
     (r"; None (?:clears it|for (?:no )?\w+)", ""),
     (r"an aware ``datetime`` or an ISO 8601 string", "ISO 8601 with the offset, such as 2030-01-01T10:00:00-03:00"),

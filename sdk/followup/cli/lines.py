@@ -26,8 +26,13 @@ def end_quietly() -> NoReturn:
 
     The error is caught here because Typer would exit with status 1.
     """
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    discard_output()
     sys.exit(0)
+
+
+def discard_output() -> None:
+    """Discard what is in the buffer of standard output; otherwise Python would write it at its end, and fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def json_line(value: Any) -> str:

@@ -2,22 +2,23 @@
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, get_args
 
 import typer
 
 from followup import Page
-from followup._annotations import MAX_PAGE_SIZE
+from followup._annotations import MAX_PAGE_SIZE, Default
 from followup._declarations import Declaration, Parameter
 from followup._operations import declarations_of, group_name
 from followup.cli.application import Application
+from followup.cli.arguments import argument_of, has_input_dicts, kind_of_option, may_be_id
 from followup.cli.choosing import Columns, chosen_columns
 from followup.cli.clearing import clear_option, cleared
 from followup.cli.help_texts import for_the_command_line, sentence
 from followup.cli.options import AsJson, completing, keyword, placeholder, with_values
 from followup.cli.output import show_many, show_one, warn
 from followup.cli.session import check_set_up, connected
-from followup.cli.values import STANDARD_INPUT, arms, kebab, parse_json
+from followup.cli.values import kebab
 from followup.resources import all_groups
 from followup.resources.account import AccountGroup
 from followup.resources.event_batches import EventBatch
@@ -25,6 +26,10 @@ from followup.resources.events import Events
 
 _OWN_OPTIONS = ("idempotency_key", "as_json", "all_pages", "clear", "columns")
 """Parameters of a command that are not parameters of its operation."""
+
+_All = Annotated[
+    bool, typer.Option("--all", help=f"Fetch all pages, of {MAX_PAGE_SIZE} items each unless --limit is passed.")
+]
 
 
 def commands_of(name: str) -> Application:
@@ -53,15 +58,17 @@ def _command(declaration: Declaration) -> Callable[..., None]:
         own = {name: values.pop(name, None) for name in _OWN_OPTIONS}
         path = [values.pop(each.name) for each in declaration.parameters if each.place == "path"]
         arguments = {
-            parameter.name: _value(parameter, values[parameter.name])
+            parameter.name: argument_of(parameter, values[parameter.name])
             for parameter in declaration.parameters
             if values.get(parameter.name) not in (None, [])
         }
         if own["idempotency_key"] is not None:
             arguments["idempotency_key"] = own["idempotency_key"]
         arguments |= cleared(declaration, own["clear"] or (), arguments)
+        if own["all_pages"]:
+            arguments.setdefault("limit", MAX_PAGE_SIZE)
         columns = None
-        if own["columns"] is not None and declaration.item_type is not None:
+        if own["columns"] and declaration.item_type is not None:
             columns = chosen_columns(own["columns"], declaration.item_type)
         with connected() as client:
             group, method = declaration.name.split(".")
@@ -89,9 +96,7 @@ def _name_the_rest(page: Page[Any], *, backwards: bool) -> None:
     """Say that there is more than this page, and how to get it: in a pipe, too, whose reader would not notice."""
     if page.has_more and page.data:
         cursor = f"--ending-before {page.data[0].id}" if backwards else f"--starting-after {page.data[-1].id}"
-        warn(
-            f"Showing {len(page.data)} of more; --all, --limit (up to {MAX_PAGE_SIZE}) or {cursor} shows further ones."
-        )
+        warn(f"Showing {len(page.data)}, and there are more: use --all, --limit (up to {MAX_PAGE_SIZE}) or {cursor}.")
 
 
 def _counted(items: Iterable[Any]) -> Iterable[Any]:
@@ -116,8 +121,7 @@ def _parameters(declaration: Declaration) -> list[inspect.Parameter]:
     if (clear := clear_option(declaration)) is not None:
         parameters.append(keyword("clear", clear, None))
     if declaration.item_type is not None:
-        all_pages: Any = Annotated[bool, typer.Option("--all", help="Fetch all pages.")]
-        parameters.append(keyword("all_pages", all_pages, default=False))
+        parameters.append(keyword("all_pages", _All, default=False))
         parameters.append(keyword("columns", Columns, None))
     return [*parameters, keyword("as_json", AsJson, default=False)]
 
@@ -129,15 +133,15 @@ def _parameter(parameter: Parameter, text: str) -> inspect.Parameter:
             text = f"{text} As JSON; - reads JSON or JSON Lines from standard input."
         metavar = "ID" if parameter.place == "path" else "JSON"
         return keyword(parameter.name, Annotated[str, typer.Argument(help=text, metavar=metavar)])
-    kind = _kind(parameter)
+    kind = kind_of_option(parameter)
     shown_as = _placeholder(parameter, kind)
     complete = completing(parameter.annotation)
-    text = with_values(text, parameter.annotation)
+    text = _with_default(with_values(text, parameter.annotation), parameter.annotation)
     if kind is dict:
-        text = f"{text} As JSON with snake_case keys, - for standard input{', or an id' * _may_be_text(parameter)}."
+        text = f"{text} As JSON, - for standard input{', or an id' * may_be_id(parameter)}."
     if kind is list:
-        item = " Each as a JSON object with snake_case keys." if _has_input_dicts(parameter) else ""
-        text = f"{text}{item} Repeat for several."
+        how = "Each as a JSON object, or all as an array" if has_input_dicts(parameter) else "Separated by commas"
+        text = f"{text} {how}; the option can be repeated."
     if parameter.required:
         option: Any = list[str] if kind is list else str
         option = Annotated[option, typer.Option(help=text, metavar=shown_as, autocompletion=complete)]
@@ -147,47 +151,17 @@ def _parameter(parameter: Parameter, text: str) -> inspect.Parameter:
     return keyword(parameter.name, option, [] if kind is list else None)
 
 
+def _with_default(text: str, annotation: Any) -> str:
+    """Return the help of an option, with the value that the service assumes if it is omitted."""
+    marks = (mark for arm in (annotation, *get_args(annotation)) for mark in getattr(arm, "__metadata__", ()))
+    value = next((mark.value for mark in marks if isinstance(mark, Default)), None)
+    return text if value is None else f"{text.removesuffix('.')}; {value} if omitted."
+
+
 def _placeholder(parameter: Parameter, kind: type) -> str | None:
     if kind is dict:
-        return "JSON|ID" if _may_be_text(parameter) else "JSON"
-    if kind is list and _has_input_dicts(parameter):
+        return "JSON|ID" if may_be_id(parameter) else "JSON"
+    if kind is list and has_input_dicts(parameter):
         return "JSON"
     found = placeholder(parameter.name, parameter.annotation)
     return found or ("TEXT" if kind is list else None)
-
-
-def _value(parameter: Parameter, typed: Any) -> Any:
-    """Convert the value of an option to the argument of the operation."""
-    kind = _kind(parameter)
-    if parameter.place == "whole_body":
-        return parse_json(typed, parameter.name, lines=True)
-    option = f"--{kebab(parameter.name)}"
-    if kind is list:
-        return [parse_json(each, option) if _is_json(each) else each for each in typed]
-    if kind is dict and (_is_json(typed) or not _may_be_text(parameter)):
-        return parse_json(typed, option)
-    return typed
-
-
-def _is_json(typed: str) -> bool:
-    return typed == STANDARD_INPUT or typed.lstrip().startswith("{")
-
-
-def _kind(parameter: Parameter) -> type:
-    """Return the type of an option: ``str``, ``int``, ``bool``, ``list``, or ``dict`` for a nested input."""
-    allowed = arms(parameter.annotation)
-    if any(isinstance(get_origin(arm), type) and issubclass(get_origin(arm), Iterable) for arm in allowed):
-        return list
-    if any(hasattr(arm, "__required_keys__") for arm in allowed):
-        return dict
-    return next((kind for kind in (bool, int) if kind in allowed), str)
-
-
-def _has_input_dicts(parameter: Parameter) -> bool:
-    """Return whether the items of a list are nested inputs."""
-    items = (item for arm in arms(parameter.annotation) for item in get_args(arm))
-    return any(hasattr(arm, "__required_keys__") for item in items for arm in arms(item))
-
-
-def _may_be_text(parameter: Parameter) -> bool:
-    return str in arms(parameter.annotation)

@@ -9,7 +9,7 @@ import typer
 
 from followup._annotations import IdPrefix
 from followup._codec.names import bare, is_union
-from followup.cli.values import arms, literals
+from followup.cli.values import arms, kebab, literals
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal, too.")]
 """The option ``--json``. A pipe gets JSON without it."""
@@ -67,6 +67,8 @@ def _is_id(annotation: Any) -> bool:
 def with_values(text: str, annotation: Any) -> str:
     """Return the help of an option, with the values that its annotation enumerates, unless the help names them."""
     values = literals(annotation)
+    for value in values:
+        text = text.replace(kebab(value), value)  # wrong_signature in a docstring is no name of an option
     if all(value in text.lower() for value in values):
         return text
     return f"{text} One of {', '.join(values)}.".strip()

@@ -1,11 +1,12 @@
 """``followup events send``, which sends the events of a file of any length in batches."""
 
 import contextlib
+import functools
 import os
 import re
 import sys
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, TextIO
 
@@ -17,11 +18,16 @@ from followup import EventInput
 from followup._annotations import REQUESTS_PER_MINUTE
 from followup._codec.names import camel
 from followup._redaction import visible
-from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, read_events
+from followup.cli.event_csv import checked_encoding
+from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, is_csv, read_events
 from followup.cli.exits import INTERRUPTED, fail, reject
-from followup.cli.lines import json_line
+from followup.cli.lines import json_line, write_line
+from followup.cli.output import warn
 from followup.cli.session import connected
 from followup.cli.tables import progress, table_of
+from followup.cli.values import parts_of
+
+STANDARD_OUTPUT = Path("-")
 
 
 def send(
@@ -32,19 +38,37 @@ def send(
     rejected: Annotated[
         Path | None,
         typer.Option(
-            help="File for the rejected events, each with the reason; it can be fixed and sent.",
+            help="File for the rejected events, each with the reason; it can be fixed and sent. - writes them to "
+            "standard output.",
             show_default="FILE.rejected.jsonl",
+        ),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(help="Encoding of a CSV file, such as cp1252.", metavar="NAME", show_default="UTF-8"),
+    ] = None,
+    ignore_columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns of a CSV file that are not sent. Separated by commas; the option can be repeated.",
+            metavar="LIST",
         ),
     ] = None,
 ) -> None:
     """Send the events of a file in batches, and write rejected ones to another file.
 
-    Each event needs an id, a type and data, with the names of the API (occurredAt). In a CSV file each row is an
-    event, with columns such as id, type, occurredAt and data.patient.phone.
+    Each event needs an id, a type and data. In a CSV file each row is an event: the columns are id, type, occurredAt,
+    source and schemaVersion, and those of the data, such as data.patient.phone. They are separated by commas,
+    semicolons, tabs or vertical bars.
 
     An event that fails is sent again, up to three times in all. The command keeps to the rate limit of the service.
     It can be repeated after an interruption: the service ignores the ids that it has already accepted.
     """
+    if not is_csv(file) and (encoding is not None or ignore_columns):
+        reject("--encoding and --ignore-columns are for CSV files, whose names end in .csv")
+    read_from = functools.partial(
+        read_events, file, encoding=_checked(encoding), ignored=frozenset(parts_of(ignore_columns or ()))
+    )
     name = "events" if file == STANDARD_INPUT else file.name
     report = Report(rejected or file.parent / f"{name}.rejected.jsonl")
     if file != STANDARD_INPUT and report.file.exists() and file.exists() and report.file.samefile(file):
@@ -53,7 +77,7 @@ def send(
     sent: deque[FileEvent] = deque()
     with connected(requests_per_minute=REQUESTS_PER_MINUTE) as client:
         try:
-            for result in client.events.send_all(_inputs(file, sent)):
+            for result in client.events.send_all(_inputs(file, read_from, sent)):
                 problem = None if result.accepted else _with_wire_names(result.error or result.status)
                 report.add(sent.popleft(), result.status, problem)
         except KeyboardInterrupt:
@@ -67,9 +91,17 @@ def send(
         )
     if report.rejected:
         count = "1 event was" if report.rejected == 1 else f"{report.rejected} events were"
-        fail(f"{count} rejected; fix and send {report.file}, which has the reasons")
+        fail(f"{count} rejected; {report.shown} has the reasons: fix the events, and send them")
     if report.is_empty:
-        Console(stderr=True).print("The file has no events.")
+        has_header = is_csv(file) and file.stat().st_size > 0
+        warn("The file has a header, but no events." if has_header else "The file has no events.")
+
+
+def _checked(encoding: str | None) -> str | None:
+    try:
+        return None if encoding is None else checked_encoding(encoding)
+    except (LookupError, ValueError):
+        reject("--encoding must be the name of an encoding of text, such as cp1252, latin-1 or utf-16")
 
 
 def _private(file: Path) -> TextIO:
@@ -106,12 +138,20 @@ class Report:
             return
         self.rejected += 1
         try:
+            line = json_line({"event": read.event, "error": f"{read.place}: {error}"})
+            if self.file == STANDARD_OUTPUT:
+                write_line(line)
+                return
             if self._lines is None:
                 self._lines = _private(self.file)
-            line = {"event": read.event, "error": f"{read.place}: {error}"}
-            self._lines.write(json_line(line) + "\n")
+            self._lines.write(line + "\n")
         except OSError as problem:
             fail(f"cannot write {self.file}: {problem.strerror}")
+
+    @property
+    def shown(self) -> str:
+        """The name of the file for a message."""
+        return "standard output" if self.file == STANDARD_OUTPUT else str(self.file)
 
     @property
     def is_empty(self) -> bool:
@@ -128,14 +168,16 @@ class Report:
         Console(stderr=True).print(table_of(rows, ["status", "events"]))
 
 
-def _inputs(file: Path, sent: deque[FileEvent]) -> Iterator[EventInput]:
+def _inputs(
+    file: Path, read_from: Callable[[BinaryIO], Iterator[FileEvent]], sent: deque[FileEvent]
+) -> Iterator[EventInput]:
     """Yield the events of the file, show a progress bar, and append each event with its place to ``sent``."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[events]} events"))
     with progress(*columns, TimeRemainingColumn()) as bar:
         task = bar.add_task(visible(file.name), total=None, events=0)
         try:
             with _opened(file, bar, task) as opened:
-                for number, read in enumerate(read_events(file, opened), start=1):
+                for number, read in enumerate(read_from(opened), start=1):
                     bar.update(task, events=number)
                     sent.append(read)
                     yield _as_input(read.event)
@@ -157,8 +199,13 @@ _WORD = re.compile(r"\w+")
 
 
 def _as_input(event: Any) -> Any:
-    """Return an event of a file with the keys of ``EventInput``; anything else unchanged, for the SDK to reject."""
-    return {_KEYS.get(key, key): value for key, value in event.items()} if isinstance(event, dict) else event
+    """Return an event of a file with the keys of ``EventInput``; anything else unchanged, for the SDK to reject.
+
+    A key of the API beside its twin in Python is unchanged, too: nobody can know which of the two is meant.
+    """
+    if not isinstance(event, dict):
+        return event
+    return {key if (name := _KEYS.get(key, key)) in event else name: value for key, value in event.items()}
 
 
 def _with_wire_names(problem: str) -> str:

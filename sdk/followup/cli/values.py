@@ -3,6 +3,7 @@
 import itertools
 import json
 import sys
+from collections.abc import Iterable
 from typing import Any, Literal, get_args, get_origin
 
 from followup import NotGiven
@@ -30,7 +31,32 @@ def literals(annotation: Any) -> list[str]:
     return list(itertools.chain.from_iterable(values))
 
 
+def parts_of(texts: str | Iterable[str]) -> list[str]:
+    """Return the items of a list: they are separated by commas, and the option can be repeated.
+
+    Args:
+        texts: the value of the option, or its values.
+    """
+    joined = texts if isinstance(texts, str) else ",".join(texts)
+    return [part.strip() for part in joined.split(",") if part.strip()]
+
+
 STANDARD_INPUT = "-"
+
+
+def read_standard_input(where: str) -> bytes:
+    """Read standard input to its end.
+
+    Args:
+        where: the option or argument that reads it, for the error.
+
+    Raises:
+        UsageError: it is empty, or another option has read it.
+    """
+    content = sys.stdin.buffer.read()
+    if not content:
+        reject(f"{where}: standard input is empty, or another option has read it")
+    return content
 
 
 def parse_json(text: str, where: str, *, lines: bool = False) -> Any:
@@ -44,7 +70,7 @@ def parse_json(text: str, where: str, *, lines: bool = False) -> Any:
     Raises:
         UsageError: it is not JSON.
     """
-    content = sys.stdin.buffer.read() if text == STANDARD_INPUT else text.encode("utf-8", "surrogatepass")
+    content = read_standard_input(where) if text == STANDARD_INPUT else text.encode("utf-8", "surrogatepass")
     try:
         try:
             return json.loads(content)

@@ -1,0 +1,153 @@
+"""The values of options: JSON in both spellings, lists, times and dates. What is invalid is rejected before a call."""
+
+import json
+from typing import Any
+
+import pytest
+from support.shell import Shell
+
+from followup_mockserver import MockServer
+
+TIME = "must be a time with its offset, such as 2030-05-17T14:30:00-03:00 (Z means UTC)"
+
+
+def booked(shell: Shell, *arguments: str) -> dict[str, Any]:
+    (appointment,) = shell.json("appointments", "create", "--start-at", "2030-05-17T14:30:00-03:00", *arguments)
+    return dict(appointment)
+
+
+class TestKeys:
+    @pytest.mark.parametrize("key", ["full_name", "fullName"])
+    def test_an_input_takes_the_keys_of_the_api_and_those_of_python(
+        self, shell: Shell, server: MockServer, key: str
+    ) -> None:
+        made = booked(shell, "--patient", json.dumps({"phone": "+5491155550000", key: "Ana"}))
+        with server.client() as client:
+            assert client.patients.retrieve(made["patient"]).full_name == "Ana"
+
+    def test_events_take_both_and_their_data_is_unchanged(self, shell: Shell, server: MockServer) -> None:
+        event = {"id": "1", "type": "order.issued", "data": {"order": {"due_at": 1, "dueAt": 2}}}
+        events = [{**event, "occurredAt": "2026-09-28T11:00:00Z"}, {**event, "id": "2", "occurred_at": None}]
+        assert len(shell.json("events", "create", json.dumps(events))) == 2
+        with server.client() as client:
+            (first,) = (each for each in client.events.list() if each.source_ref == "1")
+        assert first.occurred_at.isoformat() == "2026-09-28T11:00:00+00:00"
+
+    @pytest.mark.parametrize(
+        ("arguments", "problem"),
+        [
+            (
+                ("intake-requests", "create", "--patient", '{"full_name": "Ana", "fullName": "Eva"}'),
+                "--patient has both full_name and fullName, which are the same field",
+            ),
+            (
+                ("events", "create", '[{"id": "1"}, {"occurredAt": null, "occurred_at": null}]'),
+                "events[1] has both occurredAt and occurred_at, which are the same field",
+            ),
+        ],
+    )
+    def test_both_spellings_of_one_key_are_an_error_that_names_them(
+        self, shell: Shell, server: MockServer, arguments: tuple[str, ...], problem: str
+    ) -> None:
+        assert shell.error(*arguments) == f"followup: {problem}\n"
+        assert server.requests == []
+
+    def test_an_object_that_a_command_printed_stands_for_its_id(self, shell: Shell) -> None:
+        printed = shell.run("patients", "create", "--phone", "+5491155550000").stdout
+        made = shell.run(
+            "appointments", "create", "--patient", "-", "--start-at", "2030-05-17T14:30:00Z", stdin=printed
+        ).stdout
+        assert json.loads(made)["patient"] == json.loads(printed)["id"]
+
+    def test_standard_input_is_read_once(self, shell: Shell) -> None:
+        written = shell.error("intake-requests", "create", "--patient", "-", "--coverage", "-", stdin="{}")
+        assert written == "followup: --coverage: standard input is empty, or another option has read it\n"
+
+
+class TestLists:
+    def test_items_are_separated_by_commas_or_the_option_is_repeated(self, shell: Shell) -> None:
+        (endpoint,) = shell.json(
+            "webhook-endpoints", "create", "--url", "https://x.example", "--enabled-events",
+            "intake.ready, visit.completed", "--enabled-events", "order.issued",
+        )  # fmt: skip
+        assert endpoint["enabledEvents"] == ["intake.ready", "visit.completed", "order.issued"]
+
+    def test_objects_are_an_array_or_the_option_is_repeated(self, shell: Shell) -> None:
+        contacts = [{"name": "Eva"}, {"name": "Luz"}, {"nombre": "Sol"}]
+        written = shell.error(
+            "intake-requests", "create", "--contacts", json.dumps(contacts[:2]), "--contacts", json.dumps(contacts[2])
+        )
+        assert "contacts[2] has an unknown key 'nombre'" in written
+
+    def test_fields_to_clear_and_columns(self, shell: Shell) -> None:
+        (made,) = shell.json(
+            "patients", "create", "--phone", "+5491155550000", "--email", "a@x.example", "--dni", "30123456",
+            "--external-id", "P-1",
+        )  # fmt: skip
+        (changed,) = shell.json("patients", "update", made["id"], "--clear", "email,dni", "--clear", "external-id")
+        assert (changed["email"], changed["dni"], changed["externalId"]) == (None, None, None)
+        assert shell.json("patients", "list", "--columns", "email,phone", "--columns", "dni") == [
+            {"email": None, "phone": "+5491155550000", "dni": None}
+        ]
+
+    def test_all_pages_are_large_ones(self, shell: Shell, server: MockServer) -> None:
+        shell.json("doctors", "list", "--all")
+        with server.client() as client:
+            for number in range(11):
+                client.patients.create(phone=f"+5491155{number:06}")
+        before = len(server.requests)
+        assert len(shell.json("patients", "list", "--all")) == 11
+        assert len(server.requests) == before + 1
+
+    def test_the_help_of_limit_has_the_default_of_the_service(self, shell: Shell) -> None:
+        assert "Items per page, 1 to 100; 10 if omitted." in shell.run("patients", "list", "--help").stdout
+
+
+class TestTimes:
+    @pytest.mark.parametrize(
+        ("arguments", "problem"),
+        [
+            (
+                ("appointments", "create", "--patient", "pat_1", "--start-at", "2030-05-17T14:30:00"),
+                f"--start-at {TIME}",
+            ),
+            (("appointments", "update", "apt_1", "--start-at", "2030-05-17"), f"--start-at {TIME}"),
+            (("visits", "create", "--patient", "pat_1", "--visited-at", "17/05/2030"), f"--visited-at {TIME}"),
+            (
+                ("appointments", "list", "--start-at-gte", "2030-05-17T00:00"),
+                f"--start-at-gte {TIME}, or a date, such as 2030-05-17",
+            ),
+            (
+                ("appointments", "list", "--start-at-lt", "0001-01-01T00:00:00+10:00"),
+                "--start-at-lt is out of range: in UTC it is before the year 1 or after the year 9999",
+            ),
+            (
+                ("patients", "create", "--phone", "1", "--date-of-birth", "29/02/1980"),
+                "--date-of-birth must be a date, such as 1980-02-29",
+            ),
+        ],
+    )
+    def test_an_invalid_one_is_rejected_locally(
+        self, shell: Shell, server: MockServer, arguments: tuple[str, ...], problem: str
+    ) -> None:
+        result = shell.run(*arguments)
+        assert (result.stderr, result.returncode) == (f"followup: {problem}\n", 2)
+        assert server.requests == []
+
+    def test_a_filter_takes_a_date_and_names_the_time_zone(self, shell: Shell) -> None:
+        patient = '{"phone": "+5491155550000"}'
+        for start, external_id in (("2030-05-17T23:59:00-03:00", "T-1"), ("2030-05-18T00:00:00-03:00", "T-2")):
+            shell.json(
+                "appointments", "create", "--patient", patient, "--start-at", start, "--external-id", external_id
+            )
+        found = shell.run("appointments", "list", "--start-at-gte", "2030-05-18", TZ="America/Argentina/Buenos_Aires")
+        assert [json.loads(line)["externalId"] for line in found.stdout.splitlines()] == ["T-2"]
+        assert found.stderr == (
+            "--start-at-gte is 2030-05-18T00:00:00-03:00: the day begins at this time in the local time zone, UTC-3.\n"
+        )
+
+    def test_a_time_may_have_a_space_between_its_parts(self, shell: Shell) -> None:
+        (made,) = shell.json(
+            "appointments", "create", "--patient", '{"phone": "+5491155550000"}', "--start-at", "2030-05-17 14:30-03:00"
+        )
+        assert made["startAt"] == "2030-05-17T17:30:00.000Z"

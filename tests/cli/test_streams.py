@@ -1,0 +1,68 @@
+"""Help without a command, usage errors, and streams that are closed or full."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.shell import COMMAND, Shell
+
+MOCK = [sys.executable, "-m", "followup_mockserver"]
+
+
+def run(command: list[str], redirection: str, shell: Shell) -> subprocess.CompletedProcess[str]:
+    """Run a command with a redirection of the shell."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirection}', "sh", *command],
+        capture_output=True, text=True, check=False, timeout=60, env=shell.environment, cwd=shell.directory,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command", [[*COMMAND], [*COMMAND, "patients"], [*COMMAND, "webhooks"], [*MOCK], [*MOCK, "patients"]]
+)
+def test_a_group_without_a_command_shows_its_help(command: list[str], shell: Shell) -> None:
+    result = run(command, "", shell)
+    assert (result.stdout, result.returncode) == ("", 2)
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith("Usage: followup")
+    assert "Commands:" in lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("patients", "lst"), "No such command 'lst'. Did you mean 'list'? See followup patients --help."),
+        (("patients", "retrieve"), "Missing argument 'ID'. See followup patients retrieve --help."),
+    ],
+)
+def test_a_usage_error_names_the_help(shell: Shell, arguments: tuple[str, ...], expected: str) -> None:
+    assert shell.error(*arguments) == f"followup: {expected}\n"
+
+
+def test_a_required_argument_has_no_brackets_in_the_usage(shell: Shell) -> None:
+    assert shell.run("patients", "update", "--help").stdout.startswith("Usage: followup patients update [OPTIONS] ID\n")
+    assert shell.run("outbox", "retry", "--help").stdout.startswith("Usage: followup outbox retry [OPTIONS] [ID]\n")
+
+
+@pytest.mark.parametrize("command", [[*COMMAND, "doctors", "list"], [*COMMAND, "--help"], [*MOCK, "--version"]])
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_error(command: list[str], redirection: str, shell: Shell) -> None:
+    result = run(command, redirection, shell)
+    assert (result.stderr, result.returncode) == ("", 0)
+
+
+def test_closed_standard_input_is_empty(shell: Shell) -> None:
+    result = run([*COMMAND, "events", "create", "-"], "<&-", shell)
+    expected = "followup: events: standard input is empty, or another option has read it\n"
+    assert (result.stderr, result.returncode) == (expected, 2)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device of a full disk")
+@pytest.mark.parametrize("command", [[*COMMAND, "doctors", "list"], [*COMMAND, "--help"], [*MOCK, "--version"]])
+def test_a_full_disk_is_one_line(command: list[str], shell: Shell) -> None:
+    result = run(command, ">/dev/full", shell)
+    program = "followup-mock" if command[0:1] == MOCK[0:1] and "-m" in command else "followup"
+    expected = f"{program}: cannot write the output: {os.strerror(28)}\n"
+    assert (result.stderr, result.returncode) == (expected, 1)
