@@ -50,7 +50,20 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidArgument("settings", "the path of a settings file")
-    document = _parsed(Path(path))
+    return options_in(_content_of(Path(path)), str(path))
+
+
+def options_in(content: bytes, path: str) -> dict[str, Any]:
+    """Return the options in the text of a settings file, validated, by their names in ``MockOptions``.
+
+    Args:
+        content: the text, or more of it than a settings file has.
+        path: the path of the file, for errors.
+
+    Raises:
+        SettingsFileError: the text is invalid.
+    """
+    document = _parsed(content, path)
     for name in document:
         if name not in (SETTINGS, ASKED):
             raise SettingsFileError(f"{path}: {name} is unknown; the tables are [{SETTINGS}] and [{ASKED}]")
@@ -66,14 +79,17 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     return settings
 
 
-def _parsed(path: Path) -> dict[str, Any]:
-    import tomllib  # imported late, because most mocks have no settings file
-
+def _content_of(path: Path) -> bytes:
     # Before it is opened, because opening a FIFO blocks until its other end is opened.
     if stat.S_ISFIFO(path.stat().st_mode):
         raise SettingsFileError(f"{path}: this must be a regular file")
     with path.open("rb") as stream:
-        content = stream.read(MAX_BYTES + 1)
+        return stream.read(MAX_BYTES + 1)
+
+
+def _parsed(content: bytes, path: str) -> dict[str, Any]:
+    import tomllib  # imported late, because most mocks have no settings file
+
     if len(content) > MAX_BYTES:
         raise SettingsFileError(f"{path}: a settings file has at most {MAX_BYTES} bytes")
     try:
@@ -86,7 +102,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise SettingsFileError(f"{path}: this must be TOML, with fewer levels of nesting") from None
 
 
-def _check_name(path: str | os.PathLike[str], name: str) -> None:
+def _check_name(path: str, name: str) -> None:
     known = [*attrs.fields_dict(Options)]
     if name in known:
         return

@@ -66,7 +66,7 @@ def test_a_parameter_becomes_an_option_with_its_description() -> None:
         "severity": "How bad it is, which decides who is called. One of low, high.",
         "minutes": "Its length.",
         "total": "Whether all is down.",
-        "regions": "Where it is. Separated by commas.",
+        "regions": "Where it is. Separated by commas; the option can be repeated.",
         "data": "Further data.",
         "limit": "How many.",
     }

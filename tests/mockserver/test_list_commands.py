@@ -167,7 +167,7 @@ class TestListen:
     def test_a_secret_that_cannot_be_used(self, shell: Shell, server: MockServer, secret: str) -> None:
         written = shell.error("listen", "--forward-to", "http://127.0.0.1:9/x", "--secret", secret)
         assert written == (
-            "followup-mock: secret: This must be whsec_ and up to 249 letters, digits, hyphens and underscores.\n"
+            "followup-mock: --secret must be whsec_ and up to 249 letters, digits, hyphens and underscores\n"
         )
         with server.client() as client:
             assert [*client.webhook_endpoints.list()] == []

@@ -9,6 +9,7 @@ import typer
 from followup.cli.application import Application
 from followup.cli.exits import fail
 from followup.cli.lines import write_line
+from followup.cli.values import STANDARD_OUTPUT
 from followup_mockserver.cli.defaults import DEFAULT_URL
 
 commands = Application()
@@ -17,8 +18,8 @@ commands = Application()
 @commands.command()
 def collection(
     output: Annotated[
-        Path | None, typer.Option(help="File to write to; standard output if omitted.", show_default=False)
-    ] = None,
+        Path, typer.Option(help="File to write to; standard output if omitted.", show_default=False)
+    ] = Path(STANDARD_OUTPUT),
     url: Annotated[str, typer.Option(help="Base URL in the collection; a variable in it.")] = DEFAULT_URL,
 ) -> None:
     """Write all requests as a collection for Bruno, Postman, Insomnia or Hoppscotch.
@@ -32,8 +33,9 @@ def collection(
     from followup_mockserver.state.registry import DEFAULT_KEY
 
     made = collection_of(document(), control_document(), base_url=url, api_key=DEFAULT_KEY)
-    lines = json.dumps(made, ensure_ascii=output is None, indent=2).splitlines()  # a terminal may not be UTF-8
-    if output is None:
+    is_file = str(output) != STANDARD_OUTPUT
+    lines = json.dumps(made, ensure_ascii=not is_file, indent=2).splitlines()  # a terminal may not be UTF-8
+    if not is_file:
         for line in lines:
             write_line(line)
         return

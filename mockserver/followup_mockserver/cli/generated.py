@@ -7,6 +7,7 @@ its command, with the description in its docstring as the help.
 import difflib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -139,6 +140,8 @@ def _option(name: str, annotation: Any, text: str, default: Any) -> inspect.Para
         text = f"{text} As JSON, - for standard input{', or an id' * may_be_id(annotation)}."
     if kind is dict:
         return keyword(name, Annotated[str | None, typer.Option(help=text, metavar="JSON")], default)
+    if kind is Path:
+        text = f"{text} - reads standard input."
     flags = ["/".join(flags_of(name, default))] if kind is bool else []
     if default is None:
         kind = kind | None

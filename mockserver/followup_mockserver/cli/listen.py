@@ -9,6 +9,7 @@ from typing import Any
 
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, format_timestamp, visible
 from followup.cli.output import warn
+from followup_mockserver.cli.following import end_if_unread, longest_wait
 from followup_mockserver.cli.remote import Remote
 from followup_mockserver.http import control_routes as routes
 
@@ -30,7 +31,7 @@ def listen_until_stopped(
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     endpoint = remote.call(routes.add_webhook_endpoint, url=url, enabled_events=list(events), secret=secret)
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt, SystemExit):  # Ctrl-C, or the reader of the pipe is gone
         write(f"signing secret  {endpoint['secret']}")
         warn(f"Forwarding {', '.join(endpoint['enabledEvents'])} to {url}. Ctrl-C stops it.")
         for attempt in _attempts(remote, endpoint["id"]):
@@ -42,8 +43,9 @@ def listen_until_stopped(
 def _attempts(remote: Remote, endpoint: str) -> Iterator[Mapping[str, Any]]:
     reported: Counter[str] = Counter()
     while True:
-        query = {"webhook_endpoint": endpoint, "wait": routes.LONGEST_WAIT, "seen": reported.total()}
+        query = {"webhook_endpoint": endpoint, "wait": longest_wait(), "seen": reported.total()}
         attempts = remote.call(routes.attempts, **query)["data"]
+        end_if_unread()
         # Counted, because a repeated attempt can equal the one that it repeats.
         known = reported.copy()
         reported = Counter(map(_identity, attempts))

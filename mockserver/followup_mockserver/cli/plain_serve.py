@@ -51,7 +51,8 @@ def plain_options(arguments: Sequence[str]) -> dict[str, Any] | None:
     options: dict[str, Any] = {"host": DEFAULT_HOST, "port": DEFAULT_PORT, "env_file": None, "quiet": False}
     try:
         for name, value in _parsed(arguments, annotations):
-            options[name] = value_of_option(name, annotations[name], value)
+            converted = value_of_option(name, annotations[name], value)
+            options[name] = options.get(name, []) + converted if isinstance(converted, list) else converted
     except (_NotPlain, UsageError):
         return None
     if options["port"] > MAX_PORT:
@@ -81,16 +82,12 @@ def _parsed(arguments: Sequence[str], annotations: Mapping[str, Any]) -> Iterato
     }
     with_value = {f"--{kebab(name)}": name for name, kind in kinds.items() if kind is not bool}
     remaining = iter(arguments)
-    seen: set[str] = set()
     for argument in remaining:
         option, equals, value = argument.partition("=")
         if argument in flags:
             yield flags[argument]
         elif option in with_value:
             name = with_value[option]
-            if kinds[name] is list and name in seen:  # Typer joins their values
-                raise _NotPlain
-            seen.add(name)
             yield name, _converted(kinds[name], value if equals else next(remaining, ""))
         else:
             raise _NotPlain

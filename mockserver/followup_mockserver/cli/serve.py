@@ -54,8 +54,8 @@ _SNAPSHOT = Annotated[
     Path | None,
     typer.Option(
         "--from",
-        help="Start from a snapshot in this file. The options are then as in the snapshot, except those that are "
-        "passed, and POST /_mock/reset returns to it.",
+        help="Start from a snapshot in this file; - reads standard input. The options are then as in the snapshot, "
+        "except those that are passed, and POST /_mock/reset returns to it.",
     ),
 ]
 serve.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

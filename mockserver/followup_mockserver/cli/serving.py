@@ -15,7 +15,7 @@ from typing import Unpack
 
 from followup import __version__
 from followup.cli.exits import fail, reject
-from followup.cli.values import kebab
+from followup.cli.values import STANDARD_INPUT, kebab, read_standard_input
 from followup_mockserver.cli.defaults import TOKEN_VARIABLE
 from followup_mockserver.cli.env_file import write_env_file
 from followup_mockserver.cli.serve_log import ServeLog
@@ -24,7 +24,7 @@ from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.options import MockOptions
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.server import MockServer
-from followup_mockserver.settings_file import SettingsFileError
+from followup_mockserver.settings_file import SettingsFileError, options_in
 from followup_mockserver.state.snapshots.errors import SnapshotError
 from followup_mockserver.state.snapshots.reading import content_of
 
@@ -44,9 +44,10 @@ def serve_until_stopped(
         host: the address to listen on.
         port: the port to listen on; 0 picks a free one.
         env_file: a file to write the base URL and the API key to.
-        snapshot: a file with the state to start from.
+        snapshot: a file with the state to start from; ``-`` for standard input.
         quiet: whether to print the addresses and the key only: no hints, and no line for each call and attempt.
-        options: the options of the mock; with a snapshot, those that replace its own.
+        options: the options of the mock; with a snapshot, those that replace its own. The settings file may be ``-``,
+            standard input.
 
     Raises:
         CommandFailed: the port cannot be bound, the file cannot be written, or the snapshot cannot be loaded.
@@ -58,11 +59,11 @@ def serve_until_stopped(
     token = _token()
     try:
         if snapshot is None:
-            server = MockServer(host=host, port=port, **options)
+            server = MockServer(host=host, port=port, **_with_settings(options))
         else:
             server = MockServer.load(_content_of(snapshot), host=host, port=port, **options)
     except SnapshotError as error:
-        fail(f"cannot load {snapshot}: {error}")
+        fail(f"cannot load {snapshot if str(snapshot) != STANDARD_INPUT else 'standard input'}: {error}")
     except SettingsFileError as error:
         reject(f"--settings {error}")
     except InvalidArgument as error:
@@ -82,6 +83,14 @@ def serve_until_stopped(
         signalled.recv(1)
 
 
+def _with_settings(options: MockOptions) -> MockOptions:
+    """Return the options, with those of a settings file in standard input; a file is left to the mock."""
+    if str(options.get("settings")) != STANDARD_INPUT:
+        return options
+    content = read_standard_input("--settings")
+    return {**options_in(content, "standard input"), **options, "settings": None}  # type: ignore[typeddict-item]
+
+
 _SHORTEST_TOKEN = 16
 """Characters; too many to guess, if they are random."""
 
@@ -97,6 +106,8 @@ def _token() -> str | None:
 
 
 def _content_of(snapshot: Path) -> bytes:
+    if str(snapshot) == STANDARD_INPUT:
+        return read_standard_input("--from")
     try:
         return content_of(snapshot)
     except OSError as error:

@@ -9,7 +9,8 @@ import typer
 
 from followup.cli.application import Application
 from followup.cli.exits import EXIT_STATUS, fail
-from followup.cli.values import STANDARD_INPUT
+from followup.cli.lines import json_line, write_line
+from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT
 from followup_mockserver.cli.defaults import DEFAULT_URL
 from followup_mockserver.cli.private_files import write_private_file
 from followup_mockserver.cli.remote import Remote
@@ -21,7 +22,7 @@ SUMMARY = "Save the state of the mock to a file, or load it from one."
 
 commands = Application(name="snapshot", no_args_is_help=True, help=SUMMARY, epilog=EXIT_STATUS)
 
-_FILE = typer.Argument(help="File of the snapshot.", metavar="FILE", show_default=False)
+_FILE = typer.Argument(help="File of the snapshot; - writes to standard output.", metavar="FILE", show_default=False)
 
 _LOADED = typer.Argument(help="File of the snapshot; - reads standard input.", metavar="FILE", show_default=False)
 
@@ -32,9 +33,13 @@ def save(file: Annotated[Path, _FILE], url: Url = DEFAULT_URL, api_key: Key = No
 
     The file contains personal data, API keys and signing secrets; only its owner can read it.
     """
-    text = json.dumps(Remote(url, api_key, token).save_snapshot(), ensure_ascii=False)
+    saved = Remote(url, api_key, token).save_snapshot()
+    text = json.dumps(saved, ensure_ascii=False)
     if len(text.encode()) > MAX_BYTES:
         fail(f"the snapshot has more than {MAX_BYTES} bytes, and no mock could load it")
+    if str(file) == STANDARD_OUTPUT:
+        write_line(json_line(saved))
+        return
     try:
         write_private_file(file, text)
     except OSError as error:

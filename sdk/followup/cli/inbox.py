@@ -80,7 +80,7 @@ def drain(
 @inbox.command()
 def status(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJson = False) -> None:
     """Show how many events wait, are in flight, dead, unhandled and done, and how long the oldest has waited."""
-    with store_errors():
+    with store_errors(database_url(database)):
         report = _opened(database, name).status()
     show_report(attrs.asdict(report), as_json=as_json)
 
@@ -91,7 +91,7 @@ def dead(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJ
 
     Inbox.dead() in Python returns the events and their errors in full.
     """
-    with store_errors():
+    with store_errors(database_url(database)):
         for each in _opened(database, name).dead():
             _show_dead(each, as_json=as_json)
 
@@ -105,7 +105,7 @@ def retry(
     name: StoreName = "default",
 ) -> None:
     """Let dead and unhandled events be handled again."""
-    with store_errors():
+    with store_errors(database_url(database)):
         count = _opened(database, name).retry(event_id)
     say(f"{_events(count)} will be handled again.")
 
@@ -125,7 +125,7 @@ def purge(
         age = timedelta(days=older_than)
     except (ValueError, OverflowError):
         reject("--older-than is not a number of days")
-    with store_errors():
+    with store_errors(database_url(database)):
         opened = _opened(database, name)
         try:
             count = opened.purge(older_than=age, states=frozenset(state or ["done"]))  # type: ignore[arg-type]
@@ -150,7 +150,7 @@ def catch_up(
     from followup.cli.session import connected
 
     bound = _time(since)
-    with store_errors():
+    with store_errors(database_url(database)):
         opened = _opened(database, name)
         with connected() as client:
             report = opened.catch_up(client, webhook_endpoint, bound)
@@ -160,7 +160,7 @@ def catch_up(
 @inbox.command()
 def ddl(database: DatabaseURL = None) -> None:
     """Print the SQL that creates the tables, for your own migrations."""
-    with store_errors():
+    with store_errors(database_url(database)):
         text = _opened(database, "default").ddl()
     for line in text.splitlines():
         write_line(line)
@@ -169,15 +169,19 @@ def ddl(database: DatabaseURL = None) -> None:
 @inbox.command()
 def create_tables(database: DatabaseURL = None) -> None:
     """Create the tables that do not exist yet."""
-    with store_errors():
+    with store_errors(database_url(database)):
         _opened(database, "default").create_tables()
     say("The tables exist.")
 
 
 def _opened(database: str | None, name: str) -> "Inbox":
+    from followup import ConfigurationError
     from followup.inbox import Inbox
 
-    return Inbox(database_url(database), name=name)
+    try:
+        return Inbox(database_url(database), name=name)
+    except ConfigurationError as error:
+        reject(str(error))
 
 
 def _events(count: int) -> str:

@@ -1,6 +1,7 @@
 """``followup outbox``: the relay, the status and the dead events of an outbox."""
 
 import logging
+import re
 import signal
 import sys
 import threading
@@ -20,11 +21,15 @@ from followup.cli.options import AsJson
 from followup.cli.output import remark, say, show_rows
 from followup.cli.session import connected
 from followup.cli.stores import DatabaseURL, StoreName, database_url, show_report, store_errors
+from followup.cli.values import kebab
 
 if TYPE_CHECKING:
     from followup.outbox import DeadEvent, FailingEvent, Outbox
 
 outbox = Application(no_args_is_help=True)
+
+_OPTION = re.compile("on_rejected|requests_per_minute")
+"""The arguments of an Outbox that have an option."""
 
 EventId = Annotated[str, typer.Argument(metavar="ID", help="Id of the event.")]
 
@@ -161,15 +166,15 @@ def create_tables(database: DatabaseURL = None) -> None:
 @contextmanager
 def _opened(database: str | None, name: str, **options: Any) -> "Iterator[Outbox]":
     """Open the outbox, and turn the errors of its database into one line."""
-    with store_errors():
+    url = database_url(database)
+    with store_errors(url):
         from followup import ConfigurationError
         from followup.outbox import Outbox  # imported late, because a help page needs no database
 
-        url = database_url(database)
         try:
             opened = Outbox(url, name=name, **options)
         except ConfigurationError as error:
-            reject(str(error))
+            reject(_OPTION.sub(lambda found: f"--{kebab(found[0])}", str(error)))
         try:
             yield opened
         finally:

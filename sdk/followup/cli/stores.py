@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -43,8 +44,11 @@ def database_url(option: str | None) -> str:
 
 
 @contextmanager
-def store_errors() -> Iterator[None]:
+def store_errors(database: str | None = None) -> Iterator[None]:
     """Turn the errors of a store into one line, which shows no personal data.
+
+    Args:
+        database: the URL of the database, whose file the line then names.
 
     Raises:
         CommandFailed: the database cannot be used, or there is no such event.
@@ -62,7 +66,19 @@ def store_errors() -> Iterator[None]:
     except ValueError as error:
         fail(str(error))
     except sqlalchemy.exc.SQLAlchemyError as error:
-        fail(f"the database failed: {reason_of(error)}")
+        fail(f"{_shown(database)} failed: {reason_of(error)}")
+
+
+def _shown(database: str | None) -> str:
+    """Return what a message calls a database: its file, if it has one. Other URLs may contain a password."""
+    from sqlalchemy.engine import make_url
+
+    if database is None:
+        return "the database"
+    parsed = make_url(database)
+    if parsed.get_backend_name() == "sqlite" and parsed.database:
+        return f"the database {Path(parsed.database).absolute()}"
+    return "the database"
 
 
 def show_report(report: Mapping[str, Any], *, as_json: bool) -> None:

@@ -41,7 +41,7 @@ def parts_of(texts: str | Iterable[str]) -> list[str]:
     return [part.strip() for part in joined.split(",") if part.strip()]
 
 
-STANDARD_INPUT = "-"
+STANDARD_INPUT = STANDARD_OUTPUT = "-"
 
 
 def read_standard_input(where: str) -> bytes:

@@ -88,7 +88,7 @@ def _demonstrate(console: Console, server: MockServer, client: FollowUp, receive
     expected = {appointment.id for _, appointment in booked}
     receiver.wait_for(lambda events: expected <= _announced(events), SECONDS_TO_WAIT)
     announced = _announced([*receiver.events.values()])
-    console.print(Padding.indent(_table(booked, listed, announced), 2))
+    _print_table(console, _table(booked, listed, announced))
 
     _heading(console, 3, "Receive the webhooks")
     received = _count(len(receiver.events) + receiver.rejected, "webhook")
@@ -134,6 +134,17 @@ def _table(booked: list[tuple[Patient, Appointment]], listed: set[str], announce
             "verified" if appointment.id in announced else "MISSING",
         )
     return table
+
+
+def _print_table(console: Console, table: Table) -> None:
+    indented = Padding.indent(table, 2)
+    if console.is_terminal:
+        console.print(indented)
+        return
+    with console.capture() as captured:
+        console.print(indented)
+    for line in captured.get().splitlines():
+        console.print(line.rstrip(), markup=False)
 
 
 def _show_messages(console: Console, server: MockServer) -> None:
