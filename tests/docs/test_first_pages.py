@@ -35,6 +35,17 @@ def test_the_picture_of_the_readme_comes_first() -> None:
     assert README.index("![") < README.index("```")
 
 
+def test_the_readme_lists_every_page() -> None:
+    """The contents of the site are no links in the repository."""
+    pages = [
+        str(page.relative_to(ROOT))
+        for folder in ("docs", "docs/concepts", "docs/how-to")
+        for page in sorted((ROOT / folder).glob("*.md"))
+        if page.name not in {"index.md", "changelog.md"}
+    ]
+    assert [page for page in pages if f"]({page})" not in README] == []
+
+
 @pytest.mark.parametrize(
     ("page", "claim", "alternative", "column", "unit"),
     [
