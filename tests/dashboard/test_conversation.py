@@ -69,6 +69,37 @@ def test_reminders_that_were_not_sent_stand_there_with_the_reason(
     ]
 
 
+def test_what_will_not_be_sent_says_so_before_it_is_due(views: Views, client: FollowUp, service: MockService) -> None:
+    booked = client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
+    visit = client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z")
+    service.update_patient(booked.patient, opted_out=True)
+    reason = "will not be sent: the patient has opted out"
+    assert reminders(views, booked.id) == [
+        ("muted", f"Reminder 24 h before the start will not be sent 09-28 14:00 {reason}"),
+        ("muted", f"Reminder 3 h before the start will not be sent 09-29 11:00 {reason}"),
+    ]
+    bubbles = [(classes, text) for classes, text in phone(views, booked.patient) if reason in text]
+    assert [classes for classes, _ in bubbles] == ["bubble muted"] * 3
+    assert "sent: the patient has opted out" in views.text(f"visits/{visit.id}")
+    for page in ("clock", "overview"):
+        assert views.text(page).count(reason) == 3, page
+    service.update_patient(booked.patient, opted_out=False)
+    assert [classes for classes, _ in reminders(views, booked.id)] == ["pending"] * 2
+    for page in (f"patients/{booked.patient}", "clock", "overview"):
+        assert "will not be sent" not in views.text(page), page
+
+
+def test_other_reasons_that_are_known_beforehand(views: Views, client: FollowUp, service: MockService) -> None:
+    nobody = client.appointments.create(patient={"dni": "30123456"}, start_at="2026-10-01T17:30:00Z")
+    assert [text.partition("sent: ")[2] for _, text in reminders(views, nobody.id)] == ["no phone number is known"] * 2
+    client.intake_requests.create(patient={"phone": ANA["phone"], "full_name": "Ana"})
+    assert "will not be sent: the patient has opted out" not in views.text("clock")
+    service.update_patient(next(each.id for each in client.patients.list(phone=ANA["phone"])), opted_out=True)
+    assert "will not be sent: the patient has opted out" in views.text("clock")
+    service.advance()
+    assert service.messages == []
+
+
 def test_reminders_of_a_moved_appointment(views: Views, client: FollowUp, service: MockService) -> None:
     booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
     client.appointments.update(booked.id, start_at="2026-10-02T17:30:00Z")

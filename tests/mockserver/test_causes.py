@@ -115,6 +115,9 @@ class TestReminders:
     def test_of_a_patient_who_opted_out(self, service: MockService, book: Any) -> None:
         appointment = book(48)
         service.update_patient(appointment.patient, opted_out=True)
+        assert ("reminder", "due 2026-09-29T12:00:00.000Z; will not be sent: the patient has opted out") in chain(
+            service, appointment.id
+        )
         service.advance(days=3)
         found = chain(service, appointment.id)
         assert found.count(("reminder", "not sent: the patient has opted out")) == 2

@@ -6,6 +6,7 @@ from datetime import datetime
 import attrs
 
 from followup._for_mockserver import format_timestamp
+from followup_mockserver.rules import local_jobs
 from followup_mockserver.state.history import DELIVERY, EVENT, JOB_PREFIX, MESSAGE, Receipt, Record
 from followup_mockserver.state.journal import RecordedCall
 from followup_mockserver.state.tenant import Tenant
@@ -152,20 +153,26 @@ def _merged(tenant: Tenant, parts: Sequence[Record]) -> Occurrence:
     ended = next((each for each in reversed(parts) if is_end(each)), None)
     last = ended or parts[-1]
     due = first.due or last.due
-    pending = "in progress" if due is None else f"due {format_timestamp(due)}"
     about = last.about or first.about
     return Occurrence(
         at=due or first.at,
         kind=first.kind,
         id=first.id,
         cause=None if is_end(first) else first.cause,
-        outcome=last.outcome or pending,
+        outcome=last.outcome or _pending(tenant, first.kind, about, due),
         about=about,
         patient=_patient_of(tenant, about),
         due=due,
         detail=first.detail,
         ended_by=None if ended is None else ended.cause,
     )
+
+
+def _pending(tenant: Tenant, kind: str, about: str | None, due: datetime | None) -> str:
+    if due is None:
+        return "in progress"
+    reason = local_jobs.forecast(tenant, kind, about)
+    return f"due {format_timestamp(due)}" + (f"; {reason}" if reason else "")
 
 
 def _deliveries(tenant: Tenant, record: Record) -> Iterator[Occurrence]:

@@ -28,6 +28,33 @@ def run(tenant: Tenant, job: LocalJob) -> str:
     return outcome
 
 
+def forecast(tenant: Tenant, kind: str, about: str | None) -> str | None:
+    """Return why a pending job will not send its message, as things stand.
+
+    Args:
+        tenant: the state of the organization.
+        kind: kind of the job.
+        about: id of the object that it concerns.
+
+    Returns:
+        Such as ``will not be sent: the patient has opted out``; None if nothing is known to prevent the message, or the
+        job sends none.
+    """
+    outcome = _obstacle(tenant, kind, about or "")
+    return None if outcome is None else f"will not be {outcome.removeprefix('not ')}"
+
+
+def _obstacle(tenant: Tenant, kind: str, about: str) -> str | None:
+    """Return the outcome that a job would have if it were due now and sent nothing."""
+    if kind == SendReminder.kind and (appointment := tenant.appointments.get(about)) is not None:
+        return reminders.obstacle(tenant, appointment)
+    if kind == SendPostVisitMessage.kind and (visit := tenant.visits.get(about)) is not None:
+        return messages.obstacle_to_patient(tenant, visit)
+    if kind == AskForMissingData.kind and (intake := tenant.intake_requests.get(about)) is not None:
+        return questions.obstacle(tenant, intake)
+    return None
+
+
 def _run_job(tenant: Tenant, job: LocalJob) -> str:
     match job:
         case SendReminder():

@@ -88,6 +88,14 @@ def send_reminder(tenant: Tenant, appointment: Appointment) -> str:
     )
 
 
+def obstacle_to_patient(tenant: Tenant, about: Appointment | Visit) -> str | None:
+    """Return the outcome of a message to the patient of an object that cannot be sent; None if it can be sent."""
+    patient = _patient(tenant, about)
+    if patient.opted_out:
+        return OPTED_OUT
+    return NO_PHONE if patient.phone is None else None
+
+
 def send_post_visit(tenant: Tenant, job: SendPostVisitMessage) -> str:
     """Ask the patient how they are after a visit. Return the outcome, as ``send_reminder`` does."""
     visit = tenant.visits.get(job.about)
@@ -104,10 +112,9 @@ def send_question(tenant: Tenant, intake: IntakeRequest, patient: Patient | None
 
 def _send_to_patient(tenant: Tenant, about: Appointment | Visit, *, kind: str, text: str) -> str:
     patient = _patient(tenant, about)
-    if patient.opted_out:
-        return OPTED_OUT
-    if patient.phone is None:
-        return NO_PHONE
+    obstacle = obstacle_to_patient(tenant, about)
+    if obstacle is not None or patient.phone is None:
+        return obstacle or NO_PHONE
     return _write(tenant, patient, patient.phone, kind, text, about)
 
 

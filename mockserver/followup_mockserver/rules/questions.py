@@ -17,7 +17,7 @@ def schedule(tenant: Tenant, intake: IntakeRequest) -> None:
 def schedule_if_possible(tenant: Tenant, intake: IntakeRequest) -> None:
     """Schedule the message if none is pending and the recipient can be written to."""
     pending = next(tenant.scheduler.pending(about=intake.id), None)
-    if pending is None and _obstacle(tenant, intake) is None:
+    if pending is None and obstacle(tenant, intake) is None:
         schedule(tenant, intake)
 
 
@@ -25,14 +25,26 @@ def ask(tenant: Tenant, job: AskForMissingData) -> str:
     """Send the message, and set the status of the request to ``validating``. Return the outcome of the job."""
     intake = tenant.intake_requests.get(job.about)
     assert intake is not None  # intake requests are never removed
-    if intake.status != "new" or not intake.missing:
-        return "not sent: nothing is missing"
     phone = phone_to_ask(tenant, intake)
-    obstacle = _obstacle(tenant, intake)
-    if obstacle is not None or phone is None:
-        return obstacle or messages.NO_PHONE
+    reason = obstacle(tenant, intake)
+    if reason is not None or phone is None:
+        return reason or messages.NO_PHONE
     tenant.intake_requests.update(intake, status="validating", updated_at=tenant.now())
     return messages.send_question(tenant, intake, patient_of(tenant, intake), phone)
+
+
+def obstacle(tenant: Tenant, intake: IntakeRequest) -> str | None:
+    """Return the outcome of a message that cannot be sent as things stand; None if it can be sent."""
+    if intake.status != "new" or not intake.missing:
+        return "not sent: nothing is missing"
+    patient = patient_of(tenant, intake)
+    if patient is not None and patient.opted_out:
+        return messages.OPTED_OUT
+    phone = phone_to_ask(tenant, intake)
+    if phone is None:
+        return messages.NO_PHONE
+    owner = tenant.patients.find("phone", phone)
+    return messages.OPTED_OUT if owner is not None and owner.opted_out else None
 
 
 def phone_to_ask(tenant: Tenant, intake: IntakeRequest) -> str | None:
@@ -52,15 +64,3 @@ def _phones(tenant: Tenant, intake: IntakeRequest) -> Iterator[str]:
     if phone := intake.data.get("patient", {}).get("phone"):
         yield phone
     yield from (contact["phone"] for contact in intake.data.get("contacts", ()) if contact.get("phone"))
-
-
-def _obstacle(tenant: Tenant, intake: IntakeRequest) -> str | None:
-    """Return the reason why no message can be sent; None if it can be sent."""
-    patient = patient_of(tenant, intake)
-    if patient is not None and patient.opted_out:
-        return messages.OPTED_OUT
-    phone = phone_to_ask(tenant, intake)
-    if phone is None:
-        return messages.NO_PHONE
-    owner = tenant.patients.find("phone", phone)
-    return messages.OPTED_OUT if owner is not None and owner.opted_out else None

@@ -9,6 +9,8 @@ from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import SendReminder
 from followup_mockserver.state.tenant import Tenant
 
+_NOT_UPCOMING = "not sent: the appointment is no longer upcoming"
+
 
 def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     """Update the pending reminders of an appointment."""
@@ -27,8 +29,13 @@ def send(tenant: Tenant, job: SendReminder) -> str:
     """Send a reminder. Return the outcome of the job."""
     appointment = tenant.appointments.get(job.about)
     if appointment is None or appointment.status not in UPCOMING:
-        return "not sent: the appointment is no longer upcoming"
+        return _NOT_UPCOMING
     return messages.send_reminder(tenant, appointment)
+
+
+def obstacle(tenant: Tenant, appointment: Appointment) -> str | None:
+    """Return the outcome of a reminder that cannot be sent as things stand; None if it can be sent."""
+    return messages.obstacle_to_patient(tenant, appointment) if appointment.status in UPCOMING else _NOT_UPCOMING
 
 
 def _schedule(tenant: Tenant, appointment: Appointment) -> None:

@@ -8,7 +8,7 @@ from operator import itemgetter
 import attrs
 
 from followup_mockserver.causes import Occurrence
-from followup_mockserver.http.dashboard.entries import Cause, Text, tone_of
+from followup_mockserver.http.dashboard.entries import DUE, Cause, Text, forecast_in, tone_of
 from followup_mockserver.http.dashboard.timeline import job_title, named_cause, planned_start, title_of
 from followup_mockserver.state.history import MESSAGE
 from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
@@ -33,7 +33,8 @@ class Line:
         more: id of the job or message whose page shows more; None for a note.
         text: text of the message; None if it has not been sent, or for a note.
         outcome: what became of it; None if it was sent.
-        tone: ``succeeded`` if it was sent, ``pending``, ``muted`` if it was not sent, or ``note``.
+        tone: ``succeeded`` if it was sent, ``pending``, ``muted`` if it was not or will not be sent, or ``note``.
+        is_due: whether it is due later, also if it will not be sent.
         start: the start of the appointment for which a reminder was planned; None for anything else.
         planned: what planned it; None if that is unknown.
     """
@@ -46,6 +47,7 @@ class Line:
     text: str | None = None
     outcome: Text | None = None
     tone: str = "note"
+    is_due: bool = False
     start: datetime | None = None
     planned: Cause | None = None
 
@@ -111,7 +113,8 @@ def _messages_of(tenant: Tenant, occurrences: Sequence[Occurrence]) -> list[tupl
             about=job.about or job.id,
             more=job.id,
             text=None if message is None else texts.get(message.id),
-            outcome=None if message is not None else Text.of(job.outcome),
+            outcome=None if message is not None else Text.of(forecast_in(job.outcome) or job.outcome),
+            is_due=job.outcome.startswith(DUE),
             tone=tone_of(job.outcome),
             start=planned_start(job),
             planned=None if cause is None else named_cause("planned by", cause),

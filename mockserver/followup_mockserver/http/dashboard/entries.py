@@ -9,6 +9,9 @@ import attrs
 
 from followup_mockserver.schema.timestamps import parse_timestamp
 
+DUE = "due"
+"""Begins the outcome of a job that has not run."""
+
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 _STATUS = re.compile(r"(?:^|: )(\d{3})\b")
 _NOT_DONE = ("not sent", "not attempted", "not scheduled", "cancelled", "moved", "nothing")
@@ -94,12 +97,17 @@ class Entry:
     hidden: int = 0
 
 
+def forecast_in(outcome: str) -> str:
+    """Return why a job that is due will not send its message, with a colon before the reason; empty if it will."""
+    return outcome.partition("; ")[2] if outcome.startswith(DUE) else ""
+
+
 def tone_of(outcome: str) -> str:
     """Return the tone in which the outcome of a job, an attempt or a call is shown."""
     if outcome.startswith(_NOT_DONE):
         return "muted"
-    if outcome.startswith("due"):
-        return "pending"
+    if outcome.startswith(DUE):
+        return "muted" if forecast_in(outcome) else "pending"
     if outcome.startswith(_FAILED):
         return "failed"
     status = _STATUS.search(outcome)

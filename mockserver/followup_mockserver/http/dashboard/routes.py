@@ -9,9 +9,10 @@ from typing import Any
 from flask import Blueprint, Response, g, render_template, request
 
 from followup._for_mockserver import format_timestamp
-from followup_mockserver.control import access_to
+from followup_mockserver.control import PendingJob, access_to
 from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.http.current import current_control, current_guard
+from followup_mockserver.rules import local_jobs
 from followup_mockserver.schema.errors import ServiceError
 
 _HEADERS = {
@@ -136,6 +137,12 @@ def _name(id: str) -> Any:
     from followup_mockserver.http.dashboard.names import name_of  # imported late, as in ``view``
 
     return name_of(g.tenant, id)
+
+
+@dashboard.app_template_filter("as_forecast")
+def _forecast(job: PendingJob) -> str | None:
+    """Return why a pending job will not send its message; None if nothing is known to prevent it."""
+    return local_jobs.forecast(g.tenant, job.kind, job.about)
 
 
 @dashboard.app_template_filter("last_result")

@@ -17,7 +17,7 @@ import attrs
 
 from followup_mockserver.causes import Occurrence
 from followup_mockserver.http.dashboard import receipts
-from followup_mockserver.http.dashboard.entries import Cause, Entry, Text, tone_of
+from followup_mockserver.http.dashboard.entries import DUE, Cause, Entry, Text, forecast_in, tone_of
 from followup_mockserver.http.dashboard.names import name_of
 from followup_mockserver.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
 from followup_mockserver.state.jobs import (
@@ -53,7 +53,6 @@ _JOB_TITLES = {
 }
 TEST_CONTROL = "test control"
 _HOURS = re.compile(r"([\d.]+) h before")
-_DUE = "due"
 _WITHDRAWN = ("cancelled", "moved")
 _AT_ONCE = timedelta(seconds=1)
 """A job that is due so soon after its cause stands below it, even if the clock runs."""
@@ -235,7 +234,7 @@ class _Builder:
             more=None if more == self._own else more,
             subject=self._subject(occurrence),
             start=planned_start(occurrence),
-            outcome=Text.of(_short(outcome) if outcome.startswith(_DUE) else outcome) if outcome else None,
+            outcome=Text.of(_without_due_time(outcome)) if outcome else None,
             tone=tone_of(outcome),
             causes=[*self._named_causes(occurrence)],
             text=self._message(occurrence),
@@ -303,14 +302,18 @@ class _Builder:
             subject=self._subject(job),
             start=planned_start(job),
             outcome=Text.of(outcome),
-            tone=tone_of(outcome),
+            tone=tone_of(job.outcome),
             is_planned=True,
         )
 
 
 def _short(outcome: str) -> str:
     """Return an outcome without its reason, and without the time at which a job is due."""
-    return _DUE if outcome.startswith(_DUE) else outcome.partition(":")[0]
+    return _without_due_time(outcome).partition(":")[0]
+
+
+def _without_due_time(outcome: str) -> str:
+    return (forecast_in(outcome) or DUE) if outcome.startswith(DUE) else outcome
 
 
 def _can_cause(occurrence: Occurrence) -> bool:
