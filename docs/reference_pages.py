@@ -14,7 +14,8 @@ PARTS = (operations, data_pages, python_pages, webhooks, events, errors, command
 def pages() -> dict[str, str]:
     """Return the text of each page, by its path in the folder of the reference."""
     for part in (data_pages, python_pages, webhooks, errors, events):
-        HOMES.update(part.homes())
+        for name, path in part.homes():
+            HOMES[name].append(path)
     VALUES.update(data_pages.enumerations())
     return {f"{name}.md": text for part in PARTS for name, text in part.pages()}
 

@@ -61,11 +61,6 @@ def _index_of(program: str, found: Mapping[str, list[Command]]) -> str:
     return table(["Command", "Description"], rows)
 
 
-def homes() -> Mapping[str, str]:
-    """Return nothing: commands are no classes."""
-    return {}
-
-
 def python_names() -> PythonNames:
     """Iterate over nothing: commands are no Python objects."""
     return iter(())
@@ -163,7 +158,8 @@ def _row(parameter: Any) -> Row:
     details = [(parameter.help or "").replace("*", "\\*")]
     if parameter.required:
         details.append("Required.")
-    if isinstance(parameter.default, int | float | str) and not isinstance(parameter.default, bool):
+    is_shown = isinstance(parameter.default, int | float) or parameter.default
+    if is_shown and isinstance(parameter.default, int | float | str) and not isinstance(parameter.default, bool):
         details.append(f"Default: `{parameter.default}`.")
     if isinstance(parameter.envvar, str):
         details.append(f"Environment variable: `{parameter.envvar}`.")

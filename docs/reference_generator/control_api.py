@@ -93,11 +93,6 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"{FOLDER}/{name}", page(f"Control API: {title[0].lower()}{title[1:]}", *sections)
 
 
-def homes() -> Mapping[str, str]:
-    """Return nothing: the pages describe no class."""
-    return {}
-
-
 def python_names() -> PythonNames:
     """Iterate over nothing: calls are no Python objects."""
     return iter(())
@@ -176,7 +171,7 @@ def _type(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         return " or ".join(f"`{each}`" for each in schema["enum"] if each is not None)
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type(each) for each in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(filter(None, map(_type, schema["anyOf"]))))
     kinds = schema.get("type", "object")
     names = [kinds] if isinstance(kinds, str) else kinds
     named = {each: f"array of {_type(schema['items'])}" if each == "array" else each for each in names}

@@ -51,9 +51,9 @@ def pages() -> Iterator[tuple[str, str]]:
     yield INPUTS, page("Inputs", _INPUTS_INTRODUCTION, *inputs)
 
 
-def homes() -> dict[str, str]:
-    """Return the page of each class, by its name."""
-    return {name: path for path, name, _, _ in python_names()}
+def homes() -> Iterator[tuple[str, str]]:
+    """Iterate over the classes: name and page."""
+    return ((name, path) for path, name, _, _ in python_names())
 
 
 def python_names() -> PythonNames:

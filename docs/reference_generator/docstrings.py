@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import attrs
 
-_SECTION = re.compile(r"^(Args|Attributes|Keys|Returns|Yields|Raises):$", re.MULTILINE)
+_SECTION = re.compile(r"^(Args|Attributes|Keys|Returns|Yields|Raises|Warns):$", re.MULTILINE)
 _SPECIFICATION = re.compile(r" ?\(specification, (sections? [^,)]+?)(?:, [A-Z][^)]*)?\.?\)", re.IGNORECASE)
 _ITEM = re.compile(r"^(\S[^\n]*?): ((?:.|\n(?!\S))+)", re.MULTILINE)
 
@@ -24,6 +24,7 @@ class Docstring:
         items: descriptions of arguments, attributes or keys, by name.
         returns: description of the returned value; empty if there is none.
         raises: names and conditions of errors.
+        warns: names and conditions of warnings.
     """
 
     summary: str
@@ -31,6 +32,7 @@ class Docstring:
     items: Mapping[str, str]
     returns: str
     raises: Sequence[tuple[str, str]]
+    warns: Sequence[tuple[str, str]]
 
     @property
     def text(self) -> str:
@@ -68,6 +70,7 @@ def parsed(text: str) -> Docstring:
         items={name: meaning for names, meaning in items for name in names.split(", ")},
         returns=markdown(contents.get("Returns", contents.get("Yields", ""))),
         raises=_items(contents.get("Raises", "")),
+        warns=_items(contents.get("Warns", "")),
     )
 
 

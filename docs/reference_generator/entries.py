@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -9,8 +10,8 @@ from .docstrings import Docstring, docstring_of
 from .markdown import block, bullets, link, section
 from .signatures import Signature, fields_of, signature_of
 
-HOMES: dict[str, str] = {}
-"""The page of each public class or type, by its name."""
+HOMES: dict[str, list[str]] = defaultdict(list)
+"""The pages that describe a class or type of a name, by this name; outbox and inbox have classes of the same names."""
 
 _TITLES = {
     "EventType": "Inbound events",
@@ -40,7 +41,8 @@ def link_to(name: str, source: str) -> str | None:
 
 
 def _link(shown: str, name: str, source: str) -> str:
-    return link(f"`{shown}`", HOMES[name], _TITLES.get(name, name), source=source)
+    pages = HOMES[name]
+    return link(f"`{shown}`", source if source in pages else pages[0], _TITLES.get(name, name), source=source)
 
 
 def function_text(
@@ -77,6 +79,7 @@ def function_text(
         _paragraphs("**Example**", block("python", example)) if example else "",
         _returns(signature, text, source),
         _listed("Errors", [*_errors(text, source), *errors]),
+        _listed("Warnings", [f"`{name}`: {condition}" for name, condition in text.warns]),
     )
 
 
@@ -189,7 +192,8 @@ def _item(name: str, kind: str, meaning: str, source: str, details: str = "") ->
 
 def _type(annotation: str, source: str) -> tuple[str, str]:
     """Return a type, which is a link if it contains one class; and a sentence with links if it contains several."""
-    names = [name for name in dict.fromkeys(re.findall(r"\w+", annotation)) if name in HOMES]
+    words = re.findall(r"(?<![\w.])\w+(?![\w.])", annotation)  # not Event in threading.Event
+    names = [name for name in dict.fromkeys(words) if name in HOMES]
     if len(names) == 1:
         return _link(annotation, names[0], source), ""
     links = ", ".join(link_to(name, source) or "" for name in names)
@@ -199,16 +203,16 @@ def _type(annotation: str, source: str) -> tuple[str, str]:
 def _values(annotation: str, meaning: str) -> str:
     """Return a sentence with the values of the enumerations in a type, unless the description names them."""
     values = [each for name in re.findall(r"\w+", annotation) for each in VALUES.get(name, ())]
-    if not values or all(f"`{each}`" in meaning for each in values) or len(values) > _MOST_VALUES:
+    if not values or all(each in meaning for each in values) or len(values) > _MOST_VALUES:
         return ""
     return f"{'One' if meaning else 'one'} of {', '.join(f'`{each}`' for each in values)}."
 
 
 def _returns(signature: Signature, text: Docstring, source: str) -> str:
-    if not text.returns:
-        return ""
-    meaning = " ".join(text.returns.split())
     shown, links = _type(signature.returns, source)
+    if not text.returns:
+        return f"**Returns** {shown}." if "](" in shown else ""
+    meaning = " ".join(text.returns.split())
     return " ".join(part for part in (f"**Returns** {shown}: {meaning}", links) if part)
 
 

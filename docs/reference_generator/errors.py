@@ -89,9 +89,9 @@ def pages() -> Iterator[tuple[str, str]]:
     yield CLASSES, page("Error classes", _CLASSES, _TREE, block("text", _tree()), *classes)
 
 
-def homes() -> dict[str, str]:
-    """Return the page of each class, by its name."""
-    return {each.__name__: CLASSES for each in _classes()}
+def homes() -> Iterator[tuple[str, str]]:
+    """Iterate over the classes: name and page."""
+    return ((each.__name__, CLASSES) for each in _classes())
 
 
 def python_names() -> PythonNames:

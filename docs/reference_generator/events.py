@@ -100,9 +100,9 @@ def pages() -> Iterator[tuple[str, str]]:
         yield _page_of(each), page(f"Event {each}", *sections, _outbound(each, payloads[each]))
 
 
-def homes() -> Mapping[str, str]:
-    """Return the page of the types of events."""
-    return dict.fromkeys(("EventType", "OutboundEventType", "EnabledEvent"), f"{FOLDER}/index")
+def homes() -> Iterator[tuple[str, str]]:
+    """Iterate over the enumerations of event types: name and page."""
+    return ((name, f"{FOLDER}/index") for name in ("EventType", "OutboundEventType", "EnabledEvent"))
 
 
 def python_names() -> PythonNames:

@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 
 import followup
+import followup_mockserver
 from followup import inbox, outbox
 from followup_mockserver import MockServer, MockService, simulation, strategies
 from followup_mockserver.causes.occurrences import HistoryEntry
@@ -14,7 +15,7 @@ from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
 from followup_mockserver.control.conversations import ConversationControls
 from followup_mockserver.control.history import HistoryControls
-from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
+from followup_mockserver.control.organizations import KeyInput, NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
 from followup_mockserver.control.snapshot import SnapshotControls
 from followup_mockserver.control.sources import SourceControls
@@ -23,6 +24,8 @@ from followup_mockserver.control.waits import WaitControls
 from followup_mockserver.control.webhooks import WebhookControls
 from followup_mockserver.options import MockOptions
 from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
+from followup_mockserver.schema.errors import ServiceError
+from followup_mockserver.settings import KeyRecord
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, Message, ReceiverResponse
 from followup_mockserver.state.request_faults import Fault
@@ -74,11 +77,13 @@ class PythonPage:
     more: str = ""
 
 
-MOCK = "followup_mockserver"
+MOCK = followup_mockserver.__name__
 
 
 def _entry(described: Any, *, package: str = "followup", constructor: bool = False, members: bool = True) -> Entry:
     name = described.__name__
+    if name in followup_mockserver.__all__:
+        package = MOCK
     return Entry(described=described, title=name, owner=name, package=package, constructor=constructor, members=members)
 
 
@@ -179,6 +184,7 @@ and have the same test controls: [clock](clock.md), [calls and faults](calls.md)
     entries=[
         _entry(MockService, package=MOCK, constructor=True),
         _entry(MockOptions, package="", members=False),
+        *_records(ServiceError, package=""),
     ],
     more=contents(
         ["server", "clock", "calls", "webhooks", "patients-and-staff", "bookings", "organizations", "testing"]
@@ -244,7 +250,7 @@ ORGANIZATIONS = PythonPage(
     entries=[
         _controls("Organizations", OrganizationControls),
         _controls("Snapshots", SnapshotControls),
-        *_records(NewOrganization, package=""),
+        *_records(NewOrganization, KeyRecord, KeyInput, package=""),
     ],
 )
 

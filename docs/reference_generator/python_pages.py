@@ -58,11 +58,9 @@ def python_names() -> PythonNames:
                 yield each.path, f"{entry.owner}.{name}", f"{entry.package or MOCK}.{entry.owner}.{name}", "method"
 
 
-def homes() -> dict[str, str]:
-    """Return the page of each class, by its name."""
-    return {
-        entry.title: each.path
-        for each in PAGES
-        for entry in each.entries
-        if entry.title == getattr(entry.described, "__name__", "")
-    }
+def homes() -> Iterator[tuple[str, str]]:
+    """Iterate over the classes: name and page."""
+    for each in PAGES:
+        for entry in each.entries:
+            if entry.title == getattr(entry.described, "__name__", ""):
+                yield entry.title, each.path

@@ -144,6 +144,8 @@ def fields_of(cls: type[Any]) -> Iterator[tuple[str, str]]:
 
 def public(annotation: ast.expr, names: Mapping[str, Any]) -> ast.expr:
     """Return an annotation without internal types: ``NonEmpty | NotGiven`` becomes ``str``."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        annotation = ast.parse(annotation.value, mode="eval").body
     shown: ast.expr = _PublicNames(names).visit(annotation)
     return shown
 

@@ -100,9 +100,9 @@ def pages() -> Iterator[tuple[str, str]]:
     )
 
 
-def homes() -> dict[str, str]:
-    """Return the page of each class, by its name."""
-    return {"WebhookEvent": PATH}
+def homes() -> Iterator[tuple[str, str]]:
+    """Iterate over the classes: name and page."""
+    yield "WebhookEvent", PATH
 
 
 def python_names() -> PythonNames:

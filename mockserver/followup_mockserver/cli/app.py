@@ -125,7 +125,7 @@ app = Application(
         "calibrate": Deferred(_CALIBRATE, _calibrate),
         "snapshot": Deferred("Save the state of the mock to a file, or load it from one.", _snapshot, is_group=True),
         "check-receiver": Deferred(
-            "Check a live webhook receiver: play the cases of its duty, and print PASS, FAIL or NOT SEEN for each.",
+            "Send a live receiver genuine, forged and repeated webhooks, and print PASS, FAIL or NOT SEEN for each case.",
             _check_receiver,
         ),
     },

@@ -38,7 +38,7 @@ def check(
 
     "added": a new operation, optional parameter or field.
 
-    "wording": a text, or a keyword that no value distinguishes.
+    "wording": a text, or another change after which the same JSON is valid.
     """
     from followup_mockserver.cli.drift_report import lines_of
     from followup_mockserver.drift.comparison import compare_document

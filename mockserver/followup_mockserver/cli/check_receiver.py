@@ -42,9 +42,9 @@ def check_receiver(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Check a live webhook receiver: play the cases of its duty, and print PASS, FAIL or NOT SEEN for each.
+    """Send a live receiver genuine, forged and repeated webhooks, and print PASS, FAIL or NOT SEEN for each case.
 
-    It sends 66 requests about appointments of invented patients, as the service would, genuine and forged ones.
+    It sends 66 requests about appointments of invented patients.
     Run it against a test environment. Without --probe, the effects of requests are not seen.
 
     Exit status: 0 if no case fails, 1 if one fails, 2 if the receiver or the probe cannot be reached, or if the

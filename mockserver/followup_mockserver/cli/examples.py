@@ -6,7 +6,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "serve": ["serve --allow-http-webhooks", "serve --env-file mock.env --start-time 2030-01-01T09:00:00Z"],
     "wait": ["wait", "wait --timeout 60 --url http://127.0.0.1:4210"],
     "check": ["check openapi.json", "check https://api.example/openapi.json --json"],
-    "collection": ["collection --help"],
+    "collection": ["collection --output collection.json"],
     "advance": ["advance 3h", "advance 2030-01-03T09:00:00Z"],
     "clock": ["clock", "clock --limit 5"],
     "reset": ["reset", "reset --api-key fu_test_mock"],

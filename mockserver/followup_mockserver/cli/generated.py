@@ -48,7 +48,7 @@ def options_of(
     texts = descriptions_in(function)
     found = []
     for parameter, annotation in _parameters(function):
-        text = sentence(texts.get(parameter.name, ""))
+        text = sentence(texts.get(parameter.name, ""), literals(annotation))
         default = {parameter.name: parameter.default, **(defaults or {})}[parameter.name]
         if parameter.name == argument:
             found.append(keyword(parameter.name, _argument(annotation, text), None))

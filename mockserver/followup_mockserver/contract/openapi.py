@@ -308,15 +308,16 @@ def _webhook() -> Document:
             "parameters": [
                 _webhook_header(
                     SIGNATURE_HEADER,
-                    "HMAC-SHA256 of <timestamp>.<raw body>, keyed with the endpoint's secret.",
+                    "sha256= and the HMAC-SHA256 of <timestamp>.<raw body>, keyed with the endpoint's secret, in lowercase"
+                    " hexadecimal digits.",
                     {"type": "string", "pattern": "^sha256=[0-9a-f]{64}$"},
                 ),
                 _webhook_header(
                     TIMESTAMP_HEADER, "Time of sending, in seconds since the epoch.", {"type": "integer", "minimum": 0}
                 ),
                 _webhook_header(EVENT_TYPE_HEADER, "The type of the event.", event_type),
-                _webhook_header(ATTEMPT_HEADER, "Number of the attempt.", {"type": "integer", "minimum": 1}),
-                _webhook_header("user-agent", "The sender.", {"type": "string", "const": USER_AGENT}),
+                _webhook_header(ATTEMPT_HEADER, "Number of the attempt, from 1.", {"type": "integer", "minimum": 1}),
+                _webhook_header("user-agent", f"{USER_AGENT}.", {"type": "string", "const": USER_AGENT}),
             ],
             "requestBody": body,
             "responses": {"2XX": {"description": "Received."}},

@@ -70,8 +70,8 @@ class CallControls:
             probability: probability of applying to a call, or to an event, from 0 to 1.
             retry_after: seconds in a ``Retry-After`` header, for kind ``status``; default: 1 with status 429, as in the
                 service (specification, section 7), else no header.
-            optional: whether the fault may remain without effect; otherwise ``unused_faults`` lists it until it has
-                matched. A fault with a probability below 1 is always optional.
+            optional: whether the fault may remain without effect; otherwise it counts as unused until it has matched.
+                A fault with a probability below 1 is always optional.
 
         Returns:
             The fault, as ``faults`` lists it.

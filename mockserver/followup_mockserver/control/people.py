@@ -227,7 +227,7 @@ class PeopleControls:
 
         Args:
             id: id of the intake request.
-            reason: becomes its ``discard_reason``.
+            reason: the reason, which the intake request then shows.
 
         Returns:
             The intake request, whose status is ``discarded``.

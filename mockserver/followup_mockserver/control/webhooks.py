@@ -88,8 +88,8 @@ class WebhookControls:
 
         Args:
             type: the event type, such as ``appointment.created`` (specification, section 6.2).
-            data: the event's ``data``, as JSON with names in camelCase, to send instead. Then ``ref`` is the id of the
-                object in it, or without one that of the object that the event would have been about.
+            data: data of the event, as JSON with names in camelCase; by default that of the object. If it contains an
+                object with an id, this id becomes the ``ref`` of the event; otherwise ``ref`` stays the same.
 
         Returns:
             One pending delivery for each enabled endpoint that is subscribed to the type. ``webhook.ping`` goes to
@@ -163,14 +163,13 @@ class WebhookControls:
 
         Args:
             kind: ``duplicate`` sends the first attempt twice; ``reorder`` holds a delivery until the next one to the
-                same endpoint has been sent; ``late`` sends the first attempt ``seconds`` later; ``wrong_signature`` and
+                same endpoint has been sent; ``late`` delays the first attempt; ``wrong_signature`` and
                 ``old_signature`` give the first attempt an invalid signature, or an expired timestamp.
             type: outbound type that the fault is limited to; None for any.
             times: number of deliveries that it applies to.
             seconds: on the mock's clock, the delay for ``late`` and the longest hold for ``reorder``; the age of the
                 timestamp for ``old_signature``. At most 30 days.
-            optional: whether the fault may remain without effect; otherwise ``unused_faults`` lists it until it has
-                matched.
+            optional: whether the fault may remain without effect; otherwise it counts as unused until it has matched.
 
         Returns:
             The fault, as ``webhook_faults`` lists it.

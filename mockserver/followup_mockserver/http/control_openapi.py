@@ -124,7 +124,25 @@ def _tag(path: str) -> str:
 
 def _text(function: Callable[..., Any]) -> str:
     """Return the docstring up to its first section."""
-    return re.split(r"\n(?:Args|Returns|Raises):\n", inspect.getdoc(function) or "")[0].strip()
+    return _for_http(re.split(r"\n(?:Args|Returns|Raises):\n", inspect.getdoc(function) or "")[0].strip())
+
+
+_PHRASES = (
+    (r"an aware ``datetime`` or an ISO 8601 string", "ISO 8601 with the offset"),
+    (r"an aware datetime or an RFC 3339 timestamp", "an RFC 3339 timestamp"),
+    (
+        r"``update_organization\(activated_events=(\[[^]]*\])\)``",
+        r'``PATCH /_mock/organization`` and ``{"activatedEvents": \1}``',
+    ),
+    (r"\bNone\b", "null"),
+)
+"""Phrases about Python values in docstrings, and their replacements."""
+
+
+def _for_http(text: str) -> str:
+    for phrase, instead in _PHRASES:
+        text = re.sub(phrase, instead, text)
+    return text
 
 
 def _path_name(function: Callable[..., Any]) -> str:
@@ -186,7 +204,7 @@ def _properties(function: Callable[..., Any]) -> dict[str, Schema]:
 
 
 def _meaning(text: str | None) -> Schema:
-    return {"description": text} if text else {}
+    return {"description": _for_http(text)} if text else {}
 
 
 def _default(value: Any) -> Schema:

@@ -1,6 +1,7 @@
 """Help texts, rewritten from the docstrings of Python functions."""
 
 import re
+from collections.abc import Collection
 
 _WORDS = (
     (r"\s*\(specification, [^)]*\)", ""),
@@ -17,15 +18,27 @@ _WORDS = (
 """Phrases about Python values and about the specification, and their replacements."""
 
 
-def for_the_command_line(text: str) -> str:
-    """Return the text of a docstring without the phrases that concern Python programs only."""
+def for_the_command_line(text: str, values: Collection[str] = ()) -> str:
+    """Return the text of a docstring without the phrases that concern Python programs only.
+
+    Args:
+        text: the text.
+        values: the values of an option, which keep their spelling; other names become those of options.
+    """
+    for value in values:
+        text = text.replace(f"``{value}``", value)
     for phrase, instead in _WORDS:
         text = re.sub(phrase, instead, text, flags=re.IGNORECASE)
     return text.replace(" .", ".").strip(" .\n") + "." if text.strip() else ""
 
 
-def sentence(text: str) -> str:
-    """Return the description of an argument as a sentence; a value that it begins with keeps its spelling."""
+def sentence(text: str, values: Collection[str] = ()) -> str:
+    """Return the description of an argument as a sentence; a value that it begins with keeps its spelling.
+
+    Args:
+        text: the description.
+        values: the values of the argument, if they are enumerated.
+    """
     begins_with_value = text.startswith("``")
-    text = for_the_command_line(text)
+    text = for_the_command_line(text, values)
     return text if begins_with_value else text[:1].upper() + text[1:]

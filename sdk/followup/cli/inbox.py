@@ -38,7 +38,7 @@ def group() -> None:
 
 @inbox.command()
 def run(target: Target) -> None:
-    """Handle events for ever, with the handlers of your Inbox.
+    """Handle events until the process is stopped, with the handlers of your Inbox.
 
     Ctrl-C and SIGTERM end it after the event in flight. Any number of processes may run at once.
     """

@@ -122,7 +122,7 @@ def discard(
     database: DatabaseURL = None,
     name: StoreName = "default",
 ) -> None:
-    """Give a dead event up, which lets the later events of its subject go on."""
+    """Give up a dead event, so that the later events of its subject are sent."""
     with _opened(database, name) as opened:
         opened.discard(event_id, waiting=waiting)
     say("1 discarded")
@@ -134,7 +134,7 @@ def purge(
     database: DatabaseURL = None,
     name: StoreName = "default",
 ) -> None:
-    """Remove the events that were sent or discarded so many days ago, with the personal data in them."""
+    """Remove old events that were sent or discarded, with the personal data in them."""
     try:
         age = timedelta(days=older_than)
     except (OverflowError, ValueError):

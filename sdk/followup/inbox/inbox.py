@@ -219,7 +219,9 @@ class Inbox(Store):
         return self._worker().drain(seconds, None)
 
     def run(self, stop: threading.Event | None = None) -> None:
-        """Handle events for ever. While the database cannot be reached, it waits and logs.
+        """Handle events until ``stop`` is set or the process ends.
+
+        While the database cannot be reached, it waits and logs.
 
         Args:
             stop: ends this call when it is set, after the event in flight.
@@ -241,8 +243,8 @@ class Inbox(Store):
         Args:
             client: a client of the organization; its key needs the scope ``webhooks:read``.
             webhook_endpoint: id of the endpoint whose webhooks this inbox receives; by default the only one there is.
-            since: no event that was created earlier is added; an aware datetime. None is added either that is older
-                than those that the last ``purge`` removed.
+            since: no event that was created earlier is added; an aware datetime. Events that are older than those
+                that the last ``purge`` removed are not added either.
 
         Returns:
             The numbers of deliveries that were read, and of events that were added.

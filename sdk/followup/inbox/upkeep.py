@@ -21,7 +21,7 @@ FINISHED_STATES: tuple[str, ...] = get_args(FinishedState)
 
 @attrs.frozen
 class InboxStatus:
-    """The numbers of events by what has become of them, for a monitor.
+    """The number of events of an inbox in each state.
 
     Attributes:
         waiting: events that will be handled, for the first time or again.

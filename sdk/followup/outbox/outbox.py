@@ -87,7 +87,7 @@ class Outbox(Store):
         Args:
             connection: a SQLAlchemy ``Connection`` or ``Session``, a ``sqlite3.Connection``, a ``psycopg.Connection``,
                 or a connection of Django.
-            event: the event; an id is made if it has none, and ``occurred_at`` is now if it says nothing else.
+            event: the event. If it has no id, one is generated; its ``occurred_at`` is by default the current time.
             subject: events of one subject are sent in the order in which they were recorded. By default
                 ``appointment:`` and the external id of the appointment, else ``patient:`` and the patient's phone
                 (digits only), document or id, else the event's own id.
@@ -112,7 +112,7 @@ class Outbox(Store):
 
         Args:
             connection: a SQLAlchemy ``AsyncConnection`` or ``AsyncSession``, or a ``psycopg.AsyncConnection``.
-            event: the event; an id is made if it has none, and ``occurred_at`` is now if it says nothing else.
+            event: the event. If it has no id, one is generated; its ``occurred_at`` is by default the current time.
             subject: events of one subject are sent in the order in which they were recorded; see ``record``.
 
         Returns:
@@ -134,8 +134,8 @@ class Outbox(Store):
     def drain(self, client: FollowUp, deadline: float | None = None) -> DrainReport:
         """Send the events that are due, until none is.
 
-        Any number of processes and threads may drain at the same time. It ends too when calls keep failing, since the
-        service cannot be reached now; the next drain goes on.
+        Any number of processes and threads may drain at the same time. It also ends when calls keep
+        failing; the next drain continues.
 
         Args:
             client: the client to send with. Its retries are not used, because the outbox retries.
@@ -158,7 +158,7 @@ class Outbox(Store):
         return report
 
     def run(self, client: FollowUp, stop: threading.Event | None = None) -> None:
-        """Drain for ever, or until ``stop`` is set.
+        """Drain repeatedly, until ``stop`` is set or the process ends.
 
         Errors are logged, and the work goes on: an API key that is rejected, a service that does not respond, a
         database that is restarted. When ``stop`` is set, the call in flight ends first.
@@ -206,7 +206,7 @@ class Outbox(Store):
         return checked_count(count, event_id, "dead")
 
     def discard(self, event_id: str, *, waiting: bool = False) -> None:
-        """Give a dead event up, which lets the later events of its subject go on.
+        """Give up a dead event, so that the later events of its subject are sent.
 
         Args:
             event_id: id of a dead event.
@@ -225,7 +225,7 @@ class Outbox(Store):
         checked_count(count, event_id, " or ".join(states))
 
     def purge(self, *, older_than: timedelta) -> int:
-        """Remove the events that were sent or discarded so long ago, with the personal data in them.
+        """Remove old events that were sent or discarded, with the personal data in them.
 
         An id that is recorded again after it has been purged is sent again; the service then reports a duplicate.
 

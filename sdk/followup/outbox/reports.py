@@ -29,7 +29,7 @@ class DrainReport:
 
 @attrs.frozen(kw_only=True)
 class OutboxStatus:
-    """How many events an outbox has, by what is next for them.
+    """The number of events of an outbox in each state.
 
     Attributes:
         waiting: events that will be sent, now or after a backoff, or after an earlier event of their subject.
