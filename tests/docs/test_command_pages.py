@@ -61,6 +61,12 @@ def test_options_have_placeholders_defaults_and_environment_variables() -> None:
     assert "Default: `http://127.0.0.1:4210`. Environment variable: `FOLLOWUP_BASE_URL`.\n" in INDEX
 
 
+def test_values_keep_their_spelling() -> None:
+    disturb = SECTIONS["followup-mock disturb"]
+    assert "wrong_signature and old_signature give the first attempt" in disturb
+    assert "wrong-signature" not in disturb
+
+
 def test_exit_statuses_of_a_command_are_on_its_page() -> None:
     assert "Exit status: 0 without a FAIL, 1 with one" in SECTIONS["followup doctor"]
 

@@ -81,6 +81,12 @@ def _camel(name: str) -> str:
     return head + "".join(part.capitalize() for part in tail)
 
 
+def test_no_description_is_about_values_of_python() -> None:
+    for title, text in sections().items():
+        prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert not re.search(r"datetime|\bNone\b|\bor \)|activated_events", prose), title
+
+
 def test_the_examples_show_what_calls_and_responses_contain() -> None:
     text = sections()["POST /_mock/clock/advance"]
     request, response = re.findall(r"^```http\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from contract import specification as spec
 
+import followup_mockserver
+
 ROOT = Path(__file__).parents[2]
 
 ERRORS = [
@@ -152,6 +154,40 @@ def test_an_operation_shows_its_signature_arguments_result_and_errors(built: Pat
         assert part in create, (part, create)
     assert "EventBatchError: no event was accepted" in section(built, "followup.FollowUp.events.create")
     assert "id (PatientId, required): id of the patient" in section(built, "followup.FollowUp.patients.retrieve")
+
+
+def test_a_type_links_to_the_class_of_its_page() -> None:
+    """Outbox and inbox have classes of the same names, and other modules have some of the names of ours."""
+    folder = ROOT / "docs/reference"
+    outbox, inbox = (folder / "outbox.md").read_text(), (folder / "inbox.md").read_text()
+    for page in (outbox, inbox):
+        assert "**Returns** [`DrainReport`](#drainreport): " in page
+        assert "**Returns** [`list[DeadEvent]`](#deadevent)." in page
+        assert "- **`stop`** (`threading.Event | None`): " in page
+    assert "**Returns** [`OutboxStatus`](#outboxstatus)." in outbox
+    assert "client: FollowUp,\n    webhook_endpoint: str | None = None," in inbox
+
+
+def test_an_enumeration_shows_its_values() -> None:
+    results = (ROOT / "docs/reference/results.md").read_text()
+    assert (
+        "- **`status`** (`AppointmentStatus`): one of `confirmed`, `pending`, `rescheduled`, `cancelled`, `completed`."
+        in results
+    )
+    treatments = (ROOT / "docs/reference/operations/treatments.md").read_text()
+    kinds = "`medication`, `therapy`, `diet`, `study`, `lab`, `work`, `lifestyle`"
+    assert f"One of {kinds}." in treatments
+
+
+def test_names_that_the_mock_exports_have_entries(built: Path) -> None:
+    exported = [
+        *("Advanced", "Attempt", "ClockState", "Fault", "HistoryEntry", "JobRun", "JournalEntry", "KeyRecord"),
+        *("Message", "MockEnvironment", "MockOptions", "MockServer", "MockService", "NewOrganization", "PendingJob"),
+        *("PendingReminder", "RejectedRequest", "ServiceError", "WebhookFault"),
+    ]
+    assert sorted(exported) == sorted(followup_mockserver.__all__)
+    names = entries(built)
+    assert [each for each in exported if f"followup_mockserver.{each}" not in names] == []
 
 
 def test_traffic_is_folded(built: Path) -> None:

@@ -125,7 +125,7 @@ app = Application(
         "calibrate": Deferred(_CALIBRATE, _calibrate),
         "snapshot": Deferred("Save the state of the mock to a file, or load it from one.", _snapshot, is_group=True),
         "check-receiver": Deferred(
-            "Send a live receiver genuine, forged and repeated webhooks, and print PASS, FAIL or NOT SEEN for each case.",
+            "Send genuine, forged and repeated webhooks to a live receiver: PASS, FAIL or NOT SEEN for each case.",
             _check_receiver,
         ),
     },

@@ -42,7 +42,7 @@ def check_receiver(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Send a live receiver genuine, forged and repeated webhooks, and print PASS, FAIL or NOT SEEN for each case.
+    """Send genuine, forged and repeated webhooks to a live receiver: PASS, FAIL or NOT SEEN for each case.
 
     It sends 66 requests about appointments of invented patients.
     Run it against a test environment. Without --probe, the effects of requests are not seen.

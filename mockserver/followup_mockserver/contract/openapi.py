@@ -308,8 +308,8 @@ def _webhook() -> Document:
             "parameters": [
                 _webhook_header(
                     SIGNATURE_HEADER,
-                    "sha256= and the HMAC-SHA256 of <timestamp>.<raw body>, keyed with the endpoint's secret, in lowercase"
-                    " hexadecimal digits.",
+                    "sha256= and the HMAC-SHA256 of <timestamp>.<raw body>, keyed with the endpoint's secret, in "
+                    "lowercase hexadecimal digits.",
                     {"type": "string", "pattern": "^sha256=[0-9a-f]{64}$"},
                 ),
                 _webhook_header(
