@@ -23,7 +23,7 @@ SHOWN = {
 """By name and alternative: the label in the chart."""
 
 LOWEST, HIGHEST = 0.01, 2.0
-LEFT, RIGHT, TOP, ROW = 250, 620, 74, 26
+LEFT, RIGHT, TOP, ROW = 230, 410, 74, 26
 
 STYLE = """  <style>
     svg { color-scheme: light dark; font-family: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
@@ -43,7 +43,7 @@ def drawn(figures: Iterable[Figure]) -> str:
     found = {(each.name, each.alternative): each for each in figures}
     rows = [(label, found[key].ratio) for key, label in SHOWN.items() if key in found]
     bottom = TOP + ROW * len(rows)
-    width, height = RIGHT + 90, bottom + 40
+    width, height = RIGHT + 60, bottom + 40
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"',
         ' role="img" aria-labelledby="t d">\n',
@@ -72,7 +72,7 @@ def _bar(number: int, label: str, ratio: float) -> str:
     return (
         _text("text", LEFT - 10, y + 14, label, "end")
         + f'  <rect class="{kind}" x="{LEFT}" y="{y + 2}" width="{_x(ratio) - LEFT:.1f}" height="16" rx="3"/>\n'
-        + _text("text", _x(ratio) + 8, y + 15, f"{ratio:.2f}", "start")
+        + _text("text", RIGHT + 44, y + 15, f"{ratio:.2f}", "end")
     )
 
 

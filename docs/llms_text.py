@@ -55,6 +55,7 @@ DESCRIPTIONS = {
     "how-to/patients-and-staff": "Act as patients, staff and the service's agent in the mock.",
     "how-to/explain": "The chain of causes of an object, a delivery, a message or a request.",
     "how-to/faults": "Make calls and deliveries fail: status, delay, disconnect, truncate.",
+    "how-to/random-data": "Hypothesis strategies for arguments and webhooks.",
     "how-to/simulation": "simulate plays random histories of faults and crashes with your integration.",
     "how-to/coverage": "Which outcomes of each operation a test suite has met.",
     "how-to/snapshots": "Save, load and fork the state of a mock.",
