@@ -103,6 +103,47 @@ class TestLists:
         assert "Items per page, 1 to 100; 10 if omitted." in shell.run("patients", "list", "--help").stdout
 
 
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("arguments", "expected"),
+        [
+            (("patients", "retrieve", "apt_1"), "ID must be a string that begins with 'pat_'"),
+            (
+                ("patients", "list", "--starting-after", "x" * 300),
+                "--starting-after must be an id of at most 255 characters",
+            ),
+            (
+                ("patients", "update", "pat_1", "--full-name", "\udcff"),
+                "--full-name is not valid Unicode: it contains a lone surrogate",
+            ),
+        ],
+    )
+    def test_an_error_of_the_sdk_names_the_option(
+        self, shell: Shell, arguments: tuple[str, ...], expected: str
+    ) -> None:
+        assert shell.error(*arguments) == f"followup: {expected}\n"
+
+    @pytest.mark.parametrize(
+        ("arguments", "shown"),
+        [
+            (("patients", "create", "--phone", "x", "--full-name", "Ana"), "[--phone]"),
+            (("appointments", "list", "--starting-after", "pat_1"), "[--starting-after]"),
+            (
+                ("webhook-endpoints", "create", "--url", "https://x.example", "--enabled-events", "a"),
+                "[--enabled-events, enabledEvents[0]]",
+            ),
+            (
+                ("intake-requests", "create", "--patient", '{"phone": "1"}'),
+                "[--patient, patient.phone]",
+            ),
+        ],
+    )
+    def test_an_error_of_the_service_names_the_option(
+        self, shell: Shell, arguments: tuple[str, ...], shown: str
+    ) -> None:
+        assert f" {shown} [" in shell.error(*arguments)
+
+
 class TestTimes:
     @pytest.mark.parametrize(
         ("arguments", "problem"),

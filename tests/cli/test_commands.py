@@ -64,7 +64,7 @@ def test_the_set_up_is_checked(shell: Shell) -> None:
     [
         (("patients", "retrieve", "apt_1"), "begins with 'pat_'"),
         (("patients", "retrieve", "pat_none"), "resource_missing"),
-        (("patients", "create", "--phone", "x"), "param phone"),
+        (("patients", "create", "--phone", "x"), "[--phone]"),
         (("treatments", "create", "--name", "x", "--patient", "{"), "--patient is not JSON"),
         (("events", "send", "nowhere.json"), "cannot read nowhere.json"),
         (("webhooks", "verify", "body", "--headers", "headers"), "no secret"),

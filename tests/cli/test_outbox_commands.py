@@ -183,3 +183,27 @@ def test_a_database_that_cannot_be_opened_is_one_line_and_status_1(shell: Shell,
         message = shell.error("outbox", "status", "--database", url)
         assert "the database failed: " in message
         assert "secret" not in message
+
+
+@pytest.mark.parametrize("command", ["outbox", "inbox"])
+def test_a_database_that_cannot_be_opened_is_named(shell: Shell, tmp_path: Path, command: str) -> None:
+    missing = tmp_path / "nowhere" / "clinic.db"
+    assert shell.error(command, "status", "--database", f"sqlite:///{missing}") == (
+        f"followup: the database {missing} failed: OperationalError: unable to open database file\n"
+    )
+    (tmp_path / "text.db").write_text("no database, but long enough to be read as the header of one" * 20)
+    assert shell.error(command, "status", FOLLOWUP_DATABASE_URL="sqlite:///text.db") == (
+        f"followup: the database {tmp_path / 'text.db'} failed: DatabaseError: file is not a database\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("--on-rejected=no", '--on-rejected must be "hold" or "skip"'),
+        ("--requests-per-minute=0", "--requests-per-minute must be a whole number, 1 or more"),
+    ],
+)
+def test_an_invalid_option_is_named(shell: Shell, option: str, problem: str) -> None:
+    written = shell.error("outbox", "run", option, "--database", "sqlite:///clinic.db")
+    assert written == f"followup: {problem}\n"

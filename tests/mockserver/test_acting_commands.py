@@ -129,6 +129,56 @@ def test_settings_of_the_organization(shell: Shell, server: MockServer, client: 
     assert len(server.reminders) == 4
 
 
+def test_a_list_and_the_keys_of_json_can_be_written_in_both_ways(
+    shell: Shell, server: MockServer, client: FollowUp
+) -> None:
+    shell.json("organization", "update", "--reminder-hours", "48, 24", "--reminder-hours", "2")
+    client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2030-12-30T12:00:00Z")
+    assert len(server.reminders) == 3
+    intake = client.intake_requests.create(patient={"full_name": "Ana"})
+    for key in ("date_of_birth", "dateOfBirth"):
+        patient = json.dumps({"phone": "+5491155550001", key: "1980-02-29"})
+        assert shell.json("intake-requests", "answer", intake.id, "--patient", patient)
+    both = '{"full_name": "Ana", "fullName": "Eva"}'
+    assert shell.error("intake-requests", "answer", intake.id, "--patient", both) == (
+        "followup-mock: --patient has both full_name and fullName, which are the same field\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (
+            ("appointments", "add", "--patient", "pat_x", "--start-at", "2030-01-01"),
+            "--start-at must be a time with its offset, such as 2030-05-17T14:30:00-03:00 (Z means UTC)",
+        ),
+        (
+            ("appointments", "add", "--patient", "pat_x", "--start-at", "2030-01-01T09:00:00Z"),
+            "--patient: There is no such patient.",
+        ),
+        (("explain", "\udcff"), "id: There is no such id in the history."),
+        (("explain", "req_1", "--api-key", ""), "--api-key must not be empty"),
+        (("explain", "req_1", "--token", "ñ"), "an option or argument has characters that cannot be sent"),
+        (
+            ("explain", "req_1", "--url", "clinic"),
+            "--url must be the base URL of a mock, such as http://127.0.0.1:4210",
+        ),
+        (("patients", "update", "pat_1", "--stage", "x\udcff"), "--stage must be one of "),
+    ],
+)
+def test_an_error_names_the_option(shell: Shell, arguments: tuple[str, ...], problem: str) -> None:
+    assert shell.error(*arguments).startswith(f"followup-mock: {problem}")
+
+
+def test_a_kind_with_two_words_can_be_written_like_an_option(shell: Shell) -> None:
+    (fault,) = shell.json("disturb", "wrong-signature")
+    assert fault["kind"] == "wrong_signature"
+    written = shell.run("disturb", "--help").stdout
+    assert "wrong_signature" in written
+    assert "wrong-signature" not in written
+    assert "unused" not in written
+
+
 def test_webhook_faults_and_resends(shell: Shell, server: MockServer, client: FollowUp) -> None:
     client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
     (fault,) = lines(shell, "disturb", "late", "--type", "patient.upserted", "--seconds", "60")

@@ -172,6 +172,45 @@ class TestListen:
         with server.client() as client:
             assert [*client.webhook_endpoints.list()] == []
 
+    def test_a_stored_secret_that_cannot_be_used_names_its_file(self, shell: Shell, tmp_path: Path) -> None:
+        file = tmp_path / "state" / "followup-mock" / "listen-secrets.json"
+        file.parent.mkdir(parents=True)
+        file.write_text('{"http://127.0.0.1:9/x": "secret"}')
+        assert shell.error(
+            "listen", "--forward-to", "http://127.0.0.1:9/x", XDG_STATE_HOME=str(tmp_path / "state")
+        ) == (
+            f"followup-mock: the secret for http://127.0.0.1:9/x in {file} must be whsec_ and up to 249 letters, "
+            "digits, hyphens and underscores; correct it, or pass --secret\n"
+        )
+
+    def test_it_takes_several_types_in_both_forms(self, shell: Shell, server: MockServer) -> None:
+        types = ("--events", "intake.ready,visit.completed", "--events", "order.issued")
+        with self.listen(shell, "http://127.0.0.1:9/x", *types) as process:
+            assert process.stdout
+            assert process.stdout.readline().startswith("signing secret")
+            with server.client() as client:
+                (endpoint,) = client.webhook_endpoints.list()
+            process.terminate()
+            assert process.wait(30) == 0
+        assert endpoint.enabled_events == ["intake.ready", "visit.completed", "order.issued"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "problem"),
+        [
+            (
+                ("--forward-to", "http://clinic.example/hooks"),
+                "--forward-to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000",
+            ),
+            (
+                ("--forward-to", "http://127.0.0.1:9", "--events", "intake.redy"),
+                "--events must be event types, or * for all; did you mean intake.ready?",
+            ),
+        ],
+    )
+    def test_an_invalid_option_is_named(self, shell: Shell, arguments: tuple[str, ...], problem: str) -> None:
+        result = shell.run("listen", *arguments)
+        assert (result.stderr, result.returncode) == (f"followup-mock: {problem}\n", 2)
+
     def test_a_folder_that_cannot_be_written_is_reported_and_no_failure(self, shell: Shell, tmp_path: Path) -> None:
         (tmp_path / "state").write_text("a file, not a folder")
         with self.listen(shell, "http://127.0.0.1:9/x") as process:

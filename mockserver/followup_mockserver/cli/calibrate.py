@@ -15,6 +15,7 @@ from followup._for_mockserver import visible
 from followup.cli.application import Application
 from followup.cli.exits import FAILURE, fail, reject
 from followup.cli.lines import write_line
+from followup.cli.values import parts_of
 
 if TYPE_CHECKING:
     from followup import Account
@@ -36,7 +37,7 @@ _Phones = Annotated[
         "--phone",
         metavar="NUMBER",
         help="Phone number of an invented patient, with its country code, instead of numbers that are reserved for "
-        "fiction. The service may write to it. Can be repeated: some questions need several.",
+        "fiction. The service may write to it. Some questions need several: separated by commas, or repeat the option.",
     ),
 ]
 _Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before anything is written to the environment.")]
@@ -53,7 +54,7 @@ def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Pho
     key = os.environ.get(api_key_env, "")
     if not key.strip():
         reject(f"--api-key-env: the environment variable {api_key_env} is not set")
-    phones = [_checked_phone(each) for each in phone or ()]
+    phones = [_checked_phone(each) for each in parts_of(phone or ())]
     _check_output(output)
     account = _account(url, key)
     if account.livemode is not False:

@@ -23,12 +23,18 @@ class Remote:
         key: an API key of the organization to act on; None: the default organization.
         token: the token that the mock requires, if any.
         options: the options of the command, by the names of the parameters in JSON, for errors.
+
+    Raises:
+        UsageError: the key or the token is empty.
     """
 
     def __init__(self, url: str, key: str | None, token: str | None, options: Mapping[str, str] | None = None) -> None:
         self._url = url.rstrip("/")
         self._options = options or {}
         self._headers: dict[str, str] = {}
+        for option, value in (("--api-key", key), ("--token", token)):
+            if value is not None and not value.strip():
+                reject(f"{option} must not be empty")
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
         if token is not None:
@@ -52,7 +58,8 @@ class Remote:
         method, path = _ROUTE_OF[function]
         sent = {camel(name): value for name, value in arguments.items() if value is not None}
         request = {"params": sent} if method == "GET" else {"json": sent} if sent else {}
-        return self._send(method, path.replace("<path_id>", quote(path_id, safe="")), request)
+        named = quote(path_id, safe="", errors="replace")
+        return self._send(method, path.replace("<path_id>", named), request)
 
     def save_snapshot(self) -> Any:
         """Return the state of the organization, or without a key of the whole mock.
@@ -79,10 +86,12 @@ class Remote:
                 method, self._url + PREFIX + path, headers=headers, timeout=TIMEOUT, trust_env=False, **request
             )
             body = response.json()
-        except httpx.InvalidURL:
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol):
             reject("--url must be the base URL of a mock, such as http://127.0.0.1:4210")
         except httpx.HTTPError as error:
             fail(f"no mock responds at {self._url} ({type(error).__name__}); start one with: followup-mock serve")
+        except UnicodeEncodeError:
+            reject("an option or argument has characters that cannot be sent")
         except (ValueError, RecursionError):
             fail(f"the server at {self._url} is not a mock")
         if not isinstance(body, dict):

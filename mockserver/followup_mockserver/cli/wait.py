@@ -58,7 +58,7 @@ def _is_healthy(client: "httpx.Client", url: str, timeout: float) -> bool:
 
     try:
         return client.get(f"{url.rstrip('/')}{PREFIX}/health", timeout=timeout).status_code == httpx.codes.OK
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+        reject("--url must be the base URL of a mock, such as http://127.0.0.1:4210")
     except httpx.HTTPError:
         return False
-    except httpx.InvalidURL:
-        reject("--url must be the base URL of a mock, such as http://127.0.0.1:4210")

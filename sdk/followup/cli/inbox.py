@@ -17,6 +17,7 @@ from followup.cli.lines import json_line, write_line
 from followup.cli.options import AsJson
 from followup.cli.output import remark, say
 from followup.cli.stores import DatabaseURL, StoreName, database_url, show_report, store_errors
+from followup.cli.values import parts_of
 
 if TYPE_CHECKING:
     from followup.inbox import DeadEvent, Inbox
@@ -115,7 +116,9 @@ def purge(
     older_than: Annotated[float, typer.Option(metavar="DAYS", help="Age in days, from the end of the last attempt.")],
     state: Annotated[
         list[str] | None,
-        typer.Option(help="done, dead or unhandled; repeat for several.", show_default="done"),
+        typer.Option(
+            help="done, dead or unhandled. Separated by commas; the option can be repeated.", show_default="done"
+        ),
     ] = None,
     database: DatabaseURL = None,
     name: StoreName = "default",
@@ -128,7 +131,7 @@ def purge(
     with store_errors(database_url(database)):
         opened = _opened(database, name)
         try:
-            count = opened.purge(older_than=age, states=frozenset(state or ["done"]))  # type: ignore[arg-type]
+            count = opened.purge(older_than=age, states=frozenset(parts_of(state or ["done"])))  # type: ignore[arg-type]
         except ValueError as error:
             reject(str(error).replace("older_than", "--older-than").replace("states must contain", "--state must be"))
     say(f"Purged {_events(count)}.")

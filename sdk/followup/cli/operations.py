@@ -54,6 +54,8 @@ def commands_of(name: str) -> Application:
 
 
 def _command(declaration: Declaration) -> Callable[..., None]:
+    options = _names_in_errors(declaration)
+
     def run(**values: Any) -> None:
         own = {name: values.pop(name, None) for name in _OWN_OPTIONS}
         path = [values.pop(each.name) for each in declaration.parameters if each.place == "path"]
@@ -70,7 +72,7 @@ def _command(declaration: Declaration) -> Callable[..., None]:
         columns = None
         if own["columns"] and declaration.item_type is not None:
             columns = chosen_columns(own["columns"], declaration.item_type)
-        with connected() as client:
+        with connected(options=options) as client:
             group, method = declaration.name.split(".")
             result = getattr(getattr(client, group), method)(*path, **arguments)
             if declaration.item_type is None:
@@ -83,6 +85,15 @@ def _command(declaration: Declaration) -> Callable[..., None]:
 
     run.__signature__ = inspect.Signature(_parameters(declaration))  # type: ignore[attr-defined]
     return run
+
+
+def _names_in_errors(declaration: Declaration) -> dict[str, str]:
+    """Return the option of each parameter, or its argument, by its names in JSON and in Python."""
+    found = {}
+    for each in declaration.parameters:
+        if each.place != "whole_body":
+            found[each.name] = found[each.wire_name] = "ID" if each.place == "path" else f"--{kebab(each.name)}"
+    return found
 
 
 def _show(result: Any, *, as_json: bool) -> None:

@@ -43,7 +43,8 @@ def demo(
     file: Annotated[
         Path,
         typer.Argument(
-            help="CSV file with a header, or JSON file with an array of objects.", show_default="a small clinic"
+            help="CSV file with a header, or JSON file with an array of objects; - reads standard input.",
+            show_default="a small clinic",
         ),
     ] = DEFAULT_FILE,
 ) -> None:

@@ -9,6 +9,9 @@ from typing import Any
 
 import attrs
 
+from followup.cli.event_csv import delimiter_of
+from followup.cli.values import STANDARD_INPUT, read_standard_input
+
 PATIENT_COLUMNS = ("full_name", "phone", "dni", "email", "date_of_birth", "external_id")
 REQUIRED = ("phone", "start_at")
 
@@ -36,16 +39,21 @@ class Row:
 def read_rows(path: Path) -> list[Row]:
     """Read the rows of a CSV file with a header, or of a JSON array of objects with the same names.
 
+    Args:
+        path: the file; ``-`` is standard input.
+
     Raises:
         BadFile: the file cannot be read, has the wrong format, or lacks a required column.
     """
+    is_input = str(path) == STANDARD_INPUT
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = (read_standard_input("FILE") if is_input else path.read_bytes()).decode("utf-8-sig")
     except OSError as error:
         raise BadFile(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadFile(f"{path} is not UTF-8") from None
-    raw = _from_json(text, path) if path.suffix.lower() == ".json" else _from_csv(text, path)
+    is_json = text.lstrip().startswith("[") if is_input else path.suffix.lower() == ".json"
+    raw = _from_json(text, path) if is_json else _from_csv(text, path)
     if not raw:
         raise BadFile(f"{path} has no rows")
     return [_row(values, number, path) for number, values in enumerate(raw, start=1)]
@@ -53,7 +61,8 @@ def read_rows(path: Path) -> list[Row]:
 
 def _from_csv(text: str, path: Path) -> list[dict[str, Any]]:
     try:
-        return list(csv.DictReader(io.StringIO(text, newline="")))
+        header = text.lstrip().partition("\n")[0]
+        return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(header, REQUIRED)))
     except csv.Error as error:
         raise BadFile(f"{path} is not CSV: {error}") from None
 

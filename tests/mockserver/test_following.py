@@ -1,0 +1,59 @@
+"""``--follow``: equal rows, and a reader that is gone."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from support.shell import clean_environment
+
+from followup_mockserver import MockServer
+from followup_mockserver.cli.following import follow
+from followup_mockserver.cli.remote import Remote
+
+
+@pytest.fixture
+def server() -> Iterator[MockServer]:
+    handler = signal.getsignal(signal.SIGTERM)  # which ``follow`` replaces
+    with MockServer(rate_limit=0, allow_http_webhooks=True) as running:
+        yield running
+    signal.signal(signal.SIGTERM, handler)
+
+
+def test_a_row_that_equals_an_earlier_one_is_reported(server: MockServer) -> None:
+    lists = iter([["a"], ["a", "a"], ["a", "a", "b", "b"], ["b", "a", "end"]])
+    written = []
+
+    def fetch() -> list[dict[str, str]]:
+        server.update_organization(name=f"Clinic {len(written)}")  # another version, so that the list is fetched again
+        return [{"id": each} for each in next(lists)]
+
+    def write(row: dict[str, str]) -> None:
+        written.append(row["id"])
+        if row["id"] == "end":
+            raise KeyboardInterrupt
+
+    follow(Remote(server.url, None, None), fetch, write)  # type: ignore[arg-type]
+    assert written == ["a", "a", "b", "b", "end"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot tell")
+@pytest.mark.parametrize(
+    "arguments",
+    [("requests", "--follow"), ("listen", "--forward-to", "http://127.0.0.1:9/hooks", "--secret", "whsec_a")],
+)
+def test_a_reader_that_is_gone_ends_the_command(server: MockServer, arguments: tuple[str, ...]) -> None:
+    with server.client() as client:
+        client.patients.create(phone="+5491155550000")
+        command = [sys.executable, "-m", "followup_mockserver", *arguments, "--url", server.url]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment()
+        ) as process:
+            assert process.stdout
+            assert process.stderr
+            process.stdout.readline()
+            process.stdout.close()
+            assert process.wait(30) == 0
+            assert b"Traceback" not in process.stderr.read()
+        assert [*client.webhook_endpoints.list()] == []
