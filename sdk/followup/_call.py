@@ -92,10 +92,12 @@ def _attempts(
             if slot is None:
                 raise error_without_slot(call, options, outcome, attempt - 1, history.was_sent)
         started = now()
-        outcome = yield deadline.bounded(send)
+        try:
+            outcome = yield deadline.bounded(send)
+        finally:  # also when the call is cancelled
+            if slot is not None:
+                slot.done(now())
         assert outcome is not None
-        if slot is not None:
-            slot.done(now())
         _log_attempt(call, attempt, outcome, now() - started)
         if isinstance(outcome, Response):
             if outcome.is_success:

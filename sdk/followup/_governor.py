@@ -27,16 +27,18 @@ class Slot:
         time: time at which the request is expected to be sent; after ``sent``, the time at which it was sent, and after
             ``done``, the time at which its attempt ended.
         is_sent: whether the request was sent.
+        is_done: whether its attempt has ended.
         is_dropped: whether it will never be sent.
     """
 
-    __slots__ = ("_before", "_not_before", "is_dropped", "is_sent", "time")
+    __slots__ = ("_before", "_not_before", "is_done", "is_dropped", "is_sent", "time")
 
     def __init__(self, before: "Slot | None", not_before: float) -> None:
         self._before = before
         self._not_before = not_before
         self.is_dropped = False
         self.is_sent = False
+        self.is_done = False
         self.time = not_before
         self._update()
 
@@ -56,6 +58,9 @@ class Slot:
         """Return the seconds until the request may be sent. Call it again after waiting, since it may have changed."""
         with unforked():  # it reads and updates the slots of other threads
             self._update()
+            before = self._before
+            if self.time <= now and before is not None and before.is_sent and not before.is_done:
+                return WINDOW  # an attempt of more than a minute: the service may receive it only now
             return max(0.0, self.time - now)
 
     def sent(self, now: float) -> None:
@@ -68,6 +73,7 @@ class Slot:
     def done(self, now: float) -> None:
         """Record that the attempt has ended: by now the service has received the request, if at all."""
         self.time = now
+        self.is_done = True
 
 
 class Governor:

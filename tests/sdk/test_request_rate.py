@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.drivers import Driver
 from support.responses import patient
-from support.server import Action, Received, ScriptedServer, reply
+from support.server import Action, Received, ScriptedServer, hang, reply
+from support.waiting import wait_for
 
 from followup import (
     APITimeoutError,
@@ -310,6 +311,36 @@ def test_tasks_and_derived_clients_share_it(server: ScriptedServer, short_minute
     asyncio.run(calls())
     assert len(seen.times) == 16
     assert seen.are_at_most(5, short_minute)
+
+
+def test_the_minute_of_a_request_begins_when_its_attempt_ends_however_long_it_takes() -> None:
+    governor = Governor(1)
+    first, second = (governor.slot(0.0, within=None) for _ in range(2))
+    assert first
+    assert second
+    first.sent(0.0)
+    assert second.wait(10.0) == pytest.approx(50.0)
+    assert second.wait(60.0) == pytest.approx(60.0), "the service may receive the first one only now"
+    first.done(75.0)
+    assert second.wait(120.0) == pytest.approx(15.0)
+    assert second.wait(135.0) == 0.0
+
+
+def test_a_call_that_is_cancelled_in_flight_holds_up_no_other(server: ScriptedServer, short_minute: float) -> None:
+    server.script = [hang(server.released), reply(200, patient())]
+
+    async def calls() -> str:
+        async with AsyncFollowUp(api_key="k", base_url=server.url, requests_per_minute=1) as client:
+
+            async def first() -> None:
+                await client.patients.retrieve("pat_1")
+
+            task = asyncio.create_task(first())
+            await asyncio.to_thread(wait_for, lambda: server.received)
+            task.cancel()
+            return (await asyncio.wait_for(client.patients.retrieve("pat_1"), 30)).id
+
+    assert asyncio.run(calls()) == "pat_1"
 
 
 def test_two_clients_do_not_share_it(server: ScriptedServer, driver: Driver) -> None:
