@@ -25,7 +25,8 @@ def test_the_receiver_of_the_page_verifies_webhooks(
     url = "https://clinic.example/webhooks"
     followup_service.mount(url, runpy.run_path(str(program))["app"])
     endpoint = followup_client.webhook_endpoints.create(url=url, enabled_events=["patient.upserted"])
-    monkeypatch.setenv("FOLLOWUP_WEBHOOK_SECRET", endpoint.secret or "")
+    assert endpoint.secret is not None
+    monkeypatch.setenv("FOLLOWUP_WEBHOOK_SECRET", endpoint.secret)
 
     followup_service.disturb(kind="wrong_signature")
     patient = followup_client.patients.create(phone="+54 9 11 5555-0000")
