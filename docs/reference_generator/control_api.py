@@ -232,6 +232,7 @@ def _prepared(call: Call, requests: Requests, body: Any) -> tuple[str, Any]:
     service.advance()
     ids: Mapping[str, Callable[[], str]] = {
         "explain": lambda: appointment.id,
+        "faults": lambda: service.add_fault(operation="patients.create", kind="status", status=503).id,
         "appointments": lambda: appointment.id,
         "patients": lambda: appointment.patient,
         "doctors": lambda: client.doctors.list().data[0].id,

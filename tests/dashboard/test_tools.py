@@ -126,6 +126,20 @@ class TestControls:
         expect_report(tab, "All API call faults cleared.")
         assert mock.faults == []
 
+    def test_a_single_fault_is_removed(self, tab: Page, go: Open, mock: MockServer) -> None:
+        mock.add_fault(operation="patients.create", kind="status", status=503)
+        mock.add_fault(operation="visits.create", kind="disconnect")
+        mock.disturb(kind="late", type="patient.upserted")
+        mock.disturb(kind="duplicate")
+        go("faults")
+        tab.get_by_role("button", name="Remove: patients.create: status 503").click()
+        expect_report(tab, "Fault removed.")
+        expect(tab.get_by_role("button", name="Remove:")).to_have_count(3)
+        assert [each.operation for each in mock.faults] == ["visits.create"]
+        tab.get_by_role("button", name="Remove: patient.upserted: late").click()
+        expect(tab.get_by_role("button", name="Remove:")).to_have_count(2)
+        assert [each.kind for each in mock.webhook_faults] == ["duplicate"]
+
     def test_a_delay_needs_its_seconds(self, browser: Browser, mock: MockServer) -> None:
         tab = browser.new_page()
         tab.goto(f"{mock.url}/_mock/#/faults")

@@ -300,8 +300,9 @@ def test_a_webhook_fault_is_checked_in_python_as_over_http(arguments: Any, text:
 
 def test_webhook_faults_that_wait_are_listed_and_removed(api: Api, mock: MockService | MockServer) -> None:
     fault = {"kind": "late", "type": "visit.completed", "times": 2, "seconds": 60.0, "optional": True}
-    assert ok(api.post("/_mock/deliveries/disturb", fault)) == {**fault, "matched": 0}
-    fault["matched"] = 0
+    added = ok(api.post("/_mock/deliveries/disturb", fault))
+    fault |= {"matched": 0, "id": added["id"]}
+    assert added == fault
     assert ok(api.get("/_mock/deliveries/disturb")) == {"data": [fault]}
     assert [each.times for each in mock.webhook_faults] == [2]
     assert ok(api.delete("/_mock/deliveries/disturb")) == {"status": "ok"}
@@ -385,7 +386,7 @@ def test_completion_offers_the_names_of_the_interface() -> None:
     }  # fmt: skip
     named |= {"waits", "unused_faults", "aclose", "advance_async", "step_async", "resend_async"}
     named |= {"explain"}
-    webhook_faults = {"webhook_faults", "clear_webhook_faults"}
+    webhook_faults = {"webhook_faults", "clear_webhook_faults", "remove_fault"}
     causes = {
         "receive_event", "receive_reply", "report_silence", "hand_off_conversation", "add_appointment",
         "confirm_appointment", "reschedule_appointment", "cancel_appointment", "add_visit",

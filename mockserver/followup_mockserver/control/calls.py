@@ -4,10 +4,10 @@ from http import HTTPStatus
 
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.schema.checks import matching
-from followup_mockserver.state.access import TenantAccess
+from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.journal import JournalEntry
-from followup_mockserver.state.request_faults import EVERY_OPERATION, Fault, FaultKind, FaultMoment
+from followup_mockserver.state.request_faults import EVERY_OPERATION, FAULT_PREFIX, Fault, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
 
 _operation_or_all = matching(
@@ -95,11 +95,27 @@ class CallControls:
             optional=optional,
         )
 
-        def add(tenant: Tenant) -> Fault:
+        def add(tenant: Tenant) -> list[Fault]:
+            fault.id = tenant.ids.new(FAULT_PREFIX)
             tenant.faults.add(fault)
-            return fault
+            return [fault]  # not the fault itself: it is no object whose history has this call
 
-        return self._access.change("add_fault", add)
+        return self._access.change("add_fault", add)[0]
+
+    def remove_fault(self, id: str, /) -> None:
+        """Remove one fault, of API calls or of webhook deliveries. What it has done already remains.
+
+        Args:
+            id: id of the fault, as ``faults`` and ``webhook_faults`` list it.
+
+        Raises:
+            ServiceError: 404: there is no such fault, or it applies to nothing any more.
+        """
+
+        def remove(tenant: Tenant) -> None:
+            existing(tenant.faults.remove(id) or tenant.webhook_faults.remove(id), "pending fault")
+
+        self._access.change("remove_fault", remove)
 
     def clear_faults(self) -> None:
         """Remove all faults of API calls. Webhook faults stay."""

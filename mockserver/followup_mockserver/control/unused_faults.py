@@ -15,7 +15,8 @@ class UnusedFaultControls:
 
         Faults of API calls come first, then webhook faults. Without an API key, these are the faults of every
         organization. Optional faults are excepted, and so are faults with a probability below 1. ``clear_faults``,
-        ``clear_webhook_faults`` and ``reset`` remove faults on purpose, so that they do not count as unused.
+        ``clear_webhook_faults``, ``remove_fault`` and ``reset`` remove faults on purpose, so that they do not count as
+        unused.
         """
         unused: list[Fault | WebhookFault] = []
         for tenant in self._access.tenants:

@@ -13,6 +13,7 @@ from followup_mockserver.schema.checks import boolean, one_of
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.records import Attempt
+from followup_mockserver.state.request_faults import FAULT_PREFIX
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import WebhookFault, WebhookFaultKind
 from followup_mockserver.webhooks import subscriptions
@@ -179,11 +180,12 @@ class WebhookControls:
         """
         fault = WebhookFault(kind=kind, type=type, times=times, seconds=seconds, optional=optional)
 
-        def add(tenant: Tenant) -> WebhookFault:
+        def add(tenant: Tenant) -> list[WebhookFault]:
+            fault.id = tenant.ids.new(FAULT_PREFIX)
             tenant.webhook_faults.add(fault)
-            return fault
+            return [fault]  # as in ``add_fault``
 
-        return self._access.change("disturb", add)
+        return self._access.change("disturb", add)[0]
 
     @property
     def webhook_faults(self) -> list[WebhookFault]:

@@ -115,6 +115,9 @@ def _operation(route: _Route) -> Document:
 def _operation_id(route: _Route) -> str:
     """Return an id such as ``postClockAdvance``; two functions can have the same name, two routes cannot."""
     words = re.findall(r"[A-Za-z]+", re.sub(r"\{\w+\}", "", route.path))
+    collection, ends_with_id, _ = route.path.rpartition("/{")
+    if ends_with_id and any((method, path) == (route.method, collection) for method, path, _ in ROUTES):
+        words.append("one")  # the same method applies to all of them, too
     return camel("_".join([route.method.lower(), *words]))
 
 

@@ -302,6 +302,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("GET", "/faults", faults),
     ("POST", "/faults", Control.add_fault),
     ("DELETE", "/faults", Control.clear_faults),
+    ("DELETE", "/faults/<path_id>", Control.remove_fault),
     ("GET", "/trigger", trigger_types),
     ("POST", "/trigger", Control.trigger),
     ("POST", "/reset", Control.reset),

@@ -41,8 +41,8 @@ _SHOWN_OF_PARAM = 60
 _CAUSE = "\n    "
 """Precedes the cause of a delivery or a message, which has a line of its own."""
 
-_COUNTERS = ("matched", "skipped")
-"""The fields of a fault that count what it did; no argument of the call that added it."""
+_NOT_PASSED = ("id", "matched", "skipped")
+"""The fields of a fault that are no arguments of the call that added it."""
 
 
 def summary_of(mock: Mock, shown_already: str = "") -> str:
@@ -100,7 +100,7 @@ def call_of(fault: Fault | WebhookFault) -> str:
     if fault.times is not None:
         counted["times"] = fault.matched
     written = attrs.asdict(fault) | {name: getattr(fault, name) + count for name, count in counted.items()}
-    defaults = {each.name: each.default for each in attrs.fields(type(fault)) if each.name not in _COUNTERS}
+    defaults = {each.name: each.default for each in attrs.fields(type(fault)) if each.name not in _NOT_PASSED}
     passed = [(name, written[name]) for name, default in defaults.items() if written[name] != default]
     return f"{method}({', '.join(f'{name}={value!r}' for name, value in passed)})"
 

@@ -14,6 +14,8 @@ from followup_mockserver.state.copies import copied
 FaultKind = Literal["status", "delay", "disconnect", "truncate", "event"]
 FaultMoment = Literal["before", "after"]
 
+FAULT_PREFIX = "flt_"
+
 EVERY_OPERATION = "*"
 
 OPERATION_OF_EVENTS = "events.create"
@@ -49,6 +51,7 @@ class Fault:
     """A planned failure of calls.
 
     Attributes:
+        id: id of the fault; empty until it is added.
         operation: name of the operation, or ``*`` for all.
         kind: ``status`` responds with an error, ``delay`` responds late, ``disconnect`` drops the connection without a
             response, ``truncate`` drops it in the middle of the response, ``event`` lets single events of a batch end
@@ -68,6 +71,7 @@ class Fault:
         ValueError: an invalid argument; the message names it.
     """
 
+    id: str = ""
     operation: str = attrs.field(validator=_of_kind_event)
     kind: FaultKind = field(one_of(get_args(FaultKind)))
     status: int = field(integer(400, 599, "an HTTP status from 400 to 599"), 500)
@@ -114,6 +118,13 @@ class Faults:
     def clear(self) -> None:
         """Remove all faults."""
         self._faults.clear()
+
+    def remove(self, id: str) -> Fault | None:
+        """Remove a fault, and return it; None if there is none with this id."""
+        found = next((each for each in self._faults if each.id == id), None)
+        if found is not None:
+            self._faults.remove(found)
+        return found
 
     def all(self) -> list[Fault]:
         """Return the faults that still apply to future calls, oldest first."""

@@ -22,6 +22,7 @@ class WebhookFault:
     """A planned failure of webhook deliveries.
 
     Attributes:
+        id: id of the fault; empty until it is added.
         kind: ``duplicate``: the first attempt is sent twice, and the response to the repetition is ignored;
             ``reorder``: the delivery is held until the next one to the same endpoint has been sent; ``late``: the first
             attempt is delayed; ``wrong_signature``, ``old_signature``: the first attempt has an invalid or an expired
@@ -37,6 +38,7 @@ class WebhookFault:
         ValueError: an invalid argument; the message names it.
     """
 
+    id: str = ""
     kind: WebhookFaultKind = field(one_of(get_args(WebhookFaultKind)))
     type: str | None = field(optional(one_of(_TYPES)), None)
     times: int = field(integer(1), 1)
@@ -80,6 +82,13 @@ class WebhookFaults:
     def clear(self) -> None:
         """Remove the webhook faults that apply to future deliveries."""
         self._pending.clear()
+
+    def remove(self, id: str) -> WebhookFault | None:
+        """Remove a webhook fault, and return it; None if there is none with this id."""
+        found = next((each for each in self._pending if each.id == id), None)
+        if found is not None:
+            self._pending.remove(found)
+        return found
 
     def all(self) -> list[WebhookFault]:
         """Return the webhook faults that apply to future deliveries, oldest first."""

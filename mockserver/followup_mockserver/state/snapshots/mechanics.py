@@ -5,6 +5,7 @@ Each part has a function that returns it as JSON, and one that makes it from JSO
 
 import json
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,7 @@ from followup_mockserver.state.idempotency import MAX_RECORDS, IdempotencyRecord
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.jobs import JOB_OF_KIND, AttemptDelivery, Job, RepeatDelivery
 from followup_mockserver.state.records import AttemptInProgress
-from followup_mockserver.state.request_faults import Fault, Faults
+from followup_mockserver.state.request_faults import FAULT_PREFIX, Fault, Faults
 from followup_mockserver.state.scheduler import Scheduler, Timer
 from followup_mockserver.state.snapshots.codecs import (
     RecordCodec,
@@ -182,7 +183,7 @@ def load_jobs(_: Tenant, data: Any, path: str) -> Scheduler[Job]:
 
 _FAULT: RecordCodec[Fault] = RecordCodec(Fault)
 _WEBHOOK_FAULT: RecordCodec[WebhookFault] = RecordCodec(WebhookFault)
-_APPLIED: RecordCodec[WebhookFault] = RecordCodec(WebhookFault, omit=("times", "type", "optional", "matched"))
+_APPLIED: RecordCodec[WebhookFault] = RecordCodec(WebhookFault, omit=("id", "times", "type", "optional", "matched"))
 """To a delivery that a webhook fault applies to, only its kind and its seconds matter."""
 
 
@@ -198,7 +199,13 @@ def load_faults(_: Tenant, data: Any, path: str) -> Faults:
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise SnapshotError(f"{path}.seed", "This must be a whole number.")
     draws = scalar(int, found["draws"], f"{path}.draws")
-    return Faults(seed, draws, [_FAULT.decode(*each) for each in items(found["pending"], f"{path}.pending")])
+    return Faults(seed, draws, [_FAULT.decode(*each) for each in _with_ids(found["pending"], f"{path}.pending")])
+
+
+def _with_ids(data: Any, path: str, kind: str = "") -> Iterator[tuple[Any, str]]:
+    """Return the faults as JSON. Those that were saved before faults had ids are numbered."""
+    for number, (item, place) in enumerate(items(data, path), start=1):
+        yield {"id": f"{FAULT_PREFIX}{kind}{number}", **item} if isinstance(item, dict) else item, place
 
 
 def save_webhook_faults(faults: WebhookFaults) -> Any:
@@ -215,7 +222,7 @@ def load_webhook_faults(_: Tenant, data: Any, path: str) -> WebhookFaults:
     """Return the webhook faults."""
     found = members(data, path, ("pending", "applied", "heldByEndpoint", "heldByOvertaker"))
     faults = WebhookFaults()
-    for each in items(found["pending"], f"{path}.pending"):
+    for each in _with_ids(found["pending"], f"{path}.pending", "webhook_"):
         faults.add(_WEBHOOK_FAULT.decode(*each))
     if not isinstance(found["applied"], dict):
         raise SnapshotError(f"{path}.applied", "This must be an object.")
