@@ -158,14 +158,28 @@ def _row(parameter: Any) -> Row:
     details = [(parameter.help or "").replace("*", "\\*")]
     if parameter.required:
         details.append("Required.")
-    is_shown = isinstance(parameter.default, int | float) or parameter.default
-    if is_shown and isinstance(parameter.default, int | float | str) and not isinstance(parameter.default, bool):
-        details.append(f"Default: `{parameter.default}`.")
+    if default := _default(parameter):
+        details.append(f"Default: `{default}`.")
     if isinstance(parameter.envvar, str):
         details.append(f"Environment variable: `{parameter.envvar}`.")
     is_option = parameter.param_type_name == "option"
     name = f"{_names(parameter)} {parameter.metavar}".strip() if is_option else parameter.metavar
     return f"`{name}`", " ".join(filter(None, details))
+
+
+def _default(parameter: Any) -> str:
+    """Return the default of a parameter as a user would type it; empty if there is none, or for a plain flag."""
+    value = parameter.default
+    if isinstance(value, bool):
+        flags = getattr(parameter, "secondary_opts", [])
+        return (parameter.opts if value else flags)[0] if flags else ""
+    if isinstance(value, list | tuple):
+        return ",".join(map(_number, value))
+    return _number(value) if isinstance(value, int | float | str) else ""
+
+
+def _number(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _names(option: Any) -> str:

@@ -162,7 +162,7 @@ def _code_row(code: str, provocation: Provocation) -> tuple[str, ...]:
     if error["code"] != code:
         raise AssertionError(f"{code}: the response has the code {error['code']}")
     if code == "fault":
-        return f"`{code}`", provocation.cause, "any", "that of the status", "as the status"
+        return f"`{code}`", provocation.cause, "any", "by status", "by status"
     raised = _class_link(_class_of(response))
     name = f"`{code}`<br>`{error['type']}`"
     return name, provocation.cause, str(response.status), raised, _retried(response.status)

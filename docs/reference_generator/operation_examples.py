@@ -125,7 +125,11 @@ for intake in client.intake_requests.list(status="validating"):
 """,
     "treatments.create": """
 treatment = client.treatments.create(
-    patient=patient.id, name="ibuprofen", dosage="400 mg", frequency="every 8 h", end_date="2026-10-12T00:00:00Z"
+    patient=patient.id,
+    name="ibuprofen",
+    dosage="400 mg",
+    frequency="every 8 h",
+    end_date="2026-10-12T00:00:00Z",
 )
 print(treatment.id, treatment.active)
 """,
@@ -157,7 +161,8 @@ for event in client.events.list(type="visit.completed", status="processed"):
     print(event.source_ref, event.received_at)
 """,
     "events.send_all": """
-visits = [inbound.visit_completed(patient={"phone": "+54 9 11 5555-0000"}, visited_at="2026-09-28T11:30:00Z")] * 3
+patient = {"phone": "+54 9 11 5555-0000"}
+visits = [inbound.visit_completed(patient=patient, visited_at="2026-09-28T11:30:00Z") for _ in range(3)]
 for result in client.events.send_all(visits):
     print(result.id, result.status, result.error)
 """,

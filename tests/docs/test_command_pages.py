@@ -57,6 +57,8 @@ def test_options_have_placeholders_defaults_and_environment_variables() -> None:
     assert (
         "- **`--port N`**: Port to listen on; 0 picks a free one. Default: `4210`.\n" in SECTIONS["followup-mock serve"]
     )
+    assert "with a 400. Default: `--refuse-unknown-fields`.\n" in SECTIONS["followup-mock serve"]
+    assert "remembered. Default: `24`.\n" in SECTIONS["followup-mock serve"]
     assert "- **`DURATION`**: Duration, such as 90s" in SECTIONS["followup-mock advance"]
     assert "Default: `http://127.0.0.1:4210`. Environment variable: `FOLLOWUP_BASE_URL`.\n" in INDEX
 
