@@ -8,7 +8,7 @@ from support.shell import Shell
 
 from followup_mockserver import MockServer
 
-TIME = "must be a time with its offset, such as 2030-05-17T14:30:00-03:00 (Z means UTC)"
+TIME = "must be a time with an offset, such as 2030-05-17T14:30:00-03:00 (Z means UTC)"
 
 
 def booked(shell: Shell, *arguments: str) -> dict[str, Any]:

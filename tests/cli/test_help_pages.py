@@ -190,7 +190,9 @@ class TestStandardInput:
         assert "events is not JSON: " in shell.error("events", "create", "-", stdin='{"id": "1"}\nnonsense\n')
 
     def test_nested_input(self, shell: Shell) -> None:
-        written = shell.error("appointments", "create", "--patient", "-", "--start-at", "x", stdin='{"phon": "1"}')
+        written = shell.error(
+            "appointments", "create", "--patient", "-", "--start-at", "2030-01-01T10:00:00Z", stdin='{"phon": "1"}'
+        )
         assert "patient has an unknown key 'phon'" in written
 
     def test_body_and_headers_cannot_both_be_standard_input(self, shell: Shell) -> None:

@@ -150,7 +150,7 @@ def test_a_list_and_the_keys_of_json_can_be_written_in_both_ways(
     [
         (
             ("appointments", "add", "--patient", "pat_x", "--start-at", "2030-01-01"),
-            "--start-at must be a time with its offset, such as 2030-05-17T14:30:00-03:00 (Z means UTC)",
+            "--start-at must be a time with an offset, such as 2030-05-17T14:30:00-03:00 (Z means UTC)",
         ),
         (
             ("appointments", "add", "--patient", "pat_x", "--start-at", "2030-01-01T09:00:00Z"),

@@ -37,7 +37,7 @@ def time_of(text: str, option: str, *, or_else: str = "") -> str:
     except ValueError:
         time = None
     if time is None or time.utcoffset() is None:
-        reject(f"{option} must be a time with its offset, such as {_EXAMPLE} (Z means UTC){or_else}")
+        reject(f"{option} must be a time with an offset, such as {_EXAMPLE} (Z means UTC){or_else}")
     try:
         time.astimezone(UTC)
     except OverflowError:
