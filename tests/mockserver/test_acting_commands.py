@@ -176,7 +176,7 @@ def test_a_kind_with_two_words_can_be_written_like_an_option(shell: Shell) -> No
     written = shell.run("disturb", "--help").stdout
     assert "wrong_signature" in written
     assert "wrong-signature" not in written
-    assert "unused" not in written
+    assert "unused-faults" not in written
 
 
 def test_webhook_faults_and_resends(shell: Shell, server: MockServer, client: FollowUp) -> None:
