@@ -17,6 +17,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _TAKES_OPTIONS = 0x08
 """The flag of code that takes ``**options``, ``inspect.CO_VARKEYWORDS``."""
 
+_IS_COROUTINE = 0x80
+"""The flag of the code of an ``async def``, ``inspect.CO_COROUTINE``."""
+
 
 def explain_argument_errors(name: str) -> Callable[[F], F]:
     """Return a decorator of functions, for the argument errors of this module.
@@ -79,7 +82,15 @@ def _explaining(function: F, name_of: Callable[[Sequence[Any]], str]) -> F:
                 raise
         raise error
 
-    return cast("F", explaining)
+    if not isinstance(function, FunctionType) or not function.__code__.co_flags & _IS_COROUTINE:
+        return cast("F", explaining)
+
+    @functools.wraps(function)
+    async def explaining_async(*args: Any, **kwargs: Any) -> Any:  # frameworks ask whether it is a coroutine function
+        __tracebackhide__ = True
+        return await explaining(*args, **kwargs)
+
+    return cast("F", explaining_async)
 
 
 def _name_of_method(method: str) -> Callable[[Sequence[Any]], str]:

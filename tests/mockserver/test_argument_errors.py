@@ -1,5 +1,6 @@
 """Positional arguments and unknown keywords of the mock's methods are errors that name the keywords."""
 
+import asyncio
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -104,3 +105,14 @@ def test_a_type_error_of_a_receiver_leaves_advance_as_it_is() -> None:
         with pytest.raises(TypeError) as caught:
             service.advance()
         assert caught.value is own
+
+
+def test_asynchronous_methods_remain_coroutine_functions() -> None:
+    async def use(service: MockService) -> None:
+        with pytest.raises(TypeError, match=r"^MockService\.advance_async\(\) takes 0 positional arguments"):
+            await service.advance_async(5)  # type: ignore[misc]
+        assert (await service.advance_async(seconds=5)).ran == 0
+
+    assert inspect.iscoroutinefunction(MockService.advance_async)
+    with MockService() as service:
+        asyncio.run(use(service))
