@@ -10,7 +10,7 @@ from typing import Any, Self
 import attrs
 
 _SECTION = re.compile(r"^(Args|Attributes|Keys|Returns|Yields|Raises|Warns):$", re.MULTILINE)
-_SPECIFICATION = re.compile(r" ?\(specification, (sections? [^,)]+?)(?:, [A-Z][^)]*)?\.?\)", re.IGNORECASE)
+_SPECIFICATION = re.compile(r"\s?\(specification,\s(sections? [^,)]+?)(?:,\s[A-Z][^)]*)?\.?\)", re.IGNORECASE)
 _ITEM = re.compile(r"^(\S[^\n]*?): ((?:.|\n(?!\S))+)", re.MULTILINE)
 
 

@@ -1,7 +1,6 @@
 """The pages of the operations: one for each group, and an index."""
 
 import inspect
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,8 +32,6 @@ Endpoints and deliveries share the resource `webhooks`, and `account.retrieve` n
 a service line, the organization needs it, too.
 """
 
-_SECTION_OF_SPECIFICATION = re.compile(r" \(specification, [^)]+\)")
-
 _CLIENT = """\
 from followup import FollowUp{other}
 
@@ -61,7 +58,7 @@ def _index() -> str:
             (
                 link(f"`{name}`", _page_of(operation.group), name, source=source),
                 f"`{operation.method} {operation.path}`",
-                _SECTION_OF_SPECIFICATION.sub("", docstring_of(operation.declaration.declared).summary),
+                docstring_of(operation.declaration.declared).without_specification.summary,
             )
         )
     return page(

@@ -217,6 +217,14 @@ def test_signatures_show_no_internal_types() -> None:
             assert internal not in text, (page, internal)
 
 
+def test_each_operation_names_its_section_of_the_specification_once() -> None:
+    for page in (ROOT / "docs/reference/operations").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        requests = [line for line in text.splitlines() if re.match(r"`(GET|POST|PATCH|DELETE) /v1/", line)]
+        assert [line for line in requests if not re.search(r" · specification, sections? \d", line)] == []
+        assert not re.search(r"^\.$", text, re.MULTILINE), page.name
+
+
 def test_the_pages_are_what_the_generator_makes_of_the_code() -> None:
     """If this fails, run ``python docs/reference_pages.py``."""
     code = "import json, reference_pages; print(json.dumps(reference_pages.pages()))"
