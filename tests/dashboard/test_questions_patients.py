@@ -67,11 +67,12 @@ def test_why_was_this_patient_not_reminded(tab: Page, go: Open, client: FollowUp
     tab.get_by_role("link", name="Ana Díaz").first.click()
     expect(tab.get_by_text("opted out of messages")).to_be_visible()
     reasons = phone(tab).locator(".bubble.muted")
-    expect(reasons).to_have_count(6)
+    expect(reasons).to_have_count(8)
     for reason, count in (
         ("not scheduled: 24 h before the start was already past", 1),
         ("not scheduled: 3 h before the start was already past", 1),
         ("not sent: the patient has opted out", 1),
+        ("will not be sent: the patient has opted out", 2),
         ("moved: the appointment now starts at", 1),
         ("cancelled: the appointment was cancelled", 2),
     ):

@@ -173,7 +173,7 @@ def test_names_are_kept_apart(shell: Shell, inbox: Inbox) -> None:
         (["drain", "json:dumps"], 2, "it has no Inbox"),
         (["drain", "broken:inbox"], 1, "cannot import broken: ZeroDivisionError (broken.py:1)"),
         (["drain", "clinic_webhooks:inbox", "--deadline", "0"], 2, "--deadline must be"),
-        (["status", "--database", "mysql://db.example/clinic"], 1, "database must be SQLite or PostgreSQL"),
+        (["status", "--database", "mysql://db.example/clinic"], 2, "database must be SQLite or PostgreSQL"),
         (["status", "--database", "sqlite:///empty.db"], 1, "has no tables of the inbox: run its command"),
         (
             ["status", "--database", "sqlite:///mispelt.db"],
