@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from datetime import UTC
 from html import unescape
 from pathlib import Path
 
@@ -27,6 +28,11 @@ class TestNames:
         assert (row["patient"], row["doctor"], row["status"]) == ("Ana Díaz", doctor.full_name, "confirmed")
         assert views.link("appointments", "Ana Díaz") == f"appointments/{booked.id}"
         assert views.link("appointments", doctor.full_name) == f"doctors/{doctor.id}"
+
+    def test_a_start_with_an_offset_is_shown_in_utc(self, service: MockService, client: FollowUp, views: Views) -> None:
+        client.appointments.create(patient=ANA_DIAZ, start_at="2026-10-01T09:30:00-03:00")  # type: ignore[arg-type]
+        assert views.column("appointments", "start") == ["2026-10-01 12:30:00Z"]
+        assert {job.at.tzinfo for job in service.jobs} == {UTC}
 
     def test_the_other_objects_of_a_patient_have_the_name_too(self, client: FollowUp, views: Views) -> None:
         visit = client.visits.create(patient=ANA_DIAZ, visited_at="2026-09-28T11:00:00Z")  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 import json
 import time
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -72,6 +73,73 @@ def test_a_booking_at_an_old_time() -> None:
     promise, detail = broken_by(NeverMoves)
     assert promise == REACHED
     assert detail == "B1: bookings() says 2040-04-02 12:30 UTC; the service has 2040-04-01 12:00 UTC."
+
+
+BUENOS_AIRES = timezone(timedelta(hours=-3))
+
+
+def test_a_local_time_that_lost_its_zone_is_printed_as_another_time() -> None:
+    class LosesTheZone(PlainClinic):
+        def send(self, external_id: str, booking: dict[str, Any]) -> None:
+            start_at = datetime.fromisoformat(booking["start_at"]).replace(tzinfo=BUENOS_AIRES).isoformat()
+            super().send(external_id, {**booking, "start_at": start_at})
+
+    promise, detail = broken_by(LosesTheZone)
+    assert promise == REACHED
+    assert detail == "B1: bookings() says 2040-04-01 12:00 UTC; the service has 2040-04-01 15:00 UTC."
+
+
+@pytest.mark.parametrize(
+    ("difference", "text"),
+    [
+        (timedelta(hours=1), "2040-04-01 13:00 UTC"),
+        (timedelta(seconds=1), "2040-04-01 12:00:01 UTC"),
+        (timedelta(microseconds=-1), "2040-04-01 11:59:59.999999 UTC"),
+    ],
+)
+def test_a_time_of_bookings_is_printed_in_utc_and_unlike_every_other_time(difference: timedelta, text: str) -> None:
+    class Local(PlainClinic):
+        def bookings(self) -> dict[str, Any]:
+            return {
+                key: start and (start + difference).astimezone(BUENOS_AIRES)
+                for key, start in super().bookings().items()
+            }
+
+    promise, detail = broken_by(Local)
+    assert promise == KEPT
+    assert detail == f"B1: bookings() says {text}; right is 2040-04-01 12:00 UTC."
+
+
+def test_equal_instants_are_equal_where_the_clocks_of_the_clinic_go_back() -> None:
+    change = datetime(2040, 4, 1, 12, 0, tzinfo=UTC)
+
+    class Repeated(tzinfo):
+        """A zone whose clocks go back at the time of the first booking, so that its local time occurs twice."""
+
+        def utcoffset(self, instant: datetime | None) -> timedelta:
+            return timedelta(hours=instant is not None and not instant.fold)
+
+        def fromutc(self, instant: datetime) -> datetime:
+            return instant.replace(fold=1)
+
+    zone = Repeated()
+    assert change.astimezone(zone).astimezone(UTC) == change
+    assert change.astimezone(zone) != change
+
+    class Local(PlainClinic):
+        def bookings(self) -> dict[str, Any]:
+            return {key: start and start.astimezone(zone) for key, start in super().bookings().items()}
+
+    simulate(Local, examples=2, seed=1)
+
+
+def test_a_time_of_bookings_that_utc_cannot_express_is_named() -> None:
+    class AtTheEnd(PlainClinic):
+        def bookings(self) -> dict[str, Any]:
+            return dict.fromkeys(super().bookings(), datetime.max.replace(tzinfo=BUENOS_AIRES))
+
+    with pytest.raises(ValueError, match=r"bookings\(\) has a time for 'B1' that is outside of the calendar in UTC"):
+        simulate(AtTheEnd, seed=1)
 
 
 def test_a_cancellation_that_the_service_does_not_know() -> None:

@@ -13,7 +13,7 @@ _SECOND = slice(17, 19)
 
 
 def parse_timestamp(text: str) -> datetime:
-    """Return the instant of an RFC 3339 timestamp, cut to milliseconds.
+    """Return the instant of an RFC 3339 timestamp in UTC, cut to milliseconds.
 
     A leap second is the same instant as the second after it, as in POSIX time.
 
@@ -23,19 +23,18 @@ def parse_timestamp(text: str) -> datetime:
     text = text.upper()
     if not _TIMESTAMP.fullmatch(text):
         raise ValueError("not an RFC 3339 timestamp")
-    instant = _after_leap_second(text) if text[_SECOND] == "60" else datetime.fromisoformat(text)
+    try:
+        instant = _after_leap_second(text) if text[_SECOND] == "60" else datetime.fromisoformat(text).astimezone(UTC)
+    except OverflowError:
+        raise ValueError("outside of the calendar") from None
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
 def _after_leap_second(text: str) -> datetime:
-    instant = datetime.fromisoformat(f"{text[: _SECOND.start]}59{text[_SECOND.stop :]}")
-    try:
-        utc = instant.astimezone(UTC)
-        if (utc.hour, utc.minute) != (23, 59):
-            raise ValueError("leap seconds are at 23:59:60 UTC")
-        return instant + timedelta(seconds=1)
-    except OverflowError:
-        raise ValueError("outside of the calendar") from None
+    instant = datetime.fromisoformat(f"{text[: _SECOND.start]}59{text[_SECOND.stop :]}").astimezone(UTC)
+    if (instant.hour, instant.minute) != (23, 59):
+        raise ValueError("leap seconds are at 23:59:60 UTC")
+    return instant + timedelta(seconds=1)
 
 
 def is_timestamp(text: str) -> bool:

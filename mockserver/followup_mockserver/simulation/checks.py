@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from followup_mockserver.schema.checks import integer
@@ -55,13 +55,14 @@ def check_numbers(examples: object, seed: object) -> None:
 
 
 def bookings_of(clinic: Clinic) -> dict[str, datetime | None]:
-    """Return what ``bookings()`` of a clinic returned, checked.
+    """Return what ``bookings()`` of a clinic returned, checked, with its times in UTC.
 
     Raises:
         TypeError: it has another type.
-        ValueError: it has a naive datetime.
+        ValueError: it has a naive datetime, or one that UTC cannot express.
     """
     found: Any = clinic.bookings()
+    bookings: dict[str, datetime | None] = {}
     name = f"{type(clinic).__name__}.bookings()"
     if not isinstance(found, Mapping):
         raise TypeError(f"{name} must return a mapping {{external_id: start_at, or None}}, not {type(found).__name__}")
@@ -69,6 +70,7 @@ def bookings_of(clinic: Clinic) -> dict[str, datetime | None]:
         if not isinstance(external_id, str):
             raise TypeError(f"{name} must have external ids as keys, such as 'B1', not {external_id!r}")
         if start_at is None:
+            bookings[external_id] = None
             continue
         if not isinstance(start_at, datetime):
             raise TypeError(
@@ -80,7 +82,12 @@ def bookings_of(clinic: Clinic) -> dict[str, datetime | None]:
                 f"{name} must have aware datetimes; that of {external_id!r} has no time zone. "
                 "Store the offset too, as start_at.isoformat() does"
             )
-    return dict(found)
+        try:
+            # Python compares times of two zones as unequal where the clocks go back, even if they are the same instant.
+            bookings[external_id] = start_at.astimezone(UTC)
+        except OverflowError:
+            raise ValueError(f"{name} has a time for {external_id!r} that is outside of the calendar in UTC") from None
+    return bookings
 
 
 def handled_of(clinic: Clinic) -> list[str] | None:

@@ -1,7 +1,7 @@
 """The story of a history: what happened, in sentences that the developer of a clinic understands."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 
 class Story:
@@ -54,5 +54,6 @@ def _repetition(texts: Sequence[str], start: int) -> tuple[int, int]:
 
 
 def time_text(instant: datetime) -> str:
-    """Return an instant as text, such as ``2040-04-01 12:00 UTC``."""
-    return f"{instant:%Y-%m-%d %H:%M} UTC"
+    """Return an instant as text, such as ``2040-04-01 12:00 UTC``; two different instants have different texts."""
+    utc = instant.astimezone(UTC).replace(tzinfo=None)
+    return f"{utc.isoformat(' ', 'auto' if utc.second or utc.microsecond else 'minutes')} UTC"
