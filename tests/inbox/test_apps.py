@@ -1,6 +1,7 @@
 """The inbox as a WSGI and an ASGI application, on real sockets and mounted in a service."""
 
 import http.client
+import io
 import socket
 import threading
 from collections.abc import Iterator
@@ -93,6 +94,23 @@ def test_wsgi_does_not_read_beyond_the_body(inbox: Inbox) -> None:
     assert statuses == ["400 Bad Request"]
 
 
+LENGTHS = ["9" * 5000, "0" * 5000 + "5", "-5", "+5", " 5", "5 ", "\u0665", "\u00b2", "1e3", "0x5", "5,5", ""]
+
+
+@pytest.mark.parametrize("length", LENGTHS, ids=range(len(LENGTHS)))
+@pytest.mark.parametrize("ends_itself", [False, True])
+def test_wsgi_rejects_a_content_length_that_is_no_length(inbox: Inbox, length: str, *, ends_itself: bool) -> None:
+    statuses: list[str] = []
+    environ = {
+        "REQUEST_METHOD": "POST",
+        "CONTENT_LENGTH": length,
+        "wsgi.input": io.BytesIO(b"12345"),
+        "wsgi.input_terminated": ends_itself,
+    }
+    inbox.wsgi_app(environ, lambda status, _: statuses.append(status))
+    assert statuses[0][:3] in ("400", "413")
+
+
 def test_a_client_that_goes_within_the_body_does_no_harm(url: str, inbox: Inbox) -> None:
     host, port = httpx.URL(url).host, httpx.URL(url).port
     with socket.create_connection((host, port or 0)) as connection:
@@ -139,6 +157,12 @@ def test_asgi_takes_no_more_than_its_limit(inbox: Inbox) -> None:
     part = {"type": "http.request", "body": b"x" * 1_000_000, "more_body": True}
     assert asgi(inbox, "POST", [part] * 3, {})[0]["status"] == 413
     assert asgi(inbox, "POST", [], {"content-length": str(MAX_BODY + 1)})[0]["status"] == 413
+
+
+@pytest.mark.parametrize("length", LENGTHS, ids=range(len(LENGTHS)))
+def test_asgi_rejects_a_content_length_that_is_no_length(inbox: Inbox, length: str) -> None:
+    headers = {"content-length": length.encode().decode("latin-1")}
+    assert asgi(inbox, "POST", [{"type": "http.request", "body": b"12345"}], headers)[0]["status"] in (400, 413)
 
 
 def test_asgi_stores_nothing_if_the_client_goes(inbox: Inbox) -> None:

@@ -236,7 +236,7 @@ def test_a_payload_that_is_no_event_is_skipped_and_read_again(
         assert inbox.catch_up(damaged, endpoint.id).added == 1
 
 
-def test_since_and_the_last_purge_bound_what_is_added(
+def test_since_bounds_what_is_added(
     inbox: Inbox, service: MockService, client: FollowUp, endpoint: WebhookEndpoint
 ) -> None:
     new_patients(client, 2)
@@ -244,14 +244,37 @@ def test_since_and_the_last_purge_bound_what_is_added(
     boundary = datetime(2026, 9, 28, 13, tzinfo=UTC)
     new_patients(client, 3, first=2)
     assert inbox.catch_up(client, since=boundary) == CatchUpReport(seen=3, added=3)
-    inbox._clock = ManualTime((boundary + timedelta(days=30)).timestamp())
-    inbox.purge(older_than=timedelta(days=30))
-    assert inbox.catch_up(client, since=boundary - timedelta(days=1)).added == 0
-    inbox._clock = ManualTime((boundary + timedelta(days=60)).timestamp())
-    inbox.purge(older_than=timedelta(days=30))
     service.advance(days=31)
     new_patients(client, 1, first=5)
-    assert inbox.catch_up(client, since=boundary - timedelta(days=1)) == CatchUpReport(seen=1, added=1)
+    assert inbox.catch_up(client, since=boundary + timedelta(days=1)) == CatchUpReport(seen=1, added=1)
+
+
+@pytest.mark.parametrize("handled_first", [0, 2])
+def test_a_purge_hides_nothing_that_never_arrived_and_repeats_nothing_that_did(
+    inbox: Inbox,
+    service: MockService,
+    client: FollowUp,
+    receiving: Callable[[bool], None],
+    database_url: str,
+    handled_first: int,
+) -> None:
+    """A purge whose age is shorter than an outage runs before the outage is caught up."""
+    clock = inbox._clock = ManualTime(service.clock.now.timestamp())
+    new_patients(client, handled_first)
+    service.advance()
+    assert inbox.drain().done == handled_first
+    receiving(False)
+    new_patients(client, 3, first=handled_first)
+    service.advance(days=4)
+    clock.advance(4 * 86_400)
+    assert inbox.purge(older_than=timedelta(days=1)) == handled_first
+    receiving(True)
+    new_patients(client, 1, first=handled_first + 3)
+    service.advance()
+    assert inbox.catch_up(client).added == 3
+    assert inbox.drain().done == 4
+    assert inbox.catch_up(client, since=datetime(2026, 1, 1, tzinfo=UTC)).added == 0
+    assert sorted(written(database_url)) == sorted(each.id for each in service.deliveries), "each of them once"
 
 
 def test_several_endpoints_must_be_told_apart(

@@ -112,6 +112,16 @@ def test_events_of_one_ref_are_handled_oldest_first(inbox: Inbox, deliver: Deliv
     assert written(database_url) == ["whd_1", "whd_1.5", "whd_2", "whd_3"]
 
 
+def test_events_of_one_ref_that_are_a_millisecond_apart_are_handled_in_order(
+    inbox: Inbox, deliver: Deliver, database_url: str
+) -> None:
+    inbox.on("appointment.created")(write)
+    for milliseconds in (2, 1):
+        deliver(f"whd_{milliseconds}", minute=milliseconds / 60_000)
+    inbox.drain()
+    assert written(database_url) == ["whd_1", "whd_2"]
+
+
 def test_a_retried_older_event_holds_the_newer_ones_of_its_ref_only(
     inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
 ) -> None:

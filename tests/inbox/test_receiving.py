@@ -186,7 +186,7 @@ def test_the_ddl_creates_the_same_tables(database_url: str) -> None:
     inbox.create_tables()
     with engine_of(database_url).connect() as connection:
         names = set(inspect(connection).get_table_names())
-    assert {"followup_inbox", "followup_inbox_cursors", "followup_inbox_purges", "followup_schema"} <= names
+    assert {"followup_inbox", "followup_inbox_cursors", "followup_schema"} <= names
     inbox.close()
 
 

@@ -1,7 +1,6 @@
 """The clock of the database is set back: nothing waits until it has caught up."""
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -140,18 +139,6 @@ def test_a_webhook_whose_worker_was_killed_is_handled_after_one_lease(inbox: Inb
     assert inbox.drain().done == 0
     clock.advance(1)
     assert inbox.drain().done == 1
-
-
-def test_catch_up_ignores_a_purge_in_the_future(inbox: Inbox, clock: ManualTime, server: MockServer) -> None:
-    inbox.purge(older_than=timedelta(0))  # in the year 2027
-    clock.advance(-DAY)
-    server.mount("https://clinic.example/hooks", lambda _: pytest.fail("the receiver is down"), raise_exceptions=False)
-    with server.client() as client:
-        endpoint = client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
-        client.patients.create(phone="+54 9 11 5555-0000")
-        assert inbox.catch_up(client, endpoint.id).added == 1
-        clock.advance(2 * DAY)
-        assert inbox.catch_up(client, endpoint.id).seen == 0, "the purge is in the past, and later than the delivery"
 
 
 def test_a_rate_from_the_future_holds_no_call_back(

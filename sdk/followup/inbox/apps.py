@@ -12,6 +12,9 @@ import anyio.to_thread
 MAX_BODY = 2 * 1024 * 1024
 """Bytes of a body. A request of a client has 1 MiB at most, so that an event never comes near."""
 
+_LONGEST_LENGTH = 20
+"""Characters of a Content-Length that counts as a number; all that are longer are too large."""
+
 Receive = Callable[[bytes, Mapping[str, str]], int]
 """Takes body and headers, and returns the HTTP status."""
 
@@ -110,7 +113,9 @@ def _headers(status: int) -> list[tuple[str, str]]:
 
 def _length(text: str | None, *, absent: int | None) -> int | None:
     """Return the value of a Content-Length header. A server has rejected one that is no number, or should have."""
-    return int(text) if text and text.isascii() and text.isdigit() else absent
+    if not text or not text.isascii() or not text.isdigit():
+        return absent
+    return int(text) if len(text) < _LONGEST_LENGTH else MAX_BODY + 1  # int() raises for thousands of digits
 
 
 def _read(source: _Input, length: int) -> bytes:

@@ -2,7 +2,8 @@
 
 The list holds the body of each delivery, whatever its status. It is read from the newest delivery back to the time
 until which an earlier call has read all of it, less an overlap, because a delivery may appear in the list a little
-later than its time says. Only reading moves that time, never an event that was pushed: an older one may be missing.
+later than its time says. Only reading moves that time, never an event that was pushed, and never a purge: an older one
+may be missing. What was purged is not added again, because its id stays.
 """
 
 import json
@@ -22,7 +23,6 @@ from followup._store.statements import insert_if_absent
 from followup._webhook_event import WebhookEvent
 from followup.inbox.arrivals import Arrival, checked_arrival, store
 from followup.inbox.tables import CURSORS, EVENTS
-from followup.inbox.upkeep import purged_until
 
 if TYPE_CHECKING:
     from followup._client import FollowUp
@@ -83,9 +83,7 @@ def catch_up(
         client.webhook_endpoints.retrieve(webhook_endpoint)
     with database.transaction() as connection:
         cursor = _cursor(connection, name, endpoint)
-        bounds = [since or cursor, purged_until(connection, name, clock)]
-    oldest = max((each for each in bounds if each is not None), default=None)
-    reading = _read(client, endpoint, oldest, database, name)
+    reading = _read(client, endpoint, since or cursor, database, name)
     with database.transaction() as connection:
         # Oldest first, and all at once: a worker must not handle a newer event of a ref before an older one is stored.
         added = store(connection, name, clock, reversed(reading.unknown))

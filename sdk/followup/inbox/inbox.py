@@ -243,8 +243,7 @@ class Inbox(Store):
         Args:
             client: a client of the organization; its key needs the scope ``webhooks:read``.
             webhook_endpoint: id of the endpoint whose webhooks this inbox receives; by default the only one there is.
-            since: no event that was created earlier is added; an aware datetime. Events that are older than those
-                that the last ``purge`` removed are not added either.
+            since: no event that was created earlier is added; an aware datetime.
 
         Returns:
             The numbers of deliveries that were read, and of events that were added.

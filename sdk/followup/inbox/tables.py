@@ -72,12 +72,4 @@ CURSORS = Table(
     Column("read_until_at", BigInteger, nullable=False),
 )
 
-PURGES = Table(
-    "followup_inbox_purges",
-    metadata,
-    Column("name", String(LONGEST_TEXT), primary_key=True),
-    # Events that were received until then may have been purged.
-    Column("purged_until_at", BigInteger, nullable=False),
-)
-
-SCHEMA = Schema("inbox", 1, (EVENTS, CURSORS, PURGES))
+SCHEMA = Schema("inbox", 1, (EVENTS, CURSORS))

@@ -10,9 +10,8 @@ from sqlalchemy import Connection, func, select, update
 
 from followup._codec.decode import decode
 from followup._store.clock import StoreTime, current_time, datetime_of, seconds_since
-from followup._store.statements import insert_if_absent
 from followup._webhook_event import WebhookEvent
-from followup.inbox.tables import DEAD, DONE, EVENTS, IN_FLIGHT, PURGES, UNHANDLED, WAITING
+from followup.inbox.tables import DEAD, DONE, EVENTS, IN_FLIGHT, UNHANDLED, WAITING
 
 FinishedState = Literal["done", "dead", "unhandled"]
 
@@ -110,19 +109,4 @@ def purge(
         EVENTS.c.finished_at <= until,
         EVENTS.c.body.is_not(None),
     )
-    count = connection.execute(purging.values(body=None, error=None)).rowcount
-    connection.execute(insert_if_absent(PURGES, connection.dialect.name, name=name, purged_until_at=until))
-    connection.execute(
-        update(PURGES).where(PURGES.c.name == name, PURGES.c.purged_until_at < until).values(purged_until_at=until)
-    )
-    return count
-
-
-def purged_until(connection: Connection, name: str, clock: StoreTime) -> datetime | None:
-    """Return the time until which events may have been purged; None if there was no purge.
-
-    A time in the future is from before the clock was set back, and unknown: events that were purged have kept their
-    ids, and so are not added again.
-    """
-    until = connection.execute(select(PURGES.c.purged_until_at).where(PURGES.c.name == name)).scalar_one_or_none()
-    return None if until is None or until > current_time(connection, clock) else datetime_of(until)
+    return connection.execute(purging.values(body=None, error=None)).rowcount
