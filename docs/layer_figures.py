@@ -43,6 +43,7 @@ DESCRIPTIONS = {
     "_errors": "errors without a response; the request rate",
     "_redaction": "removes personal data from texts",
     "_annotations": "small modules without internal imports",
+    "_frames": "clears the frames of errors",
     "__main__": "python -m followup_mockserver",
     "cli": "serve, listen, trigger, demo",
     "calibration | receiver_check": "programs that test the service, and a receiver",

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, get_args, get_origin
 
+from followup._frames import clear_frames, clears_frames
+
 if TYPE_CHECKING:
     import inspect  # imported late below: verifying a webhook does not need it
 
@@ -22,7 +24,7 @@ _IS_COROUTINE = 0x80
 
 
 def explain_argument_errors(name: str) -> Callable[[F], F]:
-    """Return a decorator of functions, for the argument errors of this module.
+    """Return a decorator of functions, for the argument errors of this module. It also clears frames (``_frames``).
 
     Args:
         name: the function as its caller knows it, such as ``events.send_all``.
@@ -34,9 +36,10 @@ def explain_argument_errors_of(cls: type) -> None:
     """Let the constructor and the public methods of a class raise the argument errors of this module.
 
     This changes the class instead of decorating its methods, so that type checkers and editors see these as they are.
+    It also clears the frames below them (``_frames``).
 
     Args:
-        cls: the class. Methods that take keyword arguments are replaced in it, inherited ones included.
+        cls: the class. Methods that take arguments are replaced in it, inherited ones included.
     """
     for name in dir(cls):
         if name.startswith("_") and name != "__init__":
@@ -45,9 +48,14 @@ def explain_argument_errors_of(cls: type) -> None:
         method = found.__func__ if isinstance(found, classmethod) else found
         if not isinstance(method, FunctionType) or hasattr(method, "__wrapped__"):
             continue
-        if method.__code__.co_kwonlyargcount or method.__code__.co_flags & _TAKES_OPTIONS:
-            explaining = _explaining(method, _name_of_method(name))
-            setattr(cls, name, classmethod(explaining) if isinstance(found, classmethod) else explaining)
+        code = method.__code__
+        if code.co_kwonlyargcount or code.co_flags & _TAKES_OPTIONS:
+            replaced = _explaining(method, _name_of_method(name))
+        elif code.co_argcount > 1:
+            replaced = clears_frames(method)
+        else:
+            continue
+        setattr(cls, name, classmethod(replaced) if isinstance(found, classmethod) else replaced)
 
 
 def argument_error(
@@ -76,21 +84,25 @@ def _explaining(function: F, name_of: Callable[[Sequence[Any]], str]) -> F:
         __tracebackhide__ = True  # in pytest's reports of what the function itself raises
         try:
             return function(*args, **kwargs)
-        except TypeError:
-            error = argument_error(name_of(args), function, args, kwargs)
+        except BaseException as failure:
+            error = argument_error(name_of(args), function, args, kwargs) if isinstance(failure, TypeError) else None
+            del args, kwargs
+            clear_frames(failure)
             if error is None:
                 raise
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # the error refers to this frame, and the frame must not refer back
 
     if not isinstance(function, FunctionType) or not function.__code__.co_flags & _IS_COROUTINE:
         return cast("F", explaining)
 
     @functools.wraps(function)
     async def explaining_async(*args: Any, **kwargs: Any) -> Any:  # frameworks ask whether it is a coroutine function
-        __tracebackhide__ = True
         return await explaining(*args, **kwargs)
 
-    return cast("F", explaining_async)
+    return cast("F", clears_frames(explaining_async))
 
 
 def _name_of_method(method: str) -> Callable[[Sequence[Any]], str]:

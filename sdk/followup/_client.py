@@ -17,6 +17,7 @@ from followup._codec.names import kind_of
 from followup._connections import AsyncConnections, Connections
 from followup._drivers import drive, drive_async
 from followup._errors import ConfigurationError
+from followup._frames import clears_frames
 from followup._groups import AsyncGroups, SyncGroups
 from followup._httpx_private import mark_missing_sniffio
 from followup._operations import NOT_GIVEN, NotGiven, StepsOfBatch
@@ -198,11 +199,13 @@ class FollowUp(SyncGroups, _Client[httpx.Client, Connections]):
         return Page(listing, self._perform(listing.call), self._perform)
 
     def _perform_batches(self, items: Iterable[Any], size: int, steps_of: StepsOfBatch) -> Iterator[Any]:
-        return (result for batch in batches(items, size) for result in self._results_of(batch, steps_of))
+        return self._results(batches(items, size), steps_of)
 
-    def _results_of(self, batch: list[Any], steps_of: StepsOfBatch) -> list[Any]:
-        options = with_current_time(self._options)
-        return drive(steps_of(batch, options), self._connections, options.time)
+    @clears_frames
+    def _results(self, batches: Iterator[list[Any]], steps_of: StepsOfBatch) -> Iterator[Any]:
+        for batch in batches:
+            options = with_current_time(self._options)
+            yield from drive(steps_of(batch, options), self._connections, options.time)
 
     def close(self) -> None:
         """Close the connections, unless they belong to another client or to your own ``http_client``."""
@@ -245,6 +248,7 @@ class AsyncFollowUp(AsyncGroups, _Client[httpx.AsyncClient, AsyncConnections]):
         mark_missing_sniffio()
         return AsyncConnections(own, tls=options.base_url.startswith("https:"))
 
+    @clears_frames
     async def _perform(self, call: Call[R]) -> R:
         options = with_current_time(self._options)
         return await drive_async(run_call(call, options), self._connections, options.time)
@@ -252,6 +256,7 @@ class AsyncFollowUp(AsyncGroups, _Client[httpx.AsyncClient, AsyncConnections]):
     def _start_listing(self, listing: Listing[Any]) -> AsyncListing[Any]:
         return AsyncListing(listing, self._perform)
 
+    @clears_frames
     async def _perform_batches(
         self, items: Iterable[Any] | AsyncIterable[Any], size: int, steps_of: StepsOfBatch
     ) -> AsyncIterator[Any]:

@@ -16,6 +16,7 @@ from followup._argument_errors import argument_error
 from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
 from followup._codec.encode import NotGiven as NotGiven
 from followup._declarations import Declaration
+from followup._frames import clears_frames
 from followup._options import Options
 from followup._pagination import Listing, Page
 from followup._results import Result
@@ -72,6 +73,7 @@ class Operation(Declaration):
     def __init__(self, method: str, path: str, declared: Callable[..., Any], **options: Any) -> None:
         super().__init__(method, path, declared, **options)
 
+        @clears_frames
         @functools.wraps(declared)
         def bound_method(resource: Resource, /, *args: Any, **kwargs: Any) -> Any:
             try:
@@ -88,6 +90,7 @@ class Operation(Declaration):
         self.__wrapped__ = bound_method.__wrapped__ = Described(declared)  # type: ignore[assignment]
         self._bound_method = bound_method
 
+    @clears_frames
     def __call__(self, resource: Resource, /, *args: Any, **kwargs: Any) -> Any:
         """Perform the operation; like any method, ``Patients.create`` takes its object as its first argument."""
         return self._bound_method(resource, *args, **kwargs)

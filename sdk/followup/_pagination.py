@@ -12,6 +12,7 @@ import attrs
 from followup._codec.decode import decode
 from followup._display import html_table, shows_personal_data
 from followup._errors import PaginationError
+from followup._frames import clears_frames
 from followup._model import Model, displayed_fields
 from followup._redaction import redacted
 from followup._results import ResponseInfo, Result
@@ -190,6 +191,7 @@ class Page(_Page[T]):
         super().__init__(listing, envelope)
         self._fetch = fetch
 
+    @clears_frames
     def next_page(self) -> "Page[T] | None":
         """Return the page after this one, in the direction of iteration.
 
@@ -229,6 +231,7 @@ class AsyncPage(_Page[T]):
         super().__init__(listing, envelope)
         self._fetch = fetch
 
+    @clears_frames
     async def next_page(self) -> "AsyncPage[T] | None":
         """Return the page after this one, in the direction of iteration.
 
@@ -271,6 +274,7 @@ class AsyncListing(Generic[T]):
         self._listing = listing
         self._fetch = fetch
 
+    @clears_frames
     async def _first_page(self) -> AsyncPage[T]:
         return AsyncPage(self._listing, await self._fetch(self._listing.call), self._fetch)
 

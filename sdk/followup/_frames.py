@@ -1,0 +1,130 @@
+"""Keeps personal data and secrets out of the local variables of frames that an error leaves behind.
+
+A traceback keeps the frames it passed through, with their local variables, and error reporters send these: Sentry by
+default, pytest with ``--showlocals``. They would hold API keys, signing secrets, phones and names.
+
+So each public function is a boundary: decorate it with ``clears_frames``, or its class with
+``explain_argument_errors_of`` (``_argument_errors``), which does so for all of its public methods. When an error leaves
+the function, the frames below it are cleared: ours, and those of the HTTP libraries. The frames of the user are kept,
+those of an event hook or a transport included. Nothing happens on success.
+
+A private function that is called from outside any boundary is decorated too: one that runs later, such as the body of a
+coroutine or generator that a public function returns, and one that a thread runs.
+"""
+
+import functools
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import suppress
+from types import FrameType
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_CLEARED = frozenset({"followup", "httpx", "httpcore", "h11"})
+"""The packages whose frames are cleared: ours, and the libraries that hold the request, with the API key, in frames."""
+
+# The flags of code as in ``inspect``, whose import takes longer than that of everything that verifies a webhook.
+_IS_GENERATOR = 0x20
+_IS_COROUTINE = 0x80
+_IS_ASYNC_GENERATOR = 0x200
+
+
+def clears_frames(function: F) -> F:
+    """Decorate a function whose errors leave no values behind in local variables of ours.
+
+    Args:
+        function: a function, method, coroutine function, generator function or asynchronous generator function. The
+            wrapper is of the same kind.
+    """
+    flags = function.__code__.co_flags if hasattr(function, "__code__") else 0
+    if flags & _IS_COROUTINE:
+        make: Callable[[Any], Any] = _coroutine_function
+    elif flags & _IS_GENERATOR:
+        make = _generator_function
+    else:
+        make = _async_generator_function if flags & _IS_ASYNC_GENERATOR else _plain_function
+    return cast("F", functools.wraps(function)(make(function)))
+
+
+def clear_frames(error: BaseException) -> None:
+    """Clear the finished frames of an error and of the errors it is chained to, except for those of the user.
+
+    The caller's own frame is still running: it has to delete its local variables itself.
+    """
+    left: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while left:
+        each = left.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        left += [each.__cause__, each.__context__]
+        if isinstance(each, BaseExceptionGroup):
+            left += each.exceptions
+        trace = each.__traceback__
+        while trace is not None:
+            _clear(trace.tb_frame)
+            trace = trace.tb_next
+
+
+def _clear(frame: FrameType) -> None:
+    name = frame.f_globals.get("__name__")
+    if isinstance(name, str) and name.partition(".")[0] in _CLEARED:
+        with suppress(RuntimeError):  # it is still running
+            frame.clear()
+
+
+def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    def clearing(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # in pytest's reports of what the function itself raises
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            del args, kwargs
+            clear_frames(error)
+            raise
+
+    return clearing
+
+
+def _coroutine_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    async def clearing(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return await function(*args, **kwargs)
+        except BaseException as error:
+            del args, kwargs
+            clear_frames(error)
+            raise
+
+    return clearing
+
+
+def _generator_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    def clearing(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        __tracebackhide__ = True
+        try:
+            return (yield from function(*args, **kwargs))
+        except BaseException as error:
+            del args, kwargs
+            clear_frames(error)
+            raise
+
+    return clearing
+
+
+def _async_generator_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    async def clearing(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, None]:
+        __tracebackhide__ = True
+        items = function(*args, **kwargs)
+        try:
+            async for item in items:
+                yield item
+        except BaseException as error:
+            del args, kwargs
+            clear_frames(error)
+            raise
+        finally:
+            await items.aclose()
+
+    return clearing

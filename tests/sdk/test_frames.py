@@ -1,0 +1,261 @@
+"""An error leaves no secret, key, phone or name behind in the local variables of our frames, whichever function raises.
+
+Error reporters send the local variables of each frame of a traceback. They are judged by their ``repr``, as there.
+"""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import httpx
+import pytest
+from contract import specification as spec
+from contract.specification import Operation
+from support.drivers import Driver
+from support.responses import page, patient
+from support.server import Action, ScriptedServer, hang_up, reply
+from support.webhook_events import body_of
+from telemetry.planting import DOCUMENT, ECHO, MARK, MARKS, PHONE, arguments_of
+
+from followup import AsyncFollowUp, FollowUp, WebhookEvent, construct_event, inbound, verify_signature
+from followup._codec.decode import decode
+from followup.inbox import Inbox
+from followup.outbox import Outbox
+
+pytestmark = pytest.mark.usefixtures("quick_backoff")
+
+PLANTED = re.compile(rf"{MARKS.pattern}|fu_secret_key", re.IGNORECASE)
+OURS = ("followup", "httpx", "httpcore", "h11")
+
+SECRET = f"whsec_{MARK}"
+EVENT: Any = {"id": f"{MARK}-1", "type": "patient.upserted", "data": {"patient": {"phone": PHONE, "fullName": ECHO}}}
+WEBHOOK = json.dumps({"id": "whd_1", "data": ECHO}).encode()
+FORGED = {"X-Service-Signature": f"sha256={'0' * 64}", "X-Service-Timestamp": str(int(time.time()))}
+
+
+class Interrupt(BaseException):
+    """Raised by a user's code, as KeyboardInterrupt would be."""
+
+
+class Odd:
+    """An argument of a type that no function takes."""
+
+    def __repr__(self) -> str:
+        return ECHO
+
+
+def frames_of(error: BaseException) -> Iterator[FrameType]:
+    """Yield the frames of an error, and of the errors that it is chained to."""
+    left: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while left:
+        each = left.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        left += [each.__cause__, each.__context__]
+        trace = each.__traceback__
+        while trace is not None:
+            yield trace.tb_frame
+            trace = trace.tb_next
+
+
+def assert_shows_nothing(call: Callable[[], Any]) -> BaseException:
+    """Assert that a call fails, and that no local variable of our frames shows anything that is planted."""
+    with pytest.raises(BaseException) as caught:
+        call()
+    ours = [each for each in frames_of(caught.value) if each.f_globals["__name__"].partition(".")[0] in OURS]
+    assert ours, "the call has to fail in a function of ours"
+    shown = [
+        f"{frame.f_code.co_qualname}: {name} = {value!r}"
+        for frame in ours
+        for name, value in frame.f_locals.items()
+        if PLANTED.search(repr(value))
+    ]
+    assert not shown
+    return caught.value
+
+
+def method_of(client: Any, operation: Operation) -> Callable[..., Any]:
+    group, method = operation.name.split(".")
+    found: Callable[..., Any] = getattr(getattr(client, group), method)
+    return found
+
+
+FAILURES: list[Action] = [
+    reply(400, {"error": {"type": "invalid_request_error", "message": ECHO, "param": MARK}}),
+    hang_up,
+    reply(200, {"id": ECHO, "object": ECHO, "data": ECHO, "results": ECHO}),
+    reply(200, ECHO.encode()),
+]
+
+
+@pytest.mark.parametrize("operation", spec.OPERATIONS, ids=lambda operation: operation.name)
+def test_an_operation_that_fails(operation: Operation, server: ScriptedServer, driver: Driver) -> None:
+    args, kwargs = arguments_of(operation)
+    for server.script in [[each] for each in FAILURES]:
+        assert_shows_nothing(
+            lambda: driver.call(server.url, lambda c: method_of(c, operation)(*args, **kwargs), max_retries=0)
+        )
+
+
+def invalid_arguments(operation: Operation) -> Iterator[tuple[list[Any], dict[str, Any]]]:
+    """Yield arguments that an operation rejects: unknown ones, too many, and each of the others in turn."""
+    args, kwargs = arguments_of(operation)
+    yield args, kwargs | {"unknown": ECHO}
+    yield [*args, ECHO, ECHO], kwargs
+    if args:
+        yield [], kwargs
+        yield [Odd()], kwargs
+        yield [f"{args[0]}/{PHONE}" if isinstance(args[0], str) else [args[0], {"id": Odd()}]], kwargs
+    for name in kwargs:
+        yield args, kwargs | {name: Odd()}
+
+
+@pytest.mark.parametrize("operation", spec.OPERATIONS, ids=lambda operation: operation.name)
+def test_an_operation_that_rejects_its_arguments(operation: Operation, server: ScriptedServer, driver: Driver) -> None:
+    for args, kwargs in invalid_arguments(operation):
+        error = assert_shows_nothing(
+            lambda: driver.call(server.url, lambda c: method_of(c, operation)(*args, **kwargs))  # noqa: B023
+        )
+        assert isinstance(error, (TypeError, ValueError))
+    assert not server.received
+
+
+def test_an_operation_that_is_called_as_a_function(server: ScriptedServer) -> None:
+    with FollowUp(api_key="fu_secret_key", base_url=server.url) as client:
+        patients = client.patients
+        assert_shows_nothing(lambda: type(patients).create(patients, phone=Odd(), full_name=ECHO))
+
+
+def test_the_next_page(server: ScriptedServer, driver: Driver) -> None:
+    found = patient(fullName=ECHO, phone=PHONE, dni=DOCUMENT)
+    for failure in FAILURES:
+        server.script = [reply(200, page(found, more=True)), failure]
+        assert_shows_nothing(
+            lambda: driver.items(server.url, lambda c: c.patients.list(phone=PHONE, dni=DOCUMENT), max_retries=0)
+        )
+    server.script = [reply(200, page(found | {"id": f"pat_{'1' * 300}"}, more=True))]  # too long for a cursor
+    assert_shows_nothing(lambda: driver.items(server.url, lambda c: c.patients.list(phone=PHONE)))
+
+
+def test_send_all(server: ScriptedServer, driver: Driver) -> None:
+    def interrupted() -> Iterator[Any]:
+        yield EVENT
+        raise Interrupt
+
+    for failure in FAILURES:
+        server.script = [failure]
+        assert_shows_nothing(lambda: driver.items(server.url, lambda c: c.events.send_all([EVENT]), max_retries=0))
+    assert_shows_nothing(lambda: driver.items(server.url, lambda c: c.events.send_all(interrupted())))
+    assert_shows_nothing(lambda: driver.items(server.url, lambda c: c.events.send_all(EVENT)))
+    assert_shows_nothing(lambda: driver.items(server.url, lambda c: c.events.send_all([EVENT], max_rounds=0)))
+
+
+def test_send_all_of_an_asynchronous_iterable(server: ScriptedServer) -> None:
+    async def interrupted() -> AsyncIterator[Any]:
+        yield EVENT
+        raise Interrupt
+
+    async def send() -> None:
+        async with AsyncFollowUp(api_key="fu_secret_key", base_url=server.url) as client:
+            async for _ in client.events.send_all(interrupted()):
+                pass
+
+    assert_shows_nothing(lambda: asyncio.run(send()))
+
+
+def test_the_object_of_a_webhook(server: ScriptedServer, driver: Driver) -> None:
+    event = decode(WebhookEvent, json.loads(body_of(data={"patient": {"phone": PHONE, "fullName": ECHO}})))
+    server.script = [FAILURES[0]]
+    assert_shows_nothing(lambda: driver.call(server.url, event.retrieve))
+    event.ref = "xyz_1"
+    assert_shows_nothing(lambda: driver.call(server.url, event.retrieve))
+
+
+KEY = f"fu_live_{MARK}"
+URL = "http://127.0.0.1:9"
+
+
+@pytest.mark.parametrize("kind", [FollowUp, AsyncFollowUp])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"api_key": f"{KEY}\n"},
+        {"api_key": Odd()},
+        {"base_url": f"http://user:{KEY}@127.0.0.1"},
+        {"base_url": f"{URL}/?key={KEY}"},
+        {"base_url": f"ftp://{KEY}"},
+        {"base_url": f"http://{KEY * 100}.example"},
+        {"timeout": -1},
+        {"http_client": Odd()},
+        {"unknown": KEY},
+    ],
+)
+def test_a_client_that_is_not_created(kind: type[Any], options: dict[str, Any]) -> None:
+    assert_shows_nothing(lambda: kind(**{"api_key": KEY, "base_url": URL, **options}))
+
+
+@pytest.mark.parametrize("options", [{"timeout": Odd()}, {"deadline": Odd()}, {"max_retries": Odd()}, {"api_key": KEY}])
+def test_options_that_are_rejected(options: dict[str, Any]) -> None:
+    with FollowUp(api_key=KEY, base_url=URL) as client:
+        assert_shows_nothing(lambda: client.with_options(**options))
+
+
+@pytest.mark.parametrize("function", [construct_event, verify_signature])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"secret": [SECRET, f"{SECRET}2"]},
+        {"secret": [SECRET, Odd()]},
+        {"secret": SECRET.encode()},
+        {"secret": f"{SECRET}é"},
+        {"payload": {"phone": PHONE}},
+        {"payload": f"{ECHO}\ud800"},
+        {"headers": {}},
+        {"headers": ECHO},
+        {"headers": FORGED | {"X-Service-Timestamp": "1"}},
+        {"tolerance": -1},
+        {"now": ECHO},
+        {"unknown": SECRET},
+    ],
+)
+def test_a_webhook_that_is_not_genuine(function: Callable[..., Any], changes: dict[str, Any]) -> None:
+    arguments = {"payload": WEBHOOK, "headers": FORGED, "secret": SECRET, **changes}
+    positional = [arguments.pop(name) for name in ("payload", "headers", "secret")]
+    assert_shows_nothing(lambda: function(*positional, **arguments))
+
+
+BUILDERS = [getattr(inbound, name) for name in inbound.__all__]
+
+
+@pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
+def test_an_event_that_is_not_built(build: Callable[..., Any]) -> None:
+    arguments = {"patient": {"phone": PHONE}, "source": {"system": ECHO}, "occurred_at": Odd()}
+    assert_shows_nothing(lambda: build(**arguments))
+    assert_shows_nothing(lambda: build(ECHO, **arguments))
+    assert_shows_nothing(lambda: build(unknown=ECHO, **arguments))
+
+
+def test_the_frames_of_the_user_are_kept(server: ScriptedServer) -> None:
+    def hook(request: httpx.Request) -> None:
+        note = request.method
+        raise Interrupt(note)
+
+    with (
+        httpx.Client(event_hooks={"request": [hook]}, trust_env=False) as own,
+        FollowUp(api_key="fu_secret_key", base_url=server.url, http_client=own) as client,
+    ):
+        error = assert_shows_nothing(lambda: client.patients.create(phone=PHONE, full_name=ECHO))
+    assert [each.f_locals["note"] for each in frames_of(error) if each.f_code is hook.__code__] == ["POST"]
+
+
+def test_classes_without_a_client(tmp_path: Any) -> None:
+    database = f"sqlite:///{tmp_path}/clinic.db"
+    assert_shows_nothing(lambda: Inbox(database, secret=SECRET, max_attempts=0))
+    assert_shows_nothing(lambda: Outbox(database).record(object(), EVENT))  # type: ignore[call-overload]
