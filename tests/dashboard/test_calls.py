@@ -41,8 +41,9 @@ class TestList:
         assert (created["operation"], created["status"], created["about"]) == ("patients.create", "200", "Ana Díaz")
         assert views.link("calls", "Ana Díaz") == f"patients/{patient.id}"
         assert (rejected["status"], rejected["about"]) == ("400", "T-1")
-        assert rejected["error code, attempt"] == "parameter_invalid"
-        assert (gone["status"], gone["about"], gone["error code, attempt"]) == ("404", "pat_gone", "resource_missing")
+        assert rejected["error code, attempt"] == "parameter_invalid startAt"
+        assert (gone["status"], gone["about"]) == ("404", "pat_gone")
+        assert gone["error code, attempt"] == "resource_missing id"
         assert listed["about"] == f"phone {ANA['phone']}, limit 5"
 
     def test_faults_retries_and_replays_are_marked(self, service: MockService, client: FollowUp, views: Views) -> None:
@@ -54,13 +55,38 @@ class TestList:
         client.account.retrieve()
         assert views.column("calls", "status") == ["200 fault", "200", "503 fault", "dropped fault"]
         assert views.column("calls", "error code, attempt") == ["", "attempt 3, replayed", "attempt 2", ""]
-        assert views.tabs("calls") == {"All": 4, "Errors": 2, "Faults": 3, "Replays": 1}
+        assert views.tabs("calls") == {
+            "All": 4, "Errors": 2, "Refused events": 0, "Faults": 3, "Replays": 1
+        }  # fmt: skip
         assert views.column("calls?show=faults", "status") == ["200 fault", "503 fault", "dropped fault"]
         assert views.column("calls?show=errors", "status") == ["503 fault", "dropped fault"]
         assert views.column("calls?show=replays", "error code, attempt") == ["attempt 3, replayed"]
         assert views.tabs("calls?show=replays&operation=account.retrieve") == {
-            "All": 1, "Errors": 0, "Faults": 1, "Replays": 0
+            "All": 1, "Errors": 0, "Refused events": 0, "Faults": 1, "Replays": 0
         }  # fmt: skip
+
+    def test_a_batch_of_which_events_were_refused_is_no_success(self, client: FollowUp, views: Views) -> None:
+        client.events.create([EVENTS[0], EVENTS[3]])  # type: ignore[list-item]
+        client.events.create(EVENTS)  # type: ignore[arg-type]
+        with pytest.raises(EventBatchError):
+            client.events.create(EVENTS[1:3])  # type: ignore[arg-type]
+        assert views.column("calls", "status") == ["500", "200 2 of 4 refused", "200"]
+        assert views.column("calls", "error code, attempt") == ["events_failed", "", ""]
+        tabs = {"All": 3, "Errors": 2, "Refused events": 2, "Faults": 0, "Replays": 0}
+        assert views.tabs("calls") == tabs
+        for tab in ("errors", "refused_events"):
+            assert views.column(f"calls?show={tab}", "status") == ["500", "200 2 of 4 refused"]
+
+    def test_the_replay_of_a_batch_says_what_was_refused_and_a_fault_refuses_nothing(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        for _ in range(2):
+            client.events.create(EVENTS, idempotency_key="k")  # type: ignore[arg-type]
+        service.add_fault(operation="events.create", kind="status", status=500)
+        with pytest.raises(EventBatchError):
+            client.events.create(EVENTS)  # type: ignore[arg-type]
+        assert views.column("calls", "status") == ["500 fault", "200 2 of 4 refused", "200 2 of 4 refused"]
+        assert views.tabs("calls")["Refused events"] == 2
 
     def test_a_text_finds_path_ids_keys_and_error_codes(self, client: FollowUp, views: Views) -> None:
         patient = client.patients.create(phone=ANA["phone"], idempotency_key="order-77")
@@ -123,7 +149,7 @@ class TestVerdict:
         client.account.retrieve()
         assert verdict().startswith("200 Returned the organization")
         client.events.create(EVENTS)  # type: ignore[arg-type]
-        assert verdict() == "200 Received 4 events: 1 processed, 1 invalid, 1 failed, 1 unhandled."
+        assert verdict() == "200 2 of 4 refused Received 4 events: 1 processed, 1 invalid, 1 failed, 1 unhandled."
 
     def test_a_patient_who_exists_is_found(self, service: MockService, client: FollowUp, views: Views) -> None:
         client.visits.create(patient={"phone": ANA["phone"]}, visited_at="2026-09-28T11:00:00Z")

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from followup import EventBatchError, FollowUp
+from followup import APIStatusError, EventBatchError, FollowUp
 from followup_mockserver import MockServer, MockService
 
 from .conftest import ANA, HOOKS, NOON
@@ -145,6 +145,15 @@ class TestInboundEvents:
         assert "A fault" not in text
 
 
+def test_inbound_events_name_the_refused_ones(client: FollowUp, views: Views) -> None:
+    order = {"type": "order.issued", "data": {}}
+    client.events.create({"id": "e1", **order})  # type: ignore[typeddict-item]
+    assert "refused" not in views.text("events")
+    client.events.create([{"id": "e2", **order}, {"id": "e3", "type": "patient.upserted", "data": {}}])  # type: ignore[list-item]
+    assert "1 event of 1 call was refused. An invalid event is not stored" in views.text("events")
+    assert views.column(views.link("events", "1 call"), "status") == ["200 1 of 2 refused"]
+
+
 class TestSearch:
     def found(self, views: Views, text: str) -> list[str]:
         return re.findall(r'<tr role="row" data-key="(\w+)"', views.html(f"search?{httpx.QueryParams({'q': text})}"))
@@ -164,6 +173,56 @@ class TestSearch:
         assert self.found(views, request_id[:8]) == [request_id]
         assert self.found(views, "pat_") == []
         assert views.column(f"search?q={patient.id}", "name") == ["Ana Díaz"]
+
+    def test_an_event_that_was_refused_is_found_by_its_calls(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        invalid = {"type": "patient.upserted", "data": {"patient": {"phone": "12"}}}
+        events = [
+            {"id": "señal-1", **invalid},
+            {"id": 'a "b"', **invalid},
+            {"id": "e3", "type": "order.issued", "data": {}},
+        ]
+        client.events.create(events)  # type: ignore[arg-type]
+        service.add_fault(operation="events.create", kind="status", status=503)
+        with pytest.raises(APIStatusError):
+            client.events.create({"id": "e4", **invalid})  # type: ignore[typeddict-item]
+        lost, refused = (each.request_id for each in service.requests)
+        assert self.found(views, "señal-1") == self.found(views, 'a "b"') == [refused]
+        assert views.rows("search?q=señal-1")[0]["name"] == "POST /v1/events: 200, 2 of 3 refused"
+        assert views.column("search?q=señal-1", "matched by") == ["event id"]
+        assert self.found(views, "e4") == [lost]
+        assert self.found(views, "e3") == [client.events.list().data[0].id]
+        assert self.found(views, "señal") == []
+
+    @pytest.mark.parametrize("text", ["marta rios", "MARTA RÍOS", "Marta Ri\u0301os", "muserref sahin", "strasse"])
+    def test_accents_and_case_do_not_matter(self, client: FollowUp, views: Views, text: str) -> None:
+        patient = client.patients.create(phone=ANA["phone"], full_name="Marta Ríos Müşerref Şahin Straße")
+        client.patients.create(phone="+5491155550002", full_name="Marta Díaz")
+        assert self.found(views, text) == [patient.id]
+
+    def test_a_doctor_is_found_without_accents(self, service: MockService, views: Views) -> None:
+        doctor = service.add_doctor(full_name="Dra. Inés Núñez")
+        assert self.found(views, "ines nunez") == [doctor.id]
+
+    @pytest.mark.parametrize("text", ["\u0301", " ", "́ ́"])
+    def test_a_text_without_letters_finds_nothing(self, client: FollowUp, views: Views, text: str) -> None:
+        client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
+        assert self.found(views, text) == []
+
+    def test_urls_and_errors_are_found_by_a_part(self, service: MockService, client: FollowUp, views: Views) -> None:
+        endpoint = client.webhook_endpoints.create(url="https://lab.example/Hooks/in", enabled_events=["*"])
+        event = client.events.create(
+            [
+                {"id": "e1", "type": "appointment.cancelled", "data": {"appointment": {"externalId": "T-404"}}},
+                {"id": "e2", "type": "order.issued", "data": {}},
+            ]
+        ).results[0]
+        assert self.found(views, "hooks/in") == [endpoint.id]
+        assert self.found(views, "no such appointment") == [event.event]
+        service.advance()
+        assert self.found(views, "nothing is mounted") == [each.id for each in reversed(service.deliveries)]
+        assert self.found(views, "lab") == []
 
     def test_jobs_messages_and_control_calls_are_found(
         self, service: MockService, client: FollowUp, views: Views

@@ -68,6 +68,17 @@ class TestNewMock:
 
 
 class TestProblems:
+    def test_a_batch_with_refused_events(self, views: Views, client: FollowUp) -> None:
+        client.events.create(
+            [{"id": "e1", "type": "order.issued", "data": {}}, {"id": "e2", "type": "patient.upserted", "data": {}}]
+        )
+        (row,) = panels(views)["Calls with errors 1"]
+        assert row.startswith("1 of 2 refused events.create req_")
+        text = views.text("overview")
+        assert "API calls 1 1 error" in text
+        assert "0 processed 1 unhandled, 0 failed, 1 refused" in text
+        assert "No problems" not in text
+
     def test_without_problems_it_says_so(self, views: Views, client: FollowUp) -> None:
         client.patients.create(phone=ANA["phone"])
         assert panels(views) == {}

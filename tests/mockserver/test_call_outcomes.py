@@ -1,14 +1,22 @@
 """The outcomes of calls in the journal: object, error code, replay and fault."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from support.http import Api
 
-from followup import APIConnectionError, APIStatusError, FollowUp
+from followup import APIConnectionError, APIStatusError, EventBatchError, FollowUp
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
-from followup_mockserver.state.journal import CallOutcome, RecordedCall
+from followup_mockserver.state.journal import (
+    LENGTH,
+    CallDetails,
+    CallOutcome,
+    Journal,
+    JournalEntry,
+    RecordedCall,
+)
 
 ANA = "+5491155550001"
 
@@ -28,12 +36,14 @@ def test_a_call_is_about_the_object_that_it_created_or_named(service: MockServic
     assert last(service).about == patient.id
     with pytest.raises(APIStatusError):
         client.patients.retrieve("pat_gone")
-    assert last(service) == CallOutcome(about="pat_gone", error_code="resource_missing")
+    assert last(service) == CallOutcome(about="pat_gone")
+    assert (service.requests[0].error_code, service.requests[0].param) == ("resource_missing", "id")
     client.patients.list()
     assert last(service) == CallOutcome()
     with pytest.raises(APIStatusError):
         client.patients.create(phone="12")
-    assert (last(service).about, last(service).error_code) == (None, "parameter_invalid")
+    assert (last(service).about, service.requests[0].error_code) == (None, "parameter_invalid")
+    assert service.requests[0].param == "phone"
 
 
 def test_a_long_id_in_a_path_is_truncated(service: MockService, api: Api) -> None:
@@ -43,14 +53,15 @@ def test_a_long_id_in_a_path_is_truncated(service: MockService, api: Api) -> Non
 
 def test_a_replay_is_about_the_same_object(service: MockService, client: FollowUp) -> None:
     first = client.patients.create(phone=ANA, idempotency_key="k")
-    assert last(service).replayed is False
+    assert (service.requests[0].replayed, service.requests[0].attempt) == (False, 1)
     original = service.requests[0].request_id
     client.patients.create(phone=ANA, idempotency_key="k")
-    assert last(service) == CallOutcome(about=first.id, replayed=True, replay_of=original)
+    assert last(service) == CallOutcome(about=first.id, replay_of=original)
+    assert (service.requests[0].replayed, service.requests[0].attempt) == (True, 2)
     client.events.create({"id": "e1", "type": "order.issued", "data": {}}, idempotency_key="e")
     original = service.requests[0].request_id
     client.events.create({"id": "e1", "type": "order.issued", "data": {}}, idempotency_key="e")
-    assert last(service) == CallOutcome(replayed=True, replay_of=original)
+    assert last(service) == CallOutcome(replay_of=original)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -59,7 +70,7 @@ def test_a_fault_is_kept_as_it_was(service: MockService, client: FollowUp, when:
     with pytest.raises(APIStatusError):
         client.patients.create(phone=ANA)
     outcome = last(service)
-    assert outcome.error_code == "fault"
+    assert (service.requests[0].error_code, service.requests[0].fault) == ("fault", "status")
     assert outcome.fault is not None
     assert (outcome.fault.status, outcome.fault.when, outcome.fault.times) == (500, when, 1)
     with pytest.raises(APIStatusError):
@@ -87,14 +98,61 @@ def test_a_delay_is_a_fault_of_a_success(service: MockService, client: FollowUp)
     fault = last(service).fault
     assert fault is not None
     assert fault.seconds == 3
-    assert last(service).error_code is None
+    assert service.requests[0].error_code is None
 
 
 def test_a_fault_that_an_error_prevented_is_not_blamed(service: MockService, client: FollowUp) -> None:
     service.add_fault(operation="patients.create", kind="status", status=500, when="after")
     with pytest.raises(APIStatusError):
         client.patients.create(phone="12")
-    assert last(service) == CallOutcome(error_code="parameter_invalid")
+    assert last(service) == CallOutcome()
+    assert (service.requests[0].error_code, service.requests[0].fault) == ("parameter_invalid", None)
+
+
+def test_the_refused_events_of_a_batch_are_counted(service: MockService, client: FollowUp) -> None:
+    order: Any = {"type": "order.issued", "data": {}}
+    invalid: Any = {"type": "patient.upserted", "data": {}}
+    client.events.create([{"id": "e1", **order}, {"id": "e2", **invalid}, {"id": "e3", **invalid}])
+    client.events.create({"id": "e1", **order})  # a duplicate is accepted
+    with pytest.raises(EventBatchError):
+        client.events.create({"id": "e2", **invalid})
+    client.account.retrieve()
+    assert [(each.refused, each.events) for each in service.requests] == [(0, 0), (1, 1), (0, 1), (2, 3)]
+    assert "2 of 3 events refused" in repr(service.requests[3])
+    (request, *_) = service.explain(service.requests[3].request_id)
+    assert request.outcome == "events.create: 200, 2 of 3 events refused"
+
+
+def test_an_attempt_has_the_key_the_method_and_the_path_of_those_before(service: MockService, client: FollowUp) -> None:
+    client.patients.create(phone=ANA, idempotency_key="k")
+    with pytest.raises(APIStatusError):
+        client.treatments.create(patient="pat_x", name="ibuprofen", idempotency_key="k")
+    client.patients.create(phone=ANA, idempotency_key="k")
+    assert [each.attempt for each in service.requests] == [2, 1, 1]
+
+
+def test_the_attempts_of_a_key_are_forgotten_with_its_last_call() -> None:
+    journal = Journal()
+    details = CallDetails(
+        query=[], request_headers={}, request_body=b"", response_headers={}, response_body=b"", seconds=0
+    )
+
+    def record(key: str | None) -> int:
+        attempt = journal.next_attempt(key, "POST", "/v1/patients")
+        entry = JournalEntry(
+            operation=None, method="POST", path="/v1/patients", status=200, request_id="req_1", idempotency_key=key,
+            at=datetime.now(UTC), attempt=attempt,
+        )  # fmt: skip
+        journal.record(entry, CallOutcome(), details)
+        return attempt
+
+    assert [record("a"), record("b"), record("a")] == [1, 1, 2]
+    for _ in range(LENGTH - 2):
+        record(None)
+    assert journal.next_attempt("a", "POST", "/v1/patients") == 3  # its second call is still there
+    record(None)
+    record(None)
+    assert [journal.next_attempt(key, "POST", "/v1/patients") for key in "ab"] == [1, 1]
 
 
 def test_calls_have_numbers_and_the_control_api_returns_its_documented_fields(
@@ -105,4 +163,5 @@ def test_calls_have_numbers_and_the_control_api_returns_its_documented_fields(
     assert [each.number for each in calls(service)] == [3, 2, 1]
     assert calls(service)[0].entry == service.requests[0]
     fields = {"operation", "method", "path", "status", "requestId", "idempotencyKey", "at"}
+    fields |= {"errorCode", "param", "attempt", "replayed", "fault", "events", "refused"}
     assert set(api.get("/_mock/requests").json()["data"][0]) == fields

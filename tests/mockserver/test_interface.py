@@ -21,7 +21,9 @@ ACCOUNT = {"id", "object", "name", "type", "timeZone", "serviceLines", "livemode
 KEY = {"name", "value", "prefix", "scopes", "revoked", "expiresAt"}
 DOCTOR = {"id", "object", "fullName", "specialty", "licenseNumber", "externalId", "active", "createdAt"}
 FAULT = {"operation", "kind", "status", "seconds", "times"}
-ENTRY = {"operation", "method", "path", "status", "requestId", "idempotencyKey", "at"}
+ENTRY = {"operation", "method", "path", "status", "requestId", "idempotencyKey", "at"} | {
+    *("errorCode", "param", "attempt", "replayed", "fault", "events", "refused"),
+}
 OUTBOUND = {
     "intake.requested", "patient.upserted", "appointment.created", "appointment.rescheduled", "appointment.cancelled",
     "visit.completed", "treatment.prescribed", "order.issued", "intake.created", "intake.ready",

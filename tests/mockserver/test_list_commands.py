@@ -13,7 +13,7 @@ import pytest
 from support.receivers import Inbox, listening
 from support.shell import Shell
 
-from followup import construct_event
+from followup import APIStatusError, construct_event
 from followup_mockserver import MockServer
 
 
@@ -52,6 +52,31 @@ class TestLists:
         assert (len(everything.stdout.splitlines()), everything.stderr) == (22, "")
         shown = shell.on_a_terminal(100, "requests", "--limit", "3", "--columns", "requestId,status")
         assert [line.split()[0] for line in shown.splitlines() if "req_" in line] == request_ids(server)[-3:]
+
+    def test_requests_say_why_they_failed_and_what_was_refused(self, shell: Shell, server: MockServer) -> None:
+        with server.client(max_retries=0) as client:
+            client.patients.create(phone="+5491155550000", idempotency_key="k")
+            client.patients.create(phone="+5491155550000", idempotency_key="k")
+            with pytest.raises(APIStatusError):
+                client.patients.create(phone="12")
+            server.add_fault(operation="*", kind="status", status=503)
+            with pytest.raises(APIStatusError):
+                client.account.retrieve()
+            order = {"type": "order.issued", "data": {}}
+            events = [{"id": "e1", **order}, {"id": "e2", "type": "patient.upserted", "data": {}}]
+            client.events.create(events)  # type: ignore[arg-type]
+        shown = shell.on_a_terminal(120, "requests")
+        for outcome in ("attempt 2, replayed", "parameter_invalid phone", "fault: status", "1 of 2 refused"):
+            assert outcome in shown, shown
+        for status, numbers in {"4xx": [2], "5xx": [3], "503": [3], "200": [0, 1, 4], "refused": [4]}.items():
+            expected = [request_ids(server)[each] for each in numbers]
+            assert [each["requestId"] for each in shell.json("requests", "--status", status)] == expected, status
+        assert shell.json("requests", "--status", "refused", "--columns", "refused,events") == [
+            {"refused": 1, "events": 2}
+        ]
+        assert shell.error("requests", "--status", "40x") == (
+            "followup-mock: --status: This must be a status such as 409, a class such as 4xx, or refused.\n"
+        )
 
     def test_deliveries_and_messages_are_oldest_first_too(self, shell: Shell, server: MockServer) -> None:
         with server.client() as client:

@@ -60,8 +60,8 @@ def test_a_line_for_each_call() -> None:
         lines = ended(process)
     expected = [
         r"200  POST /v1/patients  patients\.create  \d+ ms",
-        r"200  POST /v1/patients  patients\.create  \d+ ms  replayed",
-        r"404  GET /v1/appointments/apt_unknown  appointments\.retrieve  \d+ ms  resource_missing",
+        r"200  POST /v1/patients  patients\.create  \d+ ms  attempt 2  replayed",
+        r"404  GET /v1/appointments/apt_unknown  appointments\.retrieve  \d+ ms  resource_missing id",
         r"200  GET /v1/patients  patients\.list  \d+ ms",
         r"404  GET /v2/patients  no operation  \d+ ms  path_unknown",
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from http import HTTPStatus
 
 import attrs
 
@@ -111,13 +112,16 @@ def of_call(call: RecordedCall) -> Occurrence:
     entry, outcome = call.entry, call.outcome
     status = str(entry.status) if entry.status else "no response"
     original = outcome.replay_of or "an earlier request"
-    replay = f", replayed the response of {original}" if outcome.replayed else ""
+    replay = f", replayed the response of {original}" if entry.replayed else ""
+    refused = (
+        f", {entry.refused} of {entry.events} events refused" if entry.refused and entry.status == HTTPStatus.OK else ""
+    )
     return Occurrence(
         at=entry.at,
         kind=REQUEST,
         id=entry.request_id,
         cause=None,
-        outcome=f"{entry.operation}: {status}{replay}",
+        outcome=f"{entry.operation}: {status}{refused}{replay}",
         about=outcome.about,
     )
 

@@ -1,5 +1,6 @@
 """The commands that list what a mock has recorded: API calls, messages, webhook deliveries, and pending reminders."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args
 
@@ -14,6 +15,7 @@ from followup_mockserver.cli.control_commands import control
 from followup_mockserver.cli.following import follow
 from followup_mockserver.cli.output import show, write_followed
 from followup_mockserver.cli.remote import Remote
+from followup_mockserver.cli.serve_log import remarks_on
 from followup_mockserver.http import control_routes as routes
 
 commands = Application()
@@ -25,7 +27,14 @@ _All = Annotated[bool, typer.Option("--all", help="Show all.")]
 _Follow = Annotated[bool, typer.Option("--follow", help="Go on with a line for each new one, until Ctrl-C.")]
 
 
-def _add(route: Callable[..., Any], fields: Sequence[str], *, newest_first: bool, wrapped: str | None = None) -> None:
+def _add(
+    route: Callable[..., Any],
+    fields: Sequence[str],
+    *,
+    newest_first: bool,
+    wrapped: str | None = None,
+    outcome: Callable[[Mapping[str, Any]], str] | None = None,
+) -> None:
     """Add the command that lists what a route returns, the oldest first: the end of the output is the latest.
 
     Args:
@@ -33,6 +42,7 @@ def _add(route: Callable[..., Any], fields: Sequence[str], *, newest_first: bool
         fields: the columns of the table, the most important first.
         newest_first: whether the route returns the newest first.
         wrapped: the column whose cells are wrapped, and not cut.
+        outcome: returns the cell of the column ``outcome``, which only the table has.
     """
     (kind,) = get_args(annotations_of(route)["return"])
 
@@ -49,6 +59,8 @@ def _add(route: Callable[..., Any], fields: Sequence[str], *, newest_first: bool
 
         def fetch() -> list[Mapping[str, Any]]:
             rows: list[Mapping[str, Any]] = remote.call(route, **arguments)["data"]
+            if outcome is not None and chosen is None and not as_json and sys.stdout.isatty():
+                rows = [{**row, "outcome": outcome(row) or None} for row in rows]
             return rows[::-1] if newest_first else rows
 
         if follow_new:
@@ -71,7 +83,13 @@ def _add(route: Callable[..., Any], fields: Sequence[str], *, newest_first: bool
 
 _add(routes.reminders, ("sendAt", "patient", "appointment"), newest_first=False)
 _add(routes.messages, ("sentAt", "kind", "phone", "text", "about"), newest_first=False, wrapped="text")
-_add(routes.requests, ("at", "operation", "status", "requestId"), newest_first=True)
+_add(
+    routes.requests,
+    ("at", "operation", "status", "outcome", "requestId"),
+    newest_first=True,
+    wrapped="outcome",
+    outcome=lambda row: ", ".join(remarks_on({**row, "error_code": row.get("errorCode")})),
+)
 _add(
     routes.deliveries,
     ("eventType", "status", "lastStatusCode", "attempts", "lastError", "nextAttemptAt", "id"),

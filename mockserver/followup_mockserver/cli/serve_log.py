@@ -9,11 +9,14 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from followup._for_mockserver import format_timestamp, visible
+import attrs
+
+from followup._for_mockserver import format_timestamp, redacted, visible
 from followup_mockserver.schema.webhook_urls import without_query
 from followup_mockserver.state import observers
 from followup_mockserver.state.observers import EndedAttempt, EndedCall
@@ -23,6 +26,9 @@ _LONGEST_QUEUE = 10_000
 
 _LAST_LINES = 0.5
 """Seconds that the end waits for the lines that are still in the queue."""
+
+_LONGEST_PARAM = 60
+"""Characters of a parameter that are shown; a client can send any name."""
 
 _RED, _GREEN, _YELLOW = 31, 32, 33
 
@@ -78,7 +84,9 @@ class ServeLog:
 
     def _line(self, event: EndedCall | EndedAttempt) -> str:
         if isinstance(event, EndedCall):
-            return f"{self._coloured(event.status, status_of(event.status))}  {line_of_call(event)}"
+            # A batch that was accepted in part is no success: its refused events are not there.
+            tone = 400 if event.status == 200 and event.refused else event.status
+            return f"{self._coloured(tone, status_of(event.status))}  {line_of_call(event)}"
         status = event.attempt.status_code
         return f"{self._coloured(status, status_of(status))}  {line_of_attempt(event)}"
 
@@ -102,13 +110,28 @@ def status_of(status: int | None) -> str:
 def line_of_call(call: EndedCall) -> str:
     """Return the line of a call, after the time and the status."""
     parts = [f"{call.method} {call.path}", call.operation or "no operation", f"{call.seconds * 1000:.0f} ms"]
-    if call.fault is not None:
-        parts.append(f"fault: {call.fault}")
-    elif call.error_code is not None:
-        parts.append(call.error_code)
-    if call.replayed:
-        parts.append("replayed")
-    return visible("  ".join(parts))
+    return visible("  ".join([*parts, *remarks_on(attrs.asdict(call))]))
+
+
+def remarks_on(call: Mapping[str, Any]) -> list[str]:
+    """Return what is special about a call, such as ``3 of 4 refused``; nothing for a plain success.
+
+    Args:
+        call: the fields of an ``EndedCall`` or a ``JournalEntry``.
+    """
+    remarks = []
+    if call.get("fault"):
+        remarks.append(f"fault: {call['fault']}")
+    elif call.get("error_code"):
+        param = call.get("param")
+        remarks.append(call["error_code"] + (f" {redacted(param, max_length=_LONGEST_PARAM)}" if param else ""))
+    if call.get("refused"):
+        remarks.append(f"{call['refused']} of {call['events']} refused")
+    if call.get("attempt", 1) > 1:
+        remarks.append(f"attempt {call['attempt']}")
+    if call.get("replayed"):
+        remarks.append("replayed")
+    return remarks
 
 
 def line_of_attempt(ended: EndedAttempt) -> str:

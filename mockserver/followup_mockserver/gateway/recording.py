@@ -1,34 +1,46 @@
 """Records each call, and reports it to the observers of this process."""
 
+import json
+
 from followup._for_mockserver import SERVICE_VERSION
 from followup_mockserver.gateway.request import Exchange
 from followup_mockserver.state import observers
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, CallOutcome, JournalEntry
+from followup_mockserver.state.request_faults import OPERATION_OF_EVENTS
 
 
 def record_call(exchange: Exchange) -> None:
     """Record the call in the journal, under its request id. A request that reached no rule gets a new one."""
     request, response, tenant = exchange.request, exchange.response, exchange.tenant
+    error, fault = exchange.error, exchange.fault if exchange.is_fault_applied else None
+    accepted = _accepted(exchange)
     with tenant.lock:
         request_id = exchange.request_id or tenant.ids.new(REQUEST_ID_PREFIX)
+        key, method = request.headers.get("idempotency-key"), request.operation.method
+        exchange.entry = JournalEntry(
+            operation=request.operation.name,
+            method=method,
+            path=request.path,
+            status=0 if response.broken == "disconnect" else response.status,
+            request_id=request_id,
+            idempotency_key=key,
+            at=tenant.now(),
+            error_code=None if error is None else error.code,
+            param=None if error is None else error.param,
+            attempt=tenant.journal.next_attempt(key, method, request.path),
+            replayed=exchange.is_replay,
+            fault=None if fault is None else fault.kind,
+            events=len(accepted),
+            refused=accepted.count(False),
+        )
         tenant.journal.record(
-            JournalEntry(
-                operation=request.operation.name,
-                method=request.operation.method,
-                path=request.path,
-                status=0 if response.broken == "disconnect" else response.status,
-                request_id=request_id,
-                idempotency_key=request.headers.get("idempotency-key"),
-                at=tenant.now(),
-            ),
+            exchange.entry,
             CallOutcome(
                 about=exchange.about or request.path_id,
-                error_code=None if exchange.error is None else exchange.error.code,
-                replayed=exchange.is_replay,
                 replay_of=exchange.replay_of if exchange.is_replay else None,
-                fault=copied(exchange.fault) if exchange.is_fault_applied else None,
+                fault=copied(fault),
             ),
             CallDetails(
                 query=request.query,
@@ -44,19 +56,31 @@ def record_call(exchange: Exchange) -> None:
     response.headers["Service-Version"] = SERVICE_VERSION
 
 
+def _accepted(exchange: Exchange) -> list[bool]:
+    """Return for each event of a batch whether the service accepted it; empty for a response without results."""
+    fault = exchange.fault if exchange.is_fault_applied else None
+    if exchange.request.operation.name != OPERATION_OF_EVENTS or (fault is not None and fault.kind == "status"):
+        return []  # a fault invents its results
+    return [result["accepted"] for result in json.loads(exchange.response.body).get("results", ())]
+
+
 def report_call(exchange: Exchange) -> None:
     """Report the call to the observers of this process."""
     if not observers.observers:
         return
-    request, response, fault = exchange.request, exchange.response, exchange.fault
+    entry = exchange.entry
     call = observers.EndedCall(
-        operation=request.operation.name,
-        method=request.operation.method,
-        path=request.path,
-        status=None if response.broken else response.status,
-        error_code=None if exchange.error is None else exchange.error.code,
-        replayed=exchange.is_replay,
-        fault=fault.kind if fault is not None and exchange.is_fault_applied else None,
+        operation=entry.operation,
+        method=entry.method,
+        path=exchange.request.path,
+        status=None if exchange.response.broken else exchange.response.status,
+        error_code=entry.error_code,
+        param=entry.param,
+        attempt=entry.attempt,
+        replayed=entry.replayed,
+        fault=entry.fault,
+        events=entry.events,
+        refused=entry.refused,
         seconds=RealTime.monotonic() - exchange.began,
     )
     for observer in observers.observers:

@@ -10,6 +10,7 @@ from followup_mockserver.gateway.parsing import Parser
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.settings import KeyRecord
 from followup_mockserver.state.idempotency import IdempotencyRecord
+from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.request_faults import Fault
 from followup_mockserver.state.tenant import Tenant
@@ -81,6 +82,7 @@ class Exchange:
         request_id: id of the request; None until its rule runs.
         about: id of the object that the request created, changed or returned.
         response: the response.
+        entry: the entry of the journal, when the request has been recorded.
     """
 
     request: Request
@@ -101,6 +103,7 @@ class Exchange:
     request_id: str | None = None
     about: str | None = None
     response: Response = attrs.field(init=False)
+    entry: JournalEntry = attrs.field(init=False)
 
     @property
     def is_replay(self) -> bool:

@@ -4,6 +4,7 @@ The keyword arguments of a function are the query parameters of a GET, and the f
 Filters and long polling (``wait``, ``seen``) exist over HTTP only: a test in Python filters a list itself.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -42,6 +43,10 @@ TOKEN_HEADER = "Mock-Token"  # noqa: S105 - the name of a header
 
 _check_secret = optional(matching(is_valid_secret, SECRET_RULE))
 _check_operation = optional(matching(OPERATIONS.__contains__, "the name of an operation, such as patients.create"))
+_STATUS = re.compile("[1-5]([0-9]{2}|xx)|refused")
+_check_status = optional(
+    matching(lambda text: bool(_STATUS.fullmatch(text)), "a status such as 409, a class such as 4xx, or refused")
+)
 
 
 @attrs.frozen
@@ -108,19 +113,28 @@ def messages(control: Control, *, patient: str | None = None, wait: float = 0, s
     )
 
 
-def requests(control: Control, *, operation: str | None = None, wait: float = 0, seen: int = 0) -> list[JournalEntry]:
+def requests(
+    control: Control, *, operation: str | None = None, status: str | None = None, wait: float = 0, seen: int = 0
+) -> list[JournalEntry]:
     """List the API calls, newest first.
 
     Args:
         control: the test controls of the organization.
         operation: only the calls of this operation, such as ``patients.create``.
+        status: only the calls with this status, such as ``409``, or with one of this class, such as ``4xx``;
+            or ``refused``: only the batches of events of which the service refused some or all.
         wait: the maximum number of seconds to wait for more calls than ``seen``.
         seen: the number of calls that the caller has.
     """
     _check_operation("operation", operation)
+    _check_status("status", status)
+
+    def is_selected(entry: JournalEntry) -> bool:
+        own = ("refused",) if status == "refused" and entry.refused else (str(entry.status), f"{entry.status // 100}xx")
+        return operation in (None, entry.operation) and (status is None or status in own)
 
     def select(tenant: Tenant) -> list[JournalEntry]:
-        return [each for each in tenant.journal.newest_first() if operation in (None, each.operation)]
+        return [*filter(is_selected, tenant.journal.newest_first())]
 
     return _long_poll(control, select, wait, seen)
 

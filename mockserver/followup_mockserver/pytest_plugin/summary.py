@@ -4,8 +4,6 @@ Every list begins with its oldest entry, so that what happened last is closest t
 contain ids, statuses, event types, and times of the mock's clock, but no names, phones, texts or API keys.
 """
 
-import json
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TypeVar
@@ -19,7 +17,7 @@ from followup_mockserver.control import access_to
 from followup_mockserver.pytest_plugin import causes
 from followup_mockserver.pytest_plugin.tracebacks import Tracebacks
 from followup_mockserver.service import Mock
-from followup_mockserver.state.journal import Journal, JournalEntry
+from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Message
 from followup_mockserver.state.request_faults import Fault
 from followup_mockserver.state.tenant import Tenant
@@ -107,7 +105,7 @@ def call_of(fault: Fault | WebhookFault) -> str:
 
 def _of_tenant(tenant: Tenant, tracebacks: Tracebacks) -> Iterator[str]:
     calls = [*tenant.journal.newest_first()][::-1]
-    yield from _listed("API calls", [*map(_CallLines(tenant.journal), calls)], str)
+    yield from _listed("API calls", calls, _call_line)
     deliveries = [*tenant.webhook_deliveries]
     yield from _listed("webhook deliveries", deliveries, lambda delivery: _delivery_line(tenant, delivery))
     for delivery in deliveries[-MAX_ENTRIES:]:
@@ -135,39 +133,23 @@ def _listed(title: str, entries: Sequence[T], line_of: Callable[[T], str]) -> It
         yield from (f"  {line}" for line in line_of(entry).splitlines())
 
 
-class _CallLines:
-    """Describes API calls one by one, from the oldest on, and counts the attempts by their idempotency keys."""
+def _call_line(entry: JournalEntry) -> str:
+    remarks = []
+    if entry.idempotency_key is not None:
+        remarks += [f"attempt {entry.attempt}", f"key {redacted(entry.idempotency_key, max_length=_SHOWN_OF_KEY)}"]
+    if entry.replayed:
+        remarks.append("replayed")
+    if entry.refused:
+        remarks.append(f"{entry.refused} of {entry.events} events refused")
+    call = f"{entry.status or 'no response'} {entry.method} {redacted(entry.path)}"
+    return f"{_time(entry.at)}  {call}" + (f" ({', '.join(remarks)})" if remarks else "") + _error(entry)
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self._attempts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
 
-    def __call__(self, entry: JournalEntry) -> str:
-        call = f"{entry.status or 'no response'} {entry.method} {redacted(entry.path)}"
-        return f"{_time(entry.at)}  {call}{self._attempt(entry)}{self._error(entry)}"
-
-    def _attempt(self, entry: JournalEntry) -> str:
-        key = entry.idempotency_key
-        if key is None:
-            return ""
-        call = key, entry.method, entry.path
-        self._attempts[call] += 1
-        shown = redacted(key, max_length=_SHOWN_OF_KEY)
-        details = self._journal.details(entry)
-        replayed = details is not None and "Idempotent-Replayed" in details.response_headers
-        return f" (attempt {self._attempts[call]}, key {shown}{', replayed' if replayed else ''})"
-
-    def _error(self, entry: JournalEntry) -> str:
-        """Return code and parameter of an error response; its message may quote what was sent."""
-        details = self._journal.details(entry)
-        if entry.status < 400 or details is None:
-            return ""
-        try:
-            error = json.loads(details.response_body)["error"]
-            code, param = error["code"], error["param"]
-        except (ValueError, LookupError, TypeError):  # cut, or not an error of the API
-            return ""
-        return f": {code}" + (f", {redacted(param, max_length=_SHOWN_OF_PARAM)}" if param else "")
+def _error(entry: JournalEntry) -> str:
+    """Return code and parameter of an error response; its message may quote what was sent."""
+    if entry.error_code is None or not entry.status:
+        return ""
+    return f": {entry.error_code}" + (f", {redacted(entry.param, max_length=_SHOWN_OF_PARAM)}" if entry.param else "")
 
 
 def _delivery_line(tenant: Tenant, delivery: WebhookDelivery) -> str:

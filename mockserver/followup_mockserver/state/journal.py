@@ -9,7 +9,7 @@ from typing import NamedTuple
 import attrs
 
 from followup._for_mockserver import format_timestamp
-from followup_mockserver.state.request_faults import Fault
+from followup_mockserver.state.request_faults import Fault, FaultKind
 
 REQUEST_ID_PREFIX = "req_"
 
@@ -75,6 +75,13 @@ class JournalEntry:
             phone or a document.
         status: HTTP status of the response; 0 if the connection was dropped without one.
         at: when the call was made, by the mock's clock.
+        error_code: code of the error response; None for a success.
+        param: the parameter that the error names, at most 255 characters of it.
+        attempt: 1 for the first call with its idempotency key, method and path, and for one without a key.
+        replayed: whether the response is that of an earlier call with the same idempotency key.
+        fault: kind of the fault that changed the call; None if none did.
+        events: number of events in the results of ``events.create``; 0 for a response without results.
+        refused: number of those that the service did not accept, because they are invalid or failed.
     """
 
     operation: str | None
@@ -84,11 +91,19 @@ class JournalEntry:
     request_id: str
     idempotency_key: str | None = attrs.field(converter=attrs.converters.optional(_beginning))
     at: datetime
+    error_code: str | None = None
+    param: str | None = attrs.field(default=None, converter=attrs.converters.optional(_beginning))
+    attempt: int = 1
+    replayed: bool = False
+    fault: FaultKind | None = None
+    events: int = 0
+    refused: int = 0
 
     def __repr__(self) -> str:
         call = f"{self.status} {self.method} {self.path} at {format_timestamp(self.at)}"
+        refused = f", {self.refused} of {self.events} events refused" if self.refused else ""
         key = "" if self.idempotency_key is None else f", idempotency key {self.idempotency_key}"
-        return f"<JournalEntry {call}, {self.request_id}{key}>"
+        return f"<JournalEntry {call}{refused}, {self.request_id}{key}>"
 
 
 class CallOutcome(NamedTuple):
@@ -97,15 +112,11 @@ class CallOutcome(NamedTuple):
     Attributes:
         about: id of the object that the call created, changed or returned, or that its path names; None for lists,
             batches, and calls that failed before there was one.
-        error_code: code of the error response; None for a success.
-        replayed: whether the response is that of an earlier call with the same idempotency key.
-        replay_of: id of that earlier call; None if there is none, or it is unknown.
+        replay_of: id of the call whose response was replayed; None if there is none, or it is unknown.
         fault: the fault that changed the call, as it was then; None if none did.
     """
 
     about: str | None = None
-    error_code: str | None = None
-    replayed: bool = False
     replay_of: str | None = None
     fault: Fault | None = None
 
@@ -161,6 +172,10 @@ class CallDetails:
         return len(self.response_body) < LONGEST_BODY
 
 
+def _attempted(entry: JournalEntry) -> tuple[str, str, str]:
+    return entry.idempotency_key or "", entry.method, entry.path
+
+
 class Journal:
     """The most recent calls of an organization, and the details of the latest of them."""
 
@@ -168,11 +183,22 @@ class Journal:
         self._entries: deque[JournalEntry] = deque(maxlen=LENGTH)
         self._outcomes: deque[CallOutcome] = deque(maxlen=LENGTH)
         self._recorded = 0
+        self._attempts: dict[tuple[str, str, str], int] = {}
         self._details: OrderedDict[str, tuple[CallDetails, int]] = OrderedDict()
         self._size = 0
 
+    def next_attempt(self, key: str | None, method: str, path: str) -> int:
+        """Return which attempt a call with this idempotency key, method and path is; 1 without a key."""
+        return 1 if key is None else self._attempts.get((_beginning(key), method, _beginning(path)), 0) + 1
+
     def record(self, entry: JournalEntry, outcome: CallOutcome, details: CallDetails) -> None:
         """Record a call, and drop the oldest beyond the limits."""
+        if len(self._entries) == LENGTH:
+            oldest = self._entries[0]
+            if oldest.idempotency_key is not None and self._attempts.get(_attempted(oldest)) == oldest.attempt:
+                del self._attempts[_attempted(oldest)]  # there is no later one
+        if entry.idempotency_key is not None:
+            self._attempts[_attempted(entry)] = entry.attempt
         if outcome.about is not None and len(outcome.about) > LONGEST_TEXT:  # an id of a path, which no object has
             outcome = outcome._replace(about=_beginning(outcome.about))
         self._entries.append(entry)

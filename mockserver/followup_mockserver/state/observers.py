@@ -20,8 +20,12 @@ class EndedCall:
         path: path of the request, without the query.
         status: HTTP status of the response; None if a fault kept it from the client, or a part of it.
         error_code: code of the error response; None for a success.
+        param: the parameter that the error names.
+        attempt: 1 for the first call with its idempotency key, method and path, and for one without a key.
         replayed: whether it is the response to an earlier request with the same idempotency key.
         fault: kind of the fault that changed the call; None if none did.
+        events: number of events in the results of ``events.create``; 0 for a response without results.
+        refused: number of those that the service did not accept, because they are invalid or failed.
         seconds: real time from the request to the response.
     """
 
@@ -30,8 +34,12 @@ class EndedCall:
     path: str = attrs.field(repr=False)
     status: int | None
     error_code: str | None = None
+    param: str | None = None
+    attempt: int = 1
     replayed: bool = False
     fault: str | None = None
+    events: int = 0
+    refused: int = 0
     seconds: float = 0.0
 
 

@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
-
 from followup_mockserver.http.dashboard.batches import results_of_batch
-from followup_mockserver.http.dashboard.calls import attempts_of
 from followup_mockserver.http.dashboard.json_bodies import body_text
 from followup_mockserver.http.dashboard.redaction import redacted_headers
 from followup_mockserver.http.dashboard.snippets import curl, sdk_code
@@ -17,19 +14,6 @@ from followup_mockserver.state.tenant import Tenant
 
 MAX_SHARING = 50
 """The page shows at most this many calls with the same idempotency key, the latest."""
-
-
-@attrs.frozen(kw_only=True)
-class SharingCall:
-    """A call with the idempotency key of the page's call, or that call itself.
-
-    Attributes:
-        call: the call.
-        attempt: 1 for the first call with the key.
-    """
-
-    call: RecordedCall
-    attempt: int
 
 
 def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
@@ -55,13 +39,10 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
     }
 
 
-def _sharing(calls: list[RecordedCall], call: RecordedCall) -> list[SharingCall]:
+def _sharing(calls: list[RecordedCall], call: RecordedCall) -> list[RecordedCall]:
     """Return the calls with the same idempotency key, newest first."""
     key = call.entry.idempotency_key
-    if key is None:
-        return []
-    attempts = attempts_of(calls, {key})
-    sharing = [SharingCall(call=each, attempt=attempts[each.number]) for each in calls if each.number in attempts]
+    sharing = [] if key is None else [each for each in calls if each.entry.idempotency_key == key]
     return sharing if len(sharing) <= MAX_SHARING else [*sharing[: MAX_SHARING - 1], sharing[-1]]
 
 

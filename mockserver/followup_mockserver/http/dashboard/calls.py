@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import attrs
@@ -18,18 +18,22 @@ from followup_mockserver.state.tenant import Tenant
 CALLS = "calls"
 """The name of the view, and the first part of its addresses."""
 
+REFUSED = "refused_events"
+"""The tab with the calls of which the service refused events."""
+
 _FILTERS = ("show", "operation", "q")
 
 
 def is_error(entry: JournalEntry) -> bool:
-    """Return whether a call failed, or its client got no response. The API responds to every other call with 200."""
-    return entry.status != 200
+    """Return whether a call failed, or its client got no response, or the service refused events of its batch."""
+    return entry.status != 200 or entry.refused > 0
 
 
 TABS: Mapping[str, Callable[[RecordedCall], bool]] = {
     "errors": lambda call: is_error(call.entry),
+    REFUSED: lambda call: call.entry.refused > 0,
     "faults": lambda call: call.outcome.fault is not None,
-    "replays": lambda call: call.outcome.replayed,
+    "replays": lambda call: call.entry.replayed,
 }
 """The tabs besides the one with all calls: value of the filter ``show`` to whether it shows a call."""
 
@@ -41,13 +45,11 @@ class CallRow:
     Attributes:
         call: the call.
         details: its details; None if the journal no longer keeps them.
-        attempt: 1 for the first call with its idempotency key.
         subject: what a call without an object was about: an external id, the number of events, or the query.
     """
 
     call: RecordedCall
     details: CallDetails | None
-    attempt: int
     subject: str | None
 
     @property
@@ -90,6 +92,19 @@ class CallsPage:
         return f"#/{CALLS}?{urlencode(query)}" if query else f"#/{CALLS}"
 
 
+class Refused(NamedTuple):
+    """The events that the service refused, and the calls that sent them."""
+
+    events: int
+    calls: int
+
+
+def refused_events(tenant: Tenant) -> Refused:
+    """Return how many events the service refused, as far as the journal keeps their calls."""
+    counts = [entry.refused for entry in tenant.journal.newest_first() if entry.refused]
+    return Refused(sum(counts), len(counts))
+
+
 def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> CallsPage:
     """Return a page of the list of calls.
 
@@ -108,13 +123,11 @@ def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> CallsPage:
     shown = list(filter(TABS[filters["show"]], found)) if "show" in filters else found
     start = next((place for place, call in enumerate(shown, 1) if call.entry.request_id == query.get("after")), 0)
     rows = list(islice(shown, start, start + ROWS))
-    attempts = attempts_of(calls, {call.entry.idempotency_key for call in rows})
     return CallsPage(
         rows=[
             CallRow(
                 call=call,
                 details=(details := tenant.journal.details(call.entry)),
-                attempt=attempts.get(call.number, 1),
                 subject=subject_of(call.entry, details),
             )
             for call in rows
@@ -140,8 +153,9 @@ def _counts(calls: list[RecordedCall]) -> dict[str, int]:
     return {
         "": len(calls),
         "errors": sum(is_error(entry) for _, entry, _ in calls),
+        REFUSED: sum(entry.refused > 0 for _, entry, _ in calls),
         "faults": sum(outcome.fault is not None for _, _, outcome in calls),
-        "replays": sum(outcome.replayed for _, _, outcome in calls),
+        "replays": sum(entry.replayed for _, entry, _ in calls),
     }
 
 
@@ -156,23 +170,15 @@ def _matching(calls: list[RecordedCall], operation: str | None, text: str | None
 
 def _texts_of(call: RecordedCall) -> tuple[str | None, ...]:
     entry, outcome = call.entry, call.outcome
-    return entry.path, entry.operation, entry.request_id, entry.idempotency_key, outcome.error_code, outcome.about
-
-
-def attempts_of(calls: list[RecordedCall], keys: set[str | None]) -> dict[int, int]:
-    """Return which call with its idempotency key each call is, by the number of the call.
-
-    Args:
-        calls: all calls, newest first.
-        keys: the idempotency keys to count.
-    """
-    counts: dict[str, int] = {}
-    attempts = {}
-    for number, entry, _ in reversed(calls):
-        key = entry.idempotency_key
-        if key is not None and key in keys:
-            attempts[number] = counts[key] = counts.get(key, 0) + 1
-    return attempts
+    return (
+        entry.path,
+        entry.operation,
+        entry.request_id,
+        entry.idempotency_key,
+        entry.error_code,
+        entry.param,
+        outcome.about,
+    )
 
 
 def subject_of(entry: JournalEntry, details: CallDetails | None) -> str | None:

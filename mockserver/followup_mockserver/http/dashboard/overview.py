@@ -11,7 +11,7 @@ import attrs
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import EventStatus, WebhookDeliveryStatus
 from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.http.dashboard.calls import is_error
+from followup_mockserver.http.dashboard.calls import is_error, refused_events
 from followup_mockserver.http.dashboard.endpoint_states import has_problem, state_of
 from followup_mockserver.settings import KeyRecord
 from followup_mockserver.state.collection import Collection
@@ -49,6 +49,7 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "last_errors": errors[:ROWS],
         "deliveries": _counts(tenant.webhook_deliveries, get_args(WebhookDeliveryStatus)),
         "events": _counts(tenant.events, get_args(EventStatus)),
+        "refused": refused_events(tenant).events,
         "messages": len(tenant.messages),
         "endpoints": len(tenant.webhook_endpoints),
         "endpoint_problems": problems[:ROWS],

@@ -73,15 +73,15 @@ def _was_done(call: RecordedCall) -> bool:
     """Return whether the rule of the operation has run, whatever the client saw."""
     fault = call.outcome.fault
     if fault is not None and fault.kind != "delay":
-        return fault.when == "after" and call.outcome.error_code in (None, "fault")
-    return call.outcome.error_code is None
+        return fault.when == "after" and call.entry.error_code in (None, "fault")
+    return call.entry.error_code is None
 
 
 def _success(tenant: Tenant, call: RecordedCall, body: Any) -> tuple[str, str | None]:
     operation, about = call.entry.operation, call.outcome.about
     if operation is None:
         return "The call succeeded.", None
-    if call.outcome.replayed:
+    if call.entry.replayed:
         done = "Replayed an earlier response; nothing was done again."
         return f"{done} The response is about" if about else done, about
     group, _, verb = operation.rpartition(".")
@@ -134,7 +134,7 @@ def _failure(call: RecordedCall, body: Any) -> str:
     if isinstance(error, dict):
         param = f"{error['param']}: " if error.get("param") else ""
         reason = f" {param}{error.get('message', '')}"
-    code = f" {call.outcome.error_code}" if call.outcome.error_code else ""
+    code = f" {call.entry.error_code}" if call.entry.error_code else ""
     word = "Failed" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "Rejected"
     return f"{word} with {status}{code}.{reason}"
 

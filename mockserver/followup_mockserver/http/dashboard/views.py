@@ -85,7 +85,8 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
         return "outbound_events.html", outbound_events.list_of_events(tenant, query)
     if name in TABLES:
         if id is None:
-            return "list.html", {"page": page_of(tenant, name, query)}
+            refused = {"refused": calls.refused_events(tenant)} if name == "events" else {}
+            return "list.html", {"page": page_of(tenant, name, query), **refused}
         return _object(tenant, name, id, query)
     if name == moments.HISTORY and id is not None:
         template, variables = moments.moment_of(tenant, id, query)

@@ -26,6 +26,11 @@ async function render({ isNewView = false, signal } = {}) {
   const requested = address();
   const fresh = await fetchView(requested, signal);
   if (requested !== address()) return;
+  const only = isNewView && fresh.querySelector("a[data-only]");
+  if (only) {
+    location.replace(only.hash); // not a new entry of the history, so that Back leads to the page before the search
+    return;
+  }
   document.title = fresh.dataset.title;
   clock = new MockClock(fresh.dataset);
   prepare(fresh);
