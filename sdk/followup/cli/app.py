@@ -42,7 +42,7 @@ def _webhooks() -> Application:
 
 
 def _doctor() -> Application:
-    from followup.cli.doctor.command import application
+    from followup.cli.doctor import application
 
     return application
 

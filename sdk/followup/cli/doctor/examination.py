@@ -7,26 +7,23 @@ from typing import get_args
 import attrs
 
 from followup import ConfigurationError
+from followup._connections import Connections
 from followup._outcomes import Response
 from followup._redaction import HIDDEN
-from followup.cli.doctor import variables
+from followup.cli.doctor import environment
 from followup.cli.doctor.account import (
     LISTS_ENDPOINTS,
     account_in,
+    check_endpoints,
     check_key,
     check_lines,
     check_mode,
     check_scopes,
     check_version,
 )
-from followup.cli.doctor.contract import check_contract
-from followup.cli.doctor.endpoints import check_endpoints
-from followup.cli.doctor.findings import Check, Finding, Unchecked
-from followup.cli.doctor.reaching import check_dns, check_tcp
-from followup.cli.doctor.requests import Requests
-from followup.cli.doctor.service import check_clock, check_service
-from followup.cli.doctor.targets import Target, check_proxy, connect_as_the_sdk_does, target_of, unusable
-from followup.cli.doctor.tls import check_tls
+from followup.cli.doctor.findings import Check, Finding, Unchecked, fail
+from followup.cli.doctor.network import Target, check_dns, check_proxy, check_tcp, check_tls, target_of
+from followup.cli.doctor.service import Requests, check_clock, check_contract, check_service
 
 CHECKS: tuple[Check, ...] = get_args(Check)
 
@@ -39,30 +36,31 @@ def examine(seconds: float) -> Steps:
     Args:
         seconds: time limit of each look-up, connection, handshake and request.
     """
-    hidden = [each for each in map(os.environ.get, (variables.API_KEY, variables.SECRET)) if each]
+    hidden = [each for each in map(os.environ.get, (environment.API_KEY, environment.SECRET)) if each]
     for found in _examine(seconds):
         yield _without(hidden, found) if isinstance(found, Finding) else found
 
 
 def _examine(seconds: float) -> Steps:
-    base_url = variables.check_base_url(os.environ)
-    key = variables.check_key(os.environ)
+    base_url = environment.check_base_url()
+    key = environment.check_key()
     yield base_url
     yield key
-    if secret := variables.check_secret(os.environ):
+    if secret := environment.check_secret():
         yield secret
-    if telemetry := variables.check_telemetry():
+    if telemetry := environment.check_telemetry():
         yield telemetry
     if base_url.outcome == "FAIL":
-        yield _after("environment", f"{variables.BASE_URL} cannot be used")
+        yield _after("environment", f"{environment.BASE_URL} cannot be used")
         return
-    value = os.environ[variables.BASE_URL].rstrip("/")
-    usable_key = os.environ[variables.API_KEY] if key.outcome == "OK" else None
+    value = os.environ[environment.BASE_URL].rstrip("/")
+    usable_key = os.environ[environment.API_KEY] if key.outcome == "OK" else None
     try:
-        connections = connect_as_the_sdk_does(value)
+        # As a client makes them: with the certificates and the proxy of the environment.
+        connections = Connections(tls=value.startswith("https:"))
         target = target_of(value, connections)
     except ConfigurationError as error:
-        yield unusable(error)
+        yield fail("environment", str(error), "Correct or unset the variable.")
         yield _after("environment", "the environment cannot be used")
         return
     try:
@@ -120,7 +118,7 @@ def _examine_service(target: Target, requests: Requests) -> Steps:
         yield check_version(response, rejected_version, requests)
     yield check_contract(requests, target.base_url)
     if requests.key is None:
-        yield Unchecked(("key", *_NEED_ACCOUNT), f"{variables.API_KEY} cannot be used")
+        yield Unchecked(("key", *_NEED_ACCOUNT), f"{environment.API_KEY} cannot be used")
     elif account is None:
         yield Unchecked(_NEED_ACCOUNT, "the key shows no account")
     elif LISTS_ENDPOINTS not in account.api_key.scopes:

@@ -19,29 +19,29 @@ _VALID_URL = "https://api.example.com"
 _VALID_KEY = "api-key"
 
 
-def check_base_url(variables: "os._Environ[str]") -> Finding:
+def check_base_url() -> Finding:
     """Check ``FOLLOWUP_BASE_URL``. An invalid value is not shown, because it may contain a password or a key."""
-    value = variables.get(BASE_URL)
+    value = os.environ.get(BASE_URL)
     if value is None or not value.strip():
         return _unset(BASE_URL, value)
-    if "://" not in value and "://" in variables.get(API_KEY, ""):
+    if "://" not in value and "://" in os.environ.get(API_KEY, ""):
         return fail("environment", f"{BASE_URL} and {API_KEY} are swapped", "Exchange their values.")
     found = _copied_badly(BASE_URL, value) or _url_problem(value)
     return found or ok("environment", f"{BASE_URL} is {value}")
 
 
-def check_key(variables: "os._Environ[str]") -> Finding:
+def check_key() -> Finding:
     """Check ``FOLLOWUP_API_KEY``. Its value is never shown."""
-    value = variables.get(API_KEY)
+    value = os.environ.get(API_KEY)
     if value is None or not value.strip():
         return _unset(API_KEY, value)
     found = _copied_badly(API_KEY, value) or _key_problem(value)
     return found or ok("environment", f"{API_KEY} is set (its value is not shown)")
 
 
-def check_secret(variables: "os._Environ[str]") -> Finding | None:
+def check_secret() -> Finding | None:
     """Check ``FOLLOWUP_WEBHOOK_SECRET``, or secrets separated by commas. None if it is not set, as it is optional."""
-    value = variables.get(SECRET)
+    value = os.environ.get(SECRET)
     if not value:
         return None
     if found := _copied_badly(SECRET, value):
