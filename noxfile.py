@@ -1,5 +1,6 @@
 """The checks of the project. ``nox`` runs those that every change must pass; ``nox -l`` lists all sessions."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -7,10 +8,23 @@ from pathlib import Path
 import nox
 
 nox.needs_version = ">=2024.4.15"
-nox.options.sessions = ["lint", "typing", "docs", "tests"]
 nox.options.error_on_missing_interpreters = True  # the lowest supported Python is required; see PYTHONS
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
+LOWEST, *NEWER = nox.project.python_versions(PYPROJECT)
+nox.options.sessions = ["lint", "typing", "docs", f"tests-{LOWEST}"]
+
+
+def offer_pyenv() -> None:
+    """Let the shims of pyenv run each supported version that pyenv has, and not only those that it has chosen."""
+    if shutil.which("pyenv") is None:
+        return
+    chosen, installed = (
+        subprocess.run(["pyenv", *command], capture_output=True, text=True, check=True).stdout.split()
+        for command in (["version-name"], ["versions", "--bare"])
+    )
+    supported = [each for each in installed if each.rpartition(".")[0] in (LOWEST, *NEWER)]
+    os.environ["PYENV_VERSION"] = ":".join(dict.fromkeys([*chosen, *supported]))
 
 
 def installed(version: str) -> bool:
@@ -19,8 +33,8 @@ def installed(version: str) -> bool:
     return command is not None and subprocess.run([command, "-c", ""], capture_output=True).returncode == 0
 
 
-LOWEST, *_NEWER = nox.project.python_versions(PYPROJECT)
-PYTHONS = [LOWEST, *filter(installed, _NEWER)]
+offer_pyenv()
+PYTHONS = [LOWEST, *filter(installed, NEWER)]
 """The Python versions of the classifiers: the lowest one, and the newer ones that are installed."""
 
 
@@ -42,6 +56,7 @@ def install_wheel(session: nox.Session) -> None:
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
     """Run the tests against the built wheel, with every supported Python that is installed."""
+    session.log(f"Supported but not installed: {', '.join({*NEWER} - {*PYTHONS}) or 'none'}")
     install_groups(session, "tests")
     install_wheel(session)
     session.run("python", "-m", "pytest", *(session.posargs or ["-n", "auto"]))
@@ -110,12 +125,16 @@ def reliability(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """Run the fuzz tests with 100,000 inputs for the SDK, and long random histories for the mock."""
+    """Run the random tests with a new seed, then with 100,000 inputs for the SDK and long histories for the mock.
+
+    A failure prints the decorator that repeats it, to paste above the test.
+    """
     install_groups(session, "tests")
     install_wheel(session)
     sdk = ["tests/sdk/test_fuzz.py", "tests/sdk/test_fuzz_operations.py"]
     mock = ["tests/mockserver/test_contract_fuzz.py", "tests/mockserver/test_model.py"]
     arguments = session.posargs or ["-n", "auto"]
+    session.run("python", "-m", "pytest", "-m", "hypothesis", "--hypothesis-profile", "random", *arguments)
     session.run("python", "-m", "pytest", *sdk, *mock, "--hypothesis-profile", "fuzz", *arguments)
 
 

@@ -32,7 +32,7 @@ OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "
 def browser() -> Iterator[Browser]:
     # Not for the whole session: while the browser is open, an event loop runs in this thread, which other tests need.
     if CHROMIUM is None:
-        pytest.skip("there is no Chromium on this machine")
+        pytest.skip("chromium is not installed")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
         yield browser

@@ -52,6 +52,7 @@ def check_form(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     assert not [each.error for each in getattr(result, "results", ()) if each.status == "invalid"]
 
 
+@pytest.mark.hypothesis
 @each_operation
 def test_no_call_is_rejected_for_its_form(name: str) -> None:
     # Not the default country: it must not matter to which country a number without a country code belongs.
@@ -67,6 +68,7 @@ def test_no_call_is_rejected_for_its_form(name: str) -> None:
     run()
 
 
+@pytest.mark.hypothesis
 @each_operation
 def test_the_arguments_are_those_of_the_asynchronous_client_too(name: str) -> None:
     service = MockService(rate_limit=0, seed=1)
@@ -223,6 +225,7 @@ def test_a_call_shrinks_to_what_matters(name: str, wanted: Callable[[Call], bool
     assert (args, {key: value for key, value in kwargs.items() if value is not None}) == simplest
 
 
+@pytest.mark.hypothesis
 def test_a_drawn_call_can_be_changed() -> None:
     @given(st.data())
     @settings(max_examples=30)

@@ -18,7 +18,7 @@ LAST_BAD_ATTEMPT = 6
 
 PORT, DATABASE, SECRET, HANGS = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
 
-chance = random.Random()
+chance = random.Random(4)
 lock = threading.Lock()
 connection = sqlite3.connect(DATABASE, check_same_thread=False, isolation_level=None)
 connection.execute("CREATE TABLE IF NOT EXISTS arrived (id TEXT, body BLOB, times INTEGER, PRIMARY KEY (id, body))")

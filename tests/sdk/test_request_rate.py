@@ -60,6 +60,7 @@ class World:
         self._time = 0.0
         self._kept: list[Any] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = random.Random(1)
         self._options = Options(
             api_key="k", base_url="https://api.example", service_version="2026-09-28", timeouts=None,
             attempt_seconds=30.0, max_retries=2, deadline=deadline,
@@ -112,7 +113,7 @@ class World:
         self._at(at, lambda: go_on(None))
 
     def _at(self, when: float, what: Callable[[], None]) -> None:
-        heapq.heappush(self._events, (when, len(self._events) + random.getrandbits(40), what))
+        heapq.heappush(self._events, (when, len(self._events) + self._order.getrandbits(40), what))
 
     def run(self) -> None:
         while self._events:
