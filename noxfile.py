@@ -17,10 +17,11 @@ nox.options.sessions = ["lint", "typing", "docs", f"tests-{LOWEST}"]
 
 def offer_pyenv() -> None:
     """Let the shims of pyenv run each supported version that pyenv has, and not only those that it has chosen."""
-    if shutil.which("pyenv") is None:
+    pyenv = shutil.which("pyenv")
+    if pyenv is None:
         return
     chosen, installed = (
-        subprocess.run(["pyenv", *command], capture_output=True, text=True, check=True).stdout.split()
+        subprocess.run([pyenv, *command], capture_output=True, text=True, check=True).stdout.split()
         for command in (["version-name"], ["versions", "--bare"])
     )
     supported = [each for each in installed if each.rpartition(".")[0] in (LOWEST, *NEWER)]

@@ -315,7 +315,7 @@ class TestSend:
         while server.faults:  # until the second batch has met its fault
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=20)
+        _, stderr = process.communicate(timeout=60)
         assert process.returncode == 130
         assert "Traceback" not in stderr
         assert "interrupted; repeat the command" in stderr

@@ -83,7 +83,7 @@ def test_a_signal_ends_run_after_the_call_in_flight(
     with shell.start("outbox", "run") as process:
         wait_for(lambda: outbox.status().in_flight)
         process.send_signal(sent)
-        output, errors = process.communicate(timeout=20)
+        output, errors = process.communicate(timeout=60)
     assert (process.returncode, output) == (status, "1 sent, 0 duplicates, 0 rejected\n"), errors
     assert outbox.status().sent == 1
 

@@ -341,7 +341,7 @@ class TestDetails:
             environment = {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key, "PATH": "/usr/bin:/bin"}
             command = snippet(html, "curl")
             assert server.api_key not in command
-            result = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, timeout=30, check=True)
+            result = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, timeout=60, check=True)
             assert f'"id":"{created.id}"' in result.stdout.decode()
             assert len(server.requests) == 2
 

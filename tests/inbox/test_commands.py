@@ -117,7 +117,7 @@ def test_run_finishes_the_event_in_flight_when_it_is_terminated(shell: Shell, in
     wait_for((tmp_path / "begun").exists)
     deliver(inbox, "whd_2", ref="apt_1")
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=30) == ("", "")
+    assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 0
     assert (inbox.status().done, inbox.status().waiting) == (1, 1)
 
@@ -127,7 +127,7 @@ def test_run_ends_with_ctrl_c(shell: Shell, inbox: Inbox) -> None:
     process = shell.start("inbox", "run", "clinic_webhooks:inbox")
     wait_for(lambda: inbox.status().done == 1)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=30) == ("", "")
+    assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 130
 
 

@@ -43,7 +43,7 @@ def start() -> Iterator[Start]:
     yield start_one
     for process in processes:
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

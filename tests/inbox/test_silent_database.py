@@ -29,7 +29,7 @@ def end_abandoned_work() -> None:
     """Wait for the threads that nobody waits for, because they still use the connections that a test closes."""
     for each in threading.enumerate():
         if each.name == "followup-inbox":
-            each.join(30)
+            each.join(60)
             assert not each.is_alive()
 
 
@@ -39,7 +39,7 @@ def received(inbox: Inbox, event_id: str) -> int | None:
     body = body_of(event_id)
     thread = threading.Thread(target=lambda: statuses.append(inbox.receive(body, headers_of(body))), daemon=True)
     thread.start()
-    thread.join(30)
+    thread.join(60)
     return statuses[0] if statuses else None
 
 

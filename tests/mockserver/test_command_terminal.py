@@ -101,7 +101,7 @@ def test_an_error_of_a_receiver_in_a_line_of_listen(shell: Shell, server: MockSe
         assert "patient.upserted" in line
         assert controls(line) == set()
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("width", [60, 80, 110])

@@ -22,7 +22,7 @@ def command(*arguments: str) -> list[str]:
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(*arguments), capture_output=True, text=True, check=False, timeout=30, env={**os.environ, **environment}
+        command(*arguments), capture_output=True, text=True, check=False, timeout=60, env={**os.environ, **environment}
     )
 
 
@@ -65,7 +65,7 @@ def test_serve_from_start_to_stop(served: tuple[subprocess.Popen[str], dict[str,
         client.webhook_endpoints.create(url="https://127.0.0.1:9/hooks", enabled_events=["*"])
         client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
     process.send_signal(number)
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
     assert process.stderr
     assert process.stderr.read() == ""
 
@@ -78,8 +78,8 @@ def test_serve_stops_while_a_client_waits(served: tuple[subprocess.Popen[str], d
         assert waiting.stderr
         assert waiting.stdout.readline().startswith("signing secret")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
-        assert waiting.wait(10) == 1
+        assert process.wait(60) == 0
+        assert waiting.wait(60) == 1
         assert "no mock responds" in waiting.stderr.read()
     assert process.stderr
     assert process.stderr.read() == ""
@@ -98,7 +98,7 @@ def test_wait_needs_no_token_and_the_rest_does(tmp_path: Path) -> None:
         assert (rejected.returncode, len(rejected.stderr.strip().splitlines())) == (1, 1)
         assert run("clock", "--url", url, FOLLOWUP_MOCK_TOKEN=token).returncode == 0
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def test_the_token_of_containers_that_start_together(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_the_token_of_containers_that_start_together(tmp_path: Path) -> None:
             response = httpx.get(f"{url}/_mock/clock", headers={"Mock-Token": token}, trust_env=False)
             assert response.status_code == status
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("token", ["0123456789abcde", "0123456789abcde f", "0123456789abcdeé"])
@@ -220,7 +220,7 @@ def test_serve_takes_every_option_of_the_mock(tmp_path: Path) -> None:
             later = http.post("/v1/patients", json=patient, headers={"Idempotency-Key": "k"})
             assert "Idempotent-Replayed" not in later.headers
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def test_an_empty_list_means_none(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_an_empty_list_means_none(tmp_path: Path) -> None:
             assert client.intake_requests.create(patient={"full_name": "Ana"}).status == "ready"
         assert lines_of(url_of(env), "reminders") == []
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def test_the_version() -> None:
@@ -281,7 +281,7 @@ def test_listen_prints_the_secret_and_a_line_for_each_attempt(
                 assert all("patient.upserted" in line and "attempt 1" in line and "204" in line for line in lines)
                 assert len(set(lines)) == 3
                 process.send_signal(number)
-                assert process.wait(5) == 0
+                assert process.wait(60) == 0
                 assert [*client.webhook_endpoints.list()] == []
     assert len(inbox.requests) == 3
     for request in inbox.requests:
@@ -296,5 +296,5 @@ def test_listen_ends_when_its_endpoint_is_gone(served: tuple[subprocess.Popen[st
         assert process.stderr
         process.stdout.readline()
         assert run("reset", "--url", url_of(env)).returncode == 0
-        assert process.wait(5) == 1
+        assert process.wait(60) == 1
         assert "There is no such webhook endpoint." in process.stderr.read()

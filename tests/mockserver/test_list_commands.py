@@ -113,7 +113,7 @@ class TestLists:
                 create_patients(server, patient)
                 assert json.loads(process.stdout.readline())["requestId"] == request_ids(server)[-1]
             process.send_signal(number)
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
             assert process.stderr
             assert process.stderr.read() == ""
 
@@ -133,7 +133,7 @@ class TestLists:
                 lines.append(json.loads(process.stdout.readline()))
             assert lines[-1] == {"status": "succeeded", "attempts": 2}
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
 
 
 class TestListen:
@@ -147,7 +147,7 @@ class TestListen:
                 assert process.stdout
                 found.append(process.stdout.readline())
                 process.terminate()
-                assert process.wait(30) == 0
+                assert process.wait(60) == 0
             server.reset()
         assert found[0] == found[1] != found[2]
         (file,) = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
@@ -163,7 +163,7 @@ class TestListen:
             create_patients(server, 1)
             assert process.stdout.readline().endswith("  attempt 1  204\n")
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         (request,) = inbox.requests
         construct_event(request.content, request.headers, "whsec_of_my_app")
 
@@ -186,7 +186,7 @@ class TestListen:
             assert "attempt 9" in lines[-1]
             assert lines[-1].endswith("that was the last attempt\n")
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
 
     @pytest.mark.parametrize("secret", ["abc", "whsec_", "whsec_a b", "whsec_ñ"])
     def test_a_secret_that_cannot_be_used(self, shell: Shell, server: MockServer, secret: str) -> None:
@@ -216,7 +216,7 @@ class TestListen:
             with server.client() as client:
                 (endpoint,) = client.webhook_endpoints.list()
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         assert endpoint.enabled_events == ["intake.ready", "visit.completed", "order.issued"]
 
     @pytest.mark.parametrize(
@@ -244,4 +244,4 @@ class TestListen:
             assert process.stdout.readline().startswith("signing secret  whsec_")
             assert process.stderr.readline().startswith("The next run will have another secret: cannot write ")
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0

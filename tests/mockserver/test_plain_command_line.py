@@ -114,7 +114,7 @@ def test_a_plain_start_imports_no_typer(arguments: tuple[str, ...], imported: bo
         assert process.stdout
         assert process.stdout.readline().startswith("base URL")
         process.send_signal(signal.SIGTERM)
-        _, modules = process.communicate(timeout=30)
+        _, modules = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "flask" in modules
     assert ("typer" in modules) is imported

@@ -162,7 +162,7 @@ def httpx_204(_: httpx.Request) -> httpx.Response:
 
 
 def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), 20))
+    asyncio.run(asyncio.wait_for(test(), 60))
 
 
 class TestSeveralTasks:

@@ -38,7 +38,7 @@ def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[st
 def ended(process: subprocess.Popen[str]) -> list[str]:
     """Stop ``serve``, and return the rest of its output."""
     process.send_signal(signal.SIGTERM)
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
     return output.splitlines()
 
@@ -119,7 +119,7 @@ def test_the_start_has_lines_to_paste_and_says_how_to_stop(tmp_path: Path) -> No
         assert any("Ctrl-C stops it" in line for line in lines)
         script = f"{export}\n{sys.executable} -c 'from followup.cli import main; main()' account"
         pasted = subprocess.run(
-            ["sh", "-c", script], capture_output=True, text=True, check=True, timeout=30, env=clean_environment()
+            ["sh", "-c", script], capture_output=True, text=True, check=True, timeout=60, env=clean_environment()
         )
         assert pasted.stdout.startswith("OK: connected as Clínica de prueba")
         assert ended(process)
@@ -146,7 +146,7 @@ def test_a_reader_that_stops_reading_does_not_stop_the_mock(closes: bool) -> Non
                 http.get(f"/v1/{long}{number}", timeout=20)
             assert http.get("/_mock/health").json() == {"status": "ok"}
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert process.stderr
         assert process.stderr.read() == ""
 
@@ -166,7 +166,7 @@ def test_the_status_has_a_colour_on_a_terminal_only() -> None:
         while not re.search(rb"401.*\n", output):
             output += os.read(terminal, 4096)
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     os.close(terminal)
     assert b"\x1b[32m200\x1b[0m  GET /v1/account" in output
     assert b"\x1b[33m401\x1b[0m  GET /v1/account" in output

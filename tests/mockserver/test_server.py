@@ -154,14 +154,14 @@ class TestDeliveries:
 
         def slow(_: httpx.Request) -> httpx.Response:
             arrived.set()
-            release.wait(5)
+            release.wait(60)
             return httpx.Response(500)
 
         server.mount("https://clinic.example", slow)
         with server.client() as client:
             client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
             client.patients.create(phone="+5491155550000")
-            assert arrived.wait(5)
+            assert arrived.wait(60)
             server.reset()
             release.set()
             assert server.advance(days=3).ran == 0
@@ -187,7 +187,7 @@ class Blocked:
         endpoint = client.webhook_endpoints.create(url=URL, enabled_events=["patient.upserted"])
         for number in range(deliveries):
             client.patients.create(phone=f"+54911555500{number:02}")
-        assert all(self._arrived.acquire(timeout=5) for _ in range(AT_ONCE))
+        assert all(self._arrived.acquire(timeout=60) for _ in range(AT_ONCE))
         return endpoint
 
     def release(self) -> None:
@@ -196,7 +196,7 @@ class Blocked:
     def _receive(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
         self._arrived.release()
-        self._released.wait(5)
+        self._released.wait(60)
         return httpx.Response(204)
 
 
@@ -239,7 +239,7 @@ class TestQueuedAttempts:
             moving.start()
             server.stop()
             blocked.release()
-            moving.join(5)
+            moving.join(60)
             assert not moving.is_alive()
 
 
@@ -270,7 +270,7 @@ class TestReset:
         server.reset()
         with server.client() as client:
             client.account.retrieve()
-        waiting.join(5)
+        waiting.join(60)
         assert found == [1]
 
 

@@ -104,7 +104,7 @@ def test_serve_takes_the_same_file_and_a_passed_option_takes_precedence(settings
             patient = http.post("/v1/patients", json={"phone": "094 123 456", "paint": "red"}).json()
             account = http.get("/v1/account").json()
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     assert patient["phone"] == "+59894123456"
     assert account["timeZone"] == "America/Sao_Paulo"
 

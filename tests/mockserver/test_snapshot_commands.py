@@ -47,7 +47,7 @@ def served(folder: Path, *arguments: object) -> Iterator[FollowUp]:
         with FollowUp(base_url=env["FOLLOWUP_BASE_URL"], api_key=env["FOLLOWUP_API_KEY"], max_retries=0) as client:
             yield client
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from support.http import Api, problem
+from support.waiting import wait_for
 
 from followup import FollowUp, FollowUpError
 from followup_mockserver import MockServer, MockService
@@ -50,7 +51,7 @@ class Receiver:
                 with receiver.arrived:
                     receiver.bodies.append(body)
                     receiver.arrived.notify_all()
-                receiver.hold.wait(20)
+                receiver.hold.wait(60)
                 self.send_response(204)
                 self.end_headers()
 
@@ -63,7 +64,7 @@ class Receiver:
 
     def wait(self, number: int) -> list[Any]:
         with self.arrived:
-            assert self.arrived.wait_for(lambda: len(self.bodies) >= number, timeout=20)
+            assert self.arrived.wait_for(lambda: len(self.bodies) >= number, timeout=60)
             return list(self.bodies)
 
 
@@ -234,11 +235,10 @@ class TestServer:
 
             thread = threading.Thread(target=create)
             thread.start()
-            while not len(server._tenant.idempotency):  # until the request has claimed the key
-                time.sleep(0.01)
+            wait_for(lambda: len(server._tenant.idempotency))  # until the request has claimed the key
             saved = server.save()
             server.stop()
-            thread.join(timeout=20)
+            thread.join(timeout=60)
         assert "key-1" not in {record["key"] for record in saved["organizations"][0]["idempotency"]}
         loaded = MockService.load(saved)
         loaded.clear_faults()
@@ -253,6 +253,6 @@ class TestServer:
         thread.start()
         began = time.monotonic()
         assert http.put("/_mock/snapshot", json=server.save()).status_code == 200
-        thread.join(timeout=19)
+        thread.join(timeout=19)  # less than the poll waits
         assert found != [version], time.monotonic() - began
         assert found

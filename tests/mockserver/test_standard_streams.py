@@ -28,7 +28,7 @@ def served(*options: str, stdin: bytes) -> dict[str, object]:
         headers = {"Authorization": "Bearer fu_test_mock"}
         found: dict[str, object] = httpx.get(f"{url}/v1/account", headers=headers, trust_env=False).json()
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     return found
 
 

@@ -183,7 +183,7 @@ class TestServer:
             with server.client() as client:
                 client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
                 client.patients.create(phone="+5491155550000")
-                assert arrived.wait(5)
+                assert arrived.wait(60)
                 server.advance()
                 (delivery,) = server.deliveries
                 assert (delivery.status, delivery.delivered_at) == ("succeeded", server.clock.now)

@@ -118,7 +118,7 @@ def test_a_long_poll_of_the_control_api_does_not_block_the_event_loop() -> None:
 
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         if environ["PATH_INFO"] == "/_mock/messages":
-            assert other_call.wait(5)
+            assert other_call.wait(60)
         else:
             other_call.set()
         return echo(environ, start_response)

@@ -186,7 +186,7 @@ def test_run_goes_on_after_errors_until_it_is_stopped(
         record("e2")
         wait_for(lambda: outbox.status().sent == 2)
         stop.set()
-        runner.join(20)
+        runner.join(60)
     assert not runner.is_alive()
     assert service.ids == ["e1", "e1", "e1", "e2"]
     assert "the service rejects the API key" in caplog.text
@@ -208,7 +208,7 @@ def test_run_survives_a_database_that_fails(
         connection.exec_driver_sql("ALTER TABLE away RENAME TO followup_outbox_rates")
     wait_for(lambda: outbox.status().sent == 2)
     stop.set()
-    runner.join(20)
+    runner.join(60)
     assert service.ids == ["e1", "e2"]
 
 
@@ -232,7 +232,7 @@ def test_run_waits_for_a_database_that_is_not_there_at_the_start(
     other.rename(folder)
     wait_for(lambda: service.ids)
     stop.set()
-    runner.join(20)
+    runner.join(60)
     assert (service.ids, runner.is_alive()) == (["e1"], False)
     assert "the database failed: OperationalError" in caplog.text
 

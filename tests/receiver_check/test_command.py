@@ -181,7 +181,7 @@ def test_ctrl_c_ends_it_quietly(shell: Shell) -> None:
         with shell.start("check-receiver", f"{server.url}/hooks", "--secret", SECRET) as process:
             wait_for(lambda: server.received)
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=20)
+            out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert (out, err) == ("", "")
 

@@ -38,14 +38,14 @@ class Processes:
     def kill(self, index: int) -> None:
         """Kill a process, and start another one in its place."""
         self._running[index].kill()
-        self._running[index].wait(30)
+        self._running[index].wait(60)
         self._running[index] = self._start(self.ports[index])
 
     def end(self) -> None:
         """Kill both."""
         for each in self._running:
             each.kill()
-            each.wait(30)
+            each.wait(60)
 
     def _start(self, port: int) -> subprocess.Popen[bytes]:
         arguments = [sys.executable, "-m", "reliability.inbox_process", self._url, str(port)]

@@ -40,7 +40,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     yield start_one
     for process in processes:
         process.kill()
-        process.wait(10)
+        process.wait(60)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -79,7 +79,7 @@ def test_every_webhook_arrives_and_once_after_deduplication(start: Start, tmp_pa
         def restart_once() -> None:
             wait_until(lambda: len(arrived(tmp_path)) >= EVENTS / 3)
             first.kill()
-            first.wait(10)
+            first.wait(60)
             start()
 
         restarting = threading.Thread(target=restart_once, daemon=True)

@@ -240,7 +240,7 @@ def test_an_interrupted_call_in_a_thread_is_ended_too(server: ScriptedServer) ->
             signal.signal(signal.SIGALRM, previous)
         for thread in threading.enumerate():
             if thread.name == "followup-attempt":
-                thread.join(20)
+                thread.join(60)
                 assert not thread.is_alive()
 
 
@@ -266,7 +266,7 @@ def test_a_deadline_leaves_no_thread_of_a_users_own_client_behind(server: Script
             client.patients.retrieve("pat_1")
     for thread in threading.enumerate():
         if thread.name == "followup-attempt":
-            thread.join(20)
+            thread.join(60)
             assert not thread.is_alive()
 
 

@@ -339,7 +339,7 @@ def test_a_call_that_is_cancelled_in_flight_holds_up_no_other(server: ScriptedSe
             task = asyncio.create_task(first())
             await asyncio.to_thread(wait_for, lambda: server.received)
             task.cancel()
-            return (await asyncio.wait_for(client.patients.retrieve("pat_1"), 30)).id
+            return (await asyncio.wait_for(client.patients.retrieve("pat_1"), 60)).id
 
     assert asyncio.run(calls()) == "pat_1"
 

@@ -66,7 +66,7 @@ def test_creating_existing_tables_waits_for_no_transaction_on_them(database_url:
     with database.transaction() as connection:
         connection.execute(THINGS.insert(), [{"size": 3}])
         creating.start()
-        creating.join(timeout=20)
+        creating.join(timeout=60)
         waits = creating.is_alive()
     creating.join()
     assert not waits

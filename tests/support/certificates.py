@@ -55,4 +55,4 @@ def each_connection(act: Callable[[socket.socket], object]) -> Iterator[int]:
             yield listener.getsockname()[1]
         finally:
             listener.shutdown(socket.SHUT_RDWR)
-            thread.join(5)
+            thread.join(60)

@@ -114,7 +114,7 @@ def _listening(serve: Callable[[socket.socket], None]) -> Iterator[int]:
         for each in (listener, *clients):
             _shut(each)
         listener.close()
-        accepting.join(5)
+        accepting.join(60)
 
 
 def _relay(client: socket.socket, target: tuple[str, int]) -> None:
@@ -122,7 +122,7 @@ def _relay(client: socket.socket, target: tuple[str, int]) -> None:
         back = threading.Thread(target=_copy, args=(server, client), daemon=True)
         back.start()
         _copy(client, server)
-        back.join(5)
+        back.join(60)
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:

@@ -130,7 +130,7 @@ class ScriptedServer:
             for connection in self._open:
                 _shut(connection)
         for thread in self._threads:
-            thread.join(5)
+            thread.join(60)
 
     def open_at_the_client(self) -> int:
         """Count the connections that the client has not closed, by a look at each socket."""

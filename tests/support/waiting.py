@@ -11,7 +11,7 @@ from followup_mockserver.state.clock import RealTime
 T = TypeVar("T")
 
 
-def wait_for(look: Callable[[], T], seconds: float = 20) -> T:
+def wait_for(look: Callable[[], T], seconds: float = 60) -> T:
     """Call ``look`` until it returns something true, and return that; fail after so many seconds."""
     ends = RealTime.monotonic() + seconds
     while not (found := look()):

@@ -152,7 +152,7 @@ def test_calls_of_many_threads_are_children_of_their_own_callers(server: Scripte
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(60)
     assert_each_caller_has_one_call(exported, 10)
 
 
