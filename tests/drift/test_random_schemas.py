@@ -131,6 +131,14 @@ def test_another_value_than_a_constant_of_a_response_is_decoded_but_the_mock_nev
     assert (difference.class_, difference.witness) == ("breaking", "")
 
 
+def test_an_object_that_requires_what_it_does_not_allow_is_no_value() -> None:
+    ours = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
+    theirs = {**ours, "required": ["b"]}
+    (difference,) = compare_schemas("request", message(ours, "request"), message(theirs, "request"))
+    assert (difference.class_, difference.witness) == ("breaking", {})
+    assert difference.detail == "type: none in the contract, object in SDK and mock"
+
+
 @given(pair=pairs, direction=directions, tried=st.lists(values, max_size=20))
 def test_differences_of_random_schemas(pair: tuple[Schema, Schema], direction: Direction, tried: list[Any]) -> None:
     ours, theirs = pair

@@ -108,7 +108,7 @@ def test_a_response_that_is_lost_cut_or_late_is_no_answer(pytester: pytest.Pytes
     @pytest.mark.parametrize("when", ["before", "after"])
     @pytest.mark.parametrize("kind", ["disconnect", "truncate", "delay"])
     def test_over_a_socket(followup_server, kind, when):
-        seconds = {"seconds": 0.5} if kind == "delay" else {}
+        seconds = {"seconds": 1} if kind == "delay" else {}
         followup_server.add_fault(operation="visits.list", kind=kind, when=when, **seconds)
         with followup_server.client(max_retries=0, timeout=0.2) as client:
             ignoring(client.visits.list)

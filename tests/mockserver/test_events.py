@@ -91,6 +91,26 @@ def test_section_3_a_failed_event_is_sent_again_under_its_id(client: FollowUp) -
     assert (stored.status, stored.error) == ("processed", None)
 
 
+WITHOUT_A_NUMBER = event("patient.upserted", {"patient": {"phone": "12"}})
+
+
+def test_an_invalid_event_takes_no_id_from_the_events_after_it(client: FollowUp) -> None:
+    (bad, good) = client.events.create([WITHOUT_A_NUMBER, event(id="e-2")]).results
+    with MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0, seed=1).client() as other:
+        (alone,) = other.events.create(event(id="e-2")).results
+    assert (bad.status, bad.event, good.event) == ("invalid", None, alone.event)
+
+
+def test_a_failed_event_that_is_invalid_when_it_is_sent_again_keeps_its_id(client: FollowUp) -> None:
+    cancel = event("appointment.cancelled", {"appointment": {"externalId": "A-1"}})
+    with pytest.raises(EventBatchError):
+        client.events.create(cancel)
+    (failed,) = client.events.list()
+    (bad, good) = client.events.create([WITHOUT_A_NUMBER, event(id="e-2")]).results
+    assert (bad.status, good.status) == ("invalid", "processed")
+    assert [each.id for each in client.events.list()] == [good.event, failed.id]
+
+
 def test_section_4_each_event_is_on_its_own_and_in_order(client: FollowUp) -> None:
     results = client.events.create(
         [

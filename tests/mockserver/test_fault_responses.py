@@ -47,6 +47,14 @@ def test_section_4_a_500_of_events_has_a_result_for_each_event(
     assert all(each["error"] for each in results)
 
 
+def test_a_500_before_the_events_are_read_has_their_results_in_spite_of_an_unknown_field(
+    api: Api, service: MockService
+) -> None:
+    service.add_fault(operation="events.create", kind="status", status=500)
+    response = api.post("/v1/events", {"events": EVENTS, "shoe": 1})
+    assert [each["id"] for each in response.json()["results"]] == ["e-0", "e-1"]
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, {}]", b'{"events": 5}', b"\xff"])
 def test_a_500_of_events_comes_whatever_the_body_is(api: Api, service: MockService, content: bytes) -> None:
     service.add_fault(operation="events.create", kind="status", status=500)

@@ -107,6 +107,13 @@ def decorated(app: Any) -> Any:
     return wrapper
 
 
+def coroutine_decorated(app: Any) -> Any:
+    async def wrapper(*arguments: Any) -> Any:
+        return await app(*arguments)
+
+    return wrapper
+
+
 def flask_app() -> Any:
     app = flask.Flask("clinic")
     app.post("/hooks")(lambda: (calls.append("webhook.ping"), ("", 204))[1])
@@ -138,6 +145,7 @@ RECEIVERS: dict[str, Callable[[], Any]] = {
     "callable object with a coroutine": AsyncReceiver,
     "decorated function": lambda: decorated(function),
     "decorated ASGI": lambda: decorated(asgi),
+    "decorated ASGI that is a coroutine function": lambda: coroutine_decorated(asgi),
     "mock object": lambda: Mock(side_effect=function),
     "WSGI": lambda: wsgi,
     "WSGI in a wrapper": lambda: Wrapper(wsgi),

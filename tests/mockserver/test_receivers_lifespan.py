@@ -13,7 +13,7 @@ import httpx
 import pytest
 from support.forks import in_a_child
 from support.lifespan_app import App
-from support.waiting import wait_for
+from support.waiting import succeeded, wait_for
 
 from followup_mockserver import MockServer, MockService
 
@@ -171,6 +171,26 @@ class TestFailures:
             service.close()
         assert threading.active_count() < before
         service.close()
+
+    def test_a_shutdown_that_fails_is_raised_when_the_application_is_replaced(self, service: MockService) -> None:
+        service.mount(URL, App(fail_shutdown=True).asgi)
+        deliver(service, 0)
+        with pytest.raises(LookupError, match="no goodbye"):
+            service.mount(URL, lambda _: httpx.Response(202))
+        deliver(service, 1)
+        assert service.deliveries[0].last_status_code == 202
+
+    def test_a_server_logs_the_shutdown_that_fails(self, caplog: pytest.LogCaptureFixture) -> None:
+        with MockServer(rate_limit=0) as server, server.client() as client:
+            server.mount(URL, App(fail_shutdown=True).asgi)
+            client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+            client.patients.create(phone="+5491155550000")
+            succeeded(server)
+            server.mount(URL, lambda _: httpx.Response(204))
+        (record,) = [each for each in caplog.records if each.name == "followup_mockserver"]
+        assert record.getMessage() == "the shutdown of a mounted application failed"
+        assert record.exc_info is not None
+        assert str(record.exc_info[1]) == "no goodbye"
 
     def test_a_startup_that_takes_longer_than_an_attempt_goes_on(self) -> None:
         class Impatient(MockService):

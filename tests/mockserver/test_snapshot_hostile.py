@@ -127,6 +127,11 @@ TIME = "This must be an RFC 3339 timestamp in the years 0002 to 9998, such as 20
             "webhookFaults.heldByOvertaker",
             "This must refer to endpoints and deliveries of the organization only.",
         ),
+        (
+            put("history", "records", "receipts", 0, value=[["whe_1", None]]),
+            "history.records.receipts",
+            "These must be arrays of endpoint, delivery, reason.",
+        ),
         (put("messages", 0, "sentAt", value=None), "messages[0].sentAt", "This must be a string."),
         (lambda organization: organization.pop("visits"), "visits", "This field is required."),
     ],

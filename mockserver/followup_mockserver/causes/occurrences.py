@@ -155,7 +155,7 @@ def _merged(tenant: Tenant, parts: Sequence[Record]) -> Occurrence:
     """Return the occurrence whose beginning and end these records are."""
     first = _beginning(parts)
     ended = next((each for each in reversed(parts) if is_end(each)), None)
-    last = ended or parts[-1]
+    last = ended or first
     due = first.due or last.due
     about = last.about or first.about
     return Occurrence(

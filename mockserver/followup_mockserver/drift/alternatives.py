@@ -63,9 +63,13 @@ class Alternative:
     """
 
     parts: tuple[Schema, ...]
-    kinds: frozenset[str] = attrs.field(
-        init=False, default=attrs.Factory(lambda self: _kinds(self.parts), takes_self=True)
-    )
+    kinds: frozenset[str] = attrs.field(init=False)
+
+    @kinds.default
+    def _found_kinds(self) -> frozenset[str]:
+        kinds = _kinds(self.parts)
+        needs_what_it_forbids = any(self.of_property(name) == {"not": {}} for name in self.required)
+        return kinds - {"object"} if needs_what_it_forbids else kinds
 
     @property
     def schema(self) -> Schema:
