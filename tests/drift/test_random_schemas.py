@@ -153,7 +153,8 @@ def test_differences_of_random_schemas(pair: tuple[Schema, Schema], direction: D
         if difference.class_ in ("breaking", "mock differs"):
             assert_proven(difference, ours, theirs, direction)
     told_apart = [value for value in tried if accepts(ours, value) != accepts(theirs, value)]
-    if told_apart:
+    if told_apart and not any("lists all fields" in each.detail for each in found):
+        # (Unknown fields of a response are a wording: SDK and mock have them in the contract, but the mock sends none.)
         assert [each for each in found if each.class_ != "wording"], (pair, direction, told_apart)
 
 
