@@ -1,7 +1,7 @@
 """The timeline of objects: what happened, what caused what, what did not happen and why, and what is due."""
 
 from html.parser import HTMLParser
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -227,6 +227,46 @@ def test_attempts_are_grouped_and_the_next_is_due(api: Api, client: FollowUp, se
     assert shown(timeline(api, f"patients/{patient.id}"))[2] == (
         f"    {webhook}: 2 attempts failed, delivered at the 3rd (204) [succeeded]"
     )
+
+
+def raising(_: httpx.Request) -> httpx.Response:
+    raise ValueError
+
+
+async def broken_startup(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    await send({"type": f"{scope['type']}.startup.failed"})
+
+
+@pytest.mark.parametrize(
+    "receiver",
+    [raising, broken_startup, lambda _: httpx.Response(302), None],
+    ids=["raising", "startup", "redirect", "not mounted"],
+)
+def test_whatever_an_attempt_failed_with_is_shown_as_failed(
+    api: Api, client: FollowUp, service: MockService, receiver: Any
+) -> None:
+    if receiver is not None:
+        service.mount(OTHER, receiver, raise_exceptions=False)
+    client.webhook_endpoints.create(url=OTHER, enabled_events=["patient.upserted"])
+    client.patients.create(phone=ANA["phone"])
+    service.advance(minutes=1)
+    path = f"webhook_deliveries/{service.deliveries[0].id}"
+    attempts = [line for line in shown(timeline(api, path)) if " attempt 1: " in line or " attempt 2: " in line]
+    assert len(attempts) == 2
+    assert all(line.endswith("[failed]") for line in attempts), attempts
+    assert ">Webhook attempt: 2 failed<" in api.get("/_mock/views/history/last_run").text
+
+
+def test_a_delivery_that_was_given_up_has_attempts_left(api: Api, client: FollowUp, service: MockService) -> None:
+    service.mount(HOOKS, lambda _: httpx.Response(500))
+    endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["patient.upserted"])
+    patient = client.patients.create(phone=ANA["phone"])
+    service.advance()
+    client.webhook_endpoints.update(endpoint.id, disabled=True)
+    assert (
+        "    webhook patient.upserted to clinic.example/hooks: 1 attempt failed, given up: The endpoint was disabled. "
+        "[failed]"
+    ) in shown(timeline(api, f"patients/{patient.id}"))
 
 
 def test_the_next_attempt_stands_before_what_is_due_later(api: Api, client: FollowUp, service: MockService) -> None:

@@ -14,16 +14,18 @@ DUE = "due"
 
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 _STATUS = re.compile(r"(?:^|: )(\d{3})\b")
-_NOT_DONE = ("not sent", "not attempted", "not scheduled", "cancelled", "moved", "nothing")
+_NOT_DONE = ("not sent", "not attempted", "not scheduled", "cancelled", "moved", "nothing to send")
 _FAILED = (
     "failed",
     "invalid",
-    "HTTP status",
+    "http status",
     "no response",
-    "No response",
-    "Nothing is mounted",
-    "The attempt was interrupted",
+    "nothing is mounted",
+    "the attempt was interrupted",
+    "the receiver raised",
+    "the startup of the receiver",
 )
+"""The beginnings of outcomes that failed, in lower case: an error has a capital, and its attempt has none."""
 
 
 class Text(NamedTuple):
@@ -108,9 +110,9 @@ def tone_of(outcome: str) -> str:
         return "muted"
     if outcome.startswith(DUE):
         return "muted" if forecast_in(outcome) else "pending"
-    if outcome.startswith(_FAILED):
+    if outcome.lower().startswith(_FAILED):
         return "failed"
     status = _STATUS.search(outcome)
     if status is not None:
-        return "succeeded" if status[1] < "400" else "failed"
+        return "succeeded" if status[1] < "300" else "failed"
     return "succeeded" if outcome in ("sent", "processed") else ""

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from followup import WebhookDelivery
-from followup._for_mockserver import format_timestamp
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, format_timestamp
 from followup_mockserver.causes import Occurrence
 from followup_mockserver.http.dashboard.entries import Entry, Text, tone_of
 from followup_mockserver.http.dashboard.names import address
@@ -49,7 +49,8 @@ def progress_of(delivery: WebhookDelivery) -> str:
     if delivery.status == "succeeded":
         return _delivered(delivery)
     if delivery.status == "failed":
-        return f"{failed}, none is left: {delivery.last_error}" if made else f"not attempted: {delivery.last_error}"
+        end = "none is left" if made >= MAX_WEBHOOK_ATTEMPTS else "given up"
+        return f"{failed}, {end}: {delivery.last_error}" if made else f"not attempted: {delivery.last_error}"
     if delivery.next_attempt_at is None:
         return f"attempt {max(made, 1)} is in progress"
     due = format_timestamp(delivery.next_attempt_at)
