@@ -46,7 +46,7 @@ DESCRIPTIONS = {
     "_frames": "clears the frames of errors",
     "__main__": "python -m followup_mockserver",
     "cli": "serve, listen, trigger, demo",
-    "calibration | receiver_check": "programs that test the service, and a receiver",
+    "calibration | judge": "programs that test the service, and a receiver",
     "pytest_plugin": "fixtures, and reports of failing tests",
     "server | simulation": "MockServer: a socket, in a thread; random histories",
     "strategies": "Hypothesis: arguments and webhooks",

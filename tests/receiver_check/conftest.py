@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from receiver_check.receivers import SECRET, Receiver, served
 
-from followup_mockserver.receiver_check.checking import Times, check_receiver
-from followup_mockserver.receiver_check.report import Report
+from followup_mockserver.judge.receiver_check import Report, Times, check_receiver
 
 SYNCHRONOUS = Times(probing=0.6, settling=0.2)
 """For receivers that have done their work before they respond."""

@@ -6,7 +6,7 @@ import pytest
 from receiver_check import receivers
 from receiver_check.conftest import Check, detail, failed, outcomes
 
-from followup_mockserver.receiver_check.checking import Times
+from followup_mockserver.judge.receiver_check import Times
 
 CASES = [
     "genuine",

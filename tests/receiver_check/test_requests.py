@@ -14,7 +14,7 @@ from contract import specification as spec
 from receiver_check.conftest import SYNCHRONOUS
 from receiver_check.receivers import SECRET, Receiver, served
 
-from followup_mockserver.receiver_check.checking import check_receiver
+from followup_mockserver.judge.receiver_check import check_receiver
 
 Request = tuple[bytes, dict[str, str]]
 

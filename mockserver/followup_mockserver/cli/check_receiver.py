@@ -12,7 +12,7 @@ from followup.cli.exits import FAILURE, USAGE, fail, reject
 from followup.cli.lines import json_line, write_line
 
 if TYPE_CHECKING:
-    from followup_mockserver.receiver_check.report import Report, Verdict
+    from followup_mockserver.judge.receiver_check import Report, Verdict
 
 commands = Application()
 
@@ -54,8 +54,8 @@ def check_receiver(
     from rich.progress import TextColumn
 
     from followup.cli.tables import progress
-    from followup_mockserver.receiver_check.checking import check_receiver
-    from followup_mockserver.receiver_check.connecting import Unreachable
+    from followup_mockserver.judge.receiver_check import check_receiver
+    from followup_mockserver.judge.receiver_origin import Unreachable
     from followup_mockserver.schema.webhook_urls import is_webhook_target
 
     for argument, value in (("URL", url), ("--probe", probe)):

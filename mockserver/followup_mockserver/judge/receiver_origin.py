@@ -1,21 +1,30 @@
-"""Sends requests to the receiver and to the probe. Each has one time limit as a whole; redirects are not followed."""
+"""Sends requests to the receiver and asks its probe. Each has one time limit as a whole; redirects are not followed.
+
+The connections are those of the service's webhooks; only the reasons of failures are worded here.
+"""
 
 import http.client
+import json
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NoReturn
+from typing import Any
 
 import attrs
 
-from followup_mockserver.receiver_check.requests import WebhookRequest
+from followup_mockserver.judge.receiver_cases import WebhookRequest
 from followup_mockserver.schema.webhook_urls import parse_webhook_url, without_query
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.webhooks.connections import Connection, Connections
 from followup_mockserver.webhooks.lookups import NotALoopbackAddressError
-from followup_mockserver.webhooks.outcomes import timeout_error
+
+MAX_PROBE_BYTES = 16 * 1024 * 1024
+
+_EXPECTED_OF_PROBE = 'expected 200 and {"handled": {EVENT_ID: TIMES}}'
+_BETWEEN_PROBES = 0.1
+"""Seconds."""
 
 _LONGEST_GATHERING = 0.05
 """Seconds to wait for each of several connections. They are opened one after the other, because few may wait to be
@@ -37,7 +46,7 @@ class Unreachable(Exception):
 
 @attrs.frozen(kw_only=True)
 class Response:
-    """The response to a request.
+    """The response to a request. Its text is a summary without a full stop.
 
     Attributes:
         status: the HTTP status; None if there was no response.
@@ -47,11 +56,14 @@ class Response:
         was_sent_again: whether the request was sent a second time, and this is the response to that.
     """
 
-    status: int | None
-    seconds: float
+    status: int | None = None
+    seconds: float = 0.0
     problem: str = ""
     timed_out: bool = False
     was_sent_again: bool = False
+
+    def __str__(self) -> str:
+        return self.problem if self.status is None else f"Responded {self.status}"
 
     @property
     def is_missing(self) -> bool:
@@ -79,7 +91,7 @@ class Origin:
     def __init__(self, url: str, name: str, timeout: float) -> None:
         self._url = parse_webhook_url(url)
         self._shown = f"the {name} {without_query(url)}"
-        self.timeout = timeout
+        self._timeout = timeout
         self._connections = Connections()
 
     def post(self, request: WebhookRequest) -> Response:
@@ -88,7 +100,7 @@ class Origin:
         Raises:
             Unreachable: no connection could be opened.
         """
-        ends = RealTime.monotonic() + self.timeout
+        ends = self._ends()
         return self._posted(self._connected(ends), request, ends)
 
     def post_at_once(self, requests: Sequence[WebhookRequest]) -> list[Response]:
@@ -104,14 +116,14 @@ class Origin:
 
         def send(request: WebhookRequest, ready: threading.Event) -> Response:
             try:
-                connection = self._connected(RealTime.monotonic() + self.timeout)
+                connection = self._connected(self._ends())
             except Unreachable as error:
-                problem = timeout_error(self.timeout) if error.timed_out else "No connection."
-                return Response(status=None, seconds=0.0, problem=problem, timed_out=error.timed_out)
+                problem = self._late() if error.timed_out else "No connection"
+                return Response(problem=problem, timed_out=error.timed_out)
             finally:
                 ready.set()
             everything_ready.wait()
-            return self._posted(connection, request, RealTime.monotonic() + self.timeout)
+            return self._posted(connection, request, self._ends())
 
         with ThreadPoolExecutor(len(requests)) as threads:
             sent = []
@@ -123,11 +135,7 @@ class Origin:
             finally:
                 everything_ready.set()
             responses = [each.result() for each in sent]
-        return self._sent_again(requests, responses)
-
-    def _sent_again(self, requests: Sequence[WebhookRequest], responses: list[Response]) -> list[Response]:
-        """Return the responses, with those of the second attempts where there was none, as many as time allows."""
-        ends = RealTime.monotonic() + self.timeout
+        ends = self._ends()  # of the second attempts, which are as many as time allows
         return [
             attrs.evolve(self.post(request), was_sent_again=True)
             if response.is_missing and RealTime.monotonic() < ends
@@ -141,15 +149,16 @@ class Origin:
         Raises:
             Unreachable: there was no response in time.
         """
-        ends = RealTime.monotonic() + self.timeout
+        ends = self._ends()
         connection = self._connected(ends)
         try:
             response = connection.get(self._url, headers, ends)
             return response.status, response.read(max_bytes + 1)
         except TimeoutError:
-            raise Unreachable(f"{self._shown} did not respond within {self.timeout:g} s") from None
+            raise Unreachable(f"{self._shown} did not respond within {self._timeout:g} s") from None
         except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(f"{self._shown}: {_lower(_without_response(error))}") from None
+            problem = _without_response(error)
+            raise Unreachable(f"{self._shown}: {problem[0].lower()}{problem[1:]}") from None
         finally:
             self._connections.drop(connection)
 
@@ -157,14 +166,9 @@ class Origin:
         try:
             return self._connections.take(self._url, ends)
         except Exception as error:  # noqa: BLE001 - whatever it is, there is no connection
-            self._cannot_connect(error)
-
-    def _cannot_connect(self, error: Exception) -> NoReturn:
-        for kind, reason in _REASONS.items():
-            if isinstance(error, kind):
-                timed_out = isinstance(error, TimeoutError)
-                raise Unreachable(f"cannot connect to {self._shown}: {reason(error)}", timed_out=timed_out) from None
-        raise Unreachable(f"cannot connect to {self._shown}: {type(error).__name__}") from None
+            reason = next((_REASONS[kind](error) for kind in _REASONS if isinstance(error, kind)), type(error).__name__)
+            timed_out = isinstance(error, TimeoutError)
+        raise Unreachable(f"cannot connect to {self._shown}: {reason}", timed_out=timed_out)
 
     def _posted(self, connection: Connection, request: WebhookRequest, ends: float) -> Response:
         began = RealTime.monotonic()
@@ -172,31 +176,101 @@ class Origin:
         try:
             status = connection.post(self._url, dict(request.headers), request.body, ends).status
         except TimeoutError:
-            problem, timed_out = timeout_error(self.timeout), True
+            problem, timed_out = self._late(), True
         except (OSError, http.client.HTTPException) as error:
             problem = _without_response(error)
         finally:
             self._connections.drop(connection)
         return Response(status=status, seconds=RealTime.monotonic() - began, problem=problem, timed_out=timed_out)
 
+    def _ends(self) -> float:
+        return RealTime.monotonic() + self._timeout
+
+    def _late(self) -> str:
+        return f"No response within {self._timeout:g} s"
+
+
+class Probe:
+    """The probe: a URL of the receiver's side that responds with how often each event was handled.
+
+    Args:
+        url: an https URL, or an http URL of a loopback address.
+        timeout: seconds that it has for a response.
+
+    Raises:
+        ValueError: the URL is invalid.
+    """
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self._origin = Origin(url, "probe", timeout)
+
+    def handled(self) -> Mapping[str, int]:
+        """Return how often each event was handled, by id; events that were not may be missing.
+
+        Raises:
+            Unreachable: the probe cannot be reached, or its response is invalid.
+        """
+        headers = {"accept": "application/json", "user-agent": "followup-mock"}
+        status, body = self._origin.get(headers, MAX_PROBE_BYTES)
+        if status != 200:
+            raise Unreachable(f"the probe responded with status {status}; {_EXPECTED_OF_PROBE}")
+        handled = _decoded(body)
+        problem = f"has more than {MAX_PROBE_BYTES} bytes" if len(body) > MAX_PROBE_BYTES else _problem_of(handled)
+        if problem:
+            raise Unreachable(f"the response of the probe {problem}; {_EXPECTED_OF_PROBE}")
+        return dict(handled)
+
+    def handled_at_last(self, wanted: Collection[str], *, patience: float, settling: float) -> Mapping[str, int]:
+        """Wait until events have been handled, then a little for what is handled again, and return the counts.
+
+        Args:
+            wanted: ids of the events.
+            patience: seconds after which the counts are returned in any case.
+            settling: seconds to wait after all were handled.
+
+        Raises:
+            Unreachable: the probe cannot be reached, or its response is invalid.
+        """
+        pause = threading.Event()
+        ends = RealTime.monotonic() + patience
+        settled = False
+        while True:
+            handled = self.handled()
+            if not settled and all(handled.get(each) for each in wanted):
+                settled, ends = True, min(ends, RealTime.monotonic() + settling)
+            if RealTime.monotonic() >= ends:
+                return handled
+            pause.wait(_BETWEEN_PROBES)
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        decoded = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return decoded.get("handled") if isinstance(decoded, dict) else None
+
+
+def _problem_of(handled: Any) -> str:
+    """Return what is wrong with the counts; empty if nothing is."""
+    if not isinstance(handled, dict):
+        return 'is not a JSON object with an object "handled"'
+    if not all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in handled.values()):
+        return "has a count that is not a whole number, 0 or more"
+    return ""
+
 
 def _without_response(error: Exception) -> str:
     if isinstance(error, http.client.HTTPException) and not isinstance(error, http.client.RemoteDisconnected):
-        return "The response is not HTTP."
-    return "The connection was closed without a response."
+        return "The response is not HTTP"
+    return "The connection was closed without a response"
 
 
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:].rstrip(".")
-
-
-def _not_trusted(error: Exception) -> str:
-    return f"its TLS certificate is not trusted ({getattr(error, 'verify_message', '')})"
-
-
-_REASONS: dict[type[Exception], Callable[[Exception], str]] = {
+_REASONS: Mapping[type[Exception], Callable[[Exception], str]] = {
     TimeoutError: lambda _: "no connection in time",
-    ssl.SSLCertVerificationError: _not_trusted,
+    ssl.SSLCertVerificationError: lambda error: (
+        f"its TLS certificate is not trusted ({getattr(error, 'verify_message', '')})"
+    ),
     ssl.SSLError: lambda _: "the TLS handshake failed",
     ConnectionRefusedError: lambda _: "the connection was refused",
     NotALoopbackAddressError: lambda _: "http is for loopback addresses, and this host is not one",

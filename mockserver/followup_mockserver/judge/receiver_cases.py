@@ -1,14 +1,26 @@
-"""The cases of a receiver's duty: the requests of each, what is expected, and what the specification says."""
+"""The cases of a receiver's duty: the requests of each, what is expected, and what the specification says.
 
+The requests deliver appointments of invented patients. The rules of the service make their events; some are forged.
+"""
+
+import copy
 import enum
+import itertools
 import secrets
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
 
 import attrs
 
-from followup_mockserver.receiver_check.events import Events, changed
-from followup_mockserver.receiver_check.requests import WebhookRequest, signed
-from followup_mockserver.webhooks import requests
+from followup import Appointment, PatientInput, WebhookDelivery
+from followup._for_mockserver import SIGNATURE_HEADER, sign
+from followup_mockserver.options import Options
+from followup_mockserver.rules import appointments, doctors, patients, stages, webhook_endpoints
+from followup_mockserver.state.ids import IdFactory
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.webhooks import queueing, requests
 
 COPIES = 50
 LARGE = 256 * 1024
@@ -16,6 +28,135 @@ LARGE = 256 * 1024
 
 _MINUTES_OFF = 6
 """Timestamps are this far off: beyond the tolerance of five minutes, even if the two clocks differ by some seconds."""
+
+_ORGANIZATION = "org_check"
+
+_PLAIN: PatientInput = {
+    "phone": "+12025550143",
+    "full_name": "Ana Muestra",
+    "email": "ana.muestra@patient.example",
+    "dni": "99000143",
+    "external_id": "check-patient-1",
+    "date_of_birth": date(1980, 5, 17),
+}
+"""ASCII only, so that a receiver that cannot read other characters fails the case about them, and no other."""
+
+_NON_ASCII: PatientInput = {
+    "phone": "+12025550144",
+    "full_name": "Íñigo Muñoz Ångström 李雷 👩🏽‍⚕️ e\u0301",
+    "email": "inigo.munoz@patient.example",
+    "dni": "99000144",
+    "external_id": "check-patient-2",
+    "date_of_birth": date(1980, 5, 17),
+}
+"""Letters of two, three and four bytes, an emoji of several characters, and a combining accent."""
+
+
+class Events:
+    """Makes events as the service sends them. Ids of events and appointments are new in every run.
+
+    The patients and doctors are the same in every run, because a receiver may keep one patient for each phone.
+    """
+
+    def __init__(self) -> None:
+        options = Options(seed=0)
+        subscribers = (stages.on_domain_event, queueing.on_domain_event)
+        self._tenant = tenant = Tenant(options.organization(_ORGANIZATION), (), options, subscribers)
+        doctors.add_roster(tenant)
+        self._doctor = next(each.id for each in tenant.doctors if each.active)
+        self._plain = patients.create(tenant, **_PLAIN)
+        self._non_ascii = patients.create(tenant, **_NON_ASCII)
+        tenant.ids = IdFactory(None, _ORGANIZATION)
+        webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=["*"])
+        self._weeks = itertools.count(1)
+
+    def appointment_created(self, *, non_ascii: bool = False) -> WebhookDelivery:
+        """Return the event about a new appointment, of the patient with a name in ASCII or of the other one."""
+        self._book(non_ascii=non_ascii)
+        return self._newest()
+
+    def created_and_rescheduled(self) -> tuple[WebhookDelivery, WebhookDelivery]:
+        """Return two events about one appointment, the older one first."""
+        appointment = self._book()
+        older = self._newest()
+        appointments.update(self._tenant, appointment, start_at=appointment.start_at + timedelta(hours=2))
+        return older, self._newest()
+
+    def _book(self, *, non_ascii: bool = False) -> Appointment:
+        today = self._tenant.now().replace(hour=13, minute=0, second=0, microsecond=0)
+        return appointments.create(
+            self._tenant,
+            patient=(self._non_ascii if non_ascii else self._plain).id,
+            # A week each, because a receiver may reject two appointments at the same time.
+            start_at=today + timedelta(weeks=next(self._weeks)),
+            doctor=self._doctor,
+            type="check-up",
+            external_id=self._tenant.ids.new("check-"),
+        )
+
+    def _newest(self) -> WebhookDelivery:
+        *_, newest = self._tenant.webhook_deliveries
+        return newest
+
+
+def changed(delivery: WebhookDelivery, *, data: Mapping[str, Any] | None = None, **fields: Any) -> WebhookDelivery:
+    """Return a copy of an event with other values of its fields.
+
+    Args:
+        delivery: the event.
+        data: values of fields of ``data``; the other ones stay.
+        fields: values of other fields of the body, by wire name.
+    """
+    payload = {**copy.deepcopy(dict(delivery.payload)), **fields}
+    payload["data"] |= data or {}
+    return attrs.evolve(delivery, event_type=payload["type"], payload=payload)
+
+
+@attrs.frozen(kw_only=True)
+class WebhookRequest:
+    """A request to the receiver.
+
+    Attributes:
+        event: id of the event, by which the receiver deduplicates.
+        headers: the request headers.
+        body: the raw body.
+    """
+
+    event: str
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    body: bytes = attrs.field(repr=False)
+
+    def without_signature(self) -> "WebhookRequest":
+        """Return this request without the header of the signature."""
+        return attrs.evolve(self, headers={k: v for k, v in self.headers.items() if k != SIGNATURE_HEADER})
+
+    def with_uppercase_signature(self) -> "WebhookRequest":
+        """Return this request with uppercase hexadecimal digits in its signature."""
+        scheme, equals, digits = self.headers[SIGNATURE_HEADER].partition("=")
+        return attrs.evolve(self, headers={**self.headers, SIGNATURE_HEADER: f"{scheme}{equals}{digits.upper()}"})
+
+
+def signed(
+    delivery: WebhookDelivery, secret: str, *, body: bytes | None = None, age: int = 0, number: int = 1
+) -> WebhookRequest:
+    """Return the request that delivers an event, signed now.
+
+    Args:
+        delivery: the event.
+        secret: the signing secret.
+        body: the raw body; default: the one that the service sends.
+        age: seconds by which its timestamp is in the past; negative for the future.
+        number: number of the attempt.
+    """
+    body = requests.body_of(delivery) if body is None else body
+    timestamp = int(time.time()) - age
+    headers = requests.headers_of(
+        event_type=delivery.event_type,
+        number=number,
+        timestamp=timestamp,
+        signature=sign(body, secret, timestamp),
+    )
+    return WebhookRequest(event=delivery.id, headers=headers, body=body)
 
 
 class Expected(enum.Enum):

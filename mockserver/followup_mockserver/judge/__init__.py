@@ -1,0 +1,1 @@
+"""Programs that judge what others have built, by what is seen from outside."""
