@@ -1,6 +1,7 @@
-"""Values of arguments, derived from the annotations of the SDK's declarations."""
+"""Arguments and their values, derived from the annotations of the SDK's declarations."""
 
 import functools
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone
 from types import MappingProxyType, NoneType
@@ -10,7 +11,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from followup import NotGiven, PatientInput
+from followup import ContactInput, NotGiven, PatientInput
 from followup._for_mockserver import (
     Default,
     Format,
@@ -30,6 +31,12 @@ Fields = Mapping[str, Any]
 """Annotations by name."""
 
 NOTHING: Mapping[str, Values] = MappingProxyType({})
+
+_CURSORS = ("starting_after", "ending_before")
+
+_PATIENT_OF_AN_INTAKE = ("full_name", "dni", "phone")
+_CONTACT_OF_AN_INTAKE = ("name", "phone")
+"""An intake request needs one of these data, of the patient or of a contact (specification, section 4)."""
 
 LONGEST_TEXT = 40
 LONGEST_LIST = 4
@@ -51,6 +58,43 @@ _MOST_MINUTES = 14 * 60
 # Strategies are made when they are first needed, and freezegun may have replaced the names of this module by then.
 _TIMES = (datetime, date)
 _FIRST, _LAST = datetime(1900, 1, 2), datetime(2099, 12, 30)  # noqa: DTZ001 - the strategies add the time zone
+
+
+def arguments(
+    annotations: Fields, required: Iterable[str], *, nullable: bool = True, replaced: Mapping[str, Values] = NOTHING
+) -> SearchStrategy[dict[str, Any]]:
+    """Return keyword arguments of a function; the parameters are those of ``dictionary``."""
+    if "contacts" in annotations:
+        return _intake_arguments(annotations, replaced)
+    return dictionary(annotations, required, nullable=nullable, replaced=replaced).map(_with_one_cursor)
+
+
+def digest_of(*parts: object) -> str:
+    """Return a digest that equal arguments share.
+
+    An idempotency key, or the id of an event, that ends with the digest of the arguments beside it never belongs to two
+    different requests, whatever Hypothesis varies: the service would reject or ignore the second.
+    """
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
+
+
+def _with_one_cursor(drawn: dict[str, Any]) -> dict[str, Any]:
+    after, before = _CURSORS
+    if drawn.get(after) is not None and drawn.get(before) is not None:
+        del drawn[before]
+    return drawn
+
+
+def _intake_arguments(annotations: Fields, replaced: Mapping[str, Values]) -> SearchStrategy[dict[str, Any]]:
+    contact = identified(ContactInput, _CONTACT_OF_AN_INTAKE)
+    others = st.lists(input_dict(ContactInput), max_size=2)
+    sufficient = {
+        "patient": identified(PatientInput, _PATIENT_OF_AN_INTAKE),
+        "contacts": st.builds(lambda first, rest: [first, *rest], contact, others),
+    }
+    return st.one_of(
+        [dictionary(annotations, [name], replaced={name: values, **replaced}) for name, values in sufficient.items()]
+    )
 
 
 def value_of(annotation: Any, name: str = "") -> Values:

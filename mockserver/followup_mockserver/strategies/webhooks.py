@@ -1,29 +1,41 @@
-"""Webhooks as the service sends them: the rules of the mock make each one, from random events."""
+"""Webhooks as the service sends them: the rules of the mock make each one, from random inbound events."""
 
+import copy
 import functools
 import json
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, get_args
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast, get_args
 
 import attrs
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from followup import EventInput, WebhookDelivery
-from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, Events, EventSource, OutboundEventType, sign
+from followup._for_mockserver import (
+    MAX_WEBHOOK_ATTEMPTS,
+    Events,
+    EventSource,
+    EventType,
+    OutboundEventType,
+    sign,
+)
 from followup_mockserver.options import Options
 from followup_mockserver.rules import conversations, doctors, events, patients, webhook_endpoints
+from followup_mockserver.schema.timestamps import parse_timestamp
 from followup_mockserver.service import SUBSCRIBERS
 from followup_mockserver.settings import NOT_YET_SENT
+from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.strategies.arguments import digest_of
-from followup_mockserver.strategies.histories import history_of
-from followup_mockserver.strategies.operations import operation
-from followup_mockserver.strategies.values import LONGEST_TEXT
+from followup_mockserver.strategies.operations import event_of, operation
+from followup_mockserver.strategies.values import LONGEST_TEXT, digest_of, value_of
 from followup_mockserver.webhooks import requests
 from followup_mockserver.webhooks.subscriptions import EVERY_TYPE, OUTBOUND_TYPES
+
+_Histories = SearchStrategy[list[EventInput]]
+
+_TEXT = st.text(min_size=1, max_size=LONGEST_TEXT)
 
 
 def webhook_event(type: OutboundEventType | None = None) -> SearchStrategy[bytes]:
@@ -87,7 +99,7 @@ class _Setup:
         livemode: whether it is a production organization.
         history: the inbound events, oldest first.
         source: source of the events.
-        opted_out: whether the patients of the events had opted out before.
+        opted_out: whether the patients of the events have opted out.
         endpoint: description, subscription and URL of the webhook endpoint.
         reason: reason of a handoff.
     """
@@ -111,7 +123,7 @@ def _deliveries_of(type: OutboundEventType) -> SearchStrategy[WebhookDelivery]:
         _Setup,
         now=st.datetimes(_EARLIEST, _LATEST, timezones=st.just(UTC)),
         livemode=st.booleans(),
-        history=history_of(type),
+        history=_history_of(type),
         source=st.sampled_from(get_args(EventSource)),
         opted_out=st.booleans(),
         # The bodies of other types do not show these.
@@ -132,26 +144,21 @@ def _delivery(type: OutboundEventType, setup: _Setup) -> WebhookDelivery:
     """Let the mock send a webhook, and return its delivery."""
     options = Options(start_time=setup.now, seed=int(digest_of(type, setup), 16))
     settings = {"livemode": setup.livemode, "activated_events": NOT_YET_SENT}
-    tenant = Tenant(options.organization("org_strategies", **settings), (), options, SUBSCRIBERS)
+    subscribers = (_opt_out, *SUBSCRIBERS) if setup.opted_out else SUBSCRIBERS
+    tenant = Tenant(options.organization("org_strategies", **settings), (), options, subscribers)
     with tenant.lock:
         doctors.add_roster(tenant)
         webhook_endpoints.create(tenant, **setup.endpoint)
-        if setup.opted_out:
-            _opt_out(tenant, setup)
         for event in setup.history:
             _process(tenant, event, setup)
         _end(tenant, type, setup)
         return [each for each in tenant.webhook_deliveries if each.event_type == type][-1]
 
 
-def _opt_out(tenant: Tenant, setup: _Setup) -> None:
-    """Add the patients of the events, who have opted out."""
-    for event in setup.history:
-        if "patient" in event["data"]:
-            data = {"patient": event["data"]["patient"]}
-            _process(tenant, {"id": digest_of(event), "type": "patient.upserted", "data": data}, setup)
-    for patient in tenant.patients:
-        patients.set_service_fields(tenant, patient, opted_out=True)
+def _opt_out(tenant: Tenant, event: DomainEvent) -> None:
+    """Opt every patient out as soon as they exist."""
+    if event.name == "patient" and event.patient is not None:
+        patients.set_service_fields(tenant, event.patient, opted_out=True)
 
 
 def _process(tenant: Tenant, event: EventInput, setup: _Setup) -> None:
@@ -171,3 +178,76 @@ def _end(tenant: Tenant, type: OutboundEventType, setup: _Setup) -> None:
         case "webhook.ping":
             (endpoint,) = tenant.webhook_endpoints
             webhook_endpoints.ping(tenant, endpoint)
+
+
+def _history_of(type: OutboundEventType) -> _Histories:
+    """Return lists of inbound events, all of which a new organization can process."""
+    match type:
+        case "appointment.rescheduled":
+            shifts = st.integers(-30, 30).filter(bool).map(lambda days: timedelta(days=days))
+            return st.builds(_rescheduled, _event("appointment.created"), _event(type), shifts)
+        case "appointment.cancelled":
+            return st.builds(_cancelled, _event("appointment.created"), _event(type))
+        case "visit.completed":
+            attended = st.builds(_attended, _event("appointment.created"), _event(type), _TEXT)
+            return _alone(type) | attended
+        case "intake.created":
+            return _alone("intake.requested")
+        case "intake.ready":
+            complete = st.fixed_dictionaries(
+                dict.fromkeys(("fullName", "insurer", "address", "requestedService"), _TEXT)
+            )
+            return st.builds(_complete, _event("intake.requested"), _identity("dni"), _identity("phone"), complete)
+        case "conversation.handoff" | "patient.silent":
+            return st.builds(_with_phone, _event("patient.upserted"), _identity("phone"))
+        case "webhook.ping":
+            return st.builds(list)
+    return _alone(cast("EventType", type))
+
+
+def _event(type: EventType) -> SearchStrategy[EventInput]:
+    return event_of(type, processable=True)
+
+
+def _alone(type: EventType) -> _Histories:
+    return _event(type).map(lambda event: [event])
+
+
+def _identity(name: str) -> SearchStrategy[str]:
+    return cast("SearchStrategy[str]", value_of(str, name))
+
+
+def _rescheduled(booking: EventInput, event: EventInput, shift: timedelta) -> list[EventInput]:
+    start = parse_timestamp(event["data"]["appointment"]["startAt"]) + shift
+    return [_changed(booking, appointment={**_id_of(event), "startAt": start.isoformat()}), event]
+
+
+def _cancelled(booking: EventInput, event: EventInput) -> list[EventInput]:
+    return [_changed(booking, appointment=_id_of(event)), event]
+
+
+def _attended(booking: EventInput, event: EventInput, external_id: str) -> list[EventInput]:
+    booked = _changed(booking, appointment={"externalId": external_id}, patient=event["data"]["patient"])
+    return [booked, _changed(event, visit={"appointment": external_id})]
+
+
+def _complete(event: EventInput, dni: str, phone: str, drawn: Mapping[str, str]) -> list[EventInput]:
+    texts = dict(drawn)
+    patient = {"fullName": texts.pop("fullName"), "dni": dni, "phone": phone}
+    return [_changed(event, patient=patient, coverage={"insurer": texts.pop("insurer")}, **texts)]
+
+
+def _with_phone(event: EventInput, phone: str) -> list[EventInput]:
+    return [_changed(event, patient={"phone": phone})]
+
+
+def _id_of(event: EventInput) -> dict[str, Any]:
+    return {"externalId": event["data"]["appointment"]["externalId"]}
+
+
+def _changed(event: EventInput, **changes: Any) -> EventInput:
+    """Return an event with other data: objects are merged, other values replaced."""
+    data = copy.deepcopy(dict(event["data"]))
+    for name, value in changes.items():
+        data[name] = {**data.get(name, {}), **value} if isinstance(value, dict) else value
+    return {**event, "id": digest_of(event, changes), "data": data}
