@@ -1,6 +1,7 @@
 """The OpenAPI document of the mock agrees with the specification."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -116,6 +117,31 @@ def test_section_6_2_body_and_headers_of_a_webhook(document: Document) -> None:
     assert all(each["in"] == "header" and each["required"] for each in headers.values())
     assert headers["user-agent"]["schema"]["const"] == spec.WEBHOOK_USER_AGENT
     assert headers["x-service-event-type"]["schema"]["enum"] == [*spec.OUTBOUND_TYPES]
+
+
+def test_section_6_2_the_document_alone_states_the_duty_of_a_receiver(document: Document) -> None:
+    (webhook,) = document["webhooks"].values()
+    duty = webhook["post"]["description"]
+    rules = (
+        *("`<timestamp>.<raw body>`", "constant time", "more than 300 seconds off", "2xx status within 10 seconds"),
+        *("up to 9 attempts", "deduplicate by `id`", "order by `occurredAt`"),
+    )
+    assert [each for each in rules if each not in duty] == []
+
+
+def test_the_texts_are_for_any_language(document: Document) -> None:
+    texts = [*descriptions(document)]
+    assert len(texts) > 300
+    python = re.compile(r"``|\bNone\b|datetime|iterable|external_id|[Ss]pecification|(?<!\n)\n(?![\n-])")
+    assert [each for each in texts if python.search(each) and "A receiver must" not in each] == []
+
+
+def descriptions(part: Any) -> Iterator[str]:
+    """Iterate over the summaries and descriptions of a document."""
+    for key, value in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
+        if key in ("summary", "description") and isinstance(value, str):
+            yield value
+        yield from descriptions(value)
 
 
 def test_section_8_limits(document: Document) -> None:

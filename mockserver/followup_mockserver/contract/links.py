@@ -51,7 +51,7 @@ _CURSORS = ("starting_after", "ending_before")
 
 
 def _link(operation: Operation, parameter: str, value: str) -> Link:
-    summary = operation.declaration.description.split("\n\n")[0].replace("\n", " ")
+    summary = operation.description.partition("\n\n")[0]
     return {"operationId": operation.name, "parameters": {parameter: value}, "description": summary}
 
 

@@ -4,6 +4,7 @@ The gateway validates requests with the schemas of the document, under the optio
 """
 
 import functools
+from collections.abc import Mapping
 from typing import Any, cast
 
 from followup import EventBatch, WebhookEvent
@@ -11,9 +12,12 @@ from followup._for_mockserver import (
     ATTEMPT_HEADER,
     EVENT_TYPE_HEADER,
     IDEMPOTENCY_KEY,
+    MAX_WEBHOOK_ATTEMPTS,
     SERVICE_VERSION,
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
+    WEBHOOK_ATTEMPT_TIMEOUT,
+    WEBHOOK_TOLERANCE,
     Model,
 )
 from followup_mockserver.contract.links import links_of
@@ -92,11 +96,11 @@ def _document() -> Document:
 
 
 def _operation(operation: Operation, schemas: dict[str, Schema]) -> Document:
-    description = operation.declaration.description
+    description = operation.description
     described: Document = {
         "operationId": operation.name,
         "tags": [operation.group],
-        "summary": description.split("\n\n")[0].replace("\n", " "),
+        "summary": description.partition("\n\n")[0],
         "description": description,
         "parameters": _parameters(operation),
         "responses": _responses(operation, schemas),
@@ -112,7 +116,7 @@ def _operation(operation: Operation, schemas: dict[str, Schema]) -> Document:
 
 
 def _parameters(operation: Operation) -> list[Document]:
-    meanings = operation.declaration.meanings
+    meanings = operation.meanings
     parameters: list[Document] = []
     for parameter in operation.declaration.parameters:
         if parameter.place not in ("path", "query"):
@@ -154,7 +158,7 @@ def _request_body(operation: Operation) -> Document | None:
     if operation.body is None:
         schema = _batch_schema(operation)
     else:
-        meanings = operation.declaration.meanings
+        meanings = operation.meanings
         properties = {
             parameter.wire_name: {
                 **operation.body.schema["properties"][parameter.wire_name],
@@ -170,7 +174,7 @@ def _request_body(operation: Operation) -> Document | None:
     return {"required": operation.body_required, "content": {"application/json": media}}
 
 
-def _meaning(name: str, meanings: dict[str, str]) -> dict[str, str]:
+def _meaning(name: str, meanings: Mapping[str, str]) -> dict[str, str]:
     return {"description": meanings[name]} if name in meanings else {}
 
 
@@ -299,12 +303,26 @@ def _general_responses() -> Document:
     }
 
 
+_RECEIVERS_DUTY = f"""\
+The service posts each event to every enabled endpoint that is subscribed to its type. A receiver must
+
+- verify the signature of `<timestamp>.<raw body>` over the bytes that arrived, and compare it in constant time;
+- reject a request whose timestamp is more than {WEBHOOK_TOLERANCE} seconds off its own clock;
+- respond with any 2xx status within {WEBHOOK_ATTEMPT_TIMEOUT:.0f} seconds, and do its work afterwards;
+- deduplicate by `id`, because an event can arrive several times;
+- order by `occurredAt`, because events can arrive in any order.
+
+The service makes up to {MAX_WEBHOOK_ATTEMPTS} attempts, over almost 3 days, until one succeeds. All have the same body;
+each has a timestamp and a signature of its own. Redirects are not followed."""
+
+
 def _webhook() -> Document:
     body = {"required": True, "content": {"application/json": {"schema": _reference("WebhookEvent")}}}
     event_type = shape_of(WebhookEvent).schema["properties"]["type"]
     return {
         "post": {
             "summary": "Receive a signed event.",
+            "description": _RECEIVERS_DUTY,
             "parameters": [
                 _webhook_header(
                     SIGNATURE_HEADER,
@@ -320,7 +338,7 @@ def _webhook() -> Document:
                 _webhook_header("user-agent", f"{USER_AGENT}.", {"type": "string", "const": USER_AGENT}),
             ],
             "requestBody": body,
-            "responses": {"2XX": {"description": "Received."}},
+            "responses": {"2XX": {"description": "Received. Any other response is a failed attempt."}},
         }
     }
 

@@ -4,6 +4,7 @@ The routes, the gateway and the OpenAPI document are derived from it. To add an 
 its rule, and add its row here.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -93,6 +94,26 @@ _ROWS: dict[str, Row] = {
 }
 
 
+_OF_PYTHON = {
+    r"\s*\(specification,[^)]*\)": "",  # the readers of the contract do not have it
+    r"an aware ``datetime`` or an ISO 8601 string": "an RFC 3339 timestamp with an offset",
+    r"a ``date``, or ``YYYY-MM-DD``": "a date, ``YYYY-MM-DD``",
+    r"an iterable of": "an array of",
+    r"\bNone\b": "null",
+    r"``external_id``": "``externalId``",
+    r"``": "`",
+    r"(?<!\n)\n(?!\n)": " ",
+}
+"""Patterns of what only a developer in Python understands to what stands for it."""
+
+
+def for_any_language(text: str) -> str:
+    """Return a text of a docstring as CommonMark without words of Python."""
+    for pattern, instead in _OF_PYTHON.items():
+        text = re.sub(pattern, instead, text, flags=re.IGNORECASE)
+    return text.strip()
+
+
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class Operation:
     """An operation of the service. Its shapes are derived from the declaration when they are first needed.
@@ -123,6 +144,16 @@ class Operation:
         """The shape of the body; None: the rule takes the whole body as ``body``, and validates it."""
         has_parts = all(each.place != "whole_body" for each in self.declaration.parameters)
         return self._shape("body") if has_parts else None
+
+    @property
+    def description(self) -> str:
+        """What the operation does, as CommonMark and in words for any language; the first paragraph is a summary."""
+        return for_any_language(self.declaration.description)
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """The meaning of each parameter, by its name in Python."""
+        return {name: for_any_language(text) for name, text in self.declaration.meanings.items()}
 
     def _shape(self, place: str) -> Shape:
         parameters = [each for each in self.declaration.parameters if each.place == place]

@@ -14,6 +14,7 @@ import attrs
 from followup import NOT_GIVEN, __version__
 from followup._for_mockserver import Model, annotations_of, camel, descriptions_in, is_optional, without_none
 from followup_mockserver.contract.openapi import error_schema
+from followup_mockserver.contract.operations import for_any_language
 from followup_mockserver.http.control import health, input_of
 from followup_mockserver.http.control_examples import REQUEST_EXAMPLES
 from followup_mockserver.http.control_routes import LONGEST_WAIT, PREFIX, ROUTES, TOKEN_HEADER
@@ -131,21 +132,19 @@ def _text(function: Callable[..., Any]) -> str:
 
 
 _PHRASES = (
-    (r"an aware ``datetime`` or an ISO 8601 string", "ISO 8601 with the offset"),
     (r"an aware datetime or an RFC 3339 timestamp", "an RFC 3339 timestamp"),
     (
         r"``update_organization\(activated_events=(\[[^]]*\])\)``",
         r'``PATCH /_mock/organization`` and ``{"activatedEvents": \1}``',
     ),
-    (r"\bNone\b", "null"),
 )
-"""Phrases about Python values in docstrings, and their replacements."""
+"""Phrases about the test controls in Python, and their replacements."""
 
 
 def _for_http(text: str) -> str:
     for phrase, instead in _PHRASES:
         text = re.sub(phrase, instead, text)
-    return text
+    return for_any_language(text)
 
 
 def _path_name(function: Callable[..., Any]) -> str:
