@@ -154,8 +154,8 @@ Import from `followup.inbox`. See also [the how-to guide](../how-to/inbox.md) an
 """,
     entries=[
         _entry(inbox.Inbox, package="followup.inbox", constructor=True),
+        _entry(inbox.Received, package="followup.inbox"),
         *_records(
-            inbox.Received,
             inbox.DrainReport,
             inbox.CatchUpReport,
             inbox.InboxStatus,

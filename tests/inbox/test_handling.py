@@ -1,14 +1,18 @@
 """``drain`` calls the handler of each event, in a transaction that marks the event as done."""
 
+import asyncio
+import concurrent.futures
+import functools
 import logging
+import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from sqlalchemy import Connection, select, text
 from sqlalchemy import event as sqlalchemy_event
-from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 from support.databases import engine_of
 from support.times import ManualTime
@@ -252,14 +256,6 @@ def test_a_second_handler_is_an_error_that_names_the_first(sqlite_url: str) -> N
         inbox.otherwise(print)
 
 
-def test_a_coroutine_function_is_an_error(sqlite_url: str) -> None:
-    async def handle(received: Received) -> None:
-        """Do nothing."""
-
-    with pytest.raises(TypeError, match="coroutine function"):
-        Inbox(sqlite_url).otherwise(handle)  # type: ignore[type-var]
-
-
 def test_the_inbox_writes_nothing_before_the_handler_and_its_mark_is_the_last_statement(
     database_url: str, inbox: Inbox, deliver: Deliver
 ) -> None:
@@ -347,15 +343,69 @@ def test_a_lost_connection_is_not_taken_for_a_handler_that_commits(
 async def coroutine(_: Received) -> None: ...
 
 
+async def asynchronous_generator(_: Received) -> AsyncIterator[None]:
+    yield
+
+
 def generator(_: Received) -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize("function", [coroutine, generator])
+class Awaitable:
+    def __call__(self, _: Received) -> "Awaitable":
+        return self
+
+    def __await__(self) -> Iterator[None]:
+        yield
+
+
+class WithAsyncCall:
+    async def __call__(self, _: Received) -> None: ...
+
+
+class WithAsyncMethod:
+    async def handle(self, _: Received) -> None: ...
+
+
+def future(_: Received) -> Any:
+    return concurrent.futures.Future[None]()
+
+
+def future_of_asyncio(_: Received) -> Any:
+    loop = asyncio.new_event_loop()
+    found = loop.create_future()
+    loop.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        coroutine,
+        asynchronous_generator,
+        generator,
+        functools.partial(functools.partial(coroutine)),
+        functools.partial(asynchronous_generator),
+        WithAsyncCall(),
+        WithAsyncMethod().handle,
+    ],
+)
+def test_a_function_whose_code_would_not_run_is_no_handler(sqlite_url: str, function: Any) -> None:
+    inbox = Inbox(sqlite_url)
+    for register in (inbox.otherwise, inbox.on("appointment.created"), inbox.otherwise(transaction="own")):
+        with pytest.raises(TypeError, match=r"(coroutine|generator) function"):
+            register(function)
+
+
+@pytest.mark.parametrize("transaction", ["inbox", "own"])
+@pytest.mark.parametrize(
+    "function",
+    [coroutine, asynchronous_generator, generator, WithAsyncCall(), Awaitable(), future, future_of_asyncio],
+)
 def test_a_handler_whose_code_has_not_run_is_never_done(
-    inbox: Inbox, deliver: Deliver, function: Callable[[Received], Any]
+    inbox: Inbox, deliver: Deliver, function: Callable[[Received], Any], transaction: Literal["inbox", "own"]
 ) -> None:
-    inbox.otherwise(lambda received: function(received))
+    inbox.otherwise(lambda received: function(received), transaction=transaction)
     deliver()
     assert inbox.drain().failed == 1
     assert inbox.status().done == 0
@@ -372,6 +422,54 @@ def test_a_handler_that_commits_by_itself_is_dead_at_once(inbox: Inbox, deliver:
     deliver("whd_1")
     assert inbox.drain().dead == 1
     assert inbox.dead()[0].error.startswith("the handler committed or rolled back received.connection")
+    assert written(database_url) == ["whd_1"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda connection: connection.exec_driver_sql("COMMIT"),
+        lambda connection: connection.execute(text("/* mine */ commit")),
+        lambda connection: connection.exec_driver_sql("ROLLBACK"),
+        lambda connection: connection.connection.driver_connection.commit(),
+    ],
+)
+@pytest.mark.parametrize("writes_again", [False, True])
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_handler_that_ends_its_transaction_behind_sqlalchemy_is_dead_at_once(
+    inbox: Inbox, deliver: Deliver, end: Callable[[Connection], object], *, writes_again: bool, raises: bool
+) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        write(received)
+        end(received.connection)
+        if writes_again:
+            write(received)
+        if raises and writes_again:
+            raise LookupError
+
+    deliver("whd_1")
+    assert inbox.drain().dead == 1
+    assert inbox.dead()[0].error.startswith("the handler committed or rolled back received.connection")
+
+
+def test_a_savepoint_commits_with_the_mark(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
+) -> None:
+    """In SQLite, a savepoint that is the first statement would commit by itself."""
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        with received.connection.begin_nested():
+            write(received)
+        if received.attempt == 1:
+            raise LookupError
+
+    deliver("whd_1")
+    assert inbox.drain().failed == 1
+    assert written(database_url) == []
+    clock.advance(1)
+    assert inbox.drain().done == 1
     assert written(database_url) == ["whd_1"]
 
 
@@ -402,7 +500,7 @@ def test_logs_show_no_data(inbox: Inbox, deliver: Deliver, clock: ManualTime, ca
         for _ in range(3):
             inbox.drain()
             clock.advance(60)
-    messages = [each.getMessage() for each in caplog.records]
+    messages = [each.getMessage().splitlines()[0] for each in caplog.records]
     assert len(messages) == 3
     assert messages[0].startswith("event whd_1, attempt 1 failed: ")
     assert "Error at test_handling.py:" in messages[0]
@@ -411,6 +509,81 @@ def test_logs_show_no_data(inbox: Inbox, deliver: Deliver, clock: ManualTime, ca
     assert "Núñez" not in caplog.text
     assert "Núñez" not in inbox.dead()[0].error
     assert "missing" in inbox.dead()[0].error
+
+
+def test_the_log_of_a_failure_has_a_traceback_with_its_causes_but_no_text(
+    inbox: Inbox, deliver: Deliver, caplog: pytest.LogCaptureFixture
+) -> None:
+    def book(name: str) -> None:
+        raise LookupError(name)
+
+    @inbox.otherwise
+    def handle(received: Received) -> None:
+        try:
+            book("Ana Núñez")
+        except LookupError as error:
+            error.add_note("of Ana Núñez")
+            try:
+                raise ValueError("Ana Núñez") from error  # noqa: TRY301
+            except ValueError:
+                raise ExceptionGroup("Ana Núñez", [KeyError("Ana Núñez")])  # noqa: B904
+
+    deliver("whd_1")
+    inbox.drain()
+    message = caplog.records[0].getMessage()
+    lines = [re.sub(r'".*test_handling.py", line \d+', "PLACE", each) for each in message.splitlines()[1:]]
+    start = "Traceback (most recent call last):"
+    assert lines == [
+        *[start, "  File PLACE, in handle", "  File PLACE, in book", "LookupError", ""],
+        *["The above exception was the direct cause of the following exception:", ""],
+        *[start, "  File PLACE, in handle", "ValueError", ""],
+        *["During handling of the above exception, another exception occurred:", ""],
+        *[start, "  File PLACE, in handle", "ExceptionGroup", "  + KeyError"],
+    ]
+    assert "Núñez" not in caplog.text
+
+
+def test_the_log_of_a_failure_is_bounded(inbox: Inbox, deliver: Deliver, caplog: pytest.LogCaptureFixture) -> None:
+    def recurse() -> None:
+        recurse()
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        error: Exception = LookupError()
+        for _ in range(10_000):
+            cause, error = error, LookupError()
+            error.__cause__ = cause
+        error.__cause__.__context__ = error  # a circle
+        raise error
+
+    inbox.on("patient.silent")(lambda _: recurse())
+    deliver()
+    deliver(type="patient.silent", ref="pat_1")
+    assert inbox.drain().failed == 2
+    assert all(len(each.getMessage().splitlines()) < 100 for each in caplog.records)
+
+
+def test_drain_raises_the_exception_of_a_handler_once_it_is_recorded(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime
+) -> None:
+    own = LookupError("Ana Núñez")
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        raise own
+
+    deliver("whd_1")
+    deliver("whd_2", ref="apt_2", minute=1)
+    for _ in range(2):
+        with pytest.raises(LookupError) as caught:
+            inbox.drain(raise_exceptions=True)
+        assert caught.value is own
+    assert inbox.drain(raise_exceptions=True).remaining == 2, "both wait for their retry"
+    assert inbox.status().dead == 0
+    for _ in range(2):
+        clock.advance(60)
+        inbox.drain()
+    assert [each.error.partition(" at ")[0] for each in inbox.dead()] == ["LookupError: Ana Núñez"] * 2
 
 
 def test_an_error_with_any_text_is_stored(inbox: Inbox, deliver: Deliver) -> None:

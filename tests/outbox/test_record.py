@@ -131,22 +131,25 @@ def django(url: str) -> Iterator[Any]:
     if not settings.configured:
         settings.configure()
     setup()
-    if url.startswith("sqlite"):
-        database: dict[str, Any] = {"ENGINE": "django.db.backends.sqlite3", "NAME": url.removeprefix("sqlite:///")}
-    else:
-        parts = psycopg.conninfo.conninfo_to_dict(url)
-        database = {
-            "ENGINE": "django.db.backends.postgresql",
-            "NAME": parts["dbname"],
-            "USER": parts["user"],
-            "HOST": parts["host"],
-            "OPTIONS": {"options": parts["options"]},
-        }
-    connection = ConnectionHandler({"default": database})["default"]
+    connection = ConnectionHandler({"default": django_database(url)})["default"]
     try:
         yield connection
     finally:
         connection.close()
+
+
+def django_database(url: str) -> dict[str, Any]:
+    """Return the settings of Django for a database."""
+    if url.startswith("sqlite"):
+        return {"ENGINE": "django.db.backends.sqlite3", "NAME": url.removeprefix("sqlite:///")}
+    parts = psycopg.conninfo.conninfo_to_dict(url)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts["dbname"],
+        "USER": parts["user"],
+        "HOST": parts["host"],
+        "OPTIONS": {"options": parts["options"]},
+    }
 
 
 SYNC = [

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 
@@ -77,8 +78,28 @@ class Calendar:
         assert_type(received.connection, Connection)
         assert_type(received.is_stale, bool)
         assert_type(received.attempt, int)
-        with Session(received.connection) as session:
-            session.flush()
+        with received.session() as session:
+            assert_type(session, Session)
+
+
+def handle_alone(received: Received, of_django: Any, own: sqlite3.Connection, session: Session) -> None:
+    assert_type(received.done(of_django), None)
+    received.done(own)
+    received.done(session)
+
+
+def registers(inbox: Inbox) -> None:
+    @inbox.on("appointment.created", transaction="own")
+    def first(received: Received) -> None: ...
+
+    @inbox.otherwise(transaction="own")
+    def second(received: Received) -> None: ...
+
+    @inbox.otherwise
+    def third(received: Received) -> None: ...
+
+    handlers: list[Callable[[Received], None]] = [first, second, third]
+    assert_type(handlers, list[Callable[[Received], None]])
 
 
 def handles(engine: Engine, client: FollowUp, body: bytes, headers: dict[str, str]) -> None:
@@ -86,6 +107,7 @@ def handles(engine: Engine, client: FollowUp, body: bytes, headers: dict[str, st
     Calendar(inbox)
     assert_type(inbox.receive(body, headers), int)
     assert_type(inbox.drain(deadline=50), HandlingReport)
+    assert_type(inbox.drain(raise_exceptions=True), HandlingReport)
     inbox.run(threading.Event())
     assert_type(inbox.catch_up(client, "we_1", since=datetime.now(UTC)), CatchUpReport)
     assert_type(inbox.status(), InboxStatus)

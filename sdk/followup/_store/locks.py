@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, MetaData, String, Table, text, update
+from sqlalchemy import BigInteger, Column, Connection, MetaData, String, Table, TextClause, text, update
 
 from followup._errors import ConfigurationError
 from followup._store.statements import insert_if_absent
@@ -52,5 +52,9 @@ def limit_idle_time(connection: Connection, seconds: float) -> None:
     SQLite cannot do so; there, the process has to be ended.
     """
     if connection.dialect.name == "postgresql":
-        milliseconds = round(seconds * 1000)
-        connection.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = {milliseconds}"))
+        connection.execute(idle_limit(seconds))
+
+
+def idle_limit(seconds: float) -> TextClause:
+    """Return the statement of ``limit_idle_time`` for PostgreSQL."""
+    return text(f"SET LOCAL idle_in_transaction_session_timeout = {round(seconds * 1000)}")

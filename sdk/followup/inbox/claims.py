@@ -8,19 +8,31 @@ A claim is a lease. At its end another process may claim the event again, so who
 lease is still its own: ``mark_done`` is part of the handler's transaction, and fails after the end.
 """
 
+from typing import TYPE_CHECKING
+
 import attrs
-from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text, tuple_, update
 
 from followup._store.clock import StoreTime, current_time, sql_time
+from followup._store.database import Dialect
 from followup._store.leases import new_token, retry_wait
-from followup._store.locks import FROZEN_HOLDER_SECONDS, limit_idle_time, take_lock
+from followup._store.locks import FROZEN_HOLDER_SECONDS, idle_limit, limit_idle_time, take_lock
 from followup.inbox.tables import DEAD, DONE, EVENTS, IN_FLIGHT, UNHANDLED, WAITING
+
+if TYPE_CHECKING:
+    from followup.outbox.recording import Steps
 
 LONGEST_WAIT = 600.0
 """Seconds, at most, between two attempts to handle an event."""
 
 ABANDONED = "the attempt did not end in time: its process was killed, or its handler took longer than handler_timeout"
 
+_ANOTHER_DATABASE = "connection is not to the database of the inbox, so that the event cannot be marked as done with it"
+_ALREADY_DONE = "the event is marked as done already, by an earlier call of received.done or by another worker"
+_LEASE_ENDED = (
+    "the handler took longer than handler_timeout, so that the event is no longer its own: let your transaction roll "
+    "back, because another attempt handles the event"
+)
 
 Now = int | ColumnElement[int]
 """The current time, read before or within the statement."""
@@ -134,6 +146,58 @@ def mark_done(connection: Connection, claim: Claim, clock: StoreTime) -> bool:
         .values(state=DONE, finished_at=now, lease_token=None, lease_ends_at=None, error=None)
     )
     return connection.execute(marking).rowcount == 1
+
+
+def marking(claim: Claim, dialect: Dialect, own_dialect: Dialect, clock: StoreTime, timeout: float) -> "Steps":
+    """Mark an event as done in a transaction of its handler's own, as a generator that performs no I/O.
+
+    The token stays in the row: it shows the worker, once the transaction has committed, that this attempt did it.
+
+    Args:
+        claim: the event.
+        dialect: the database of the connection.
+        own_dialect: that of the inbox.
+        clock: clock of the inbox.
+        timeout: seconds of the lease. PostgreSQL ends the transaction after so many idle seconds, because claims wait
+            for the lock of its row.
+
+    Raises:
+        ValueError: the lease is no longer one's own, the event is done already, or the connection is to another
+            database.
+    """
+    if dialect != own_dialect:
+        raise ValueError(_ANOTHER_DATABASE)
+    now = sql_time(dialect, clock)
+    values = {"state": DONE, "finished_at": now, "lease_ends_at": None, "error": None}
+    changing = update(EVENTS).where(_is_ours(claim), EVENTS.c.lease_ends_at > now).values(values)
+    try:
+        if dialect == "postgresql":
+            yield idle_limit(timeout)
+            is_marked = bool((yield changing.returning(EVENTS.c.seq)))
+        else:
+            yield changing
+            is_marked = bool((yield text("SELECT changes()"))[0][0])  # older versions of SQLite do not know RETURNING
+    except Exception as error:
+        if _is_about_a_missing_table(error):
+            raise ValueError(_ANOTHER_DATABASE) from None
+        raise
+    if not is_marked:
+        found = yield select(EVENTS.c.state).where(EVENTS.c.seq == claim.seq, EVENTS.c.event_id == claim.event_id)
+        if not found:
+            raise ValueError(_ANOTHER_DATABASE)
+        raise ValueError(_ALREADY_DONE if found[0][0] == DONE else _LEASE_ENDED)
+
+
+def _is_about_a_missing_table(error: Exception) -> bool:
+    cause = getattr(error, "orig", None) or error.__cause__ or error  # SQLAlchemy and Django wrap the driver's error
+    code = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+    return code == "42P01" or "no such table" in str(cause)
+
+
+def is_marked(connection: Connection, claim: Claim) -> bool:
+    """Return whether the handler of this claim has marked its event as done, and committed."""
+    marked = exists().where(EVENTS.c.seq == claim.seq, EVENTS.c.state == DONE, EVENTS.c.lease_token == claim.token)
+    return bool(connection.execute(select(marked)).scalar_one())
 
 
 def mark_unhandled(connection: Connection, claim: Claim, clock: StoreTime) -> bool:

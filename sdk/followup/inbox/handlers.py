@@ -3,72 +3,70 @@
 import difflib
 import inspect
 from collections.abc import Callable
-from typing import TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 import attrs
-from sqlalchemy import Connection
 
 from followup._annotations import OutboundEventType
-from followup._webhook_event import WebhookEvent
+from followup.inbox.received import Received
 
 EVENT_TYPES: tuple[str, ...] = tuple(each for arm in get_args(OutboundEventType) for each in get_args(arm) or (arm,))
 
 
-@attrs.frozen
-class Received:
-    """An event to handle.
-
-    Attributes:
-        event: the event.
-        connection: a SQLAlchemy connection in a transaction. What the handler writes here commits together with the
-            mark that the event is done, or not at all. The handler neither commits nor rolls back itself.
-        is_stale: whether a newer event about the same ``ref`` has been handled already.
-        attempt: number of this attempt, from 1.
-    """
-
-    event: WebhookEvent
-    connection: Connection = attrs.field(repr=False)
-    is_stale: bool
-    attempt: int
-
-
 Handler = Callable[[Received], None]
 H = TypeVar("H", bound=Handler)
+
+TransactionKind = Literal["inbox", "own"]
+
+_SYNCHRONOUS = "handlers are synchronous functions"
+
+
+@attrs.frozen
+class Registration:
+    """A handler.
+
+    Attributes:
+        function: the function of the user.
+        has_own_transaction: whether it opens its transaction itself.
+    """
+
+    function: Handler
+    has_own_transaction: bool
 
 
 class Handlers:
     """The handlers of an inbox."""
 
     def __init__(self) -> None:
-        self._by_type: dict[str, Handler] = {}
-        self._otherwise: Handler | None = None
+        self._by_type: dict[str, Registration] = {}
+        self._otherwise: Registration | None = None
 
-    def add(self, handler: Handler, types: tuple[str, ...]) -> None:
+    def add(self, handler: Handler, types: tuple[str, ...], transaction: TransactionKind) -> None:
         """Add the handler of these types of events.
 
         Raises:
-            ValueError: a type does not exist, or has a handler already.
+            ValueError: a type does not exist, or has a handler already; or the kind of transaction does not exist.
             TypeError: the handler is not a function that can be called directly.
         """
-        _check_callable(handler)
+        registration = _registration(handler, transaction)
         for each in types:
             if each in self._by_type:
-                raise ValueError(f"{each} has a handler already, {_name(self._by_type[each])}")
-        self._by_type.update(dict.fromkeys(types, handler))
+                raise ValueError(f"{each} has a handler already, {_name(self._by_type[each].function)}")
+        self._by_type.update(dict.fromkeys(types, registration))
 
-    def set_otherwise(self, handler: Handler) -> None:
+    def set_otherwise(self, handler: Handler, transaction: TransactionKind) -> None:
         """Set the handler of all other types.
 
         Raises:
-            ValueError: there is one already.
+            ValueError: there is one already, or the kind of transaction does not exist.
             TypeError: the handler is not a function that can be called directly.
         """
-        _check_callable(handler)
+        registration = _registration(handler, transaction)
         if self._otherwise is not None:
-            raise ValueError(f"there is an otherwise handler already, {_name(self._otherwise)}")
-        self._otherwise = handler
+            raise ValueError(f"there is an otherwise handler already, {_name(self._otherwise.function)}")
+        self._otherwise = registration
 
-    def find(self, type: str) -> Handler | None:
+    def find(self, type: str) -> Registration | None:
         """Return the handler of a type, or None."""
         return self._by_type.get(type, self._otherwise)
 
@@ -91,11 +89,33 @@ def checked_types(types: tuple[object, ...]) -> tuple[str, ...]:
     return tuple(str(each) for each in types)
 
 
-def _check_callable(handler: object) -> None:
+def check_result(result: object) -> None:
+    """Check that a handler has done its work, and not returned something that would do it.
+
+    Raises:
+        TypeError: it returned a coroutine, a generator, a Future, or another awaitable.
+    """
+    is_future = hasattr(type(result), "add_done_callback")  # that of concurrent.futures is no awaitable
+    if is_future or inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result):
+        if inspect.iscoroutine(result) or inspect.isgenerator(result):
+            result.close()
+        raise TypeError(
+            f"the handler returned an object of type {type(result).__name__}, whose work is perhaps not done; "
+            f"{_SYNCHRONOUS}"
+        )
+
+
+def _registration(handler: Handler, transaction: object) -> Registration:
+    if transaction not in get_args(TransactionKind):
+        raise ValueError('transaction must be "inbox" or "own"')
     if not callable(handler):
         raise TypeError("a handler must be a function")
-    if inspect.iscoroutinefunction(handler):
-        raise TypeError(f"handler {_name(handler)} is a coroutine function; handlers are synchronous functions")
+    for each in (handler, getattr(handler, "__call__", None)):  # noqa: B004 - the method of a callable object
+        if inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each):
+            raise TypeError(f"handler {_name(handler)} is a coroutine function; {_SYNCHRONOUS}")
+        if inspect.isgeneratorfunction(each):
+            raise TypeError(f"handler {_name(handler)} is a generator function, whose code would not run")
+    return Registration(handler, transaction == "own")
 
 
 def _name(handler: object) -> str:

@@ -6,13 +6,14 @@ import queue
 import threading
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 from sqlalchemy import URL, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from followup._annotations import OutboundEventType
 from followup._argument_errors import explain_argument_errors_of
+from followup._codec.encode import NOT_GIVEN
 from followup._errors import ConfigurationError, WebhookSignatureError
 from followup._lazy import lazy
 from followup._options import checked_deadline
@@ -23,7 +24,7 @@ from followup.inbox import upkeep
 from followup.inbox.apps import ASGIApp, WSGIApp
 from followup.inbox.arrivals import Arrival, checked_arrival, store
 from followup.inbox.catching_up import CatchUpReport, catch_up
-from followup.inbox.handlers import H, Handlers, checked_types
+from followup.inbox.handlers import H, Handlers, TransactionKind, checked_types
 from followup.inbox.tables import SCHEMA
 from followup.inbox.upkeep import FINISHED_STATES, DeadEvent, FinishedState, InboxStatus
 from followup.inbox.worker import DrainReport, Worker
@@ -160,44 +161,58 @@ class Inbox(Store):
         """``receive`` as an ASGI application, which does not block the event loop. It responds to POST on any path."""
         return ASGIApp(self.receive)
 
-    def on(self, *types: OutboundEventType) -> Callable[[H], H]:
+    def on(self, *types: OutboundEventType, transaction: TransactionKind = "inbox") -> Callable[[H], H]:
         """Return a decorator that makes a function the handler of these types of events.
 
         Args:
             types: one or more of the 13 event types.
+            transaction: ``inbox``: the handler writes over ``received.connection``, and the inbox commits. ``own``: the
+                handler opens a transaction itself, over Django's connection for example, and calls
+                ``received.done(connection)`` in it.
 
         Returns:
             The decorator; it returns the function unchanged.
 
         Raises:
-            ValueError: a type does not exist, or has a handler already.
+            ValueError: a type does not exist, or has a handler already; or ``transaction`` is invalid.
+            TypeError: the function is asynchronous, or a generator function; raised by the decorator.
         """
         checked = checked_types(types)
 
         def add(handler: H) -> H:
-            self._handlers.add(handler, checked)
+            self._handlers.add(handler, checked, transaction)
             return handler
 
         return add
 
-    def otherwise(self, handler: H) -> H:
+    @overload
+    def otherwise(self, handler: H, *, transaction: TransactionKind = "inbox") -> H: ...
+
+    @overload
+    def otherwise(self, *, transaction: TransactionKind = "inbox") -> Callable[[H], H]: ...
+
+    def otherwise(self, handler: Any = NOT_GIVEN, *, transaction: TransactionKind = "inbox") -> Any:
         """Make a function the handler of all types that have none. Use it as a decorator.
 
         Without it, an event of a type without a handler is kept with the status ``unhandled``.
 
         Args:
             handler: the function.
+            transaction: as for ``on``.
 
         Returns:
-            The function, unchanged.
+            The function, unchanged. Without ``handler`` a decorator, such as ``@inbox.otherwise(transaction="own")``.
 
         Raises:
-            ValueError: there is one already.
+            ValueError: there is one already, or ``transaction`` is invalid.
+            TypeError: the function is asynchronous, or a generator function.
         """
-        self._handlers.set_otherwise(handler)
+        if handler is NOT_GIVEN:
+            return lambda function: self.otherwise(function, transaction=transaction)
+        self._handlers.set_otherwise(handler, transaction)
         return handler
 
-    def drain(self, deadline: float | None = None) -> DrainReport:
+    def drain(self, deadline: float | None = None, *, raise_exceptions: bool = False) -> DrainReport:
         """Handle the events that are due, one after the other, until none is.
 
         Any number of processes and threads may drain at once. Events of one ``ref`` are handled one at a time, oldest
@@ -205,6 +220,8 @@ class Inbox(Store):
 
         Args:
             deadline: seconds after which no further event is begun; by default there is no limit.
+            raise_exceptions: raise the exception of a handler, once it has been recorded, instead of going on. For
+                tests.
 
         Returns:
             What was done.
@@ -213,10 +230,11 @@ class Inbox(Store):
             ConfigurationError: the deadline is not a positive number; or the tables are missing, or made by another
                 release.
             sqlalchemy.exc.SQLAlchemyError: the database cannot be reached. An event in flight is tried again.
+            RuntimeError: with ``raise_exceptions``, a handler did what the inbox forbids; the message says what.
         """
         seconds = checked_deadline(deadline)
         self._check_tables()
-        return self._worker().drain(seconds, None)
+        return self._worker(raises=raise_exceptions).drain(seconds, None)
 
     def run(self, stop: threading.Event | None = None) -> None:
         """Handle events until ``stop`` is set or the process ends.
@@ -308,7 +326,7 @@ class Inbox(Store):
         with self._checked_transaction() as connection:
             return upkeep.purge(connection, self.name, self._clock, age, states)
 
-    def _worker(self) -> Worker:
+    def _worker(self, *, raises: bool = False) -> Worker:
         self._telemetry.report_inbox(self.name, self._backlog)
         return Worker(
             database=self._database,
@@ -318,6 +336,7 @@ class Inbox(Store):
             timeout=self._handler_timeout,
             max_attempts=self._max_attempts,
             telemetry=self._telemetry,
+            raises=raises,
         )
 
 

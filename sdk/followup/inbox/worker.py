@@ -1,22 +1,21 @@
 """Handles events: claims one, calls its handler in a transaction, and settles it."""
 
-import inspect
 import json
 import logging
+import sys
 import threading
-import traceback
 from collections import Counter
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TYPE_CHECKING
 
 import attrs
-from sqlalchemy import Connection, func, select
-from sqlalchemy.exc import SQLAlchemyError, StatementError
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from followup._codec.decode import decode
 from followup._store.clock import StoreTime
-from followup._store.database import Database
+from followup._store.database import Database, Dialect
 from followup._store.leases import retry_wait
 from followup._store.locks import limit_idle_time
 from followup._store.problems import reason_of
@@ -26,21 +25,35 @@ from followup.inbox.claims import (
     ABANDONED,
     Claim,
     claim_next,
+    is_marked,
     is_work_due,
     mark_done,
     mark_failed,
     mark_unhandled,
+    marking,
 )
-from followup.inbox.handlers import EVENT_TYPES, Handler, Handlers, Received
+from followup.inbox.failures import (
+    HandlerError,
+    LeaseEndedError,
+    TransactionEndedError,
+    logged_stack,
+    logged_text,
+    logged_traceback,
+    stored_text,
+)
+from followup.inbox.handlers import EVENT_TYPES, Handler, Handlers, check_result
+from followup.inbox.received import Received
 from followup.inbox.tables import EVENTS, IN_FLIGHT, WAITING
+from followup.inbox.transactions import HandlerTransaction
+
+if TYPE_CHECKING:
+    from followup.outbox.recording import Steps
 
 POLL_SECONDS = 0.5
 """Seconds until a worker that found nothing to do looks again."""
 
 LONGEST_OUTAGE_WAIT = 30.0
 """Seconds, at most, until a worker tries the database again that could not be reached."""
-
-LONGEST_ERROR = 10_000
 
 logger = logging.getLogger("followup.inbox")
 
@@ -64,20 +77,19 @@ class DrainReport:
     remaining: int
 
 
-_ENDED = "the handler committed or rolled back received.connection; the inbox does that after it has returned"
-
-
-class _TransactionEndedError(Exception):
-    """The handler ended its transaction, so that its writes and the mark cannot commit together."""
-
-
-class _LeaseEndedError(Exception):
-    """The handler took longer than its lease."""
+_NOT_DONE = (
+    "the handler has returned, but received.done(connection) has not committed: call it in your own transaction, and "
+    "commit before the handler returns"
+)
 
 
 @attrs.frozen
 class Worker:
-    """Handles the events of an inbox in the calling thread."""
+    """Handles the events of an inbox in the calling thread.
+
+    Attributes:
+        raises: whether the exception of a handler leaves ``drain``, once it has been recorded.
+    """
 
     database: Database
     name: str
@@ -86,6 +98,7 @@ class Worker:
     timeout: float
     max_attempts: int
     telemetry: StoreTelemetry
+    raises: bool = False
 
     def drain(self, deadline: float | None, stop: threading.Event | None) -> DrainReport:
         """Handle what is due, until nothing is, the deadline is over, or ``stop`` is set."""
@@ -143,14 +156,20 @@ class Worker:
             logger.info("event %s is kept as unhandled: %s has no handler", claim.event_id, claim.type)
             return "unhandled"
         began = self.clock.monotonic()
+        call = self._call_alone if handler.has_own_transaction else self._call
         try:
-            with self._recorded(claim), self.database.transaction() as connection:
-                self._call(handler, claim, connection)
+            with self._recorded(claim), self._slowness_logged(claim):
+                call(handler.function, claim)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises, the event is tried again
             # PostgreSQL ends a transaction that is idle for too long, which looks like a lost connection.
             is_late = isinstance(error, SQLAlchemyError) and self.clock.monotonic() - began >= self.timeout
-            return self._fail(claim, _LeaseEndedError(ABANDONED) if is_late else error)
-        return "done"
+            failure = LeaseEndedError(ABANDONED) if is_late else error
+        else:
+            return "done"
+        outcome = self._settle_failed(claim, failure, may_be_done=handler.has_own_transaction)
+        if self.raises:
+            raise failure
+        return outcome
 
     def _recorded(self, claim: Claim) -> AbstractContextManager[None]:
         known = claim.type if claim.type in EVENT_TYPES else None
@@ -166,56 +185,93 @@ class Worker:
             logger.warning("the cause of event %s is unknown: %s", claim.event_id, reason_of(error))
             return None
 
-    def _call(self, handler: Handler, claim: Claim, connection: Connection) -> None:
-        """Call the handler; nothing is written before it, and the mark that the event is done is the last statement."""
+    def _call(self, function: Handler, claim: Claim) -> None:
+        """Call a handler; nothing is written before it, and the mark that the event is done is the last statement."""
         event = decode(WebhookEvent, json.loads(claim.body))
-        limit_idle_time(connection, self.timeout)
-        call: Callable[[Received], object] = handler  # whatever its annotation promises
-        try:
-            result = call(Received(event, connection, claim.is_stale, claim.attempt))
-        except Exception as error:
-            if connection.in_transaction() or connection.invalidated:
-                raise
-            raise _TransactionEndedError(_ENDED) from error
-        if not connection.in_transaction():
-            raise _TransactionEndedError(_ENDED)
-        if inspect.iscoroutine(result) or inspect.isgenerator(result):
-            result.close()
-            raise TypeError("the handler returned a coroutine or generator, whose code has not run")
-        if not mark_done(connection, claim, self.clock):
-            raise _LeaseEndedError(ABANDONED)
-
-    def _fail(self, claim: Claim, error: Exception) -> str:
-        # Once more would repeat what such a handler has committed already.
-        is_last = claim.attempt >= self.max_attempts or isinstance(error, _TransactionEndedError)
         with self.database.transaction() as connection:
-            wait = mark_failed(connection, claim, self.clock, _described(error), is_last=is_last)
+            limit_idle_time(connection, self.timeout)
+            transaction = HandlerTransaction(connection)
+            with transaction.watched():
+                try:
+                    result = _result(function, Received(event, connection, claim.is_stale, claim.attempt))
+                except Exception as error:
+                    transaction.check_after(error)
+                    raise
+                transaction.check()
+            check_result(result)
+            if not mark_done(connection, claim, self.clock):
+                raise LeaseEndedError(ABANDONED)
+
+    def _call_alone(self, function: Handler, claim: Claim) -> None:
+        """Call a handler that opens a transaction of its own. Meanwhile there is none of the inbox, only its lease."""
+        from followup.outbox.connections import record_on  # imports every kind of connection
+
+        def steps(dialect: Dialect) -> "Steps":
+            return marking(claim, dialect, self.database.dialect, self.clock, self.timeout)
+
+        event = decode(WebhookEvent, json.loads(claim.body))
+        received = Received(event, None, claim.is_stale, claim.attempt, lambda connection: record_on(connection, steps))
+        check_result(_result(function, received))
+        if not self._is_marked(claim):
+            raise HandlerError(_NOT_DONE)
+
+    def _is_marked(self, claim: Claim) -> bool:
+        with self.database.transaction() as connection:
+            return is_marked(connection, claim)
+
+    @contextmanager
+    def _slowness_logged(self, claim: Claim) -> Iterator[None]:
+        """Log that a handler outlives its lease: this thread cannot be ended, and handles nothing else meanwhile."""
+        thread = threading.get_ident()
+
+        def report() -> None:
+            frame = sys._current_frames().get(thread)
+            logger.error(
+                "event %s, attempt %d: the handler still runs after handler_timeout (%g s); this worker does nothing "
+                "else until it returns, and another worker may begin the next attempt\n%s",
+                claim.event_id,
+                claim.attempt,
+                self.timeout,
+                logged_stack(frame) if frame else "",
+            )
+
+        timer = threading.Timer(self.timeout, report)
+        timer.daemon = True
+        with suppress(RuntimeError):  # the process can start no more threads
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _settle_failed(self, claim: Claim, error: Exception, *, may_be_done: bool) -> str:
+        if may_be_done and self._is_marked(claim):
+            logger.warning(
+                "event %s is done, but its handler failed after that: %s\n%s",
+                claim.event_id,
+                logged_text(error),
+                logged_traceback(error),
+            )
+            return "done"
+        # Once more would repeat what such a handler has committed already.
+        is_last = claim.attempt >= self.max_attempts or isinstance(error, TransactionEndedError)
+        with self.database.transaction() as connection:
+            wait = mark_failed(connection, claim, self.clock, stored_text(error), is_last=is_last)
         if wait is None:
             outcome = "another process has it"
         else:
             outcome = "it is dead" if is_last else f"next attempt in {wait / 1000:.1f} s"
-        # Neither the text of the error nor its traceback: both may show a patient's data.
         logger.warning(
-            "event %s, attempt %d failed: %s%s; %s",
+            "event %s, attempt %d failed: %s; %s\n%s",
             claim.event_id,
             claim.attempt,
-            type(error).__name__,
-            _places(error),
+            logged_text(error),
             outcome,
+            logged_traceback(error),
         )
         return "dead" if is_last and wait is not None else "failed"
 
 
-def _described(error: Exception) -> str:
-    """Return the error as it is stored, as text that PostgreSQL takes."""
-    if isinstance(error, StatementError):
-        error.hide_parameters = True
-    own = isinstance(error, (_LeaseEndedError, _TransactionEndedError))
-    text = str(error) if own else "".join(traceback.format_exception_only(error)).strip() + _places(error)
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()[:LONGEST_ERROR]
-
-
-def _places(error: Exception) -> str:
-    """Return the file and line of the calls that led to the error, from the handler on."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename != __file__]
-    return " at " + " > ".join(f"{Path(each.filename).name}:{each.lineno}" for each in frames[:5]) if frames else ""
+def _result(function: Handler, received: Received) -> object:
+    call: Callable[[Received], object] = function  # whatever its annotation promises
+    return call(received)

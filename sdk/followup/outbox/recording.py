@@ -7,7 +7,7 @@ with the rows, or throws the exception of the database into it. The drivers are 
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from sqlalchemy import Insert, TextClause, text
+from sqlalchemy import Insert, Select, TextClause, Update, text
 
 from followup._errors import ConfigurationError
 from followup._store.clock import StoreTime, sql_time
@@ -18,7 +18,7 @@ from followup.outbox.events import Recorded
 from followup.outbox.tables import EVENTS, LARGEST_BATCH, SCHEMA, WAITING
 
 Rows = Sequence[Sequence[Any]]
-Statement = Insert | TextClause
+Statement = Insert | Update | Select[Any] | TextClause
 Steps = Generator[Statement, Rows, None]
 
 _SAVEPOINT = text("SAVEPOINT followup_record")

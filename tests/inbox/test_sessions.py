@@ -1,0 +1,367 @@
+"""ORM sessions in a handler: what they were given is written, or the event is not done."""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+from sqlalchemy import create_engine, event, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, scoped_session, sessionmaker
+from support.databases import engine_of
+from support.times import ManualTime
+
+from followup.inbox import Inbox, Received
+
+from .conftest import CALENDAR, Deliver, write, written
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class Visit(Base):
+    """A row of the user's table, as an object."""
+
+    __tablename__ = CALENDAR.name
+    id: Mapped[int] = mapped_column(primary_key=True)
+    event_id: Mapped[str]
+    note: Mapped[str | None]
+
+
+class Note(Base):
+    """A table of which nobody writes anything."""
+
+    __tablename__ = "notes"
+    id: Mapped[int] = mapped_column(primary_key=True)
+
+
+@pytest.fixture(autouse=True)
+def existing(inbox: Inbox, database_url: str) -> None:
+    """A row that handlers change."""
+    with engine_of(database_url).begin() as connection:
+        connection.execute(CALENDAR.insert().values(event_id="whd_0", note="old"))
+
+
+def rows(url: str) -> list[tuple[str, str]]:
+    with engine_of(url).connect() as connection:
+        return [tuple(row) for row in connection.execute(select(CALENDAR.c.event_id, CALENDAR.c.note))]
+
+
+def changes(session: Session, received: Received) -> None:
+    session.add(Visit(event_id=received.event.id, note="new"))
+    session.scalars(select(Visit).where(Visit.event_id == "whd_0")).one().note = "changed"
+
+
+def test_what_was_added_to_a_session_commits_with_the_mark(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
+) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        with received.session() as session:
+            changes(session, received)
+        if received.attempt == 1:
+            raise LookupError
+
+    deliver("whd_1")
+    assert inbox.drain().failed == 1
+    assert rows(database_url) == [("whd_0", "old")]
+    clock.advance(1)
+    assert inbox.drain().done == 1
+    assert sorted(rows(database_url)) == [("whd_0", "changed"), ("whd_1", "new")]
+
+
+def test_the_session_and_the_connection_see_each_others_writes(inbox: Inbox, deliver: Deliver) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        write(received)
+        with received.session() as session:
+            visit = session.scalars(select(Visit).where(Visit.event_id == received.event.id)).one()
+            session.delete(visit)
+        assert received.connection.execute(select(CALENDAR.c.event_id)).scalars().all() == ["whd_0"]
+
+    deliver("whd_1")
+    assert inbox.drain(raise_exceptions=True).done == 1
+
+
+@pytest.mark.parametrize("hides_it", [False, True])
+def test_an_exception_that_leaves_the_block_rolls_all_back(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str, *, hides_it: bool
+) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        write(received)
+        try:
+            with received.session() as session:
+                changes(session, received)
+                session.flush()
+                if received.attempt == 1:
+                    raise LookupError  # noqa: TRY301
+        except LookupError:
+            if not hides_it:
+                raise
+
+    deliver("whd_1")
+    assert inbox.drain().failed == 1
+    assert rows(database_url) == [("whd_0", "old")]
+    clock.advance(1)
+    assert inbox.drain().done == 1
+    assert len(rows(database_url)) == 3
+
+
+@pytest.mark.parametrize("hides_it", [False, True])
+@pytest.mark.parametrize("by_block", [False, True])
+def test_a_commit_in_the_session_is_an_error_and_commits_nothing(
+    inbox: Inbox, deliver: Deliver, database_url: str, *, by_block: bool, hides_it: bool
+) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        try:
+            with received.session() as session:
+                if by_block:
+                    with session.begin():
+                        changes(session, received)
+                else:
+                    changes(session, received)
+                    session.commit()
+        except RuntimeError:
+            if not hides_it:
+                raise
+
+    deliver("whd_1")
+    assert inbox.drain().dead == 1
+    assert inbox.dead()[0].error.startswith("the handler called commit() in received.session()")
+    assert rows(database_url) == [("whd_0", "old")]
+
+
+def test_a_rollback_in_the_session_is_an_error(inbox: Inbox, deliver: Deliver) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        with received.session() as session:
+            changes(session, received)
+            session.flush()
+            session.rollback()
+
+    deliver("whd_1")
+    with pytest.raises(RuntimeError, match=r"^the handler committed or rolled back received.connection"):
+        inbox.drain(raise_exceptions=True)
+    assert inbox.status().waiting == 1
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_flush_that_fails_is_tried_again(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str, *, is_own: bool
+) -> None:
+    """The session then rolls its transaction back, and so that of the handler."""
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        with Session(received.connection) if is_own else received.session() as session:
+            session.add(Visit(id=1 if received.attempt == 1 else 2, event_id=received.event.id))
+            session.flush()
+
+    deliver("whd_1")
+    with pytest.raises(IntegrityError):
+        inbox.drain(raise_exceptions=True)
+    clock.advance(1)
+    assert inbox.drain().done == 1
+    assert written(database_url) == ["whd_0", "whd_1"]
+
+
+def test_a_savepoint_in_the_session_rolls_back_alone(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        with received.session() as session:
+            with session.begin_nested():
+                changes(session, received)
+            with session.begin_nested() as savepoint:
+                session.add(Visit(event_id="never"))
+                session.flush()
+                savepoint.rollback()
+
+    deliver("whd_1")
+    assert inbox.drain(raise_exceptions=True).done == 1
+    assert sorted(rows(database_url)) == [("whd_0", "changed"), ("whd_1", "new")]
+
+
+Open = Callable[[Received], Session]
+makers = sessionmaker(autoflush=False)
+
+OWN_SESSIONS: dict[str, Open] = {
+    "plain": lambda received: Session(received.connection),
+    "bind": lambda received: Session(bind=received.connection, autoflush=False, expire_on_commit=False),
+    "binds": lambda received: Session(binds={Base: received.connection}),
+    "bind of a class": lambda received: Session(create_engine("sqlite://"), binds={Visit: received.connection}),
+    "sessionmaker": lambda received: makers(bind=received.connection),
+    "savepoint": lambda received: Session(received.connection, join_transaction_mode="create_savepoint"),
+}
+
+
+@pytest.fixture(params=OWN_SESSIONS.values(), ids=OWN_SESSIONS.keys())
+def open_session(request: pytest.FixtureRequest) -> Open:
+    """Return a function that opens a session of the handler's own."""
+    opening: Open = request.param
+    return opening
+
+
+def add(session: Session) -> None:
+    session.add(Visit(event_id="lost"))
+
+
+def change(session: Session) -> None:
+    session.scalars(select(Visit)).first().note = "lost"  # type: ignore[union-attr]
+
+
+def delete(session: Session) -> None:
+    session.delete(session.scalars(select(Visit)).one())
+
+
+def merge(session: Session) -> None:
+    session.merge(Visit(id=17, event_id="lost"))
+
+
+def close(session: Session) -> None:
+    session.close()
+
+
+def leave_with_block(session: Session) -> None:
+    with session:
+        pass
+
+
+def expunge_all(session: Session) -> None:
+    session.expunge_all()
+
+
+def reset(session: Session) -> None:
+    session.reset()
+
+
+def forget(_: Session) -> None:
+    gc.collect()
+
+
+@pytest.mark.parametrize("end", [close, leave_with_block, forget, reset, expunge_all])
+@pytest.mark.parametrize("work", [add, change, delete, merge])
+def test_unflushed_objects_in_an_own_session_are_an_error(
+    inbox: Inbox, deliver: Deliver, sqlite_url: str, database_url: str, work: Callable[[Session], None], end: Open
+) -> None:
+    if database_url != sqlite_url:
+        return  # the database makes no difference
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        session = Session(received.connection)
+        work(session)
+        end(session)  # type: ignore[arg-type]
+
+    deliver("whd_1")
+    with pytest.raises(RuntimeError, match=r"unflushed objects \(Visit\) in a Session of its own: .*received.session"):
+        inbox.drain(raise_exceptions=True)
+    assert inbox.status().done == 0
+    assert rows(database_url) == [("whd_0", "old")]
+
+
+def test_it_holds_for_every_kind_of_session(
+    inbox: Inbox, deliver: Deliver, open_session: Open, clock: ManualTime, database_url: str
+) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        with open_session(received) as session:
+            add(session)
+            if received.attempt == 2:
+                session.flush()
+
+    deliver("whd_1")
+    assert inbox.drain().failed == 1
+    assert written(database_url) == ["whd_0"]
+    clock.advance(1)
+    assert inbox.drain().done == 1
+
+
+def test_it_holds_for_a_scoped_session_that_outlives_the_handler(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime
+) -> None:
+    sessions = scoped_session(sessionmaker())
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        sessions.configure(bind=received.connection)
+        add(sessions())
+        if received.attempt == 2:
+            sessions.flush()
+        if received.attempt == 1:
+            sessions.remove()
+
+    deliver("whd_1")
+    assert inbox.drain().failed == 1
+    clock.advance(1)
+    assert inbox.drain().done == 1
+    assert "expunge_all" not in vars(sessions())
+    sessions.remove()
+
+
+def test_flushed_committed_and_read_only_sessions_are_right(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        with Session(received.connection) as session:
+            session.scalars(select(Visit)).one().note = "old"  # as it was
+        with Session(received.connection) as session, session.begin():
+            add(session)
+        with Session(received.connection) as session:
+            add(session)
+            session.commit()
+        with Session(received.connection) as session:
+            add(session)
+            session.flush()
+        with Session(received.connection) as session:
+            dropped = Visit(event_id="never")
+            session.add(dropped)
+            session.expunge(dropped)
+
+    deliver("whd_1")
+    assert inbox.drain(raise_exceptions=True).done == 1
+    assert len(rows(database_url)) == 4
+
+
+def test_sessions_on_other_connections_are_the_handlers_own_business(
+    inbox: Inbox, deliver: Deliver, database_url: str
+) -> None:
+    other = engine_of(database_url)
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        with Session(other) as session:
+            add(session)
+        with Session() as session:
+            add(session)
+        with Session(binds={Visit: received.connection}) as session:
+            session.add(Note())
+
+    deliver("whd_1")
+    assert inbox.drain(raise_exceptions=True).done == 1
+
+
+@pytest.fixture
+def counted() -> Iterator[list[object]]:
+    """What a listener of the user's own hears, beside those of the inbox."""
+    heard: list[object] = []
+
+    def hear(_: Session, instance: object) -> None:
+        heard.append(instance)
+
+    event.listen(Session, "after_attach", hear)
+    yield heard
+    event.remove(Session, "after_attach", hear)
+
+
+def test_a_session_outside_of_handlers_is_untouched(
+    inbox: Inbox, deliver: Deliver, database_url: str, counted: list[object]
+) -> None:
+    inbox.on("appointment.created")(write)
+    deliver("whd_1")
+    inbox.drain()
+    with closing(Session(engine_of(database_url))) as session:
+        add(session)
+        assert "expunge_all" not in vars(session)
+    assert len(counted) == 1
