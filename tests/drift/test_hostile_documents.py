@@ -56,6 +56,15 @@ def test_random_damage_is_a_report_or_a_document_error(data: st.DataObject, coun
         json.dumps(report.to_dict())
 
 
+@pytest.mark.parametrize("schema", [{"type": {}}, {"type": None, "enum": None}, {"required": [{}]}, {"enum": 5}])
+def test_an_invalid_schema_is_a_document_error(schema: Document) -> None:
+    document = served_document()
+    response = document["paths"]["/v1/account"]["get"]["responses"]["200"]
+    response["content"]["application/json"]["schema"] = schema
+    with pytest.raises(DocumentError, match=r"^invalid schema: "):
+        compare_document(document)
+
+
 def test_a_schema_that_contains_itself() -> None:
     document = served_document()
     component(document, "Account")["properties"]["parent"] = {"$ref": "#/components/schemas/Account"}

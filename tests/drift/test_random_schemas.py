@@ -1,8 +1,10 @@
-"""Random pairs of schemas: every witness holds, and a difference that some value proves is never missed."""
+"""Pairs of schemas, mostly random: every witness holds, and a difference that some value proves is never missed."""
 
+import re
 from typing import Any
 
 import jsonschema
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,6 +139,27 @@ def test_an_object_that_requires_what_it_does_not_allow_is_no_value() -> None:
     (difference,) = compare_schemas("request", message(ours, "request"), message(theirs, "request"))
     assert (difference.class_, difference.witness) == ("breaking", {})
     assert difference.detail == "type: none in the contract, object in SDK and mock"
+
+
+@pytest.mark.parametrize("pattern", ["^q[^w]z$", "^q[^wx]z$", "^q[^ac]z$"])
+def test_a_class_of_all_other_characters_has_an_example(pattern: str) -> None:
+    ours, theirs = {"type": "string", "pattern": pattern}, {"type": "string", "maxLength": 2}
+    found = compare_schemas("request", message(ours, "request"), message(theirs, "request"))
+    (witness,) = [each.witness for each in found if each.class_ == "breaking"]
+    assert re.search(pattern, witness)
+
+
+def test_a_class_of_unusual_characters_has_no_example() -> None:
+    ours, theirs = {"type": "string", "pattern": r"^q[^a0A_\- ./é]z$"}, {"type": "string", "pattern": "^w+$"}
+    found = compare_schemas("request", message(ours, "request"), message(theirs, "request"))
+    assert [(each.class_, each.witness) for each in found] == [("mock differs", "w")]
+
+
+@pytest.mark.parametrize(("length", "end"), [(80, '0"}'), (81, '0"…')])
+def test_a_keyword_of_more_than_80_characters_is_shortened(length: int, end: str) -> None:
+    ours = {"type": "string", "not": {"const": "0" * (length - len('{"const": ""}'))}}
+    (found,) = compare_schemas("request", message(ours, "request"), message({"type": "string"}, "request"))
+    assert f"{end} in SDK and mock" in found.detail
 
 
 @given(pair=pairs, direction=directions, tried=st.lists(values, max_size=20))

@@ -66,8 +66,9 @@ class _SchemaComparison(Comparison):
         if pair[0] == pair[1] and '"$ref"' not in pair[0]:
             return
         self._open.add(pair)
-        ours, theirs = (alternatives(schema_of[side], self.schemas[side]) for side in SIDES)
+        # First, because it rejects an invalid schema, of which nothing else can be read.
         validators: dict[Side, Any] = {side: self.schemas[side].validator(schema_of[side]) for side in SIDES}
+        ours, theirs = (alternatives(schema_of[side], self.schemas[side]) for side in SIDES)
         part = Part(ours, theirs, validators, path, lift)
         self._compare_types(part)
         our_texts, their_texts = (texts_of(schema_of[side], self.schemas[side]) for side in SIDES)
