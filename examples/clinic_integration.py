@@ -17,7 +17,14 @@ from fastapi import FastAPI
 from sqlalchemy import Connection, create_engine
 from starlette.routing import Route
 
-from followup import FollowUp, PatientInput, inbound
+from followup import (
+    FollowUp,
+    FollowUpError,
+    InvalidRequestError,
+    NotFoundError,
+    PatientInput,
+    inbound,
+)
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
 
@@ -34,6 +41,9 @@ CREATE TABLE IF NOT EXISTS patient
     (id TEXT PRIMARY KEY, known_at TEXT, person TEXT, stage TEXT, opted_out INTEGER);
 CREATE TABLE IF NOT EXISTS intake_to_load
     (number INTEGER PRIMARY KEY, patient TEXT, request TEXT);
+-- Wanted states of appointments that the service booked, until they are sent; no start cancels.
+CREATE TABLE IF NOT EXISTS appointment_to_change
+    (id TEXT PRIMARY KEY, start_at TEXT, error TEXT);
 """
 
 
@@ -102,13 +112,49 @@ class Clinic:
             if new.cancelled:
                 self.outbox.record(connection, inbound.appointment_cancelled(external_id=new.id))
 
+    def change_appointment(self, id: str, start_at: str | None) -> None:
+        """Move an appointment that the service's agent booked, or cancel it if there is no start.
+
+        It has no id of the clinic, so no event can name it: it is changed by its id at the service.
+        """
+        with self._transaction() as connection:
+            _replace(connection, "appointment_to_change", id, start_at, None)
+
     def work(self) -> None:
-        """Send the recorded events, and handle the stored webhooks.
+        """Send the recorded events and changes, and handle the stored webhooks.
 
         It may be killed at any moment, and several processes may run it at once.
         """
         self.inbox.drain(deadline=20)
         self.outbox.drain(self._client, deadline=20)
+        self._change_appointments()
+
+    def _change_appointments(self) -> None:
+        client = self._client.with_options(max_retries=0, deadline=3)
+        with self._engine.connect() as connection:
+            waiting = "SELECT id FROM appointment_to_change WHERE error IS NULL"
+            ids = connection.exec_driver_sql(waiting).scalars().all()
+        for appointment in ids:
+            # The transaction lasts as long as the call, so that no older change arrives after a
+            # newer one. A crash before it commits repeats the call, which is harmless.
+            with self._transaction() as connection:
+                row = _find(connection, "appointment_to_change", appointment)
+                if row is None or row[2]:  # another process was faster
+                    continue
+                try:
+                    if row[1] is None:
+                        client.appointments.cancel(appointment)
+                    else:
+                        client.appointments.update(appointment, start_at=row[1])
+                except (InvalidRequestError, NotFoundError) as error:
+                    # It can never succeed: somebody must look at it.
+                    failed = "UPDATE appointment_to_change SET error = ? WHERE id = ?"
+                    connection.exec_driver_sql(failed, (error.code, appointment))
+                except FollowUpError:
+                    return  # the next round tries again
+                else:
+                    sent = "DELETE FROM appointment_to_change WHERE id = ?"
+                    connection.exec_driver_sql(sent, (appointment,))
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:

@@ -185,6 +185,41 @@ def test_an_older_webhook_does_not_replace_a_newer_one(
     assert query("SELECT status FROM appointment") == [("cancelled",)]
 
 
+def test_an_appointment_of_the_agent_is_moved_and_cancelled(
+    clinic: Clinic,
+    receiver: None,
+    followup_client: FollowUp,
+    followup_service: MockService,
+    query: Query,
+    start: datetime,
+) -> None:
+    patient = followup_client.patients.create(phone=ANA.phone)
+    booked = followup_service.add_appointment(patient=patient.id, start_at=start)
+    followup_service.advance()
+    clinic.work()
+    assert query("SELECT id, booking, source FROM appointment") == [(booked.id, None, "agent")]
+    later = start + timedelta(days=1)
+    clinic.change_appointment(booked.id, start.isoformat())
+    clinic.change_appointment(booked.id, later.isoformat())  # replaces the change before it
+    followup_service.add_fault(operation="appointments.update", kind="status", status=503)
+    followup_service.add_fault(operation="appointments.update", kind="disconnect", when="after")
+    for _ in range(3):
+        clinic.work()
+    assert query("SELECT * FROM appointment_to_change") == []
+    assert followup_client.appointments.retrieve(booked.id).start_at == later
+    clinic.change_appointment(booked.id, None)
+    clinic.work()
+    clinic.change_appointment(booked.id, later.isoformat())  # too late
+    clinic.work()
+    assert followup_client.appointments.retrieve(booked.id).status == "cancelled"
+    assert query("SELECT id, error FROM appointment_to_change") == [
+        (booked.id, "appointment_not_modifiable")
+    ]
+    followup_service.advance()
+    clinic.work()
+    assert query("SELECT status FROM appointment") == [("cancelled",)]
+
+
 def test_a_forged_webhook_is_rejected(
     clinic: Clinic, booking: Booking, receiver: None, followup_service: MockService, query: Query
 ) -> None:

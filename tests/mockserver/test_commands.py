@@ -14,6 +14,7 @@ import pytest
 from support.receivers import Inbox, listening
 
 from followup import FollowUp, InternalServerError, __version__, construct_event
+from followup_mockserver import MockServer
 
 
 def command(*arguments: str) -> list[str]:
@@ -83,6 +84,22 @@ def test_serve_stops_while_a_client_waits(served: tuple[subprocess.Popen[str], d
         assert "no mock responds" in waiting.stderr.read()
     assert process.stderr
     assert process.stderr.read() == ""
+
+
+def test_wait_reads_the_url_from_the_env_file_as_soon_as_it_is_there(tmp_path: Path) -> None:
+    env_file = tmp_path / "mock.env"
+    env_file.write_text("FOLLOWUP_BASE_URL=http://127.0.0.1:9\n")  # of an earlier run
+    arguments = command("wait", "--env-file", str(env_file), "--timeout", "60")
+    with MockServer() as server, subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as waiting:
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(0.5)
+        env_file.write_text(f"FOLLOWUP_BASE_URL={server.url}\nFOLLOWUP_API_KEY={server.api_key}\n")
+        assert waiting.wait(60) == 0
+    late = run("wait", "--env-file", str(tmp_path / "none.env"), "--timeout", "0")
+    assert (late.returncode, late.stderr) == (
+        1,
+        f"followup-mock: {tmp_path}/none.env named no mock that responded within 0 s\n",
+    )
 
 
 def test_wait_needs_no_token_and_the_rest_does(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """``followup-mock wait``, which waits for a mock to be ready."""
 
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,10 +23,27 @@ commands = Application()
 @commands.command()
 def wait(
     url: Url = DEFAULT_URL,
+    env_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Read the base URL from the file that 'serve --env-file' writes."),
+    ] = None,
     timeout: Annotated[float, typer.Option(help="Maximum number of seconds to wait.", min=0)] = 30,
 ) -> None:
     """Wait until the mock server is ready; for CI jobs."""
-    wait_for_health(url, timeout)
+    if env_file is None:
+        wait_for_health(lambda: url, timeout, f"no mock responded at {url}")
+    else:
+        nobody = f"{env_file} named no mock that responded"
+        wait_for_health(lambda: _url_in(env_file), timeout, nobody)
+
+
+def _url_in(env_file: Path) -> str | None:
+    """Return the base URL in the file that ``serve`` writes; None as long as there is none."""
+    try:
+        lines = env_file.read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return next((line.partition("=")[2] for line in lines if line.startswith("FOLLOWUP_BASE_URL=")), None)
 
 
 _BETWEEN_TRIES = 0.05
@@ -32,12 +51,13 @@ _SHORTEST_TRY = 0.5
 """Seconds."""
 
 
-def wait_for_health(url: str, timeout: float) -> None:
-    """Wait until the mock at this URL is ready.
+def wait_for_health(url_of: Callable[[], str | None], timeout: float, problem: str) -> None:
+    """Wait until a mock is ready.
 
     Args:
-        url: the base URL of the mock.
+        url_of: returns the base URL of the mock; None as long as it is not known.
         timeout: seconds.
+        problem: what is wrong if it is not ready in time.
 
     Raises:
         CommandFailed: it is not ready in time.
@@ -47,15 +67,17 @@ def wait_for_health(url: str, timeout: float) -> None:
     ends = RealTime.monotonic() + timeout
     pause = threading.Event()
     with httpx.Client(trust_env=False) as client:
-        while not _is_healthy(client, url, max(ends - RealTime.monotonic(), _SHORTEST_TRY)):
+        while not _is_healthy(client, url_of(), max(ends - RealTime.monotonic(), _SHORTEST_TRY)):
             if RealTime.monotonic() >= ends:
-                fail(f"no mock responded at {url} within {timeout:g} s")
+                fail(f"{problem} within {timeout:g} s")
             pause.wait(_BETWEEN_TRIES)
 
 
-def _is_healthy(client: "httpx.Client", url: str, timeout: float) -> bool:
+def _is_healthy(client: "httpx.Client", url: str | None, timeout: float) -> bool:
     import httpx
 
+    if url is None:
+        return False
     try:
         return client.get(f"{url.rstrip('/')}{PREFIX}/health", timeout=timeout).status_code == httpx.codes.OK
     except (httpx.InvalidURL, httpx.UnsupportedProtocol):
