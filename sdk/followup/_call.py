@@ -93,10 +93,12 @@ def _attempts(
                 raise error_without_slot(call, options, outcome, attempt - 1, history.was_sent)
         started = now()
         try:
+            if slot is not None:
+                slot.sent(started)
             outcome = yield deadline.bounded(send)
         finally:  # also when the call is cancelled
             if slot is not None:
-                slot.done(now())
+                _end(slot, now)
         assert outcome is not None
         _log_attempt(call, attempt, outcome, now() - started)
         if isinstance(outcome, Response):
@@ -123,13 +125,21 @@ def _slot(governor: Governor, deadline: "_Deadline", now: Callable[[], float]) -
     try:
         while (seconds := slot.wait(now())) > 0:
             if deadline.expires_within(seconds):
+                governor.release(slot)
                 return None
             yield Wait(seconds)
-        slot.sent(now())
-        return slot
-    finally:
-        if not slot.is_sent:
-            governor.release(slot)
+    except BaseException:  # the call is cancelled
+        governor.release(slot)
+        raise
+    return slot
+
+
+def _end(slot: Slot, now: Callable[[], float]) -> None:
+    try:
+        slot.done(now())
+    except BaseException:  # of a signal handler; a slot that is never done would block the calls that wait for it
+        slot.is_done = True
+        raise
 
 
 class _Deadline:

@@ -13,7 +13,7 @@ import httpx
 
 from followup._errors import ConfigurationError
 from followup._forks import unforked
-from followup._httpx_private import use_our_network
+from followup._httpx_private import check_private_names, use_our_network
 
 if TYPE_CHECKING:
     import asyncio
@@ -43,6 +43,7 @@ class _Connections(Generic[C]):
         self._process = os.getpid()
         self._closed = False
         self._certificates = _certificates(tls) if own is None else None
+        check_private_names()
 
     def _usable_own(self) -> C | None:
         """Return the user's own client, if there is one.
@@ -98,16 +99,27 @@ class Connections(_Connections[httpx.Client]):
         if pool is not None and self._process == os.getpid():
             return pool
         with unforked():
+            self._usable_own()  # it may have been closed meanwhile
             if self._pool is None or self._process != os.getpid():
                 self._pool = self._new_pool(httpx.Client)
                 self._process = os.getpid()
             return self._pool
 
+    def drop(self, pool: httpx.Client) -> bool:
+        """Let the next call open a new pool, if this one is ours; return whether it is."""
+        with unforked():
+            is_ours = pool is self._pool
+            if is_ours:
+                self._pool = None
+            return is_ours
+
     def close(self) -> None:
         """Close the pool of this process."""
-        self._closed = True
-        if self._has_open_pools() and self._pool is not None:
-            self._pool.close()
+        with unforked():
+            self._closed = True
+            pool = self._pool if self._process == os.getpid() else None
+        if pool is not None:
+            pool.close()
 
     def _has_open_pools(self) -> bool:
         return self._pool is not None and self._process == os.getpid()
@@ -135,6 +147,13 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
             pool = self._new_pool(httpx.AsyncClient)
             self._pools[loop] = pool
             return pool
+
+    def drop(self, pool: httpx.AsyncClient) -> bool:
+        """Let the next call open a new pool, if this one is ours; return whether it is."""
+        loops = [loop for loop, each in self._pools.items() if each is pool]
+        for loop in loops:
+            del self._pools[loop]
+        return bool(loops)
 
     async def close(self) -> None:
         """Close the pool of the running event loop."""

@@ -7,8 +7,14 @@ ends within ``Send.seconds``, in one of three ways:
 - ``send`` relies on the network backend of our own pools, which ends the attempt without a thread.
 - ``send_within`` runs the attempt in a thread, where there is no such backend, as in a user's own ``http_client``.
 - ``send_async`` is cancelled by the event loop.
+
+A signal handler may raise an exception between any two steps of the main thread: ``KeyboardInterrupt``, or the time
+limit of a task queue. httpcore's pool may then be in any state. So a pool of ours is retired (``_httpx_private``), and
+the next call opens a new one. An attempt with a user's own client, whose pool cannot be replaced, never runs in the
+main thread.
 """
 
+import contextvars
 import queue
 import threading
 from collections.abc import Callable
@@ -18,13 +24,22 @@ import httpx
 
 from followup._bodies import Body, problem_of
 from followup._connections import AsyncConnections, Connections
-from followup._httpx_private import ATTEMPT, forget_unopened, forget_unopened_async, keep_no_cookies, shut_down
+from followup._httpx_private import (
+    ATTEMPT,
+    forget_unopened,
+    forget_unopened_async,
+    has_pool,
+    keep_no_cookies,
+    retire,
+    retire_async,
+    shut_down,
+)
 from followup._outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
 from followup._quiet import our_request
 from followup._steps import Send, Steps, Wait
 from followup._threads import ATTEMPT_THREAD, NoThreadError, result_in_thread
 from followup._time import Time
-from followup._time_limit import seconds_left, time_limit
+from followup._time_limit import seconds_left, set_time_limit
 
 R = TypeVar("R")
 
@@ -69,22 +84,54 @@ async def drive_async(steps: Steps[R], connections: AsyncConnections, time: Time
             if isinstance(step, Wait):
                 await time.sleep_async(step.seconds)
             else:
-                outcome = await send_async(connections.client(), step)
+                outcome = await _send_or_retire(connections, step)
     finally:
         steps.close()
 
 
 def _send_in_time(connections: Connections, step: Send) -> Outcome:
     client = connections.client()
-    if step.seconds is None or connections.enforce_time_limits:
+    try:
+        if not connections.enforce_time_limits and (step.seconds is not None or _is_interruptible(client, step)):
+            return send_within(client, step, step.seconds)
         return send(client, step)
-    return send_within(client, step, step.seconds)
+    except BaseException:
+        if client.is_closed:  # by another thread, and httpx raises a RuntimeError
+            connections.client()
+        if connections.drop(client):
+            retire(client, step)
+        raise
+
+
+def _is_interruptible(client: httpx.Client, step: Send) -> bool:
+    return threading.current_thread() is threading.main_thread() and has_pool(client, step)
+
+
+async def _send_or_retire(connections: AsyncConnections, step: Send) -> Outcome:
+    client = connections.client()
+    try:
+        return await send_async(client, step)
+    except Exception:
+        if client.is_closed:
+            connections.client()
+        if connections.drop(client):
+            await retire_async(client, step)
+        raise
+    except (KeyboardInterrupt, SystemExit):  # they stop the event loop, so that nothing can be awaited
+        connections.drop(client)
+        raise
 
 
 def send(client: httpx.Client, step: Send, abandoned: threading.Event | None = None) -> Outcome:
     """Make one attempt in this thread. An abandoned attempt sends nothing."""
+    # In a context of its own, which is thrown away: an interrupt could skip the end of a with block.
+    return contextvars.copy_context().run(_send, client, step, abandoned)
+
+
+def _send(client: httpx.Client, step: Send, abandoned: threading.Event | None) -> Outcome:
+    set_time_limit(step.seconds)
     try:
-        with our_request(), time_limit(step.seconds):
+        with our_request():
             request = _request(client, step)
             if isinstance(request, NotSendable):
                 return request
@@ -95,6 +142,8 @@ def send(client: httpx.Client, step: Send, abandoned: threading.Event | None = N
                 return _read(response)
             finally:
                 response.close()
+                if client.is_closed and "network_stream" in response.extensions:
+                    response.extensions["network_stream"].close()  # a pool closed meanwhile has forgotten it
     except BaseException as failure:
         forget_unopened(client)
         if isinstance(failure, _FAILURES):
@@ -118,6 +167,8 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
                     return await _read_async(response)
                 finally:
                     await response.aclose()
+                    if client.is_closed and "network_stream" in response.extensions:
+                        await response.extensions["network_stream"].aclose()
     except (Exception, asyncio.CancelledError) as failure:
         await forget_unopened_async(client)
         if isinstance(failure, _FAILURES):
@@ -127,7 +178,7 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
         raise
 
 
-def send_within(client: httpx.Client, step: Send, seconds: float) -> Outcome:
+def send_within(client: httpx.Client, step: Send, seconds: float | None) -> Outcome:
     """Make one attempt in a thread of its own, and stop waiting for it when its time limit is reached.
 
     The abandoned thread then ends soon and releases its connection: its socket is shut down, each of its reads has a

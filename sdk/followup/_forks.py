@@ -7,18 +7,19 @@ under ``unforked``, and a fork waits until it is finished.
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 # Re-entrant, because a finalizer or signal handler that forks may run in the thread that holds it.
 _lock = threading.RLock()
 
 
-@contextmanager
-def unforked() -> Iterator[None]:
-    """Let forks, and other threads that enter such a block, wait until this with block ends."""
-    with _lock:
-        yield
+def unforked() -> AbstractContextManager[object]:
+    """Let forks, and other threads that enter such a block, wait until this with block ends.
+
+    This is the lock itself and no generator: it is written in C, so that the exception of a signal handler is never
+    raised between its acquisition and the block, which would leave it taken for ever.
+    """
+    return _lock
 
 
 def _renew() -> None:

@@ -60,10 +60,16 @@ class Backend(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection whose operations all end in time."""
+    """A connection whose operations all end in time.
 
-    def __init__(self, stream: httpcore.NetworkStream) -> None:
+    Args:
+        stream: the connection of httpcore.
+        below: the connection that carries this one, with TLS; it has to live as long.
+    """
+
+    def __init__(self, stream: httpcore.NetworkStream, below: "_Stream | None" = None) -> None:
         self._stream = stream
+        self._below = below
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return self._stream.read(max_bytes, _at_most(timeout, httpcore.ReadTimeout))
@@ -76,10 +82,13 @@ class _Stream(httpcore.NetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         within = _at_most(timeout, httpcore.ConnectTimeout)
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, within))
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, within), self)
 
     def close(self) -> None:
         self._stream.close()
+
+    def __del__(self) -> None:
+        self._stream.close()  # an interrupt may have come before the connection was in the pool
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

@@ -2,20 +2,13 @@
 
 import contextvars
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 _ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("followup_attempt_ends", default=None)
 
 
-@contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
-    """Set the time limit of the attempt in a with block; None for no limit. Blocking code reads ``seconds_left``."""
-    token = _ends.set(None if seconds is None else time.monotonic() + seconds)
-    try:
-        yield
-    finally:
-        _ends.reset(token)
+def set_time_limit(seconds: float | None) -> None:
+    """Set the time limit of the attempt that runs in this context; None for no limit. Network code reads it below."""
+    _ends.set(None if seconds is None else time.monotonic() + seconds)
 
 
 def seconds_left() -> float | None:

@@ -7,9 +7,11 @@ import signal
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpcore
 import httpx
 import pytest
 from support.drivers import Driver
@@ -22,6 +24,7 @@ from followup import (
     AsyncFollowUp,
     ConfigurationError,
     FollowUp,
+    FollowUpError,
     InternalServerError,
 )
 
@@ -52,6 +55,48 @@ def test_a_closed_client_raises_a_clear_error(server: ScriptedServer) -> None:
 
     with pytest.raises(ConfigurationError, match="closed"):
         asyncio.run(use_closed())
+
+
+def test_closing_a_client_while_a_thread_opens_its_connections(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.script = [reply(200, patient())]
+    opening, goes_on, real = threading.Event(), threading.Event(), httpx.Client.__init__
+
+    def open_slowly(self: httpx.Client, **options: Any) -> None:
+        opening.set()
+        assert goes_on.wait(60)
+        real(self, **options)
+
+    client = FollowUp(api_key="k", base_url=server.url, max_retries=0)
+    monkeypatch.setattr(httpx.Client, "__init__", open_slowly)
+
+    def call() -> None:
+        with suppress(FollowUpError):  # whether the call is in time is not the question
+            client.patients.retrieve("pat_1")
+
+    calling, closing = threading.Thread(target=call), threading.Thread(target=client.close)
+    calling.start()
+    assert opening.wait(60)
+    closing.start()
+    closing.join(0.05)
+    goes_on.set()
+    calling.join(60)
+    closing.join(60)
+    assert not [each for each in gc.get_objects() if isinstance(each, httpcore.ConnectionPool) and each.connections]
+
+
+def test_a_client_that_is_closed_during_a_call(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = FollowUp(api_key="k", base_url=server.url)
+    real = httpx.Client.build_request
+
+    def close_first(self: httpx.Client, *args: Any, **options: Any) -> httpx.Request:
+        client.close()
+        return real(self, *args, **options)
+
+    monkeypatch.setattr(httpx.Client, "build_request", close_first)
+    with pytest.raises(ConfigurationError, match="has been closed"):
+        client.patients.retrieve("pat_1")
 
 
 def test_closing_a_derived_client_leaves_the_parents_connections_open(server: ScriptedServer) -> None:

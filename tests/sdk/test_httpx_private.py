@@ -1,8 +1,14 @@
 """The private names of httpx and httpcore that the SDK uses: each test fails by name when one has moved."""
 
+import os
+import re
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
@@ -11,8 +17,9 @@ import httpcore
 import httpx
 import pytest
 from support.drivers import AsyncDriver, SyncDriver
+from support.ports import free_port
 from support.responses import patient
-from support.server import ScriptedServer, hang
+from support.server import ScriptedServer, hang, reply
 
 from followup import APITimeoutError, FollowUp, _httpx_private, _network
 
@@ -219,6 +226,71 @@ class TestReplacedTransports:
 
     def test_a_mock_has_no_pool(self) -> None:
         assert _httpx_private.pool_of(MagicMock()) is None
+
+
+CALLS = """
+import asyncio, httpx, sys, warnings
+from followup import APIConnectionError, APITimeoutError, AsyncFollowUp, FollowUp
+
+hanging, refusing, answering = sys.argv[1:]
+
+async def call(url, **options):
+    async with AsyncFollowUp(api_key="k", base_url=url, max_retries=0, **options) as client:
+        return await client.patients.retrieve("pat_1")
+
+def outcome_of(make):
+    try:
+        return make().id
+    except Exception as error:
+        return type(error).__name__
+
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for url in (refusing, answering):
+        with httpx.Client(trust_env=False) as own:
+            for options in ({}, {"http_client": own}):
+                client = FollowUp(api_key="k", base_url=url, max_retries=0, **options)
+                print(outcome_of(lambda: client.patients.retrieve("pat_1")))
+                client.close()
+        print(outcome_of(lambda: asyncio.run(call(url))))
+    with FollowUp(api_key="k", base_url=hanging, max_retries=0, timeout=0.1) as client:
+        print(outcome_of(lambda: client.patients.retrieve("pat_1")))
+    print(outcome_of(lambda: asyncio.run(call(hanging, timeout=0.1))))
+print([str(each.message) for each in caught if each.category is RuntimeWarning])
+"""
+
+
+NEEDED = {each for names in _httpx_private.NEEDED.values() for each in names}
+OF_HTTPX = {each for each in NEEDED if each.startswith(("Client.", "HTTPTransport."))}
+
+
+@pytest.mark.parametrize(
+    ("package", "names"),
+    [(httpx, OF_HTTPX), (httpcore, NEEDED - OF_HTTPX), (httpcore, {"ConnectionPool._requests"})],
+    ids=["httpx", "httpcore", "_requests"],
+)
+def test_a_renamed_name_turns_features_off(
+    package: Any, names: set[str], server: ScriptedServer, tmp_path: Path
+) -> None:
+    renamed = "|".join(each.split(".")[1] for each in names)
+    copy = tmp_path / package.__name__
+    shutil.copytree(Path(package.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in copy.rglob("*.py"):
+        file.write_text(re.sub(rf"\b({renamed})\b", r"\1_renamed", file.read_text()))
+    with ScriptedServer([hang(server.released)]) as hanging, ScriptedServer([reply(200, patient())]) as answering:
+        urls = [hanging.url, f"http://127.0.0.1:{free_port()}", answering.url]
+        done = subprocess.run(
+            [sys.executable, "-c", CALLS, *urls],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, "PYTHONPATH": str(tmp_path), "NO_PROXY": "*"},
+        )
+        server.released.set()
+    *outcomes, warned = done.stdout.splitlines()
+    assert outcomes == ["APIConnectionError"] * 3 + ["pat_1"] * 3 + ["APITimeoutError"] * 2, done.stderr
+    assert warned.count("do not have") == 1
+    assert all(each in warned for each in names)
 
 
 @pytest.mark.parametrize(
