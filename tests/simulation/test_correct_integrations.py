@@ -12,8 +12,7 @@ from support.integrations.reconciling import Reconciling
 from support.integrations.stores import Stores
 
 from followup_mockserver.simulation import Clinic, simulate
-from followup_mockserver.simulation.history import Book, FailRequests, PassTime, Reschedule, Work
-from followup_mockserver.simulation.seeds import seed_of
+from followup_mockserver.simulation.history import Book, FailRequests, PassTime, Reschedule, Work, seed_of
 
 PLAY = """
 import hashlib, logging, sys

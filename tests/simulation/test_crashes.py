@@ -14,8 +14,7 @@ from support.plain_clinic import PlainClinic
 
 from followup import FollowUp
 from followup_mockserver.simulation import Booking, Clinic, Crash, simulate
-from followup_mockserver.simulation.history import Book, CrashAtRequest, CrashNow, PassTime, Work
-from followup_mockserver.simulation.seeds import seed_of
+from followup_mockserver.simulation.history import Book, CrashAtRequest, CrashNow, PassTime, Work, seed_of
 
 
 def play(clinic: type[Clinic], *steps: Any) -> None:

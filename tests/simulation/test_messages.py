@@ -22,8 +22,8 @@ from followup_mockserver.simulation.history import (
     PassTime,
     Reschedule,
     Work,
+    seed_of,
 )
-from followup_mockserver.simulation.seeds import seed_of
 
 TESTS = Path(__file__).parents[1]
 

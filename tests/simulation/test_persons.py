@@ -8,8 +8,7 @@ from support.plain_clinic import PlainClinic
 
 from followup import FollowUp
 from followup_mockserver.simulation import Booking, Clinic, simulate
-from followup_mockserver.simulation.history import Again, Book, Cancel, CrashNow, Reschedule
-from followup_mockserver.simulation.seeds import history_of, seed_of
+from followup_mockserver.simulation.history import Again, Book, Cancel, CrashNow, Reschedule, history_of, seed_of
 
 
 class Watched(PlainClinic):

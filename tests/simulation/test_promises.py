@@ -14,8 +14,7 @@ from support.plain_clinic import PlainClinic
 
 from followup import FollowUp, FollowUpError, WebhookEvent, construct_event
 from followup_mockserver.simulation import Booking, Clinic, simulate
-from followup_mockserver.simulation.history import Book, CrashNow, Forge, PassTime, Work
-from followup_mockserver.simulation.seeds import seed_of
+from followup_mockserver.simulation.history import Book, CrashNow, Forge, PassTime, Work, seed_of
 
 
 def broken_by(clinic: type[Clinic], seed: int = 1) -> tuple[str, str]:

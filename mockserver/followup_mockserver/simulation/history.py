@@ -1,13 +1,17 @@
-"""A history as data: the steps that a simulation plays. It says nothing about what the clinic will do.
+"""A history as data: the steps that a simulation plays, how they are drawn, encoded as a seed, and shrunk.
 
-Each field of a step is a number below its number of alternatives, so that histories can be drawn, shrunk and encoded
-in one way. The simplest alternative is 0.
+A history says nothing about what the clinic will do. Each field of a step is a number below its number of alternatives,
+so that histories can be drawn, shrunk and encoded in one way. The simplest alternative is 0.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any
+import functools
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, get_args
 
 import attrs
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 PEOPLE = 8
 SLOTS = 16
@@ -124,21 +128,7 @@ Step = (
 )
 History = tuple[Step, ...]
 
-KINDS: tuple[type[Step], ...] = (
-    Book,
-    Reschedule,
-    Cancel,
-    Again,
-    Work,
-    PassTime,
-    CrashNow,
-    CrashAtRequest,
-    FailRequests,
-    RepeatDelivery,
-    DelayDelivery,
-    LoseWebhookResponse,
-    Forge,
-)
+KINDS: tuple[type[Step], ...] = get_args(Step)
 """All kinds of steps. The seeds of histories depend on the order: add new kinds at the end."""
 
 
@@ -150,3 +140,177 @@ def alternatives_of(kind: type[Step]) -> list[int]:
 def step_of(kind: Callable[..., Step], values: Iterable[int]) -> Step:
     """Return a step of a kind, with the values of its fields in their order."""
     return kind(*values)
+
+
+# --- the seed of a history -------------------------------------------------------------------------------------------
+
+# A history is written as a number in a mixed radix: the kind of each step, then its fields; so it is the same in every
+# process and version. A check sum distinguishes such a seed from one that somebody chose, which is merely the beginning
+# of random histories.
+
+_CHECK_BITS = 24
+
+
+def seed_of(history: History) -> int:
+    """Return the seed that encodes a history."""
+    number = 0
+    for step in reversed(history):
+        kind = type(step)
+        for value, alternatives in reversed(list(zip(attrs.astuple(step), alternatives_of(kind), strict=True))):
+            number = number * alternatives + value
+        number = number * (len(KINDS) + 1) + KINDS.index(kind) + 1  # 0 ends the history
+    return number << _CHECK_BITS | _check_sum(number)
+
+
+def call_that_repeats(clinic: type, history: History) -> str:
+    """Return the call of ``simulate`` that plays a history first."""
+    return f"simulate({clinic.__name__}, seed={seed_of(history)})"
+
+
+def history_of(seed: int) -> History | None:
+    """Return the history that a seed encodes; None if it is a seed of another kind."""
+    number = seed >> _CHECK_BITS
+    if number <= 0 or seed & (1 << _CHECK_BITS) - 1 != _check_sum(number):
+        return None
+    steps: list[Step] = []
+    while number:
+        number, kind = divmod(number, len(KINDS) + 1)
+        if kind == 0:
+            return None
+        values = []
+        for alternatives in alternatives_of(KINDS[kind - 1]):
+            number, value = divmod(number, alternatives)
+            values.append(value)
+        steps.append(step_of(KINDS[kind - 1], values))
+    return tuple(steps)
+
+
+def _check_sum(number: int) -> int:
+    digest = zlib.crc32(number.to_bytes((number.bit_length() + 7) // 8))
+    return digest & (1 << _CHECK_BITS) - 1
+
+
+# --- drawing ---------------------------------------------------------------------------------------------------------
+
+# Only booleans are drawn. Hypothesis sometimes draws the numbers that it finds in the modules of the process, so a seed
+# would give another history in another process; it does not do so for booleans.
+
+_Draw = Callable[[SearchStrategy[bool]], bool]
+_Weights = tuple[tuple[type[Step], int], ...]
+
+_FAULTS: _Weights = ((FailRequests, 6), (CrashAtRequest, 4), (DelayDelivery, 2), (LoseWebhookResponse, 2))
+_ACTIONS: _Weights = ((Book, 5), (Reschedule, 6), (Cancel, 3), (Work, 2), (PassTime, 2))
+_SEQUELS: _Weights = (
+    (Again, 5),
+    (Work, 8),
+    (PassTime, 5),
+    (CrashNow, 3),
+    (RepeatDelivery, 3),
+    (Forge, 3),
+)
+"""Kinds of steps with their weights. An action comes with faults before it and sequels after it."""
+
+
+def histories(*, with_webhooks: bool) -> SearchStrategy[History]:
+    """Return a strategy for histories.
+
+    Args:
+        with_webhooks: whether the clinic has a receiver; without one, nothing happens to webhooks.
+    """
+    return st.lists(_scene(with_webhooks), min_size=5, max_size=14).map(
+        lambda scenes: tuple(step for scene in scenes for step in scene)
+    )
+
+
+def _scene(with_webhooks: bool) -> SearchStrategy[list[Step]]:
+    faults, sequels = _FAULTS, _SEQUELS
+    if not with_webhooks:
+        of_webhooks = (DelayDelivery, LoseWebhookResponse, RepeatDelivery, Forge)
+        faults = tuple(each for each in faults if each[0] not in of_webhooks)
+        sequels = tuple(each for each in sequels if each[0] not in of_webhooks)
+    return st.tuples(st.lists(_step(faults), max_size=3), _step(_ACTIONS), st.lists(_step(sequels), max_size=4)).map(
+        lambda scene: [*scene[0], scene[1], *scene[2]]
+    )
+
+
+@st.composite
+def _step(draw: _Draw, kinds: _Weights) -> Step:
+    weighted = [kind for kind, weight in kinds for _ in range(weight)]
+    kind = weighted[_number(draw, len(weighted))]
+    return step_of(kind, [_number(draw, alternatives) for alternatives in alternatives_of(kind)])
+
+
+def _number(draw: _Draw, alternatives: int) -> int:
+    """Draw a number below ``alternatives``, bit by bit."""
+    bits = [draw(st.booleans()) for _ in range((alternatives - 1).bit_length())]
+    return functools.reduce(lambda number, bit: number * 2 + bit, bits, 0) % alternatives
+
+
+# --- shrinking -------------------------------------------------------------------------------------------------------
+
+# The shrinker of Hypothesis does not know what a step is, and plays ten times as many histories for the same result.
+
+_SHORT = 12
+"""The number of steps up to which pairs of steps are removed, too."""
+
+
+def shrunk(history: History, breaks: Callable[[History], bool]) -> History:
+    """Return the shortest history found that breaks a promise.
+
+    Args:
+        history: one that does.
+        breaks: plays a history, and returns whether it breaks a promise.
+    """
+    before: History = ()
+    while history != before:
+        before = history
+        for candidates in (_without_runs, _without_pairs, _with_simpler_steps):
+            history = _first_that_breaks(history, candidates, breaks)
+    return history
+
+
+def _first_that_breaks(
+    history: History, candidates: Callable[[History], Iterator[History]], breaks: Callable[[History], bool]
+) -> History:
+    """Replace a history by its first candidate that breaks a promise, until there is none."""
+    while True:
+        for candidate in candidates(history):
+            if breaks(candidate):
+                history = candidate
+                break
+        else:
+            return history
+
+
+def _without_runs(history: History) -> Iterator[History]:
+    """Yield the history without some consecutive steps: many first, and the last ones first."""
+    size = len(history) // 2
+    while size:
+        for end in range(len(history), size - 1, -size):
+            yield history[: end - size] + history[end:]
+        size //= 2
+
+
+def _without_pairs(history: History) -> Iterator[History]:
+    """Yield a short history without two of its steps, such as a fault and its remedy."""
+    if len(history) <= _SHORT:
+        for second in range(len(history) - 1, 0, -1):
+            for first in range(second):
+                yield history[:first] + history[first + 1 : second] + history[second + 1 :]
+
+
+def _with_simpler_steps(history: History) -> Iterator[History]:
+    for position, step in enumerate(history):
+        for simpler in _simpler(step):
+            yield (*history[:position], simpler, *history[position + 1 :])
+
+
+def _simpler(step: Step) -> Iterator[Step]:
+    if isinstance(step, CrashAtRequest):
+        yield CrashNow()
+    values = attrs.astuple(step)
+    if any(values):
+        yield step_of(type(step), [0] * len(values))
+    for position, value in enumerate(values):
+        for smaller in range(value):
+            yield step_of(type(step), [*values[:position], smaller, *values[position + 1 :]])

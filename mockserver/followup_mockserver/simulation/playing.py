@@ -3,7 +3,7 @@
 import os
 import random
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,33 +13,23 @@ import attrs
 
 from followup._for_mockserver import reproducible_randomness, virtual_store_time
 from followup_mockserver.service import MockService
-from followup_mockserver.simulation.checks import bookings_of, handled_of
-from followup_mockserver.simulation.clinic import Clinic
-from followup_mockserver.simulation.garbage import FastCollections
-from followup_mockserver.simulation.history import (
-    Again,
-    Book,
-    Cancel,
-    CrashAtRequest,
-    CrashNow,
-    DelayDelivery,
-    FailRequests,
-    Forge,
-    History,
-    LoseWebhookResponse,
-    PassTime,
-    RepeatDelivery,
-    Reschedule,
-    Step,
-    Work,
+from followup_mockserver.simulation import history as steps
+from followup_mockserver.simulation.clinic import Clinic, bookings_of, handled_of
+from followup_mockserver.simulation.history import History, Step, call_that_repeats
+from followup_mockserver.simulation.network import Network, PendingFaults
+from followup_mockserver.simulation.promises import (
+    COMES_TO_REST,
+    START,
+    Entry,
+    Ledger,
+    Operation,
+    PromiseBroken,
+    check_bookings,
+    check_events,
+    time_of,
 )
-from followup_mockserver.simulation.ledger import START, Entry, Ledger, Operation, time_of
-from followup_mockserver.simulation.network import Network
-from followup_mockserver.simulation.pending_faults import PendingFaults
-from followup_mockserver.simulation.promises import COMES_TO_REST, PromiseBroken, check_bookings, check_events
 from followup_mockserver.simulation.running import Runner, TimeOfStores
-from followup_mockserver.simulation.seeds import call_that_repeats
-from followup_mockserver.simulation.story import Story, time_text
+from followup_mockserver.simulation.story import Finding, Story, time_text
 from followup_mockserver.simulation.traffic import Traffic, what_happened
 
 DURATIONS = (
@@ -61,23 +51,6 @@ _MEMORY = Path("/dev/shm")  # noqa: S108 - a new folder is made in it
 """A file system in memory, where there is one: a database that syncs each commit is many times faster there."""
 
 
-@attrs.frozen
-class Finding:
-    """What a history found.
-
-    Attributes:
-        promise: the promise that was broken.
-        detail: what is wrong.
-        story: what happened, in numbered lines.
-        cause: the exception of the user's code that led to it; None if there is none.
-    """
-
-    promise: str
-    detail: str
-    story: list[str]
-    cause: BaseException | None
-
-
 class Player:
     """Plays histories for one class of clinics.
 
@@ -88,15 +61,15 @@ class Player:
 
     Args:
         clinic: the user's class.
-        collections: makes the garbage collections after crashes fast.
+        begin: called before each history.
     """
 
-    def __init__(self, clinic: type[Clinic], collections: FastCollections) -> None:
+    def __init__(self, clinic: type[Clinic], begin: Callable[[], object]) -> None:
         self.has_receiver = clinic.receiver_url is not None
         self.booking_error: str | None = None
         self.has_booked = False
         self._clinic = clinic
-        self._collections = collections
+        self._begin = begin
         self._template = MockService(start_time=START, seed=0, rate_limit=0)
         self._secret = ""
         if clinic.receiver_url is not None:
@@ -111,7 +84,7 @@ class Player:
             TypeError, ValueError: a method of the clinic returned what it must not return.
             Exception: one of ``bookings`` or ``handled``. All of these get a note with the call that repeats them.
         """
-        self._collections.begin()
+        self._begin()
         try:
             with self._template.fork() as service, _folder() as folder:
                 play = _Play(self._clinic, service, self._secret, folder)
@@ -167,44 +140,44 @@ class _Play:
 
     def _step(self, step: Step) -> None:
         match step:
-            case Book():
+            case steps.Book():
                 if (entry := self._ledger.new(step.patient, step.slot)) is not None:
                     self._operate(entry, "book")
-            case Reschedule():
+            case steps.Reschedule():
                 if (entry := self._ledger.changeable(step.booking)) is not None:
                     entry.booking = attrs.evolve(entry.booking, start_at=time_of(step.slot))
                     self._operate(entry, "reschedule")
-            case Cancel():
+            case steps.Cancel():
                 if (entry := self._ledger.changeable(step.booking)) is not None:
                     self._operate(entry, "cancel")
-            case Again():
+            case steps.Again():
                 entry = self._ledger.failed()
                 if entry is not None and entry.failed is not None:
                     self._operate(entry, entry.failed, again=True)
-            case Work():
+            case steps.Work():
                 self._runner.up()
                 self._story.add("work() ran.")
                 self._runner.call("work")
-            case PassTime():
+            case steps.PassTime():
                 text, duration = DURATIONS[step.duration]
                 if text:
                     self._story.add(text)
                 self._traffic.pass_time(duration)
-            case CrashNow():
+            case steps.CrashNow():
                 if not self._runner.is_down:
                     self._story.add("The clinic crashed.")
                     self._runner.discard()
-            case CrashAtRequest():
+            case steps.CrashAtRequest():
                 self._pending.crash_at_request(step)
-            case FailRequests():
+            case steps.FailRequests():
                 self._pending.fail_requests(step)
-            case RepeatDelivery():
+            case steps.RepeatDelivery():
                 self._traffic.repeat(step)
-            case DelayDelivery():
+            case steps.DelayDelivery():
                 self._traffic.delay(step)
-            case LoseWebhookResponse():
+            case steps.LoseWebhookResponse():
                 self._pending.lose_webhook_response()
-            case Forge():
+            case steps.Forge():
                 self._traffic.forge(step)
 
     def _operate(self, entry: Entry, operation: Operation, *, again: bool = False) -> None:

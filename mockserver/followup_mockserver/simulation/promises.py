@@ -1,11 +1,19 @@
-"""The promises of an integration, and their check: what the clinic believes against what is at the service."""
+"""The promises of an integration, and their check: what the clinic believes against what is at the service.
+
+The ledger of a history has what the persons at the clinic asked for, and what may therefore be in its bookings.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Literal
+
+import attrs
 
 from followup import Appointment
-from followup_mockserver.simulation.ledger import ABSENT, Entry, State
+from followup_mockserver.simulation.clinic import Booking
+from followup_mockserver.simulation.history import MAX_BOOKINGS
 from followup_mockserver.simulation.story import time_text
 
 STARTS = "The clinic starts, also after a crash, unless a fault prevents it."
@@ -16,6 +24,111 @@ NOTHING_UNKNOWN = "Nothing is at the service that the clinic does not know."
 HANDLES_ONCE = "The work of every genuine webhook event is done exactly once."
 HANDLES_NO_FORGERY = "The work of a forged webhook is never done."
 COMES_TO_REST = "When all faults have ended, work() comes to rest."
+
+START = datetime(2040, 1, 2, 12, 0, tzinfo=UTC)
+"""The time at which every history begins: in the future, because a clinic may reject bookings in the past."""
+
+_FIRST_SLOT = START + timedelta(days=90)
+_SLOT = timedelta(hours=24, minutes=30)
+
+_PATIENTS = (
+    ("José Núñez", "+5491155550101"),
+    ("Zoë Núñez", "+5491155550101"),
+    ("Müşerref Şahin", "+5491155550102"),
+    ("Björn Ångström", "+5491155550103"),
+    ("Nguyễn Thị Hoa", "+5491155550104"),
+    ("François Lœuvrard", "+5491155550104"),
+    ("Łucja Żółć", "+5491155550105"),
+    ("María José Peña Ibáñez", "+5491155550106"),
+)
+
+Operation = Literal["book", "reschedule", "cancel"]
+
+
+class Absent(Enum):
+    """The state of a booking that the clinic does not have."""
+
+    ABSENT = "not there"
+
+
+ABSENT = Absent.ABSENT
+
+State = datetime | None | Absent
+"""A time; None for a cancelled booking; or ``ABSENT``."""
+
+
+@attrs.define
+class Entry:
+    """One booking.
+
+    Attributes:
+        booking: as it was last asked for.
+        possible: the states that are right.
+        failed: the operation that failed last and has not been repeated; None if there is none.
+        failed_at: orders the failed operations.
+        is_booked: whether ``book`` has returned.
+        cancellation_began: whether somebody has tried to cancel it.
+    """
+
+    booking: Booking
+    possible: list[State] = attrs.field(factory=lambda: [ABSENT])
+    failed: Operation | None = None
+    failed_at: int = 0
+    is_booked: bool = False
+    cancellation_began: bool = False
+
+    @property
+    def can_change(self) -> bool:
+        """Whether a person may move or cancel it."""
+        return self.is_booked and not self.cancellation_began
+
+    def allows(self, state: State) -> bool:
+        """Return whether a state is right. A booking that need not be there may also be there as cancelled."""
+        return state in self.possible or (state is None and ABSENT in self.possible)
+
+
+class Ledger:
+    """The bookings of a history, in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self._failures = 0
+
+    def new(self, patient: int, slot: int) -> Entry | None:
+        """Return an entry for a new booking; None if there are enough."""
+        if len(self.entries) == MAX_BOOKINGS:
+            return None
+        name, phone = _PATIENTS[patient]
+        external_id = f"B{len(self.entries) + 1}"
+        booking = Booking(external_id=external_id, phone=phone, full_name=name, start_at=time_of(slot))
+        return self.entries.setdefault(external_id, Entry(booking))
+
+    def changeable(self, number: int) -> Entry | None:
+        """Return one of the bookings that can be moved or cancelled; None if there is none."""
+        found = [each for each in self.entries.values() if each.can_change]
+        return found[number % len(found)] if found else None
+
+    def failed(self) -> Entry | None:
+        """Return the entry whose operation failed last and was not repeated; None if there is none."""
+        found = [each for each in self.entries.values() if each.failed is not None]
+        return max(found, key=lambda each: each.failed_at, default=None)
+
+    def record(self, entry: Entry, operation: Operation, *, returned: bool) -> None:
+        """Record the end of an operation on ``entry.booking``."""
+        state = None if operation == "cancel" else entry.booking.start_at
+        entry.cancellation_began |= operation == "cancel"
+        if returned:
+            entry.possible, entry.failed, entry.is_booked = [state], None, True
+            return
+        self._failures += 1
+        entry.failed, entry.failed_at = operation, self._failures
+        if state not in entry.possible:
+            entry.possible.append(state)
+
+
+def time_of(slot: int) -> datetime:
+    """Return the time of a slot."""
+    return _FIRST_SLOT + slot * _SLOT
 
 
 class PromiseBroken(Exception):

@@ -10,14 +10,11 @@ import attrs
 from hypothesis import Phase, Verbosity, find, settings
 from hypothesis.errors import NoSuchExample
 
-from followup_mockserver.simulation.checks import check_clinic, check_numbers, unused_receiver
-from followup_mockserver.simulation.clinic import Clinic, Crash
-from followup_mockserver.simulation.drawing import histories
-from followup_mockserver.simulation.garbage import FastCollections
-from followup_mockserver.simulation.history import History
-from followup_mockserver.simulation.playing import Finding, Player
-from followup_mockserver.simulation.seeds import call_that_repeats, history_of, seed_of
-from followup_mockserver.simulation.shrinking import shrunk
+from followup_mockserver.simulation.clinic import Clinic, Crash, check_clinic, check_numbers, unused_receiver
+from followup_mockserver.simulation.history import History, histories, history_of, shrunk
+from followup_mockserver.simulation.playing import Player
+from followup_mockserver.simulation.running import fast_collections
+from followup_mockserver.simulation.story import Finding, report_of
 
 _FRESH_BITS = 32
 _MOST_SHRINKS = 500
@@ -61,14 +58,14 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
     __tracebackhide__ = True
     check_clinic(clinic)
     check_numbers(examples, seed)
-    with FastCollections() as collections, _silent_crashes():
-        player = Player(clinic, collections)
+    with fast_collections() as begin, _silent_crashes():
+        player = Player(clinic, begin)
         found = _Search(player).search(examples, _fresh_seed() if seed is None else seed)
     if found is None:
         _warn_of_little_use(clinic, player)
         return
     history, finding = found
-    raise AssertionError(_message(clinic, history, finding)) from finding.cause
+    raise AssertionError(report_of(clinic, history, finding)) from finding.cause
 
 
 class _Stop(BaseException):
@@ -168,22 +165,6 @@ def _warn_of_little_use(clinic: type[Clinic], player: Player) -> None:
             "set receiver_url to an https URL, or to None if that is intended",
             stacklevel=3,
         )
-
-
-def _message(clinic: type[Clinic], history: History, finding: Finding) -> str:
-    return "\n".join(
-        [
-            f"{clinic.__name__} breaks a promise.",
-            "",
-            *finding.story,
-            "",
-            f"Promise: {finding.promise}",
-            finding.detail,
-            "",
-            f"Repeat this history (seed {seed_of(history)}) with:",
-            call_that_repeats(clinic, history),
-        ]
-    )
 
 
 def _fresh_seed() -> int:

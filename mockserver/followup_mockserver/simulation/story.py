@@ -1,7 +1,11 @@
-"""The story of a history: what happened, in sentences that the developer of a clinic understands."""
+"""What is told about a history: what happened, in sentences that the developer of a clinic understands; the report."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+
+import attrs
+
+from followup_mockserver.simulation.history import History, call_that_repeats, seed_of
 
 
 class Story:
@@ -18,9 +22,6 @@ class Story:
         else:
             self._sentences.append(sentence)
             self._times.append(1)
-
-    def __len__(self) -> int:
-        return sum(self._times)
 
     def lines(self) -> list[str]:
         """Return the sentences, numbered from 1. Sentences that repeat those before them are summarized."""
@@ -57,3 +58,37 @@ def time_text(instant: datetime) -> str:
     """Return an instant as text, such as ``2040-04-01 12:00 UTC``; two different instants have different texts."""
     utc = instant.astimezone(UTC).replace(tzinfo=None)
     return f"{utc.isoformat(' ', 'auto' if utc.second or utc.microsecond else 'minutes')} UTC"
+
+
+@attrs.frozen
+class Finding:
+    """What a history found.
+
+    Attributes:
+        promise: the promise that was broken.
+        detail: what is wrong.
+        story: what happened, in numbered lines.
+        cause: the exception of the user's code that led to it; None if there is none.
+    """
+
+    promise: str
+    detail: str
+    story: list[str]
+    cause: BaseException | None
+
+
+def report_of(clinic: type, history: History, finding: Finding) -> str:
+    """Return the message about a promise that was broken."""
+    return "\n".join(
+        [
+            f"{clinic.__name__} breaks a promise.",
+            "",
+            *finding.story,
+            "",
+            f"Promise: {finding.promise}",
+            finding.detail,
+            "",
+            f"Repeat this history (seed {seed_of(history)}) with:",
+            call_that_repeats(clinic, history),
+        ]
+    )

@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from followup import EventInput, WebhookDelivery
-from followup._for_mockserver import (
-    MAX_WEBHOOK_ATTEMPTS,
-    Events,
-    EventSource,
-    EventType,
-    OutboundEventType,
-    sign,
-)
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, Events, EventSource, EventType, OutboundEventType, sign
 from followup_mockserver.options import Options
 from followup_mockserver.rules import conversations, doctors, events, patients, webhook_endpoints
 from followup_mockserver.schema.timestamps import parse_timestamp
