@@ -4,12 +4,12 @@ import pytest
 from contract import specification as spec
 from support.coverage import met, run, written
 
-import followup_mockserver.pytest_plugin.coverage.session
+import followup_mockserver.pytest_plugin.coverage
 from followup_mockserver import MockServer, MockService
 
 pytest_plugins = ["pytester"]
 
-_LOADED = (followup_mockserver.pytest_plugin.coverage.session, MockServer, MockService)
+_LOADED = (followup_mockserver.pytest_plugin.coverage, MockServer, MockService)
 """Loaded here, because pytester unloads what a run in this process has loaded, and the next run loads it again."""
 
 CALLS = """

@@ -5,13 +5,13 @@ import re
 import pytest
 from support.coverage import met, run, written
 
-import followup_mockserver.pytest_plugin.coverage.session
+import followup_mockserver.pytest_plugin.coverage
 from followup_mockserver import MockService
 from followup_mockserver.state import observers
 
 pytest_plugins = ["pytester"]
 
-_LOADED = (followup_mockserver.pytest_plugin.coverage.session, MockService)
+_LOADED = (followup_mockserver.pytest_plugin.coverage, MockService)
 """Loaded here, because pytester unloads what a run in this process has loaded, and the next run loads it again."""
 
 SUITE = """

@@ -3,12 +3,11 @@
 It imports only pytest until a fixture or an option is used, so that test runs without the mock do not load it.
 """
 
+import argparse
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from followup_mockserver.pytest_plugin.coverage.options import add_options, is_requested
 
 if TYPE_CHECKING:
     import respx
@@ -40,7 +39,7 @@ class _Test:
         """Return what is wrong although the test passed: faults without effect, and requests that were rejected."""
         if not self.mocks:
             return []
-        from followup_mockserver.pytest_plugin.summary import unused_faults_of
+        from followup_mockserver.pytest_plugin.failure_report import unused_faults_of
 
         problems = [problem for mock in self.mocks.values() for problem in unused_faults_of(mock)]
         return problems if self.environment is None else problems + self.environment._problems()
@@ -49,7 +48,7 @@ class _Test:
         """Yield the sections of the report of a failed test: title and text."""
         if not self.mocks:
             return
-        from followup_mockserver.pytest_plugin.summary import rejections_in, summary_of
+        from followup_mockserver.pytest_plugin.failure_report import rejections_in, summary_of
 
         for name, mock in self.mocks.items():
             yield name, summary_of(mock, shown_already)
@@ -65,15 +64,42 @@ _MOCKS = frozenset({"followup_service", "followup_server"})
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the coverage."""
-    add_options(parser)
+    group = parser.getgroup("followup", "the mock of the patient follow-up service")
+    group.addoption(
+        "--followup-coverage",
+        action="store_true",
+        help="End with a table of the outcomes of each operation and webhook type that the tests met with mocks.",
+    )
+    group.addoption(
+        "--followup-coverage-file",
+        metavar="FILE",
+        help="Write this coverage to FILE as JSON. Implies --followup-coverage.",
+    )
+    group.addoption(
+        "--followup-coverage-fail-under",
+        metavar="N",
+        type=_percentage,
+        help="Fail if less than N percent of the outcomes were met. Implies --followup-coverage.",
+    )
+
+
+def _percentage(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= 100:  # not a number neither
+        raise argparse.ArgumentTypeError(f"must be a percentage from 0 to 100, not {text!r}")
+    return number
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start to measure the coverage, if it is requested."""
-    if not is_requested(config):
+    names = ("followup_coverage", "followup_coverage_file", "followup_coverage_fail_under")
+    if all(value is None or value is False for value in map(config.getoption, names)):
         return
     try:
-        from followup_mockserver.pytest_plugin.coverage.session import CoveragePlugin
+        from followup_mockserver.pytest_plugin.coverage import CoveragePlugin
     except ModuleNotFoundError as error:
         command = "python -m pip install 'followup[mockserver]'"
         raise pytest.UsageError(f"--followup-coverage needs {error.name}, which is not installed: {command}") from None

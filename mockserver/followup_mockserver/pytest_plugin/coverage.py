@@ -1,0 +1,287 @@
+"""``pytest --followup-coverage``: which outcomes of the operations and webhooks a test suite met with mocks."""
+
+import json
+import math
+import threading
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from followup_mockserver.contract.operations import OPERATIONS, Operation
+from followup_mockserver.state import observers
+from followup_mockserver.state.observers import EndedAttempt, EndedCall
+from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES
+
+SUCCESS, REPLAY, SERVER_ERROR, NO_ANSWER = "success", "replay", "5xx", "no_answer"
+OUTCOMES = (SUCCESS, REPLAY, "400", "401", "403", "404", "409", "429", SERVER_ERROR, NO_ANSWER)
+"""The outcomes of an API call (specification, section 7); ``no_answer``: the client got no whole response in time."""
+
+DELIVERED, RETRIED, FAILED = "delivered", "retried", "failed"
+WEBHOOK_OUTCOMES = (DELIVERED, RETRIED, FAILED)
+
+_OUTPUT = "followup_coverage"
+"""Key of a worker's counts in what pytest-xdist sends to the controller at the end of the worker."""
+
+NOT_MET = "-"
+_NAMES = 27
+"""The width of the first column: that of the longest name of an operation."""
+
+_STATUS_WIDTH = 3
+
+Counts = dict[str, dict[str, int]]
+"""Numbers by operation or event type, and outcome."""
+
+
+def outcomes_of(operation: Operation) -> tuple[str, ...]:
+    """Return the outcomes that an operation can have.
+
+    Every operation rejects an unknown ``Service-Version``, and so can have a 400. A reference to an object in a body or
+    a query is no reason for a 404: it is a 400, or matches nothing.
+    """
+    impossible = set()
+    if not operation.declaration.idempotent:
+        impossible |= {REPLAY, "409"}
+    if not operation.has_path_id:
+        impossible.add("404")
+    if operation.row.scope is None and not operation.row.line:
+        impossible.add("403")
+    return tuple(each for each in OUTCOMES if each not in impossible)
+
+
+class Coverage:
+    """Counts of the outcomes in this process; an observer of its mocks. Thread-safe.
+
+    Attributes:
+        operations: how often each outcome of each operation was met: of each attempt of a call.
+        webhooks: how many deliveries of each event type succeeded, were attempted again, and exhausted their attempts.
+    """
+
+    def __init__(self) -> None:
+        self.operations: Counts = {name: dict.fromkeys(outcomes_of(each), 0) for name, each in OPERATIONS.items()}
+        self.webhooks: Counts = {str(each): dict.fromkeys(WEBHOOK_OUTCOMES, 0) for each in OUTBOUND_TYPES}
+        self._lock = threading.Lock()
+
+    def call_ended(self, call: EndedCall, /) -> None:
+        """Count a call. Statuses that are no outcome of the operation do not count."""
+        if call.operation is not None:
+            self._count(self.operations[call.operation], [_outcome(call.status, replayed=call.replayed)])
+
+    def attempt_ended(self, ended: EndedAttempt, /) -> None:
+        """Count what an attempt meant for its delivery.
+
+        The repetition that a webhook fault adds is no retry: it has the number of the attempt that it repeats.
+        """
+        attempt = ended.attempt
+        retried = attempt.number == 2 and attempt.trigger != "disturbance"
+        met = zip(WEBHOOK_OUTCOMES, (ended.delivered, retried, ended.exhausted), strict=True)
+        self._count(self.webhooks[attempt.event_type], [outcome for outcome, is_met in met if is_met])
+
+    def add(self, other: Mapping[str, Any]) -> None:
+        """Add the counts of another process, as ``as_json`` returns them."""
+        for mine, theirs in ((self.operations, other["operations"]), (self.webhooks, other["webhooks"])):
+            for name, counts in theirs.items():
+                for outcome, count in counts.items():
+                    mine[name][outcome] += count
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts and the percentage of outcomes that were met."""
+        return {"operations": self.operations, "webhooks": self.webhooks, "percent": self.percent}
+
+    @property
+    def met(self) -> int:
+        """The number of outcomes that were met at least once."""
+        return sum(count > 0 for count in self._all())
+
+    @property
+    def possible(self) -> int:
+        """The number of outcomes that can be met."""
+        return len(self._all())
+
+    @property
+    def percent(self) -> float:
+        """The share of ``met`` in ``possible``, from 0 to 100."""
+        return 100 * self.met / self.possible
+
+    def _all(self) -> list[int]:
+        return [count for kind in (self.operations, self.webhooks) for row in kind.values() for count in row.values()]
+
+    def _count(self, row: dict[str, int], outcomes: Iterable[str]) -> None:
+        with self._lock:
+            for outcome in outcomes:
+                if outcome in row:
+                    row[outcome] += 1
+
+
+def _outcome(status: int | None, *, replayed: bool) -> str:
+    if status is None:
+        return NO_ANSWER
+    if status == 200:
+        return REPLAY if replayed else SUCCESS
+    return SERVER_ERROR if status >= 500 else str(status)
+
+
+class CoveragePlugin:
+    """A pytest plugin for one test run; also for the workers of pytest-xdist, which send their counts.
+
+    Raises:
+        pytest.UsageError: the file of ``--followup-coverage-file`` cannot be written.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._is_worker = hasattr(config, "workerinput")
+        self._file = None if self._is_worker else _checked_file(config)
+        self._threshold: float | None = config.getoption("followup_coverage_fail_under")
+        self._coverage = Coverage()
+        self._ended_workers: set[str] = set()
+        self._lost_workers: list[str] = []
+        self._has_run = False
+        self._is_written = False
+        self._problem: str | None = None
+        observers.add(self._coverage)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Remember that tests ran: ``--fixtures`` and ``--collect-only`` have no coverage to report."""
+        self._has_run = not session.config.getoption("collectonly")
+        return (yield)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Add the counts of a worker, in the controller of pytest-xdist."""
+        worker: str = node.gateway.id
+        if worker in self._ended_workers:  # one that was interrupted is reported twice
+            return
+        self._ended_workers.add(worker)
+        counts = getattr(node, "workeroutput", {}).get(_OUTPUT)
+        if counts is None:
+            self._lost_workers.append(worker)
+        else:
+            self._coverage.add(counts)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Send the counts to the controller, or write the file and apply the threshold."""
+        if self._is_worker:
+            output: dict[str, Any] = self._config.workeroutput  # type: ignore[attr-defined]
+            output[_OUTPUT] = self._coverage.as_json()
+        elif self._has_run:
+            self._problem = self._write() or self._shortfall()
+            if self._problem is not None and session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _write(self) -> str | None:
+        """Write the file, and return the problem if that failed."""
+        if self._file is None:
+            return None
+        try:
+            self._file.write_text(json.dumps(self._coverage.as_json(), indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            return f"--followup-coverage-file {self._file}: {error.strerror}"
+        self._is_written = True
+        return None
+
+    def _shortfall(self) -> str | None:
+        if self._threshold is None or self._coverage.percent >= self._threshold:
+            return None
+        return f"{_summary_of(self._coverage)}, but --followup-coverage-fail-under requires {self._threshold:g} %"
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the table."""
+        if not self._has_run:
+            return
+        terminalreporter.write_sep("=", "followup coverage")
+        for line in _table_of(self._coverage):
+            for cell in line:
+                terminalreporter.write(cell.text, green=cell.met is True, red=cell.met is False)
+            terminalreporter.write("\n")
+        for worker in self._lost_workers:
+            terminalreporter.write_line(f"The counts of {worker} are missing: it did not end regularly.", red=True)
+        if self._is_written:
+            terminalreporter.write_line(f"Wrote {self._file}.")
+
+    def pytest_unconfigure(self) -> None:
+        """Stop counting, and say last why the run failed although its tests passed."""
+        observers.remove(self._coverage)
+        reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
+        if self._problem is not None and reporter is not None:
+            reporter.write_line(f"FAILED followup coverage: {self._problem}", red=True)
+
+
+def _checked_file(config: pytest.Config) -> Path | None:
+    """Return the file to write, or None.
+
+    Raises:
+        pytest.UsageError: the file cannot be written.
+    """
+    name: str | None = config.getoption("followup_coverage_file")
+    if name is None:
+        return None
+    file = config.invocation_params.dir / name
+    if not name or file.is_dir():
+        raise pytest.UsageError(f"--followup-coverage-file needs the name of a file, not {name!r}")
+    if not file.parent.is_dir():
+        raise pytest.UsageError(f"--followup-coverage-file {name}: the folder {file.parent} does not exist")
+    return file
+
+
+@attrs.frozen
+class _Cell:
+    """A part of a line.
+
+    Attributes:
+        text: the text, with the spaces before it.
+        met: whether an outcome was met; None for a part that is no outcome.
+    """
+
+    text: str
+    met: bool | None = None
+
+
+_Line = Sequence[_Cell]
+
+
+def _table_of(coverage: Coverage) -> Iterator[_Line]:
+    """Yield the lines of the table."""
+    yield from _section("operation", OUTCOMES, coverage.operations)
+    yield ()
+    yield from _section("webhook", WEBHOOK_OUTCOMES, coverage.webhooks)
+    yield ()
+    yield (_Cell(f"{NOT_MET} was never met; an empty cell cannot be met."),)
+    yield (_Cell(f"{_summary_of(coverage)}."),)
+
+
+def _summary_of(coverage: Coverage) -> str:
+    """Return a summary. The percentage is rounded down, so that 100 % means all of them."""
+    percent = math.floor(coverage.percent * 10) / 10
+    return f"{coverage.met} of {coverage.possible} outcomes were met: {percent:.1f} %"
+
+
+def _section(title: str, outcomes: Sequence[str], counts: Counts) -> Iterator[_Line]:
+    widths = {outcome: max(_STATUS_WIDTH, *map(len, _heading(outcome))) for outcome in outcomes}
+    for number in (0, 1):
+        headings = [f" {_heading(outcome)[number]:>{widths[outcome]}}" for outcome in outcomes]
+        if any(map(str.strip, headings)):
+            yield (_Cell(f"{title if number else '':{_NAMES}}{''.join(headings)}"),)
+    for name, row in counts.items():
+        cells = [_cell(row.get(outcome), widths[outcome]) for outcome in outcomes]
+        yield (_Cell(f"{name:{_NAMES}}"), *cells)
+
+
+def _heading(outcome: str) -> tuple[str, str]:
+    """Return the two lines of the heading of a column."""
+    return ("no", "answer") if outcome == NO_ANSWER else ("", outcome)
+
+
+def _cell(count: int | None, width: int) -> _Cell:
+    if count is None:
+        return _Cell(" " * (width + 1))
+    return _Cell(f" {_short(count) if count else NOT_MET:>{width}}", met=count > 0)
+
+
+def _short(count: int) -> str:
+    """Return a number in at most three characters."""
+    return str(count) if count < 1000 else f"{min(count // 1000, 9)}k+"

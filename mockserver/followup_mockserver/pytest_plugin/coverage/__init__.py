@@ -1,1 +1,0 @@
-"""``pytest --followup-coverage``: which outcomes of the operations and webhooks a test suite has met."""
