@@ -38,7 +38,7 @@ def test_a_message_says_which_reminder_it_is(views: Views, client: FollowUp, ser
             "bubble succeeded",
             (
                 f"{TEXT} reminder 24 h before the start of the appointment of 10-01 17:30"
-                " planned by appointments.create 09-28 12:00 09-30 17:30"
+                " planned by appointments.create 09-28 12:00 sent 09-30 17:30"
             ),
         ),
         (

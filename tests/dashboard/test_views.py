@@ -125,7 +125,7 @@ class TestSearch:
 
     def test_no_results(self, api: Api) -> None:
         for text in ("", "%20", "nobody", "pat_x", "req_x", "org_x"):
-            assert "No object has this" in shown(api, f"search?q={text}")
+            assert "No object or call has this" in shown(api, f"search?q={text}")
 
 
 def test_a_long_poll_for_changes_responds_after_a_change(api: Api, client: FollowUp) -> None:

@@ -214,9 +214,22 @@ def test_the_journal_is_newest_first_and_redacted(api: Api) -> None:
         "requestId": journal[2]["requestId"],
         "idempotencyKey": "k-1",
         "at": "2026-09-28T12:00:00.000Z",
+        "errorCode": None,
+        "param": None,
+        "attempt": 1,
+        "replayed": False,
+        "fault": None,
+        "events": 0,
+        "refused": 0,
     }
     assert "5555" not in str(journal)
     assert "fu_test" not in str(journal)
+
+
+def test_a_misspelt_path_says_where_the_paths_are_listed(api: Api) -> None:
+    error = api.post("/_mock/advance", {}).json()["error"]
+    assert error["message"] == "There is nothing at this path. /_mock/openapi.json lists the paths of the control API."
+    assert "/_mock" not in api.get("/v1/nothing").json()["error"]["message"]
 
 
 def test_trigger_and_deliveries(api: Api, client: FollowUp) -> None:

@@ -83,6 +83,8 @@ def handle_http_exception(error: HTTPException) -> Response:
     status = error.code or 500
     code, message = _HTTP_ERRORS.get(status, ("invalid_request", "The request is invalid."))
     kind = "api_error" if status >= 500 else "invalid_request_error"
+    if status == 404 and request.path.startswith(f"{PREFIX}/"):
+        message = f"{message} {PREFIX}/openapi.json lists the paths of the control API."
     headers = {name: value for name, value in error.get_headers() if name == "Allow"}
     _report(status, code)
     return handle_service_error(ServiceError(status, kind, code, message, headers=headers))

@@ -139,6 +139,14 @@ def _name(id: str) -> Any:
     return name_of(g.tenant, id)
 
 
+@dashboard.app_template_filter("as_job")
+def _job(kind: str) -> str:
+    """Return what a pending job does, such as ``webhook attempt``."""
+    from followup_mockserver.http.dashboard.timeline import job_title  # imported late, as in ``view``
+
+    return job_title(kind, None)
+
+
 @dashboard.app_template_filter("as_forecast")
 def _forecast(job: PendingJob) -> str | None:
     """Return why a pending job will not send its message; None if nothing is known to prevent it."""
