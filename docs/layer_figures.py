@@ -62,7 +62,7 @@ DESCRIPTIONS = {
     "transport": "httpx over a WSGI application",
     "state": "one tenant's data, behind one lock",
     "settings_file": "options of a mock, from TOML",
-    "client_options": "options of a mock, and of its clients",
+    "options": "options of a mock, and of its clients",
     "settings": "settings of an organization",
     "schema": "annotations to JSON Schema, validation",
 }

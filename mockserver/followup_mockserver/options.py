@@ -1,9 +1,12 @@
-"""The options of ``followup-mock serve``, ``MockServer`` and ``MockService``: meanings, defaults and checks."""
+"""The options of ``followup-mock serve``, ``MockServer`` and ``MockService``: meanings, defaults and checks.
+
+Also the options that a mock passes on to the clients it makes.
+"""
 
 import os
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import attrs
 
@@ -11,6 +14,11 @@ from followup._for_mockserver import REQUESTS_PER_MINUTE, descriptions_in
 from followup_mockserver.schema.checks import boolean, field, instant, integer, matching, number, optional
 from followup_mockserver.schema.webhook_urls import is_webhook_target
 from followup_mockserver.settings import Organization
+
+if TYPE_CHECKING:
+    import httpx
+
+    from followup import NotGiven
 
 MAX_IDEMPOTENCY_HOURS = 10 * 365 * 24
 """The largest ``idempotency_hours``: ten years."""
@@ -61,6 +69,19 @@ class MockOptions(TypedDict, total=False):
     language: str
     time_zone: str
     settings: str | os.PathLike[str] | None
+
+
+class ClientOptions(TypedDict, total=False):
+    """The keyword arguments of ``FollowUp`` and ``AsyncFollowUp``, which describe them; each is optional."""
+
+    api_key: str | None
+    base_url: str | None
+    service_version: str
+    timeout: "float | httpx.Timeout | NotGiven"
+    max_retries: int
+    deadline: float | None
+    requests_per_minute: int | None
+    http_client: "httpx.Client | httpx.AsyncClient | None"
 
 
 def meanings() -> dict[str, str]:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, ClassVar, Self, Unpack, cast
 import attrs
 
 from followup._for_mockserver import explain_argument_errors_of
-from followup_mockserver.client_options import ClientOptions
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.snapshots import body_limit
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
-from followup_mockserver.options import MockOptions
+from followup_mockserver.options import ClientOptions, MockOptions
 from followup_mockserver.service import Mock
 from followup_mockserver.settings_file import options_of
 from followup_mockserver.state.snapshots.loading import prepare

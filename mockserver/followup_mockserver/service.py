@@ -15,7 +15,6 @@ from followup._for_mockserver import (
     use_virtual_time,
     virtual_time,
 )
-from followup_mockserver.client_options import ClientOptions
 from followup_mockserver.control import Control
 from followup_mockserver.control.display import state_of
 from followup_mockserver.engine import Engine
@@ -23,7 +22,7 @@ from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.http.app import create_app
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.waiting import WaitingCalls
-from followup_mockserver.options import MockOptions, Options
+from followup_mockserver.options import ClientOptions, MockOptions, Options
 from followup_mockserver.rules import doctors, intake_requests, messages, reminders, stages
 from followup_mockserver.schema.checks import boolean
 from followup_mockserver.schema.errors import InvalidArgument
