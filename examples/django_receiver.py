@@ -4,6 +4,7 @@ Set the environment variables FOLLOWUP_DATABASE_URL and FOLLOWUP_WEBHOOK_SECRET,
 ``python django_receiver.py runserver``.
 """
 
+import functools
 import os
 import sys
 
@@ -24,11 +25,14 @@ if not settings.configured:
     django.setup()
 
 
+inbox = functools.cache(create_inbox)  # created by the first request of each process
+
+
 @csrf_exempt  # the signature authenticates the sender
 @require_POST
 def webhook(request: HttpRequest) -> HttpResponse:
     """Verify a webhook, and store its event."""
-    return HttpResponse(status=create_inbox().receive(request.body, request.headers))
+    return HttpResponse(status=inbox().receive(request.body, request.headers))
 
 
 urlpatterns = [path("webhooks", webhook)]

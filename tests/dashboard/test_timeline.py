@@ -229,6 +229,13 @@ def test_attempts_are_grouped_and_the_next_is_due(api: Api, client: FollowUp, se
     )
 
 
+def test_a_batch_of_which_events_were_refused_is_no_success(api: Api, client: FollowUp, service: MockService) -> None:
+    order: Any = {"type": "order.issued", "data": {}}
+    client.events.create([{"id": "e1", **order}, {"id": "e2", "type": "patient.upserted", "data": {}}])
+    lines = shown(timeline(api, f"calls/{service.requests[0].request_id}"))
+    assert lines[0] == "09-28 12:00 events.create: 200, 1 of 2 events refused [pending]"
+
+
 def raising(_: httpx.Request) -> httpx.Response:
     raise ValueError
 

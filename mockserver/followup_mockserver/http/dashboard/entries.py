@@ -14,6 +14,9 @@ DUE = "due"
 
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 _STATUS = re.compile(r"(?:^|: )(\d{3})\b")
+_REFUSED = "events refused"
+"""In the outcome of a call: the service accepted a part of a batch only."""
+
 _NOT_DONE = ("not sent", "not attempted", "not scheduled", "cancelled", "moved", "nothing to send")
 _FAILED = (
     "failed",
@@ -112,6 +115,8 @@ def tone_of(outcome: str) -> str:
         return "muted" if forecast_in(outcome) else "pending"
     if outcome.lower().startswith(_FAILED):
         return "failed"
+    if _REFUSED in outcome:
+        return "pending"
     status = _STATUS.search(outcome)
     if status is not None:
         return "succeeded" if status[1] < "300" else "failed"
