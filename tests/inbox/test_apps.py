@@ -220,7 +220,7 @@ def test_webhooks_of_a_mounted_inbox_are_handled_once(app: str, database_url: st
     inbox.on("patient.upserted")(write)
     with MockService() as service, service.client() as client:
         endpoint = client.webhook_endpoints.create(url=URL, enabled_events=["*"])
-        inbox._secrets = [endpoint.secret or ""]
+        inbox._secrets = lambda: [endpoint.secret or ""]
         service.mount(URL, getattr(inbox, app))
         client.patients.create(phone="+54 9 11 5555-0000")
         service.advance()
@@ -244,7 +244,7 @@ def test_webhooks_over_a_socket_are_handled_once(sqlite_url: str) -> None:
         server.client() as client,
     ):
         endpoint = client.webhook_endpoints.create(url=url, enabled_events=["*"])
-        inbox._secrets = [endpoint.secret or ""]
+        inbox._secrets = lambda: [endpoint.secret or ""]
         client.webhook_endpoints.ping(endpoint.id)
         server.advance()
         assert [each.status for each in server.deliveries] == ["succeeded"]

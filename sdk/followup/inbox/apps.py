@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import anyio.to_thread
 
+from followup._frames import clears_frames
+
 MAX_BODY = 2 * 1024 * 1024
 """Bytes of a body. A request of a client has 1 MiB at most, so that an event never comes near."""
 
@@ -31,6 +33,7 @@ class WSGIApp:
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
 
+    @clears_frames
     def __call__(
         self, environ: Mapping[str, Any], start_response: Callable[[str, list[tuple[str, str]]], object]
     ) -> Iterable[bytes]:
@@ -59,6 +62,7 @@ class ASGIApp:
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
 
+    @clears_frames
     async def __call__(
         self,
         scope: Message,

@@ -15,6 +15,7 @@ from followup._annotations import OutboundEventType
 from followup._argument_errors import explain_argument_errors_of
 from followup._codec.encode import NOT_GIVEN
 from followup._errors import ConfigurationError, WebhookSignatureError
+from followup._frames import clears_frames
 from followup._lazy import lazy
 from followup._options import checked_deadline
 from followup._store.problems import reason_of
@@ -98,7 +99,10 @@ class Inbox(Store):
             raise ConfigurationError("max_attempts must be a whole number, 1 or more")
         if isinstance(handler_timeout, bool) or not 1 <= handler_timeout <= LONGEST_HANDLER_TIMEOUT:
             raise ConfigurationError(f"handler_timeout must be 1 to {LONGEST_HANDLER_TIMEOUT} seconds")
-        self._secrets = None if secret is None else [each.decode() for each in checked_secrets(secret)]
+        self._secrets = _secrets_of_environment
+        if secret is not None:
+            secrets = [each.decode() for each in checked_secrets(secret)]
+            self._secrets = lambda: secrets  # an attribute of this object would be shown by vars()
         self._max_attempts = max_attempts
         self._handler_timeout = handler_timeout
         self._handlers = Handlers()
@@ -117,9 +121,8 @@ class Inbox(Store):
         Raises:
             ConfigurationError: there is no secret.
         """
-        secrets = self._secrets or _secrets_of_environment()
         try:
-            arrival = checked_arrival(construct_event(body, headers, secrets), _raw(body))
+            arrival = checked_arrival(construct_event(body, headers, self._secrets()), _raw(body))
         except WebhookSignatureError as error:
             logger.warning("webhook rejected: %s", error)
             return 400
@@ -284,6 +287,7 @@ class Inbox(Store):
         with self._checked_transaction() as connection:
             return upkeep.status(connection, self.name, self._clock)
 
+    @clears_frames
     def dead(self) -> list[DeadEvent]:
         """Return the dead events, oldest first, with their errors, which may contain personal data."""
         with self._checked_transaction() as connection:

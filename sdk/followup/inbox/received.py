@@ -8,6 +8,7 @@ import attrs
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
+from followup._frames import clears_frames
 from followup._webhook_event import WebhookEvent
 from followup.inbox.transactions import transaction_on
 
@@ -62,6 +63,7 @@ class Received:
         """
         return transaction_on(self.connection).session()
 
+    @clears_frames
     def done(self, connection: "RecordingConnection") -> None:
         """Mark the event as done in a transaction of the handler's own, which has to commit before the handler returns.
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, event
 from sqlalchemy.exc import UnboundExecutionError
 from sqlalchemy.orm import Session
 
+from followup._frames import clears_frames
 from followup.inbox.failures import HandlerError, TransactionEndedError
 
 _ENDED = "the handler committed or rolled back received.connection; the inbox does that after it has returned"
@@ -91,6 +92,7 @@ class HandlerTransaction:
             )
 
     @contextmanager
+    @clears_frames
     def session(self) -> Iterator[Session]:
         """Open an ORM session in this transaction, and flush it at the end of the with block."""
         with Session(self.connection) as session:
