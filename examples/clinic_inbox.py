@@ -6,7 +6,7 @@ Set the environment variables FOLLOWUP_DATABASE_URL and FOLLOWUP_WEBHOOK_SECRET,
 
 import os
 
-from sqlalchemy import Column, MetaData, String, Table
+from sqlalchemy import Column, MetaData, String, Table, create_engine
 
 from followup.inbox import Inbox, Received
 
@@ -22,13 +22,16 @@ DIARY = Table(
 
 def create_inbox(database: str | None = None, secret: str | None = None) -> Inbox:
     """Return the clinic's inbox; database and secret default to the environment variables."""
-    inbox = Inbox(database or os.environ["FOLLOWUP_DATABASE_URL"], secret=secret)
+    url = database or os.environ["FOLLOWUP_DATABASE_URL"]
+    inbox = Inbox(url, secret=secret)
     inbox.create_tables()
+    engine = create_engine(url)
+    DIARY.create(engine, checkfirst=True)
+    engine.dispose()
 
     @inbox.otherwise
     def write_diary(received: Received) -> None:
         event = received.event
-        DIARY.create(received.connection, checkfirst=True)
         # Commits together with the mark that the event is done, so each event has one line.
         received.connection.execute(
             DIARY.insert().values(

@@ -86,9 +86,9 @@ class Inbox(Store):
                 arrives, because a process that only handles events needs no secret.
             name: keeps several organizations in one database apart: each has its own events and order.
             max_attempts: number of attempts to handle an event, after which it is dead.
-            handler_timeout: seconds that a handler may take. One that takes longer is rolled back, and the event is
-                tried again. An event whose process was killed is tried again after so many seconds. Use the same number
-                in all processes.
+            handler_timeout: seconds that a handler may take. One that takes longer goes on, but is never committed,
+                and the event is tried again, perhaps meanwhile. An event whose process was killed is tried again after
+                so many seconds. Use the same number in all processes.
 
         Raises:
             ConfigurationError: an argument is invalid, or for another database; the message names it.
