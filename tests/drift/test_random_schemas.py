@@ -66,10 +66,17 @@ def accepts(schema: Schema, value: Any) -> bool:
     return jsonschema.Draft202012Validator(schema).is_valid(value)
 
 
+BOUNDS = {
+    "minItems", "maxItems", "uniqueItems", "minLength", "maxLength", "pattern",
+    "minimum", "maximum", "exclusiveMinimum", "multipleOf", "additionalProperties",
+}  # fmt: skip
+
+
 def decoded(schema: Any) -> Any:
-    """Return what the SDK decodes of a response: its types have no constants."""
+    """Return what the SDK decodes of a response: its types have neither constants nor bounds."""
     if isinstance(schema, dict):
-        return {"type": "string"} if "const" in schema else {key: decoded(value) for key, value in schema.items()}
+        kept = {key: decoded(value) for key, value in schema.items() if key not in BOUNDS}
+        return {"type": "string"} if "const" in schema else kept
     return [*map(decoded, schema)] if isinstance(schema, list) else schema
 
 
