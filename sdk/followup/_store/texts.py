@@ -1,7 +1,28 @@
-"""Texts that are keys in the tables: names, ids, subjects."""
+"""Texts in the tables: keys, such as names, ids and subjects, which are checked, and reasons, which are cleaned."""
+
+from sqlalchemy import Dialect, Text, TypeDecorator
 
 LONGEST_TEXT = 255
 """Characters of a text that is part of an index, which limits its length."""
+
+LONGEST_REASON = 10_000
+"""Characters of a reason that are stored."""
+
+
+class Reason(TypeDecorator[str]):
+    """The type of a column with text that others have written: the service, or an exception.
+
+    Whatever the text is, each database can store it: U+0000 and lone surrogates are replaced, and it is cut.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - the same for all
+        """Return the text as it is stored."""
+        if value is None:
+            return None
+        return value[:LONGEST_REASON].replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 
 def checked_text(text: object, path: str) -> str:

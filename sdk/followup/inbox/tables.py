@@ -11,12 +11,11 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
-    Text,
     UniqueConstraint,
 )
 
 from followup._store.schema import Schema
-from followup._store.texts import LONGEST_TEXT
+from followup._store.texts import LONGEST_TEXT, Reason
 
 WAITING: Final = "waiting"
 """The event is handled once it is due and no older event of its ref waits."""
@@ -56,7 +55,7 @@ EVENTS = Table(
     Column("lease_token", String(32)),
     Column("lease_ends_at", BigInteger),
     # The exception of the last attempt, whose text may have personal data.
-    Column("error", Text),
+    Column("error", Reason),
     UniqueConstraint("name", "event_id", name="followup_inbox_event_id"),
 )
 

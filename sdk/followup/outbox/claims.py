@@ -3,17 +3,35 @@
 All claims of an outbox are made one after another, under one short lock. The service accepts ten calls a second, so
 this costs nothing, and it is what keeps the order: an event is due only if no earlier event of its subject is still to
 be accepted, and every earlier claim is visible to this one. SKIP LOCKED would lose that order.
+
+However many events wait, a relay holds the lock only for those of one call: it looks for them before, without the lock,
+and once it has the lock it takes those that still are due.
 """
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, exists, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Update,
+    and_,
+    bindparam,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.exc import InterfaceError, OperationalError
 
 from followup._store.clock import StoreTime, current_time
 from followup._store.leases import new_token
 from followup._store.locks import take_lock
+from followup._store.problems import reason_of
 from followup.outbox import governor
 from followup.outbox.tables import DEAD, EVENTS, IN_FLIGHT, LARGEST_BATCH, SENT, WAITING
 
@@ -22,6 +40,15 @@ LONGEST_LEASE = 30.0
 
 LONGEST_WAIT = 300.0
 """Seconds, at most, between two attempts to send an event."""
+
+ABANDONED = "the attempt was not settled in time: its relay was killed or frozen, or lost the database"
+
+_UNSTORABLE = "the database cannot store the reason"
+
+_LOOKED_AT = 1_000
+"""Events that are looked at in the order of recording. If too few of them are free, the subjects are gone through."""
+
+logger = logging.getLogger("followup.outbox")
 
 
 @attrs.frozen
@@ -80,17 +107,26 @@ def lock_name(name: str) -> str:
     return f"outbox:{name}"
 
 
-def is_due(connection: Connection, name: str, clock: StoreTime) -> bool:
-    """Return whether there may be events to claim, without the lock, so that an idle relay writes nothing."""
+def find_due(connection: Connection, name: str, clock: StoreTime) -> Sequence[int] | None:
+    """Look for the events of the next call, without the lock, so that an idle relay writes nothing.
+
+    Returns:
+        Their rows, for ``claim``; none if only leases have ended; None if there is nothing to claim.
+    """
     now = current_time(connection, clock)
+    found = _free_rows(connection, name, now)
     expired = select(EVENTS.c.seq).where(_in_flight(name), or_(_has_ended(now), _ends_too_late(now))).limit(1)
-    return connection.execute(expired).first() is not None or (
-        connection.execute(_due(name, now).limit(1)).first() is not None
-    )
+    return found if found or connection.execute(expired).first() is not None else None
 
 
 def claim(
-    connection: Connection, name: str, clock: StoreTime, *, requests_per_minute: int, lease_seconds: float
+    connection: Connection,
+    name: str,
+    clock: StoreTime,
+    found: Sequence[int],
+    *,
+    requests_per_minute: int,
+    lease_seconds: float,
 ) -> Claim | Wait | None:
     """Claim the events of the next call.
 
@@ -98,11 +134,12 @@ def claim(
         connection: a connection in a transaction of its own.
         name: name of the outbox.
         clock: the clock of the outbox.
+        found: the rows that ``find_due`` has found.
         requests_per_minute: maximum number of calls in any 60 s.
         lease_seconds: how long the events belong to this process.
 
     Returns:
-        The claim; a wait if the request rate allows no call yet; None if no event is due.
+        The claim; a wait if the request rate allows no call yet; None if none of the events is due any more.
     """
     take_lock(connection, lock_name(name))
     # From here on every statement sees what the previous holder of the lock committed.
@@ -110,12 +147,24 @@ def claim(
     connection.execute(
         update(EVENTS)
         .where(_in_flight(name), _has_ended(now))
-        .values(state=WAITING, lease_token=None, lease_ends_at=None)
+        .values(state=WAITING, lease_token=None, lease_ends_at=None, error=ABANDONED)
     )
     # The call may still be in flight, so that its lease goes on, for as long as any lease lasts.
     latest = now + _in_milliseconds(LONGEST_LEASE)
     connection.execute(update(EVENTS).where(_in_flight(name), _ends_too_late(now)).values(lease_ends_at=latest))
-    rows = connection.execute(_due(name, now).limit(LARGEST_BATCH)).all()
+    still_due = (
+        select(
+            EVENTS.c.seq,
+            EVENTS.c.event_id,
+            EVENTS.c.event,
+            EVENTS.c.attempts,
+            EVENTS.c.batch_limit,
+            EVENTS.c.trace_context,
+        )
+        .where(EVENTS.c.seq.in_(found), EVENTS.c.state == WAITING, _is_due_at(now), ~_is_blocked(EVENTS))
+        .order_by(EVENTS.c.seq)
+    )
+    rows = connection.execute(still_due).all()
     if not rows:
         return None
     token, ends_at = new_token(), now + _in_milliseconds(lease_seconds)
@@ -158,16 +207,19 @@ def settle(
     done = {**free, "finished_at": now}
     if settlement.accepted:
         accepted = one.values(state=SENT, blocks_subject=False, error=None, **done)
-        connection.execute(accepted, [{"id": each} for each in settlement.accepted])
+        _store_each(connection, accepted, [{"id": each} for each in settlement.accepted])
     if settlement.rejected:
-        rejected = one.values(state=DEAD, blocks_subject=holds, error=bindparam("reason"), **done)
-        connection.execute(rejected, [{"id": each, "reason": reason} for each, reason in settlement.rejected.items()])
+        rejected = one.values(
+            state=DEAD, blocks_subject=holds, error=bindparam("reason", type_=EVENTS.c.error.type), **done
+        )
+        reasons = settlement.rejected.items()
+        _store_each(connection, rejected, [{"id": each, "reason": reason} for each, reason in reasons])
     if settlement.waits:
         attempts = EVENTS.c.attempts - (0 if settlement.counts_as_attempt else 1)
         waiting = one.values(
             state=WAITING,
             due_at=bindparam("due"),
-            error=bindparam("reason"),
+            error=bindparam("reason", type_=EVENTS.c.error.type),
             attempts=attempts,
             batch_limit=EVENTS.c.batch_limit if settlement.batch_limit is None else settlement.batch_limit,
             **free,
@@ -176,8 +228,38 @@ def settle(
             {"id": each, "due": now + wait, "reason": settlement.errors.get(each)}
             for each, wait in settlement.waits.items()
         ]
-        connection.execute(waiting, parameters)
+        _store_each(connection, waiting, parameters)
     return True
+
+
+def _store_each(connection: Connection, statement: Update, rows: Sequence[dict[str, Any]]) -> None:
+    """Execute a statement for each event, so that one which the database refuses stops no other.
+
+    An event whose reason is refused, as by an encoding that lacks a character, is stored with another reason. One that
+    is refused as such stays claimed until its lease ends.
+    """
+    if _is_stored(connection, statement, rows) is None:
+        return
+    for row in rows:
+        error = _is_stored(connection, statement, [row])
+        if error is not None and row.get("reason"):
+            error = _is_stored(connection, statement, [{**row, "reason": _UNSTORABLE}])
+        if error is not None:
+            logger.error("event %s cannot be settled: %s", row["id"], reason_of(error))
+
+
+def _is_stored(connection: Connection, statement: Update, rows: Sequence[dict[str, Any]]) -> Exception | None:
+    """Execute a statement, and return the error if the database refuses a row; one of the database itself is raised."""
+    try:
+        with connection.begin_nested():
+            connection.execute(statement, rows)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        if connection.invalidated:
+            raise
+        return error
+    return None
 
 
 def _in_flight(name: str) -> ColumnElement[bool]:
@@ -202,27 +284,34 @@ def _in_milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _due(name: str, now: int) -> Any:  # a Select, whose type parameters differ between versions of SQLAlchemy
-    """Return the query for the events that may be sent now, in the order in which they were recorded."""
+def _is_blocked(event: FromClause) -> ColumnElement[bool]:
+    """Return the condition that an earlier event of its subject is still to be accepted."""
     earlier = EVENTS.alias("earlier")
-    is_blocked = exists().where(
-        earlier.c.name == EVENTS.c.name,
-        earlier.c.subject == EVENTS.c.subject,
+    return exists().where(
+        earlier.c.name == event.c.name,
+        earlier.c.subject == event.c.subject,
         earlier.c.blocks_subject,
-        earlier.c.seq < EVENTS.c.seq,
+        earlier.c.seq < event.c.seq,
     )
-    return (
-        select(
-            EVENTS.c.seq,
-            EVENTS.c.event_id,
-            EVENTS.c.event,
-            EVENTS.c.attempts,
-            EVENTS.c.batch_limit,
-            EVENTS.c.trace_context,
-        )
-        .where(EVENTS.c.name == name, EVENTS.c.state == WAITING, _is_due_at(now), ~is_blocked)
-        .order_by(EVENTS.c.seq)
-    )
+
+
+def _free_rows(connection: Connection, name: str, now: int) -> Sequence[int]:
+    """Return the rows of the first events that may be sent now, in the order in which they were recorded."""
+    due = (EVENTS.c.name == name, EVENTS.c.state == WAITING, _is_due_at(now))
+    first = select(EVENTS).where(*due).order_by(EVENTS.c.seq).limit(_LOOKED_AT).subquery()
+    rows = connection.execute(select(first.c.seq, _is_blocked(first)).order_by(first.c.seq)).all()
+    found = [seq for seq, is_blocked in rows if not is_blocked][:LARGEST_BATCH]
+    if len(rows) < _LOOKED_AT or len(found) == LARGEST_BATCH:
+        return found
+    # Most of these wait for others of their subjects. There are fewer subjects: the index has the first of each.
+    unfinished = (EVENTS.c.name == name, EVENTS.c.blocks_subject)
+    subjects = select(func.min(EVENTS.c.subject).label("subject")).where(*unfinished).cte("subjects", recursive=True)
+    following = select(func.min(EVENTS.c.subject)).where(*unfinished, EVENTS.c.subject > subjects.c.subject)
+    subjects = subjects.union_all(select(following.scalar_subquery()).where(subjects.c.subject.is_not(None)))
+    head = select(func.min(EVENTS.c.seq)).where(*unfinished, EVENTS.c.subject == subjects.c.subject)
+    heads = select(head.scalar_subquery()).select_from(subjects)
+    query = select(EVENTS.c.seq).where(EVENTS.c.seq.in_(heads), *due).order_by(EVENTS.c.seq).limit(LARGEST_BATCH)
+    return connection.execute(query).scalars().all()
 
 
 def _batch_size(limits: Iterable[int]) -> int:

@@ -8,7 +8,7 @@ events, so a relay that was frozen meanwhile changes nothing.
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
@@ -30,7 +30,7 @@ from followup.outbox.claims import (
     Settlement,
     Wait,
     claim,
-    is_due,
+    find_due,
     lock_name,
     settle,
 )
@@ -111,16 +111,17 @@ class Relay:
         """
         self._failures = 0
         ends = None if deadline is None else self._clock.monotonic() + deadline
-        if not self._is_due():
-            return
         while self._failures < _MOST_FAILURES and not (stop is not None and stop.is_set()):
             left = None if ends is None else ends - self._clock.monotonic()
             if left is not None and left <= 0:
                 return
-            began = self._clock.monotonic()
-            claimed = self._claim()
-            if claimed is None:
+            found = self._find_due()
+            if found is None:
                 return
+            began = self._clock.monotonic()
+            claimed = self._claim(found)
+            if claimed is None:
+                continue  # leases have ended, or other relays have these events
             if isinstance(claimed, Wait):
                 self._clock.wait(claimed.seconds if left is None else min(claimed.seconds, left), stop)
                 continue
@@ -146,24 +147,28 @@ class Relay:
                     raise
                 troubles += 1
                 logger.error("outbox %s: the service rejects the API key: %s", self._name, error)  # noqa: TRY400
-            except SQLAlchemyError as error:
+            except ConfigurationError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever it is, the events have to be sent
                 troubles += 1
-                logger.error("outbox %s: the database failed: %s", self._name, reason_of(error))  # noqa: TRY400
+                what = "the database" if isinstance(error, SQLAlchemyError) else "the relay"
+                logger.error("outbox %s: %s failed: %s", self._name, what, reason_of(error))  # noqa: TRY400 - the traceback may show data
             yield report
             if troubles:
                 wait = retry_wait(troubles, _LONGEST_PAUSE) / 1000
             self._clock.wait(wait, stop)
 
-    def _is_due(self) -> bool:
+    def _find_due(self) -> Sequence[int] | None:
         with self._database.transaction() as connection:
-            return is_due(connection, self._name, self._clock)
+            return find_due(connection, self._name, self._clock)
 
-    def _claim(self) -> Claim | Wait | None:
+    def _claim(self, found: Sequence[int]) -> Claim | Wait | None:
         with self._database.transaction() as connection:
             return claim(
                 connection,
                 self._name,
                 self._clock,
+                found,
                 requests_per_minute=self._requests_per_minute,
                 lease_seconds=self._lease_seconds,
             )
@@ -178,19 +183,25 @@ class Relay:
         try:
             with self._telemetry.linked_to(each.trace_context for each in claimed.events):
                 outcome = calls.send(self._client.with_options(max_retries=0, deadline=seconds), claimed)
+        except Exception as error:
+            # The error of one event, such as one that is nested too deeply, must not hold up the others for ever.
+            self._settle(claimed, _apart(claimed, reason_of(error)), governor.ended)
+            raise
         except BaseException:
-            self._settle(claimed, _all_wait(claimed, _LONGEST_WAIT_AFTER_FAILED_CALL), governor.ended)
+            settlement = _all_wait(claimed, _LONGEST_WAIT_AFTER_FAILED_CALL, "the call was interrupted")
+            self._settle(claimed, settlement, governor.ended)
             raise
         match outcome:
             case calls.Results():
                 self._store_results(claimed, outcome, report)
             case calls.RejectedAsAWhole() if len(claimed.events) > 1:
-                self._split(claimed)
+                self._split(claimed, outcome.error)
             case calls.RejectedAsAWhole(names_an_event=True):
                 self._reject(claimed, outcome.error, report)
             case calls.Failed(error=APITimeoutError()) if seconds < self._call_seconds:
                 # The deadline of this drain ended the call, which says nothing about the service.
-                if self._settle(claimed, _all_wait(claimed, _LONGEST_WAIT_AFTER_FAILED_CALL), governor.ended):
+                settlement = _all_wait(claimed, _LONGEST_WAIT_AFTER_FAILED_CALL, "the deadline of the drain was over")
+                if self._settle(claimed, settlement, governor.ended):
                     report.failed += len(claimed.events)
             case calls.RejectedAsAWhole():
                 # Whether the event or the whole call is wrong is unknown. The others do not wait for it.
@@ -221,17 +232,14 @@ class Relay:
         # A failed event is retried for ever, and holds its subject: whoever reads the log has to learn of it.
         logger.log(
             logging.WARNING if waits or rejected else logging.INFO,
-            "outbox %s: sent %d events: %d accepted (%d duplicates), %d failed, %d rejected",
-            self._name, len(claimed.events), len(accepted), duplicates, len(waits), len(rejected),
+            "outbox %s: sent %s: %d accepted (%d duplicates), %d failed, %d rejected",
+            self._name, _events(len(claimed.events)), len(accepted), duplicates, len(waits), len(rejected),
         )  # fmt: skip
 
-    def _split(self, claimed: Claim) -> None:
+    def _split(self, claimed: Claim, error: APIStatusError) -> None:
         """Send the events again in smaller batches, down to the one that spoils them."""
-        size = len(claimed.events)
-        waits = {event.id: 0 for event in claimed.events}
-        settlement = Settlement(waits=waits, batch_limit=size // 2, counts_as_attempt=False)
-        self._settle(claimed, settlement, governor.ended)
-        logger.warning("outbox %s: a batch of %d events was rejected as a whole", self._name, size)
+        self._settle(claimed, _apart(claimed, str(error)), governor.ended)
+        logger.warning("outbox %s: a batch of %s was rejected as a whole", self._name, _events(len(claimed.events)))
 
     def _reject(self, claimed: Claim, error: APIStatusError, report: DrainReport) -> None:
         """Give up the only event of a batch, which the service has named."""
@@ -244,7 +252,7 @@ class Relay:
     def _give_back(self, claimed: Claim, outcome: calls.Failed, report: DrainReport, longest_wait: float) -> None:
         """Let the events wait again, after a call that decided nothing about them."""
         self._failures += 1
-        settlement = _all_wait(claimed, longest_wait)
+        settlement = _all_wait(claimed, longest_wait, str(outcome.error))
         if self._settle(claimed, settlement, governor.ended, failure=outcome):
             report.failed += len(claimed.events)
         if isinstance(outcome.error, (AuthenticationError, PermissionDeniedError, ConfigurationError)):
@@ -275,9 +283,24 @@ class Relay:
         return is_ours
 
 
-def _all_wait(claimed: Claim, longest: float) -> Settlement:
-    return Settlement(waits={event.id: retry_wait(event.attempts, longest) for event in claimed.events})
+def _all_wait(claimed: Claim, longest: float, reason: str) -> Settlement:
+    waits = {event.id: retry_wait(event.attempts, longest) for event in claimed.events}
+    return Settlement(waits=waits, errors=dict.fromkeys(waits, reason))
+
+
+def _apart(claimed: Claim, reason: str) -> Settlement:
+    """Let the events be sent in smaller batches at once; an event that was alone waits."""
+    size = len(claimed.events)
+    if size == 1:
+        return _all_wait(claimed, LONGEST_WAIT, reason)
+    waits = {event.id: 0 for event in claimed.events}
+    errors = dict.fromkeys(waits, reason)
+    return Settlement(waits=waits, errors=errors, batch_limit=size // 2, counts_as_attempt=False)
 
 
 def _unsent(claimed: Claim) -> Settlement:
     return Settlement(waits={event.id: 0 for event in claimed.events}, counts_as_attempt=False)
+
+
+def _events(count: int) -> str:
+    return "1 event" if count == 1 else f"{count} events"

@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 from followup._annotations import MAX_EVENTS_PER_BATCH
 from followup._store.schema import Schema
-from followup._store.texts import LONGEST_TEXT
+from followup._store.texts import LONGEST_TEXT, Reason
 
 WAITING: Final = "waiting"
 """The event is sent once it is due and no earlier event of its subject blocks it."""
@@ -57,7 +57,7 @@ EVENTS = Table(
     Column("lease_ends_at", BigInteger),
     # The largest batch in which the event may be sent; less after a batch that the service rejected as a whole.
     Column("batch_limit", Integer, nullable=False),
-    Column("error", Text),
+    Column("error", Reason),
     # The traceparent of the recorder, so that the call that sends the event is linked to its trace.
     Column("trace_context", Text),
     UniqueConstraint("name", "event_id", name="followup_outbox_event_id"),

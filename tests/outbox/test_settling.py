@@ -1,0 +1,159 @@
+"""What is stored after a call: whatever the service says, and whatever the database refuses, the events are settled."""
+
+import logging
+import threading
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event, text
+from support.responses import error
+from support.server import reply
+from support.waiting import wait_for
+
+from followup import FollowUp
+from followup.outbox import DrainReport, Outbox
+
+from .conftest import Record, Service, batch, processed, result
+
+UNSTORABLE = {"NUL": "externalId 'T\0' is taken", "surrogate": "the name \ud800 is no name", "long": "no " * 20_000}
+
+
+@pytest.mark.parametrize("reason", UNSTORABLE.values(), ids=UNSTORABLE.keys())
+@pytest.mark.parametrize("status", ["invalid", "failed"])
+def test_any_reason_of_the_service_is_stored(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, status: str, reason: str
+) -> None:
+    record("good", "bad", "good too")
+    service.script = [batch(lambda each: result(each, status if each == "bad" else "processed", reason))]
+    assert outbox.drain(client).sent == 2
+    listed = outbox.dead() if status == "invalid" else outbox.failing()
+    assert [each.id for each in listed] == ["bad"]
+    expected = reason.replace("\0", "\ufffd").replace("\ud800", "?")[:10_000]
+    assert listed[0].error == expected  # type: ignore[attr-defined]
+    assert service.batches == [["good", "bad", "good too"]]
+
+
+@pytest.mark.parametrize("reason", UNSTORABLE.values(), ids=UNSTORABLE.keys())
+def test_any_reason_for_the_rejection_of_a_whole_batch_is_stored(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, reason: str
+) -> None:
+    record("bad")
+    service.script = [reply(400, error(message=reason, param="events[0].data"))]
+    assert outbox.drain(client) == DrainReport(rejected=1)
+    assert [each.id for each in outbox.dead()] == ["bad"]
+
+
+@pytest.mark.parametrize("status", ["an unknown \0 status", "\ud800"])
+def test_any_status_of_the_service_is_stored(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, status: str
+) -> None:
+    record("e1", "e2")
+    service.script = [batch(lambda each: {**result(each, status), "accepted": each == "e1"})]
+    assert outbox.drain(client) == DrainReport(sent=1, failed=1, remaining=1)
+    assert [each.id for each in outbox.failing()] == ["e2"]
+
+
+@pytest.mark.parametrize("id", ["a\0b", "\ud800", "x" * 10_000])
+def test_results_of_other_ids_change_nothing(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, id: str
+) -> None:
+    record("e1")
+    service.script = [batch(processed, lambda results: [*results, {**results[0], "id": id}])]
+    assert outbox.drain(client) == DrainReport(sent=1)
+
+
+def refuse(engine: Engine, **values: str) -> None:
+    """Let the database refuse rows with these values, as one does whose encoding lacks a character of a reason."""
+    condition = " AND ".join(f"coalesce({{}}{column}, '') = '{value}'" for column, value in values.items())
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            check = f"CHECK (NOT ({condition.replace('{}', '')}))"
+            connection.exec_driver_sql(f"ALTER TABLE followup_outbox ADD CONSTRAINT refused {check}")
+        else:
+            when = f"WHEN {condition.replace('{}', 'NEW.')} BEGIN SELECT RAISE(ABORT, 'refused'); END"
+            connection.exec_driver_sql(f"CREATE TRIGGER refused BEFORE UPDATE ON followup_outbox {when}")
+
+
+@pytest.mark.parametrize("status", ["invalid", "failed"])
+def test_a_reason_that_the_database_refuses_stops_no_other_event(
+    outbox: Outbox, engine: Engine, record: Record, service: Service, client: FollowUp, status: str
+) -> None:
+    record("good", "bad", "bad too")
+    refuse(engine, error="no: →")
+    answer = {"good": ("processed", None), "bad": (status, "no: →"), "bad too": (status, "no")}
+    service.script = [batch(lambda each: result(each, *answer[each]))]
+    assert outbox.drain(client).sent == 1
+    listed = outbox.dead() if status == "invalid" else outbox.failing()
+    assert [(each.id, each.error) for each in listed] == [  # type: ignore[attr-defined]
+        ("bad", "the database cannot store the reason"),
+        ("bad too", "no"),
+    ]
+
+
+def test_an_event_that_the_database_does_not_let_settle_stops_no_other(
+    outbox: Outbox, engine: Engine, record: Record, service: Service, client: FollowUp, caplog: pytest.LogCaptureFixture
+) -> None:
+    record("good", "bad", "dead", "good too")
+    refuse(engine, state="sent", event_id="bad")
+    service.script = [batch(lambda each: result(each, "invalid" if each == "dead" else "processed", "no"))]
+    assert outbox.drain(client) == DrainReport(sent=3, rejected=1, remaining=1)
+    assert outbox.status().in_flight == 1
+    assert "event bad cannot be settled: IntegrityError" in caplog.text
+    assert outbox.drain(client) == DrainReport(remaining=1)
+    assert len(service.batches) == 1
+
+
+def test_an_event_that_cannot_even_be_read_holds_up_no_other(
+    outbox: Outbox, engine: Engine, record: Record, service: Service, client: FollowUp
+) -> None:
+    record(*(f"e{number}" for number in range(20)))
+    deep = '{"type":"order.issued","data":' + '{"a":' * 200_000 + "1" + "}" * 200_001
+    with engine.begin() as connection:
+        connection.execute(
+            # Such an event is recorded where the stack is short; that of the relay is longer.
+            text("UPDATE followup_outbox SET event = :deep WHERE event_id = 'e7'"),
+            {"deep": deep},
+        )
+    failures = 0
+    for _ in range(20):
+        try:
+            outbox.drain(client)
+        except RecursionError:
+            failures += 1
+    assert (failures, outbox.status().waiting) == (5, 1)
+    assert sorted(service.ids) == sorted(f"e{number}" for number in range(20) if number != 7)
+
+
+def test_run_survives_whatever_settling_raises(
+    outbox: Outbox, engine: Engine, record: Record, service: Service, client: FollowUp, caplog: pytest.LogCaptureFixture
+) -> None:
+    record("e1")
+    failures: list[Exception] = [ValueError("Ana"), UnicodeEncodeError("utf-8", "Ana", 0, 1, "no"), MemoryError()]
+
+    def fail(_: Any, __: Any, statement: str, *___: Any) -> None:
+        if failures and statement.startswith("UPDATE followup_outbox_calls SET ends_at"):
+            raise failures.pop()
+
+    event.listen(engine, "before_cursor_execute", fail)
+    relay, stop = Outbox(engine), threading.Event()
+    runner = threading.Thread(target=relay.run, args=(client, stop), daemon=True)
+    with caplog.at_level(logging.ERROR, "followup.outbox"):
+        runner.start()
+        wait_for(lambda: outbox.status().sent == 1 or not runner.is_alive())
+    assert runner.is_alive()
+    stop.set()
+    runner.join(60)
+    assert (failures, outbox.status().sent) == ([], 1)
+    assert "ValueError" in caplog.text
+    assert "Ana" not in caplog.text
+
+
+def test_what_is_no_error_ends_run(outbox: Outbox, engine: Engine, record: Record, client: FollowUp) -> None:
+    record("e1")
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    event.listen(engine, "before_cursor_execute", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        Outbox(engine).run(client)
