@@ -20,8 +20,9 @@ from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_CLEARED = frozenset({"followup", "httpx", "httpcore", "h11"})
-"""The packages whose frames are cleared: ours, and the libraries that hold the request, with the API key, in frames."""
+_CLEARED = frozenset({"followup", "httpx", "httpcore", "h11", "sqlalchemy", "psycopg", "django"})
+"""The packages whose frames are cleared: ours, and the libraries that hold the request, with the API key, or the rows
+and the password of a database in frames."""
 
 # The flags of code as in ``inspect``, whose import takes longer than that of everything that verifies a webhook.
 _IS_GENERATOR = 0x20

@@ -611,9 +611,9 @@ def test_an_invalid_deadline_is_an_error(inbox: Inbox, deadline: float) -> None:
 
 def test_drain_without_tables_says_what_to_do(database_url: str) -> None:
     inbox = Inbox(database_url)
-    with pytest.raises(ConfigurationError, match="call create_tables"):
+    with pytest.raises(ConfigurationError, match=r"call inbox\.create_tables"):
         inbox.drain()
-    with pytest.raises(ConfigurationError, match="call create_tables"):
+    with pytest.raises(ConfigurationError, match=r"call inbox\.create_tables"):
         inbox.run()
     inbox.close()
 

@@ -125,7 +125,7 @@ def test_missing_tables_are_503_until_they_are_created(database_url: str, caplog
     inbox = Inbox(database_url, secret=SECRET)
     body = body_of()
     assert inbox.receive(body, headers_of(body)) == 503
-    assert "call create_tables() once" in caplog.text
+    assert "call inbox.create_tables() once" in caplog.text
     inbox.create_tables()
     assert inbox.receive(body, headers_of(body)) == 204
     inbox.close()

@@ -232,8 +232,8 @@ def test_a_failure_does_not_spoil_the_transaction(outbox: Outbox, database_url: 
     ("change", "advice"),
     [
         ("UPDATE followup_schema SET version = 99", "version 99"),
-        ("DELETE FROM followup_schema", "call create_tables"),
-        ("DROP TABLE followup_schema", "call create_tables"),
+        ("DELETE FROM followup_schema", "call outbox.create_tables"),
+        ("DROP TABLE followup_schema", "call outbox.create_tables"),
     ],
 )
 def test_missing_tables_and_other_versions_name_what_to_do(
@@ -490,13 +490,13 @@ PATIENT = {"phone": "+54 9 11 5555-0000", "dni": "30123456", "externalId": "P-1"
     [
         ({"patient": PATIENT, "appointment": {"externalId": "T-1"}}, "appointment:T-1"),
         ({"appointment": {"externalId": "T-1", "startAt": "2030-01-01T00:00:00Z"}}, "appointment:T-1"),
-        ({"patient": PATIENT, "appointment": {"startAt": "2030-01-01T00:00:00Z"}}, "patient:5491155550000"),
-        ({"patient": PATIENT}, "patient:5491155550000"),
-        ({"patient": {"dni": "30123456", "externalId": "P-1"}}, "patient:30123456"),
-        ({"patient": {"phone": "", "externalId": "P-1"}}, "patient:P-1"),
-        ({"patient": {"phone": "+٥٤ ٩ ١١ ٥٥٥٥-٠٠٠٠"}}, "patient:5491155550000"),
-        ({"patient": {"phone": "+５４ ９ １１ ５５５５-００００"}}, "patient:5491155550000"),
-        ({"patient": "pat_1"}, "patient:pat_1"),
+        ({"patient": PATIENT, "appointment": {"startAt": "2030-01-01T00:00:00Z"}}, "patient:phone:5491155550000"),
+        ({"patient": PATIENT}, "patient:phone:5491155550000"),
+        ({"patient": {"dni": "30123456", "externalId": "P-1"}}, "patient:dni:30123456"),
+        ({"patient": {"phone": "", "externalId": "P-1"}}, "patient:externalId:P-1"),
+        ({"patient": {"phone": "+٥٤ ٩ ١١ ٥٥٥٥-٠٠٠٠"}}, "patient:phone:5491155550000"),
+        ({"patient": {"phone": "+５４ ９ １１ ５５５５-００００"}}, "patient:phone:5491155550000"),
+        ({"patient": "pat_1"}, "patient:id:pat_1"),
         ({"patient": {"fullName": "Ana"}}, "e1"),
         ({"patient": None, "appointment": None}, "e1"),
         ({"patient": 7, "appointment": [1]}, "e1"),

@@ -1,6 +1,8 @@
 """Status, dead events, retry, discard, purge and ``run``."""
 
+import json
 import logging
+import socket
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +13,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from support.databases import engine_of
 from support.responses import error
-from support.server import hang_up, reply
+from support.server import Received, hang_up, reply
 from support.waiting import wait_for
 
 from followup import FollowUp, inbound
@@ -69,11 +71,24 @@ def test_all_dead_events_can_be_retried(rejected: Outbox, client: FollowUp) -> N
     assert rejected.drain(client).sent == 2
 
 
-@pytest.mark.parametrize("event_id", ["a2", "unknown"])
-def test_only_a_dead_event_can_be_retried_or_discarded(rejected: Outbox, event_id: str) -> None:
-    for action in (rejected.retry, rejected.discard):
-        with pytest.raises(ValueError, match=f"^no dead event has the id '{event_id}'"):
+@pytest.mark.parametrize(
+    ("event_id", "retrying", "discarding"),
+    [
+        (
+            "a2",
+            ": it waits, and is sent when it is due",
+            ": it waits; pass waiting=True to give it up, although the service may have stored it",
+        ),
+        ("unknown", "", ""),
+    ],
+)
+def test_only_a_dead_event_can_be_retried_or_discarded(
+    rejected: Outbox, event_id: str, retrying: str, discarding: str
+) -> None:
+    for action, advice in ((rejected.retry, retrying), (rejected.discard, discarding)):
+        with pytest.raises(ValueError) as caught:
             action(event_id)
+        assert str(caught.value) == f"no dead event has the id '{event_id}'{advice}"
     assert rejected.status().held == 1
 
 
@@ -102,7 +117,7 @@ def test_failing_lists_what_waits_for_a_retry(failing: Outbox, engine: Engine, r
 
 
 def test_an_event_that_fails_forever_can_be_given_up(failing: Outbox, service: Service, client: FollowUp) -> None:
-    with pytest.raises(ValueError, match=r"^no dead event has the id 'f1'$"):
+    with pytest.raises(ValueError, match=r"^no dead event has the id 'f1': it waits; pass waiting=True"):
         failing.discard("f1")
     failing.discard("f1", waiting=True)
     assert failing.failing() == []
@@ -125,14 +140,47 @@ def test_an_event_in_flight_sent_or_unknown_cannot_be_given_up(
     failing.drain(client)
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE followup_outbox SET state = 'in_flight' WHERE event_id = 'f1'")
-    for event_id in ("f1", "sent", "unknown"):
-        with pytest.raises(ValueError, match=f"^no dead or waiting event has the id '{event_id}'$"):
+        connection.exec_driver_sql("UPDATE followup_outbox SET state = 'discarded' WHERE event_id = 'f2'")
+    for event_id, state in {
+        "f1": ": a relay is sending it now; try again when it has ended",
+        "sent": ": the service has accepted it",
+        "f2": ": it was discarded; record it under a new id to send it",
+        "unknown": "",
+    }.items():
+        with pytest.raises(ValueError) as caught:
             failing.discard(event_id, waiting=True)
+        assert str(caught.value) == f"no dead or waiting event has the id '{event_id}'{state}"
 
 
 def test_an_event_that_is_retried_has_no_failure_yet(rejected: Outbox) -> None:
     rejected.retry("a1")
     assert rejected.failing() == []
+
+
+def test_failing_lists_every_event_whose_last_call_failed(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp
+) -> None:
+    """Also one that a 400 without results rejects alone after its batch was split, and those of a relay that died."""
+
+    def reject_e2(connection: socket.socket, received: Received) -> bool:
+        if "e2" in [each["id"] for each in json.loads(received.body)]:
+            return reply(400, error(message="something is wrong"))(connection, received)
+        return batch(processed)(connection, received)
+
+    record("e1", "e2", "e3")
+    service.script = [reject_e2]
+    assert outbox.drain(client).sent == 2
+    assert [(each.id, each.attempts, "something is wrong" in each.error) for each in outbox.failing()] == [
+        ("e2", 1, True)
+    ]
+    service.script = [hang_up]
+    record("e4")
+    outbox.drain(client)
+    assert {each.id: bool(each.error) for each in outbox.failing()} == {"e2": True, "e4": True}
+    service.script = [batch(processed)]
+    service.clock.seconds += 600
+    assert outbox.drain(client).sent == 2
+    assert outbox.failing() == []
 
 
 def test_the_repr_of_a_dead_event_shows_no_personal_data(
@@ -144,7 +192,7 @@ def test_the_repr_of_a_dead_event_shows_no_personal_data(
     outbox.drain(client)
     (dead,) = outbox.dead()
     assert dead.event["data"] == {"patient": {"phone": "+54 9 11 5555-0000"}}
-    assert dead.subject == "patient:5491155550000"
+    assert dead.subject == "patient:phone:5491155550000"
     assert "5555" not in repr(dead)
     assert "e1" in repr(dead)
 

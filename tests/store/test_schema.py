@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from sqlalchemy import Column, Index, Integer, MetaData, Table, update
+from sqlalchemy import Column, Index, Integer, MetaData, Table, inspect, update
 
 from followup import ConfigurationError
 from followup._store.database import Database
@@ -11,8 +11,13 @@ from followup._store.schema import VERSIONS, Schema
 
 THINGS = Table("followup_things", MetaData(), Column("id", Integer, primary_key=True), Column("size", Integer))
 Index("followup_things_by_size", THINGS.c.size)
+OTHERS = Table("followup_others", MetaData(), Column("id", Integer, primary_key=True))
 
-SCHEMA = Schema("outbox", 2, [THINGS])
+MIGRATIONS = {
+    2: ["DROP INDEX IF EXISTS followup_things_by_colour"],
+    3: ["CREATE INDEX IF NOT EXISTS followup_things_by_size ON followup_things (size)"],
+}
+SCHEMA = Schema("outbox", 3, [THINGS, OTHERS], MIGRATIONS)
 
 
 def test_creating_is_idempotent(database_url: str) -> None:
@@ -76,11 +81,12 @@ def test_creating_existing_tables_waits_for_no_transaction_on_them(database_url:
 def test_creating_adds_a_table_that_is_missing(database_url: str) -> None:
     database = Database(database_url)
     SCHEMA.create(database)
-    with database.transaction() as connection:
-        THINGS.drop(connection)
-    SCHEMA.create(database)
-    with database.transaction() as connection:
-        connection.execute(THINGS.insert(), [{"size": 3}])
+    for table in (THINGS, OTHERS):
+        with database.transaction() as connection:
+            table.drop(connection)
+        SCHEMA.create(database)
+        with database.transaction() as connection:
+            connection.execute(table.insert(), [{"id": 3}])
     database.close()
 
 
@@ -98,9 +104,9 @@ def test_two_components_share_a_database(database_url: str) -> None:
 @pytest.mark.parametrize(
     ("found", "advice"),
     [
-        (None, "has no tables of the outbox: call create_tables"),
-        (1, "version 1, and this release of followup needs version 2: run the SQL of 'followup outbox ddl'"),
-        (3, "version 3, and this release of followup knows version 2 only: install"),
+        (None, r"has no tables of the outbox: call outbox\.create_tables\(\) once, or run the SQL of outbox\.ddl\(\)"),
+        (0, "version 0, and this release of followup knows version 3 only: install"),
+        (4, "version 4, and this release of followup knows version 3 only: install"),
     ],
 )
 def test_another_version_names_what_to_do(database_url: str, found: int | None, advice: str) -> None:
@@ -114,4 +120,34 @@ def test_another_version_names_what_to_do(database_url: str, found: int | None, 
             SCHEMA.create(database)
     with pytest.raises(ConfigurationError, match=advice), database.transaction() as connection:
         SCHEMA.check(connection)
+    database.close()
+
+
+@pytest.mark.parametrize("found", [1, 2])
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_tables_of_an_earlier_version_are_brought_up_to_date(database_url: str, found: int, by_hand: bool) -> None:
+    database = Database(database_url)
+    SCHEMA.create(database)
+    with database.transaction() as connection:
+        connection.execute(update(VERSIONS).values(version=found))
+        connection.execute(THINGS.insert(), [{"size": 3}])
+        connection.exec_driver_sql("DROP INDEX followup_things_by_size")
+    advice = (
+        rf"needs version 3: call outbox\.create_tables\(\) once, or run the SQL of outbox\.ddl\(from_version={found}\)"
+    )
+    with pytest.raises(ConfigurationError, match=advice), database.transaction() as connection:
+        SCHEMA.check(connection)
+    if by_hand:
+        with database.transaction() as connection:
+            for statement in SCHEMA.ddl(database.dialect, from_version=found).split(";\n")[:-1]:
+                connection.exec_driver_sql(statement)
+    else:
+        SCHEMA.create(database)
+    with database.transaction() as connection:
+        SCHEMA.check(connection)
+        assert [each["name"] for each in inspect(connection).get_indexes("followup_things")] == [
+            "followup_things_by_size"
+        ]
+        assert connection.execute(THINGS.select()).all() == [(1, 3)]
+    assert SCHEMA.ddl(database.dialect, from_version=3) == ""
     database.close()

@@ -89,7 +89,9 @@ def test_the_version_is_checked_before_the_first_use_only(kind: type[Store], dat
 def test_missing_tables_name_the_remedy(kind: type[Store], database_url: str, action: str) -> None:
     store = kind(engine_of(database_url))
     for _ in range(2):
-        with pytest.raises(ConfigurationError, match=r"has no tables of the (out|in)box: call create_tables\(\) once"):
+        with pytest.raises(
+            ConfigurationError, match=r"has no tables of the (out|in)box: call \1box\.create_tables\(\) once"
+        ):
             getattr(store, action)()
     store.create_tables()
     getattr(store, action)()

@@ -102,15 +102,19 @@ class Database:
             with suppress(OSError):  # connecting then fails in the same way, with an error of SQLAlchemy
                 self._file.touch()
 
-    def check_file(self) -> None:
+    def check_file(self, component: str) -> None:
         """Check that the SQLite file of a URL exists, if its folder does, which may be mounted later.
+
+        Args:
+            component: ``outbox`` or ``inbox``, whose tables it should have.
 
         Raises:
             ConfigurationError: it does not.
         """
         if self._file is not None and not self._file.exists() and self._file.parent.is_dir():
             raise ConfigurationError(
-                f"database is the file {self._file}, which does not exist: check the path, or call create_tables() once"
+                f"database is the file {self._file}, which does not exist: check the path, or call "
+                f"{component}.create_tables() once"
             )
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """The tables of a component, outbox or inbox: their DDL, and the version that says which release made them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, inspect, select, text
@@ -36,23 +36,40 @@ class Schema:
 
     Attributes:
         component: ``outbox`` or ``inbox``.
-        version: version of its tables; a release that changes them has a higher one.
+        version: version of its tables, from 1; a release that changes them has a higher one.
         tables: its own tables, besides the two that all components share.
+        migrations: by version, the statements that make its tables from those of the version before. Each can be run
+            again, because SQLite commits it by itself.
     """
 
     component: str
     version: int
     tables: Sequence[Table]
+    migrations: Mapping[int, Sequence[str]] = attrs.field(factory=dict)
 
-    def ddl(self, dialect: str) -> str:
-        """Return the SQL that creates the tables, each statement ending with a semicolon. It can be run again."""
-        return "".join(f"{statement};\n" for statement in self._statements(dialect))
+    def ddl(self, dialect: str, from_version: int | None = None) -> str:
+        """Return the SQL that makes the tables, each statement ending with a semicolon. It can be run again.
 
-    def create(self, database: Database) -> None:
-        """Create the tables that do not exist yet.
+        Args:
+            dialect: the database.
+            from_version: version of the tables that are there; None if there are none.
 
         Raises:
-            ConfigurationError: the tables exist, with another version.
+            ValueError: there is no such version.
+        """
+        if from_version is None:
+            statements = self._statements(dialect)
+        elif isinstance(from_version, bool) or from_version not in range(1, self.version + 1):
+            raise ValueError(f"from_version must be a version of the {self.component}'s tables, 1 to {self.version}")
+        else:
+            statements = self._changes(from_version)
+        return "".join(f"{statement};\n" for statement in statements)
+
+    def create(self, database: Database) -> None:
+        """Create the tables that do not exist yet, and bring those of an earlier version up to date.
+
+        Raises:
+            ConfigurationError: the tables exist, with a version that this release does not know.
         """
         database.create_file()
         with database.transaction() as connection:
@@ -60,7 +77,10 @@ class Schema:
                 # Two processes that create the same table at the same time would fail otherwise.
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"))
             inspector = inspect(connection)
-            if inspector.has_table(VERSIONS.name) and self.found_version(connection) is not None:
+            found = self.found_version(connection) if inspector.has_table(VERSIONS.name) else None
+            if found is not None:
+                for statement in self._changes(found):
+                    connection.exec_driver_sql(statement)
                 self.check(connection)
                 if all(inspector.has_table(table.name) for table in self.tables):
                     return  # the statements would wait for every transaction on the tables, and could deadlock with it
@@ -90,16 +110,16 @@ class Schema:
         """
         if found == self.version:
             return
-        ddl = f"followup {self.component} ddl"
         if found is None:
             raise ConfigurationError(
-                f"the database has no tables of the {self.component}: call create_tables() once, or run the SQL of "
-                f"{ddl!r}"
+                f"the database has no tables of the {self.component}: call {self.component}.create_tables() once, or "
+                f"run the SQL of {self.component}.ddl()"
             )
-        if found < self.version:
+        if 1 <= found < self.version:
             raise ConfigurationError(
                 f"the {self.component}'s tables have version {found}, and this release of followup needs version "
-                f"{self.version}: run the SQL of {ddl!r}"
+                f"{self.version}: call {self.component}.create_tables() once, or run the SQL of "
+                f"{self.component}.ddl(from_version={found})"
             )
         raise ConfigurationError(
             f"the {self.component}'s tables have version {found}, and this release of followup knows version "
@@ -109,6 +129,14 @@ class Schema:
     def version_query(self) -> str:
         """Return the SQL that reads the version, for a connection that is not SQLAlchemy's."""
         return f"SELECT version FROM {VERSIONS.name} WHERE component = '{self.component}'"  # noqa: S608 - a constant
+
+    def _changes(self, found: int) -> Iterator[str]:
+        for version in range(max(found, 1) + 1, self.version + 1):
+            yield from self.migrations[version]
+            yield (
+                f"UPDATE {VERSIONS.name} SET version = {version} "  # noqa: S608 - constants
+                f"WHERE component = '{self.component}' AND version = {version - 1}"
+            )
 
     def _statements(self, dialect: str) -> Iterator[str]:
         compiler = _DIALECTS[dialect]

@@ -11,6 +11,7 @@ from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from followup._errors import ConfigurationError
+from followup._frames import clears_frames
 from followup._redaction import redacted
 from followup._store.clock import DEFAULT_TIME, StoreTime
 from followup._store.database import Database
@@ -52,15 +53,25 @@ class Store:
         self._telemetry.stop_reporting(self._backlog)  # which would open them again
         self._database.close()
 
-    def ddl(self) -> str:
-        """Return the SQL that creates the tables, for your own migrations. It can be run again."""
-        return self._schema.ddl(self._database.dialect)
+    def ddl(self, from_version: int | None = None) -> str:
+        """Return the SQL that creates the tables, for your own migrations. It can be run again.
 
-    def create_tables(self) -> None:
-        """Create the tables that do not exist yet. It can be called again.
+        Args:
+            from_version: version of the tables that are there, for the SQL that brings them up to date instead.
 
         Raises:
-            ConfigurationError: the tables exist, made by another release that needs others.
+            ValueError: there is no such version.
+        """
+        return self._schema.ddl(self._database.dialect, from_version)
+
+    @clears_frames
+    def create_tables(self) -> None:
+        """Create the tables that do not exist yet, and bring those of an earlier release up to date.
+
+        It can be called again.
+
+        Raises:
+            ConfigurationError: the tables exist, made by a later release.
         """
         self._schema.create(self._database)
 
@@ -86,7 +97,7 @@ class Store:
             ConfigurationError: they are missing, or have another version.
         """
         if not self._is_version_checked:
-            self._database.check_file()
+            self._database.check_file(self._schema.component)
             with self._database.transaction(longest_wait) as connection:
                 self._schema.check(connection)
             self._is_version_checked = True
@@ -110,17 +121,18 @@ def checked_age(older_than: object) -> timedelta:
     return older_than
 
 
-def checked_count(count: int, event_id: str | None, states: str) -> int:
+def checked_count(count: int, event_id: str | None, states: str, advice: str = "") -> int:
     """Check that an action on one event has found it, and return the number of events.
 
     Args:
         count: number of events that the action found.
         event_id: the one event; None for an action on all.
         states: the states that the action is for, such as ``dead``.
+        advice: the end of the error: the state of the event, and what to do.
 
     Raises:
         ValueError: there is no such event.
     """
     if event_id is not None and count == 0:
-        raise ValueError(f"no {states} event has the id {redacted(str(event_id), max_length=64)!r}")
+        raise ValueError(f"no {states} event has the id {redacted(str(event_id), max_length=64)!r}{advice}")
     return count

@@ -16,7 +16,15 @@ from followup.cli.inbox_module import load_inbox
 from followup.cli.lines import json_line, write_line
 from followup.cli.options import AsJson
 from followup.cli.output import remark, say
-from followup.cli.stores import DatabaseURL, StoreName, database_url, show_report, store_errors
+from followup.cli.stores import (
+    DatabaseURL,
+    FromVersion,
+    StoreName,
+    database_url,
+    show_ddl,
+    show_report,
+    store_errors,
+)
 from followup.cli.values import parts_of
 
 if TYPE_CHECKING:
@@ -161,17 +169,15 @@ def catch_up(
 
 
 @inbox.command()
-def ddl(database: DatabaseURL = None) -> None:
+def ddl(database: DatabaseURL = None, from_version: FromVersion = None) -> None:
     """Print the SQL that creates the tables, for your own migrations."""
     with store_errors(database_url(database)):
-        text = _opened(database, "default").ddl()
-    for line in text.splitlines():
-        write_line(line)
+        show_ddl(_opened(database, "default"), from_version)
 
 
 @inbox.command()
 def create_tables(database: DatabaseURL = None) -> None:
-    """Create the tables that do not exist yet."""
+    """Create the tables that do not exist yet, and bring those of an earlier release up to date."""
     with store_errors(database_url(database)):
         _opened(database, "default").create_tables()
     say("The tables exist.")

@@ -16,11 +16,18 @@ import typer
 from followup._annotations import REQUESTS_PER_MINUTE
 from followup.cli.application import Application
 from followup.cli.exits import INTERRUPTED, CommandFailed, reject
-from followup.cli.lines import write_line
 from followup.cli.options import AsJson
 from followup.cli.output import remark, say, show_rows
 from followup.cli.session import connected
-from followup.cli.stores import DatabaseURL, StoreName, database_url, show_report, store_errors
+from followup.cli.stores import (
+    DatabaseURL,
+    FromVersion,
+    StoreName,
+    database_url,
+    show_ddl,
+    show_report,
+    store_errors,
+)
 from followup.cli.values import kebab
 
 if TYPE_CHECKING:
@@ -68,7 +75,7 @@ def run(
             sent, duplicates, rejected = sent + report.sent, duplicates + report.duplicates, rejected + report.rejected
             if report.sent or report.duplicates or report.rejected:
                 remark(f"{sent} sent, {duplicates} duplicates, {rejected} rejected")
-            if until_empty and _is_empty(opened):
+            if until_empty and not opened._remaining():
                 break
         say(f"{sent} sent, {duplicates} duplicates, {rejected} rejected")
     if signal.SIGINT in received:
@@ -147,17 +154,15 @@ def purge(
 
 
 @outbox.command()
-def ddl(database: DatabaseURL = None) -> None:
+def ddl(database: DatabaseURL = None, from_version: FromVersion = None) -> None:
     """Print the SQL that creates the tables, for your own migrations."""
     with _opened(database, "default") as opened:
-        text = opened.ddl()
-    for line in text.splitlines():
-        write_line(line)
+        show_ddl(opened, from_version)
 
 
 @outbox.command()
 def create_tables(database: DatabaseURL = None) -> None:
-    """Create the tables that do not exist yet."""
+    """Create the tables that do not exist yet, and bring those of an earlier release up to date."""
     with _opened(database, "default") as opened:
         opened.create_tables()
     say("OK: the tables exist.")
@@ -179,11 +184,6 @@ def _opened(database: str | None, name: str, **options: Any) -> "Iterator[Outbox
             yield opened
         finally:
             opened.close()
-
-
-def _is_empty(opened: "Outbox") -> bool:
-    found = opened.status()
-    return not found.waiting and not found.in_flight
 
 
 @contextmanager

@@ -1,11 +1,12 @@
 """What the commands of outbox and inbox share: the database, errors, and reports."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +15,10 @@ from followup._codec.names import camel
 from followup.cli.exits import fail, reject
 from followup.cli.lines import json_line, write_line
 from followup.cli.output import say
+
+if TYPE_CHECKING:
+    from followup.inbox import Inbox
+    from followup.outbox import Outbox
 
 DATABASE_VARIABLE = "FOLLOWUP_DATABASE_URL"
 
@@ -26,6 +31,11 @@ DatabaseURL = Annotated[
         help=f"SQLAlchemy URL, such as sqlite:///clinic.db. By default that of {DATABASE_VARIABLE}, which other users "
         "cannot see in the list of processes.",
     ),
+]
+
+FromVersion = Annotated[
+    int | None,
+    typer.Option("--from", metavar="VERSION", help="Print the SQL that updates tables of this version instead."),
 ]
 
 StoreName = Annotated[str, typer.Option("--name", help="Name that keeps several organizations in one database apart.")]
@@ -61,12 +71,28 @@ def store_errors(database: str | None = None) -> Iterator[None]:
 
     try:
         yield
-    except ConfigurationError as error:
-        fail(str(error).replace("call create_tables() once", "run its command create-tables"))
-    except ValueError as error:
-        fail(str(error))
+    except (ConfigurationError, ValueError) as error:
+        fail(_with_commands(str(error)))
     except sqlalchemy.exc.SQLAlchemyError as error:
         fail(f"{_shown(database)} failed: {reason_of(error)}")
+
+
+def _with_commands(text: str) -> str:
+    """Name commands and options, in an error that names methods and arguments."""
+    text = re.sub(r"call (\w+)\.create_tables\(\) once", r"run 'followup \1 create-tables' once", text)
+    text = re.sub(r"(\w+)\.ddl\(from_version=(\d+)\)", r"'followup \1 ddl --from \2'", text)
+    text = re.sub(r"(\w+)\.ddl\(\)", r"'followup \1 ddl'", text)
+    return text.replace("waiting=True", "--waiting")
+
+
+def show_ddl(store: "Outbox | Inbox", from_version: int | None) -> None:
+    """Print the SQL of the tables of a store."""
+    try:
+        text = store.ddl(from_version)
+    except ValueError as error:
+        reject(str(error).replace("from_version", "--from"))
+    for line in text.splitlines():
+        write_line(line)
 
 
 def _shown(database: str | None) -> str:

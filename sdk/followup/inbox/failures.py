@@ -10,8 +10,6 @@ from types import FrameType
 
 from sqlalchemy.exc import StatementError
 
-LONGEST_ERROR = 10_000
-
 _LARGEST_CHAIN = 10
 """Exceptions of a chain, or of a group, that a log shows."""
 
@@ -34,13 +32,12 @@ class LeaseEndedError(HandlerError):
 
 
 def stored_text(error: Exception) -> str:
-    """Return an error as it is stored, as text that PostgreSQL takes."""
+    """Return an error as it is stored."""
     if isinstance(error, StatementError):
         error.hide_parameters = True
-    text = "".join(traceback.format_exception_only(error)).strip() + _places(error)
     if isinstance(error, HandlerError):
-        text = str(error)
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()[:LONGEST_ERROR]
+        return str(error)
+    return "".join(traceback.format_exception_only(error)).strip() + _places(error)
 
 
 def logged_text(error: Exception) -> str:

@@ -16,11 +16,9 @@ import attrs
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    FromClause,
     Update,
     and_,
     bindparam,
-    exists,
     func,
     or_,
     select,
@@ -45,8 +43,8 @@ ABANDONED = "the attempt was not settled in time: its relay was killed or frozen
 
 _UNSTORABLE = "the database cannot store the reason"
 
-_LOOKED_AT = 1_000
-"""Events that are looked at in the order of recording. If too few of them are free, the subjects are gone through."""
+_LOOKED_AT = 500
+"""Events that are looked at in the order of recording. If too few of them are free, all subjects are."""
 
 logger = logging.getLogger("followup.outbox")
 
@@ -155,16 +153,17 @@ def claim(
     still_due = (
         select(
             EVENTS.c.seq,
+            EVENTS.c.subject,
             EVENTS.c.event_id,
             EVENTS.c.event,
             EVENTS.c.attempts,
             EVENTS.c.batch_limit,
             EVENTS.c.trace_context,
         )
-        .where(EVENTS.c.seq.in_(found), EVENTS.c.state == WAITING, _is_due_at(now), ~_is_blocked(EVENTS))
+        .where(EVENTS.c.seq.in_(found), EVENTS.c.state == WAITING, _is_due_at(EVENTS.c.due_at, now))
         .order_by(EVENTS.c.seq)
     )
-    rows = connection.execute(still_due).all()
+    rows = _unblocked(connection, name, connection.execute(still_due).all())
     if not rows:
         return None
     token, ends_at = new_token(), now + _in_milliseconds(lease_seconds)
@@ -275,43 +274,50 @@ def _ends_too_late(now: int) -> ColumnElement[bool]:
     return EVENTS.c.lease_ends_at > now + _in_milliseconds(LONGEST_LEASE)
 
 
-def _is_due_at(now: int) -> ColumnElement[bool]:
+def _is_due_at(due_at: ColumnElement[int], now: int) -> ColumnElement[bool]:
     """Return the condition that the wait of an event is over, or began before the clock was set back."""
-    return or_(EVENTS.c.due_at <= now, EVENTS.c.due_at > now + _in_milliseconds(LONGEST_WAIT))
+    return or_(due_at <= now, due_at > now + _in_milliseconds(LONGEST_WAIT))
 
 
 def _in_milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _is_blocked(event: FromClause) -> ColumnElement[bool]:
-    """Return the condition that an earlier event of its subject is still to be accepted."""
-    earlier = EVENTS.alias("earlier")
-    return exists().where(
-        earlier.c.name == event.c.name,
-        earlier.c.subject == event.c.subject,
-        earlier.c.blocks_subject,
-        earlier.c.seq < event.c.seq,
-    )
-
-
 def _free_rows(connection: Connection, name: str, now: int) -> Sequence[int]:
-    """Return the rows of the first events that may be sent now, in the order in which they were recorded."""
-    due = (EVENTS.c.name == name, EVENTS.c.state == WAITING, _is_due_at(now))
-    first = select(EVENTS).where(*due).order_by(EVENTS.c.seq).limit(_LOOKED_AT).subquery()
-    rows = connection.execute(select(first.c.seq, _is_blocked(first)).order_by(first.c.seq)).all()
-    found = [seq for seq, is_blocked in rows if not is_blocked][:LARGEST_BATCH]
-    if len(rows) < _LOOKED_AT or len(found) == LARGEST_BATCH:
-        return found
-    # Most of these wait for others of their subjects. There are fewer subjects: the index has the first of each.
-    unfinished = (EVENTS.c.name == name, EVENTS.c.blocks_subject)
-    subjects = select(func.min(EVENTS.c.subject).label("subject")).where(*unfinished).cte("subjects", recursive=True)
-    following = select(func.min(EVENTS.c.subject)).where(*unfinished, EVENTS.c.subject > subjects.c.subject)
-    subjects = subjects.union_all(select(following.scalar_subquery()).where(subjects.c.subject.is_not(None)))
-    head = select(func.min(EVENTS.c.seq)).where(*unfinished, EVENTS.c.subject == subjects.c.subject)
-    heads = select(head.scalar_subquery()).select_from(subjects)
-    query = select(EVENTS.c.seq).where(EVENTS.c.seq.in_(heads), *due).order_by(EVENTS.c.seq).limit(LARGEST_BATCH)
-    return connection.execute(query).scalars().all()
+    """Return the rows of the first events that may be sent now, in the order in which they were recorded.
+
+    Each statement is one pass in whatever plan a database makes, which may know nothing about a new table.
+    """
+    due = (EVENTS.c.name == name, EVENTS.c.state == WAITING, _is_due_at(EVENTS.c.due_at, now))
+    first = select(EVENTS.c.seq, EVENTS.c.subject).where(*due).order_by(EVENTS.c.seq).limit(_LOOKED_AT)
+    rows = connection.execute(first).all()
+    found = [row.seq for row in _unblocked(connection, name, rows)]
+    if len(rows) < _LOOKED_AT or len(found) >= LARGEST_BATCH:
+        return found[:LARGEST_BATCH]
+    # Most of these wait for others of their subjects, so look at the first event of each subject.
+    head = func.min(EVENTS.c.seq).over(partition_by=EVENTS.c.subject, order_by=EVENTS.c.seq).label("head")
+    unfinished = select(EVENTS.c.seq, EVENTS.c.state, EVENTS.c.due_at, head)
+    each = unfinished.where(EVENTS.c.name == name, EVENTS.c.blocks_subject).subquery().c
+    heads = select(each.seq).where(each.seq == each.head, each.state == WAITING, _is_due_at(each.due_at, now))
+    return connection.execute(heads.order_by(each.seq).limit(LARGEST_BATCH)).scalars().all()
+
+
+def _unblocked(connection: Connection, name: str, rows: Sequence[Any]) -> Sequence[Any]:
+    """Return those of the rows whose subjects have no earlier event that is still to be accepted."""
+    if not rows:
+        return rows
+    heads = (
+        select(func.min(EVENTS.c.seq))
+        .where(
+            EVENTS.c.name == name,
+            EVENTS.c.blocks_subject,
+            EVENTS.c.subject.in_({row.subject for row in rows}),
+            EVENTS.c.seq <= rows[-1].seq,
+        )
+        .group_by(EVENTS.c.subject)
+    )
+    found = {*connection.execute(heads).scalars()}
+    return [row for row in rows if row.seq in found]
 
 
 def _batch_size(limits: Iterable[int]) -> int:

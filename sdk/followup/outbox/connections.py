@@ -6,8 +6,8 @@ roll back with the caller's writes.
 
 import sqlite3
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from sqlalchemy import Connection
@@ -16,6 +16,7 @@ from sqlalchemy.engine import Dialect as Compiler
 from sqlalchemy.exc import StatementError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 from sqlalchemy.orm import Session, scoped_session
+from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
 from followup._store.database import Dialect, checked_dialect
 from followup.outbox.recording import Rows, Statement, Steps
@@ -58,6 +59,10 @@ _AUTOCOMMIT = (
     "connection is in autocommit mode, and no transaction is open: the event could not roll back with your own writes. "
     "Begin a transaction first"
 )
+_ROLLED_BACK = (
+    "SQLite has rolled back the whole transaction, with all that you wrote in it: roll back, and repeat it. What is "
+    "written before that commits without it"
+)
 _PSYCOPG_IDLE = 0
 
 _NAMED = sqlite.dialect(paramstyle="named")
@@ -83,7 +88,8 @@ def record_on(connection: object, recording: Recording) -> None:
         _reject(_commits_by_itself_in_sqlite(connection))
         # A cursor of our own kind, because the user's may return rows of another shape.
         cursor = sqlite3.Cursor(getattr(connection, "__wrapped__", connection))  # OpenTelemetry wraps connections
-        _drive(recording("sqlite"), lambda each: cursor.execute(*_compiled(each, _NAMED)).fetchall())
+        with _noticing_a_rollback(connection):
+            _drive(recording("sqlite"), lambda each: cursor.execute(*_compiled(each, _NAMED)).fetchall())
     elif _is_psycopg(connection, "Connection"):
         _record_on_psycopg(connection, recording)
     elif _is_django(connection):
@@ -106,6 +112,24 @@ async def record_on_async(connection: object, recording: Recording) -> None:
         raise TypeError(f"connection must be {RECORD_ASYNC_KINDS}, not {_kind(connection)}")
 
 
+@contextmanager
+def _noticing_a_rollback(driver: Any, forbid_more: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Let an error of SQLite say so if it has rolled back the transaction, as it does when the disk is full.
+
+    Args:
+        driver: the connection of the driver.
+        forbid_more: lets nothing be written until the caller has rolled back. sqlite3 itself has no way to do so.
+    """
+    was_open = driver.in_transaction
+    try:
+        yield
+    except BaseException as error:
+        if was_open and not driver.in_transaction:
+            error.args = (f"{error.args[0] if error.args else type(error).__name__}. {_ROLLED_BACK}", *error.args[1:])
+            forbid_more()
+        raise
+
+
 def _drive(steps: Steps, execute: Callable[[Statement], Rows]) -> None:
     """Execute the statements of the generator, and resume it with the result of each."""
     try:
@@ -123,14 +147,26 @@ def _drive(steps: Steps, execute: Callable[[Statement], Rows]) -> None:
 
 def _record_on_sqlalchemy(connection: Connection, recording: Recording) -> None:
     dialect = checked_dialect(connection.dialect.name)
-    _reject(_commits_by_itself(connection, dialect))
+    commits_by_itself = _commits_by_itself(connection, dialect)
+    if commits_by_itself and not connection.in_transaction():
+        # An Engine may begin the transaction of the driver itself, at its event "begin", as SQLAlchemy would do now.
+        transaction = connection.begin()
+        commits_by_itself = _commits_by_itself(connection, dialect)
+        if commits_by_itself:
+            transaction.rollback()
+    _reject(commits_by_itself)
 
     def execute(statement: Statement) -> Rows:
         result = connection.execute(statement)
         return result.all() if result.returns_rows else []
 
+    driver: Any = connection.connection.driver_connection
+    # The database of such a pool may be in memory, and end with its connection.
+    is_kept = isinstance(connection.engine.pool, (StaticPool, SingletonThreadPool))
+    forbid_more = (lambda: None) if is_kept else connection.invalidate
     try:
-        _drive(recording(dialect), execute)
+        with _noticing_a_rollback(driver, forbid_more) if dialect == "sqlite" else nullcontext():
+            _drive(recording(dialect), execute)
     except StatementError as error:
         error.hide_parameters = True  # its text would contain the event
         raise
@@ -220,7 +256,12 @@ def _record_on_django(connection: Any, recording: Recording) -> None:
             cursor.execute(*_compiled(statement, compiler))
             return cursor.fetchall() if cursor.description else []
 
-        _drive(recording(dialect), execute)
+        def forbid_more() -> None:
+            if connection.in_atomic_block:
+                connection.set_rollback(True)
+
+        with _noticing_a_rollback(connection.connection, forbid_more) if dialect == "sqlite" else nullcontext():
+            _drive(recording(dialect), execute)
 
 
 def _compiled(statement: Statement, compiler: Compiler) -> tuple[Any, Mapping[str, Any]]:

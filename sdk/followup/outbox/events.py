@@ -54,11 +54,13 @@ class Recorded:
         id: the id under which it is sent, always the same.
         subject: events of one subject are sent in order.
         text: the event in JSON, as it is sent.
+        older_subject: the subject that version 1 of the tables had for it, whose events come first; None for the same.
     """
 
     id: str
     subject: str = attrs.field(repr=False)
     text: str = attrs.field(repr=False)
+    older_subject: str | None = attrs.field(default=None, repr=False)
 
 
 _TYPES = get_args(EventType)
@@ -98,7 +100,8 @@ def checked_event(event: object, subject: object, now: datetime) -> Recorded:
     text = body.decode()
     event_id = checked_text(encoded["id"], "event.id")
     if subject is None:
-        return Recorded(event_id, default_subject(event_id, json.loads(text)["data"]), text)
+        subject, older = default_subjects(event_id, json.loads(text)["data"])
+        return Recorded(event_id, subject, text, older)
     return Recorded(event_id, checked_text(subject, "subject"), text)
 
 
@@ -133,25 +136,26 @@ def _check_time(occurred_at: object) -> None:
         )
 
 
-def default_subject(event_id: str, data: Mapping[str, Any]) -> str:
-    """Return the subject of an event: its appointment, else its patient, else the event itself.
+def default_subjects(event_id: str, data: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return the subject of an event, its appointment, else its patient, else the event itself, and the older spelling.
 
     Two spellings of one phone are one subject, also if one has the digits of another script. A patient who appears with
     a phone in one event and with a document in the next has two subjects, because only the service can know that they
-    are the same person.
+    are the same person. Version 1 of the tables had one subject for a phone and a document of the same digits.
     """
     if (subject := subject_of_appointment(data)) is not None:
-        return subject
+        return subject, None
     patient = data.get("patient")
-    if isinstance(patient, str) and patient.strip():
-        return _fitting(f"patient:{patient.strip()}")
     if isinstance(patient, dict):
-        phone = _text_of(patient.get("phone"))
-        digits = "".join(str(unicodedata.decimal(each)) for each in phone if each.isdecimal())
-        known = digits or _text_of(patient.get("dni")) or _text_of(patient.get("externalId"))
-        if known:
-            return _fitting(f"patient:{known}")
-    return _fitting(event_id)
+        phone = "".join(str(unicodedata.decimal(each)) for each in _text_of(patient.get("phone")) if each.isdecimal())
+        known = {"phone": phone, "dni": _text_of(patient.get("dni")), "externalId": _text_of(patient.get("externalId"))}
+    else:
+        known = {"id": _text_of(patient)}
+    for kind, value in known.items():
+        if value:
+            return _fitting(f"patient:{kind}:{value}"), _fitting(f"patient:{value}")
+    is_like_another = event_id.startswith(("appointment:", "patient:", "event:"))
+    return _fitting(f"event:{event_id}") if is_like_another else event_id, None
 
 
 def subject_of_appointment(data: Mapping[str, Any]) -> str | None:

@@ -10,6 +10,7 @@ from followup._annotations import REQUESTS_PER_MINUTE
 from followup._argument_errors import explain_argument_errors_of
 from followup._client import FollowUp
 from followup._errors import ConfigurationError
+from followup._frames import clears_frames
 from followup._options import checked_deadline
 from followup._store.clock import current_time
 from followup._store.database import Dialect
@@ -82,15 +83,16 @@ class Outbox(Store):
     def record(self, connection: RecordingConnection, event: NewEvent | EventInput, subject: str | None = None) -> str:
         """Store an event in the transaction of a connection: it is sent if and only if that transaction commits.
 
-        Recording an id that was recorded before changes nothing. Whatever fails here, the transaction can go on.
+        Recording an id that was recorded before changes nothing. If this fails, your transaction can go on, except
+        where SQLite itself has rolled it back, because its disk is full, for example; the error then says so.
 
         Args:
             connection: a SQLAlchemy ``Connection`` or ``Session``, a ``sqlite3.Connection``, a ``psycopg.Connection``,
                 or a connection of Django.
             event: the event. If it has no id, one is generated; its ``occurred_at`` is by default the current time.
             subject: events of one subject are sent in the order in which they were recorded. By default
-                ``appointment:`` and the external id of the appointment, else ``patient:`` and the patient's phone
-                (digits only), document or id, else the event's own id.
+                ``appointment:`` and the external id of the appointment, else ``patient:phone:`` and the digits of the
+                patient's phone, ``patient:dni:``, ``patient:externalId:`` or ``patient:id:``, else the event's own id.
 
         Returns:
             The id of the event.
@@ -153,9 +155,12 @@ class Outbox(Store):
         report = DrainReport()
         self._check_tables()
         self._relay(client).work(report, seconds, None)
-        found = self.status()
-        report.remaining = found.waiting + found.in_flight
+        report.remaining = self._remaining()
         return report
+
+    def _remaining(self) -> int:
+        with self._checked_transaction() as connection:
+            return upkeep.remaining(connection, self.name)
 
     def run(self, client: FollowUp, stop: threading.Event | None = None) -> None:
         """Drain repeatedly, until ``stop`` is set or the process ends.
@@ -174,18 +179,21 @@ class Outbox(Store):
         for _ in relay.rounds(stop or threading.Event(), self._check_tables, raise_denied=False):
             pass
 
+    @clears_frames
     def status(self) -> OutboxStatus:
         """Return how many events wait, are in flight, held, dead and sent, and the age of the oldest that waits."""
         with self._checked_transaction() as connection:
             return upkeep.status(connection, self.name, current_time(connection, self._clock))
 
+    @clears_frames
     def dead(self) -> list[DeadEvent]:
         """Return the events that the service rejected, each with the reason, in the order of recording."""
         with self._checked_transaction() as connection:
             return upkeep.dead(connection, self.name)
 
+    @clears_frames
     def failing(self) -> list[FailingEvent]:
-        """Return the events that wait for a retry, each with the reason, in the order of recording."""
+        """Return the events whose last call failed, each with the reason, in the order of recording."""
         with self._checked_transaction() as connection:
             return upkeep.failing(connection, self.name)
 
@@ -203,7 +211,8 @@ class Outbox(Store):
         """
         with self._checked_transaction() as connection:
             count = upkeep.retry(connection, self.name, event_id)
-        return checked_count(count, event_id, "dead")
+            advice = "" if count else upkeep.advice(connection, self.name, event_id)
+        return checked_count(count, event_id, "dead", advice)
 
     def discard(self, event_id: str, *, waiting: bool = False) -> None:
         """Give up a dead event, so that the later events of its subject are sent.
@@ -222,7 +231,8 @@ class Outbox(Store):
         states = (DEAD, WAITING) if waiting else (DEAD,)
         with self._checked_transaction() as connection:
             count = upkeep.discard(connection, self.name, event_id, states, current_time(connection, self._clock))
-        checked_count(count, event_id, " or ".join(states))
+            advice = "" if count else upkeep.advice(connection, self.name, event_id, discarding=True)
+        checked_count(count, event_id, " or ".join(states), advice)
 
     def purge(self, *, older_than: timedelta) -> int:
         """Remove old events that were sent or discarded, with the personal data in them.

@@ -35,7 +35,12 @@ def recorder_of(database: Database, name: str, event_type: str, data: Mapping[st
         return None
     latest = (
         select(EVENTS.c.event, EVENTS.c.trace_context)
-        .where(EVENTS.c.name == name, EVENTS.c.subject == subject, EVENTS.c.trace_context.is_not(None))
+        .where(
+            EVENTS.c.name == name,
+            EVENTS.c.blocks_subject.in_((True, False)),  # any, so that the index is used
+            EVENTS.c.subject == subject,
+            EVENTS.c.trace_context.is_not(None),
+        )
         .order_by(EVENTS.c.seq.desc())
         .limit(_LATEST)
     )

@@ -64,7 +64,16 @@ EVENTS = Table(
 )
 
 Index("followup_outbox_by_state", EVENTS.c.name, EVENTS.c.state, EVENTS.c.seq)
-Index("followup_outbox_by_subject", EVENTS.c.name, EVENTS.c.subject, EVENTS.c.blocks_subject, EVENTS.c.seq)
+# The first event of each subject that is not finished, and what waits behind it.
+Index(
+    "followup_outbox_by_order",
+    EVENTS.c.name,
+    EVENTS.c.blocks_subject,
+    EVENTS.c.subject,
+    EVENTS.c.seq,
+    EVENTS.c.state,
+    EVENTS.c.due_at,
+)
 
 RATES = Table(
     "followup_outbox_rates",
@@ -87,6 +96,12 @@ CALLS = Table(
 )
 Index("followup_outbox_calls_by_end", CALLS.c.name, CALLS.c.ends_at)
 
-SCHEMA = Schema("outbox", 1, (EVENTS, RATES, CALLS))
+_BY_ORDER = "followup_outbox_by_order ON followup_outbox (name, blocks_subject, subject, seq, state, due_at)"
+_TO_VERSION_2 = (
+    f"CREATE INDEX IF NOT EXISTS {_BY_ORDER}",
+    "DROP INDEX IF EXISTS followup_outbox_by_subject",
+)
+
+SCHEMA = Schema("outbox", 2, (EVENTS, RATES, CALLS), {2: _TO_VERSION_2})
 
 LARGEST_BATCH = MAX_EVENTS_PER_BATCH

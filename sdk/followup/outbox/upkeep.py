@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, delete, exists, func, select, update
+from sqlalchemy import Connection, case, delete, func, select, update
 
 from followup._store.clock import datetime_of, seconds_since
 from followup._store.locks import take_lock
@@ -19,19 +20,26 @@ _PURGED_AT_ONCE = 1000
 
 def status(connection: Connection, name: str, now: int) -> OutboxStatus:
     """Return how many events there are, by what is next for them."""
-    counts = select(EVENTS.c.state, func.count(), func.min(EVENTS.c.recorded_at)).where(EVENTS.c.name == name)
-    found = {state: (count, oldest) for state, count, oldest in connection.execute(counts.group_by(EVENTS.c.state))}
-    held = connection.execute(select(func.count()).select_from(EVENTS).where(*_held(name))).scalar_one()
-    oldest = [found[state][1] for state in (WAITING, IN_FLIGHT) if state in found]
-    number = {state: count for state, (count, _) in found.items()}
+    number = _count(connection, name, (WAITING, IN_FLIGHT, DEAD, SENT))
+    held = _held(connection, name) if DEAD in number else 0
+    oldest = select(func.min(EVENTS.c.recorded_at)).where(
+        EVENTS.c.name == name, EVENTS.c.state.in_((WAITING, IN_FLIGHT))
+    )
     return OutboxStatus(
         waiting=number.get(WAITING, 0) - held,
         in_flight=number.get(IN_FLIGHT, 0),
         held=held,
         dead=number.get(DEAD, 0),
         sent=number.get(SENT, 0),
-        oldest_waiting_seconds=seconds_since(min(oldest, default=None), now),
+        oldest_waiting_seconds=seconds_since(connection.execute(oldest).scalar_one(), now),
     )
+
+
+def remaining(connection: Connection, name: str) -> int:
+    """Return the number of events that a drain leaves to the next: those that wait or are in flight."""
+    number = _count(connection, name, (WAITING, IN_FLIGHT, DEAD))
+    held = _held(connection, name) if number.pop(DEAD, 0) else 0
+    return sum(number.values()) - held
 
 
 def dead(connection: Connection, name: str) -> list[DeadEvent]:
@@ -87,6 +95,27 @@ def discard(connection: Connection, name: str, event_id: str, states: Sequence[s
     return connection.execute(update(EVENTS).where(*found).values(**values)).rowcount
 
 
+_ADVICE = MappingProxyType(
+    {
+        WAITING: "it waits, and is sent when it is due",
+        IN_FLIGHT: "a relay is sending it now; try again when it has ended",
+        SENT: "the service has accepted it",
+        DISCARDED: "it was discarded; record it under a new id to send it",
+    }
+)
+"""What an action on a dead event says of one in another state."""
+
+_WAITING_ADVICE = "it waits; pass waiting=True to give it up, although the service may have stored it"
+
+
+def advice(connection: Connection, name: str, event_id: str | None, *, discarding: bool = False) -> str:
+    """Return the end of the error of an action that has not found this event: the state in which it is."""
+    of_event = select(EVENTS.c.state).where(EVENTS.c.name == name, EVENTS.c.event_id == event_id)
+    state = connection.execute(of_event).scalar_one_or_none()
+    found = _WAITING_ADVICE if discarding and state == WAITING else _ADVICE.get(state or "")
+    return "" if found is None else f": {found}"
+
+
 def purge_some(connection: Connection, name: str, older_than: timedelta, now: int) -> int:
     """Remove some of the events that were accepted or given up so long ago, and return their number."""
     take_lock(connection, lock_name(name))
@@ -99,19 +128,23 @@ def purge_some(connection: Connection, name: str, older_than: timedelta, now: in
     return connection.execute(delete(EVENTS).where(EVENTS.c.seq.in_(old))).rowcount
 
 
-def _held(name: str) -> Sequence[Any]:
-    dead = EVENTS.alias("dead")
-    return (
-        EVENTS.c.name == name,
-        EVENTS.c.state == WAITING,
-        exists().where(
-            dead.c.name == EVENTS.c.name,
-            dead.c.subject == EVENTS.c.subject,
-            dead.c.blocks_subject,
-            dead.c.seq < EVENTS.c.seq,
-            dead.c.state == DEAD,
-        ),
+def _count(connection: Connection, name: str, states: Sequence[str]) -> dict[str, int]:
+    """Return the number of events in each of the states that have any."""
+    rows = connection.execute(
+        select(EVENTS.c.state, func.count())
+        .where(EVENTS.c.name == name, EVENTS.c.state.in_(states))
+        .group_by(EVENTS.c.state)
     )
+    return {row[0]: row[1] for row in rows}
+
+
+def _held(connection: Connection, name: str) -> int:
+    """Count the events that wait behind a dead one, in one pass over the events that are not finished."""
+    is_dead = case((EVENTS.c.state == DEAD, 1), else_=0)
+    is_behind = func.max(is_dead).over(partition_by=EVENTS.c.subject, order_by=EVENTS.c.seq).label("is_behind")
+    unfinished = select(EVENTS.c.state, is_behind).where(EVENTS.c.name == name, EVENTS.c.blocks_subject).subquery()
+    held = (unfinished.c.state == WAITING, unfinished.c.is_behind == 1)
+    return connection.execute(select(func.count()).select_from(unfinished).where(*held)).scalar_one()
 
 
 def _dead(name: str, event_id: str | None) -> Sequence[Any]:

@@ -1,0 +1,152 @@
+"""An error of an outbox leaves no personal data, key or password behind in local variables of our frames."""
+
+import asyncio
+import contextlib
+import json
+import sqlite3
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from sdk.test_frames import frames_of
+from sqlalchemy import Engine, event
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import NullPool
+from support.databases import with_psycopg
+from support.responses import error
+from support.server import reply
+
+from followup import FollowUp
+from followup.outbox import Outbox
+
+from .conftest import Service, batch, result
+from .test_record import django
+
+PLANTED = ("11 5555", "115555", "Ana Secreta", "fu_test_secret", "hunter2")
+OURS = ("followup", "sqlalchemy", "psycopg", "django")
+EVENT: Any = {
+    "id": "e1",
+    "type": "patient.upserted",
+    "data": {"patient": {"phone": "+54 9 11 5555-0000", "fullName": "Ana Secreta"}},
+}
+
+
+def assert_shows_nothing(call: Callable[[], Any]) -> None:
+    """Assert that a call fails, and that no local variable of our frames, or below, shows anything that is planted."""
+    with pytest.raises(BaseException) as caught:
+        call()
+    ours = [each for each in frames_of(caught.value) if each.f_globals["__name__"].partition(".")[0] in OURS]
+    assert any(each.f_globals["__name__"].startswith("followup.") for each in ours), "it has to fail in ours"
+    shown = [
+        f"{frame.f_code.co_qualname}: {name} = {value!r}"
+        for frame in ours
+        for name, value in frame.f_locals.items()
+        if any(mark in repr(value) for mark in PLANTED)
+    ]
+    assert not shown
+
+
+@contextlib.contextmanager
+def without(engine: Engine, table: str) -> Any:
+    """Let the statements on a table fail."""
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"ALTER TABLE {table} RENAME TO away")
+    yield
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"ALTER TABLE away RENAME TO {table}")
+
+
+def test_record_on_each_kind_of_connection(outbox: Outbox, engine: Engine, database_url: str) -> None:
+    with without(engine, "followup_outbox"), contextlib.ExitStack() as stack:
+        connections: list[Any] = [
+            stack.enter_context(engine.connect()),
+            stack.enter_context(Session(engine)),
+            stack.enter_context(django(database_url)),
+        ]
+        connections[2].set_autocommit(False)
+        if engine.dialect.name == "sqlite":
+            path = database_url.removeprefix("sqlite:///")
+            connections.append(stack.enter_context(contextlib.closing(sqlite3.connect(path))))
+        else:
+            connections.append(stack.enter_context(contextlib.closing(psycopg.connect(database_url))))
+        for connection in connections:
+            assert_shows_nothing(lambda each=connection: outbox.record(each, EVENT))
+            assert_shows_nothing(lambda each=connection: outbox.record(each, {**EVENT, "type": "Ana Secreta"}))
+            assert_shows_nothing(lambda each=connection: outbox.record(each, EVENT, "Ana Secreta" * 100))
+            if hasattr(connection, "rollback"):
+                connection.rollback()
+    assert_shows_nothing(lambda: outbox.record("Ana Secreta", EVENT))  # type: ignore[arg-type]
+
+
+def test_record_async(outbox: Outbox, engine: Engine, database_url: str) -> None:
+    async def record() -> None:
+        url = with_psycopg(database_url).replace("sqlite:", "sqlite+aiosqlite:", 1)
+        async with create_async_engine(url, poolclass=NullPool).connect() as connection:
+            await outbox.record_async(connection, EVENT)
+
+    with without(engine, "followup_outbox"):
+        assert_shows_nothing(lambda: asyncio.run(record()))
+
+
+@pytest.fixture
+def recorded(outbox: Outbox, engine: Engine) -> Outbox:
+    with engine.begin() as connection:
+        outbox.record(connection, EVENT)
+    return outbox
+
+
+def test_drain_and_run(recorded: Outbox, engine: Engine, service: Service) -> None:
+    with FollowUp(api_key="fu_test_secret", base_url=service.url) as client:
+        service.script = [reply(401, error(message="Ana Secreta"))]
+        assert_shows_nothing(lambda: recorded.drain(client))
+        service.clock.seconds += 60
+        service.script = [batch(lambda each: result(each, "failed", "Ana Secreta: +54 9 11 5555-0000"))]
+        with without(engine, "followup_outbox_rates"):
+            assert_shows_nothing(lambda: recorded.drain(client))
+
+        @event.listens_for(engine, "before_cursor_execute")
+        def interrupt(_: object, __: object, statement: str, *___: object) -> None:
+            if ("finished_at" in statement and statement.startswith("UPDATE")) or "calls SET" in statement:
+                raise KeyboardInterrupt
+
+        on_engine = Outbox(engine)
+        assert_shows_nothing(lambda: on_engine.drain(client))
+        service.clock.seconds += 60
+        assert_shows_nothing(lambda: on_engine.run(client))
+
+
+def test_what_lists_and_changes_events(recorded: Outbox, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            "UPDATE followup_outbox SET state = 'dead', error = 'Ana Secreta', event = '[' || event"
+        )
+    assert_shows_nothing(recorded.dead)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE followup_outbox SET state = 'waiting'")
+    assert_shows_nothing(recorded.failing)
+    for each in ("Ana Secreta", "e1"):
+        assert_shows_nothing(lambda each=each: recorded.retry(each))
+        assert_shows_nothing(lambda each=each: recorded.discard(each))
+    with without(engine, "followup_locks"):
+        assert_shows_nothing(lambda: recorded.purge(older_than=timedelta(0)))
+    with without(engine, "followup_outbox"):
+        assert_shows_nothing(recorded.status)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [Outbox.create_tables, Outbox.status, Outbox.dead, Outbox.failing, Outbox.retry],
+    ids=lambda each: each.__name__,
+)
+def test_the_password_of_a_database(call: Callable[[Outbox], object]) -> None:
+    unreachable = Outbox("postgresql://clinic:hunter2@127.0.0.1:1/clinic")
+    assert_shows_nothing(lambda: call(unreachable))
+
+
+def test_a_constructor(sqlite_url: str) -> None:
+    assert_shows_nothing(lambda: Outbox("mysql://clinic:hunter2@127.0.0.1/clinic"))
+    assert_shows_nothing(lambda: Outbox("nonsense hunter2"))
+    assert_shows_nothing(lambda: Outbox(sqlite_url).ddl(from_version=json.loads('"hunter2"')))

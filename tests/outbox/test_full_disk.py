@@ -1,0 +1,188 @@
+"""What SQLite rolls back by itself while an event is recorded: the error says that the transaction is gone."""
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, event, text
+from sqlalchemy.exc import PendingRollbackError
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.orm import Session
+from support.databases import engine_of
+
+from followup.outbox import Outbox
+
+from .test_record import django
+
+GONE = "SQLite has rolled back the whole transaction, with all that you wrote in it: roll back, and repeat it"
+LARGE: Any = {"id": "e1", "type": "order.issued", "data": {"note": "Ana" * 20_000}}
+
+Opened = tuple[Any, Callable[[str], Any], Callable[[], Any]]
+
+
+@pytest.fixture
+def outbox(sqlite_url: str) -> Iterator[Outbox]:
+    outbox = Outbox(sqlite_url)
+    outbox.create_tables()
+    with engine_of(sqlite_url).begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE bookings (name TEXT)")
+    yield outbox
+    outbox.close()
+
+
+def bookings(url: str) -> list[str]:
+    with engine_of(url).connect() as connection:
+        return [*connection.exec_driver_sql("SELECT name FROM bookings").scalars()]
+
+
+def fill_the_disk(execute: Callable[[str], Any]) -> None:
+    """Let the file of a connection grow by three pages only."""
+    ((pages,),) = execute("PRAGMA page_count")
+    execute(f"PRAGMA max_page_count = {pages + 3}")
+
+
+@contextmanager
+def sqlite(url: str) -> Iterator[Opened]:
+    with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        yield connection, connection.execute, connection.commit
+
+
+@contextmanager
+def sqlalchemy(url: str) -> Iterator[Opened]:
+    with engine_of(url).connect() as connection:
+        yield connection, connection.exec_driver_sql, connection.commit
+
+
+@contextmanager
+def session(url: str) -> Iterator[Opened]:
+    with Session(engine_of(url)) as session:
+        yield session, lambda sql: session.execute(text(sql)), session.commit
+
+
+@contextmanager
+def atomic(url: str) -> Iterator[Opened]:
+    with django(url) as connection, pytest.MonkeyPatch.context() as patch:
+        from django.db import transaction
+
+        patch.setattr(transaction, "get_connection", lambda using: connection)
+        block = transaction.atomic()
+        block.__enter__()
+        yield connection, lambda sql: connection.cursor().execute(sql), lambda: block.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("opened", [sqlite, sqlalchemy, session, atomic])
+def test_a_full_disk_says_that_the_transaction_is_gone(
+    outbox: Outbox, sqlite_url: str, opened: Callable[[str], AbstractContextManager[Opened]]
+) -> None:
+    with opened(sqlite_url) as (connection, execute, commit):
+        fill_the_disk(execute)
+        execute("INSERT INTO bookings VALUES ('A')")
+        with pytest.raises(Exception, match=GONE) as caught:
+            outbox.record(connection, LARGE)
+        assert type(caught.value).__name__ == "OperationalError"
+        assert "disk is full" in str(caught.value)
+        assert "Ana" not in str(caught.value)
+        if opened is sqlite:  # which cannot be kept from going on
+            return
+        with pytest.raises(Exception, match=r"(?i)roll.?back|atomic"):
+            execute("INSERT INTO bookings VALUES ('B')")
+        with contextlib.suppress(PendingRollbackError):
+            commit()
+    assert bookings(sqlite_url) == []
+
+
+def test_a_transaction_that_has_written_nothing_yet_can_go_on(outbox: Outbox, sqlite_url: str) -> None:
+    with sqlite(sqlite_url) as (connection, execute, commit):
+        fill_the_disk(execute)
+        with pytest.raises(sqlite3.OperationalError, match=r"disk is full$"):
+            outbox.record(connection, LARGE)
+        execute("INSERT INTO bookings VALUES ('B')")
+        commit()
+    assert bookings(sqlite_url) == ["B"]
+
+
+def test_an_interrupt_from_another_thread_says_so_too(outbox: Outbox, sqlite_url: str) -> None:
+    with sqlite(sqlite_url) as (connection, execute, _):
+        execute("INSERT INTO bookings VALUES ('A')")
+        ends = iter([0, 0, 1])
+        connection.set_progress_handler(lambda: next(ends, 0), 1)
+        with pytest.raises(sqlite3.OperationalError, match="interrupted") as caught:
+            outbox.record(connection, {**LARGE, "id": "e2"})
+        assert (GONE in str(caught.value)) is not connection.in_transaction
+
+
+def test_an_asynchronous_connection_says_so_too(outbox: Outbox, sqlite_url: str) -> None:
+    async def run() -> None:
+        engine = create_async_engine(sqlite_url.replace("sqlite:", "sqlite+aiosqlite:", 1))
+        async with engine.connect() as connection:
+            ((pages,),) = await connection.exec_driver_sql("PRAGMA page_count")
+            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 3}")
+            await connection.exec_driver_sql("INSERT INTO bookings VALUES ('A')")
+            with pytest.raises(Exception, match=GONE):
+                await outbox.record_async(connection, LARGE)
+            with pytest.raises(PendingRollbackError):
+                await connection.exec_driver_sql("INSERT INTO bookings VALUES ('B')")
+        await engine.dispose()
+
+    asyncio.run(run())
+    assert bookings(sqlite_url) == []
+
+
+def test_a_database_in_memory_survives(outbox: Outbox) -> None:
+    engine = create_engine("sqlite://")
+    memory = Outbox(engine)
+    memory.create_tables()
+    with engine.connect() as connection:
+        connection.exec_driver_sql("CREATE TABLE bookings (name TEXT)")
+        fill_the_disk(
+            lambda sql: (
+                connection.exec_driver_sql(sql).all() if "_count =" not in sql else connection.exec_driver_sql(sql)
+            )
+        )
+        connection.exec_driver_sql("INSERT INTO bookings VALUES ('A')")
+        with pytest.raises(Exception, match=GONE):
+            memory.record(connection, LARGE)
+        connection.rollback()
+    assert memory.status().waiting == 0
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["the first statement", "a later one"])
+def test_the_recipe_of_sqlalchemy_that_begins_at_its_event_is_no_autocommit(
+    outbox: Outbox, sqlite_url: str, first: bool
+) -> None:
+    engine = engine_of(sqlite_url)
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: sqlite3.Connection, _: object) -> None:
+        connection.isolation_level = None
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Any) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    with engine.connect() as connection:
+        if first:
+            connection.exec_driver_sql("INSERT INTO bookings VALUES ('A')")
+        outbox.record(connection, {**LARGE, "id": "rolled back"})
+        connection.rollback()
+        outbox.record(connection, {**LARGE, "id": "kept"})
+        connection.commit()
+        with connection.begin():
+            outbox.record(connection, {**LARGE, "id": "kept too"})
+    with engine.connect() as connection:
+        ids = connection.exec_driver_sql("SELECT event_id FROM followup_outbox").scalars().all()
+    assert ids == ["kept", "kept too"]
+
+
+def test_a_rejected_connection_is_left_as_it_was(outbox: Outbox, database_url: str) -> None:
+    store = Outbox(database_url)
+    store.create_tables()
+    with engine_of(database_url).connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with pytest.raises(ValueError, match="autocommit"):
+            store.record(connection, LARGE)
+        assert not connection.in_transaction()
+    store.close()
