@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import statistics
 import tempfile
 import time
 import uuid
@@ -70,6 +71,47 @@ def relay() -> Iterator[Figure]:
                 engine.dispose()
             outbox.close()
         client.close()
+
+
+def growth() -> Iterator[Figure]:
+    """Compare a look at many waiting events of one subject with a look at a thousand; linear growth is the limit."""
+    with databases() as urls, FollowUp(api_key="fu_test_mock", base_url="http://127.0.0.1:9") as client:
+        for kind, url in urls.items():
+            outbox = Outbox(url)
+            outbox.create_tables()
+            sizes = (10, 20, 50) if ONCE else (1_000, 10_000, 100_000)
+            took = {size: look(outbox, url, size, client) for size in sizes}
+            least = sizes[0]
+            for size in sizes[1:]:
+                name = f"status and an idle drain, {size:,} held events, {kind}"
+                yield Figure(name, f"{least:,} held events", took[size], took[least], size / least)
+            outbox.close()
+
+
+COPIES = """
+INSERT INTO followup_outbox (
+    name, event_id, subject, event, state, blocks_subject, attempts, due_at, recorded_at, batch_limit
+)
+WITH RECURSIVE copies (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM copies WHERE number < :size)
+SELECT name, event_id || '-' || number, subject, event, 'waiting', blocks_subject, 0, 0, recorded_at, batch_limit
+FROM followup_outbox, copies
+"""
+
+
+def look(outbox: Outbox, url: str, size: int, client: FollowUp) -> float:
+    """Let so many events wait behind a dead one, and return the microseconds of ``status`` and an idle ``drain``."""
+    engine = create_engine(url, poolclass=NullPool)
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM followup_outbox"))
+        outbox.record(connection, order(0), "clinic")
+        connection.execute(text("UPDATE followup_outbox SET state = 'dead'"))
+        connection.execute(text(COPIES), {"size": size})
+    times = []
+    for _ in range(1 if ONCE else 9):
+        began = time.perf_counter()
+        assert (outbox.status().held, outbox.drain(client).remaining) == (size, 0)
+        times.append(time.perf_counter() - began)
+    return statistics.median(times) * 1e6
 
 
 def per_event(drain: Callable[[], int]) -> float:
@@ -171,4 +213,4 @@ def webhook(number: int) -> tuple[bytes, dict[str, str]]:
     return body, {TIMESTAMP_HEADER: str(timestamp), SIGNATURE_HEADER: sign(body, SECRET, timestamp)}
 
 
-BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {"relay": relay, "receiving": receiving}
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {"relay": relay, "growth": growth, "receiving": receiving}
