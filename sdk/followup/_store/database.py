@@ -58,7 +58,7 @@ class Database:
         """
         self._is_own = not isinstance(source, Engine)
         self.engine = source if isinstance(source, Engine) else _engine_of(source)
-        self.dialect = checked_dialect(self.engine.dialect.name)
+        self.dialect: Dialect = checked_dialect(self.engine.dialect.name)
         if self.engine.dialect.is_async:
             raise ConfigurationError("database must be a synchronous Engine; an AsyncEngine has one as sync_engine")
         # A user's Engine may have another default, which would make a statement see less than the lock protects.
