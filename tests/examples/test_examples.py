@@ -30,7 +30,7 @@ def run(command: list[str | Path], server: MockServer) -> subprocess.CompletedPr
 def test_the_clinics_own_tests_pass(pytester: pytest.Pytester) -> None:
     for name in EXAMPLES.glob("*.py"):
         shutil.copy(name, pytester.path)
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=24)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=25)
 
 
 def test_the_csv_sync(followup_server: MockServer, tmp_path: Path) -> None:
