@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 MAX_BODY_BYTES = 64 * 1024 * 1024
 """Maximum size of a successful response, both compressed and decompressed."""
 
-MAX_ERROR_BYTES = 1024 * 1024
-"""Maximum size of any other response. The results of the largest batch of events take a fraction of it."""
+MAX_ERROR_BYTES = 8 * 1024 * 1024
+"""Maximum size of any other response: 80 KiB for the reason of each event of the largest batch."""
+
+LONGEST_ERROR_TEXT = 10_000
+"""Characters that an error keeps of a body that is not JSON, or is too large."""
 
 MAX_VALUES = 1_000_000
 """Maximum number of values in a body, estimated by counting ``,``, ``[`` and ``{``.
@@ -43,6 +46,7 @@ class Body:
         self.problem: str | None = None
         self._has_trailing_bytes = False
         self._limit = MAX_BODY_BYTES if is_success else MAX_ERROR_BYTES
+        self._kept = 0 if is_success else 4 * LONGEST_ERROR_TEXT  # a character has at most four bytes
         self._parts: list[bytes] = []
         self._size = 0
         self._raw_size = 0
@@ -73,29 +77,29 @@ class Body:
         """Add a raw chunk, and yield after each small step, so that an event loop can do other work in between."""
         self._raw_size += len(chunk)
         if self._raw_size > self._limit:
-            self._reject(_too_large(self._limit))
+            self._reject(_too_large(self._limit), b"" if self._is_compressed else chunk)
         elif not self._is_compressed:
             self._add(chunk)
         else:
             yield from self._feed_compressed(chunk)
 
     def content(self) -> bytes:
-        """Return the decompressed body, after the last chunk; empty if there is a problem."""
+        """Return the decompressed body, after the last chunk; its beginning or nothing if there is a problem."""
         if self._raw_size and self._is_compressed and not (self._inflater and self._inflater.eof) and not self.problem:
             self._reject("ends in the middle of its compressed data")
         return b"".join(self._parts)
 
-    def _reject(self, problem: str) -> None:
+    def _reject(self, problem: str, part: bytes = b"") -> None:
         self.problem = problem
-        self._parts.clear()
+        self._parts = [b"".join([*self._parts, part[: self._kept]])[: self._kept]] if self._kept else []
 
     def _add(self, part: bytes) -> None:
         self._size += len(part)
         self._values += _values_of(part)
         if self._size > self._limit:
-            self._reject(_too_large(self._limit))
+            self._reject(_too_large(self._limit), part)
         elif self._values > MAX_VALUES:
-            self._reject(TOO_MANY_VALUES)
+            self._reject(TOO_MANY_VALUES, part)
         elif part:
             self._parts.append(part)
 

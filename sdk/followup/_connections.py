@@ -135,10 +135,10 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
 
     def client(self) -> httpx.AsyncClient:
         """Return the httpx client of the running event loop."""
+        loop = _running_loop()
         own = self._usable_own()
         if own is not None:
             return own
-        loop = _running_loop()
         pool = self._pools.get(loop)
         if pool is not None and self._process == os.getpid():
             return pool
@@ -189,4 +189,9 @@ def _certificates(tls: bool) -> ssl.SSLContext:
 def _running_loop() -> "asyncio.AbstractEventLoop":
     import asyncio  # takes as long to import as the rest of the package; synchronous code does not need it
 
-    return asyncio.get_running_loop()
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise ConfigurationError(
+            "AsyncFollowUp needs a running event loop of asyncio; trio and other libraries are not supported"
+        ) from None

@@ -20,9 +20,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import attrs
 import httpx
 
-from followup._bodies import Body, problem_of
+from followup._bodies import LONGEST_ERROR_TEXT, Body, problem_of
 from followup._connections import AsyncConnections, Connections
 from followup._httpx_private import (
     ATTEMPT,
@@ -30,6 +31,7 @@ from followup._httpx_private import (
     forget_unopened_async,
     has_pool,
     keep_no_cookies,
+    proxy_of,
     retire,
     retire_async,
     shut_down,
@@ -139,7 +141,7 @@ def _send(client: httpx.Client, step: Send, abandoned: threading.Event | None) -
                 request.extensions["trace"] = _trace_that_stops_if(abandoned)
             response = client.send(request, stream=True, auth=None, follow_redirects=False)
             try:
-                return _read(response)
+                return _with_proxy(client, step, _read(response))
             finally:
                 response.close()
                 if client.is_closed and "network_stream" in response.extensions:
@@ -147,7 +149,7 @@ def _send(client: httpx.Client, step: Send, abandoned: threading.Event | None) -
     except BaseException as failure:
         forget_unopened(client)
         if isinstance(failure, _FAILURES):
-            return _outcome_of(failure)
+            return _with_proxy(client, step, _outcome_of(failure))
         raise
 
 
@@ -164,7 +166,7 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
                     return request
                 response = await client.send(request, stream=True, auth=None, follow_redirects=False)
                 try:
-                    return await _read_async(response)
+                    return _with_proxy(client, step, await _read_async(response))
                 finally:
                     await response.aclose()
                     if client.is_closed and "network_stream" in response.extensions:
@@ -172,7 +174,7 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
     except (Exception, asyncio.CancelledError) as failure:
         await forget_unopened_async(client)
         if isinstance(failure, _FAILURES):
-            return _outcome_of(failure)
+            return _with_proxy(client, step, _outcome_of(failure))
         if isinstance(failure, TimeoutError) and limit.expired():
             return _TOO_LATE
         raise
@@ -277,11 +279,34 @@ async def _read_async(response: httpx.Response) -> Response:
 def _already_read(response: httpx.Response) -> Response:
     """Convert a response that a transport such as ``httpx.MockTransport`` has read and decompressed already."""
     problem = problem_of(response.content, is_success=response.is_success)
-    return _response(response, b"" if problem else response.content, problem)
+    kept = 0 if response.is_success else 4 * LONGEST_ERROR_TEXT
+    return _response(response, response.content[:kept] if problem else response.content, problem)
 
 
 def _response(response: httpx.Response, content: bytes, problem: str | None) -> Response:
     return Response(status_code=response.status_code, headers=response.headers, content=content, problem=problem)
+
+
+def _with_proxy(client: httpx.Client | httpx.AsyncClient, step: Send, outcome: Outcome) -> Outcome:
+    """Name the proxy in the error of a request to this machine, which proxies of the environment do not reach."""
+    if isinstance(outcome, Response) and (outcome.is_success or outcome.content[:1] == b"{"):
+        return outcome
+    host = httpx.URL(step.url).host
+    if not _is_loopback(host) or (proxy := proxy_of(client, step.url)) is None:
+        return outcome
+    note = f"The request went through the proxy {proxy}: set NO_PROXY={host} if it should not"
+    if isinstance(outcome, Response):
+        return attrs.evolve(outcome, note=note)
+    return attrs.evolve(outcome, detail=f"{outcome.detail}. {note}" if outcome.detail else note)
+
+
+def _is_loopback(host: str) -> bool:
+    import ipaddress  # only failed calls need it
+
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _outcome_of(failure: Exception) -> Outcome:

@@ -1,10 +1,12 @@
 """How a call ends: with the result of a response, or with the error of its last attempt."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
+from followup._bodies import LONGEST_ERROR_TEXT
 from followup._codec.decode import WireError
 from followup._errors import APIConnectionError, APITimeoutError, FollowUpError, ResponseDecodeError, WasSent
 from followup._options import Options
@@ -16,8 +18,10 @@ from followup._steps import Call
 
 R = TypeVar("R", bound=Result)
 
-LONGEST_ERROR_TEXT = 10_000
-"""Characters of a body that is not JSON that an error keeps."""
+_TOKEN = re.compile(
+    r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*":)|(?P<value>"[^"\\]*(?:\\.[^"\\]*)*")|(?P<number>-?\d[\d.eE+-]*)'
+)
+"""A string or a number of a body, which has no spaces between its tokens."""
 
 
 def result_of(call: Call[R], response: Response, attempt: int) -> R:
@@ -73,7 +77,7 @@ def error_of(
     attempts: int,
     was_sent: WasSent,
     *,
-    late: bool,
+    late: bool = False,
 ) -> FollowUpError:
     """Return the error for the last attempt of a call; ``late`` is whether the deadline of the call was reached."""
     if isinstance(outcome, Response):
@@ -98,7 +102,7 @@ def error_without_slot(
     """Return the error of a call that the request rate would delay beyond its deadline."""
     assert options.governor is not None
     if outcome is not None:
-        return error_of(call, options, outcome, attempts, was_sent, late=False)
+        return error_of(call, options, outcome, attempts, was_sent)
     return APITimeoutError(
         f"{call.operation}: not sent within the deadline of {options.deadline:g} s, because of "
         f"requests_per_minute={options.governor.requests_per_minute}",
@@ -117,7 +121,7 @@ def _why(outcome: NoResponse) -> str:
 
 
 def _status_error(call: Call[Any], options: Options, response: Response, attempts: int) -> APIStatusError:
-    body = _error_body(response.content)
+    body = _error_body(response)
     kind = status_error_class(response.status_code, body)
     if call.batch_error is not None and isinstance(body, dict) and "results" in body:
         kind = call.batch_error
@@ -130,28 +134,24 @@ def _status_error(call: Call[Any], options: Options, response: Response, attempt
         attempts=attempts,
         was_sent="yes",
         sent_values=[options.api_key, *_strings_sent(call)],
+        note=response.note,
     )
 
 
-def _error_body(content: bytes) -> Any:
+def _error_body(response: Response) -> Any:
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
+        return _json(response)
+    except (WireError, ValueError, RecursionError):
         # A character has at most four bytes, so this suffices for the characters that are kept.
-        return content[: 4 * LONGEST_ERROR_TEXT].decode(errors="replace")[:LONGEST_ERROR_TEXT]
+        return response.content[: 4 * LONGEST_ERROR_TEXT].decode(errors="replace")[:LONGEST_ERROR_TEXT]
 
 
 def _strings_sent(call: Call[Any]) -> Iterator[str]:
     """Yield the values of the request, which the service may quote in an error."""
     yield from (value for _, value in parse_qsl(call.query, keep_blank_values=True))
-    left = [json.loads(call.content)] if call.content is not None else []
-    while left:
-        value = left.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            yield str(value)
-        elif isinstance(value, dict):
-            left.extend(value.values())
-        elif isinstance(value, list):
-            left.extend(value)
+    # Token by token: a parser would raise RecursionError for a body that is nested as deeply as can be sent.
+    for found in _TOKEN.finditer((call.content or b"").decode()):
+        if found["value"]:
+            yield json.loads(found["value"])
+        elif found["number"]:
+            yield found["number"]

@@ -40,7 +40,6 @@ class Slot:
         self.is_sent = False
         self.is_done = False
         self.time = not_before
-        self._update()
 
     def _update(self) -> None:
         """Recompute the times of this slot and of the unsent ones before it, since each may have been delayed."""

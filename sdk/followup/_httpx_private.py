@@ -151,7 +151,7 @@ def _has_tls_proxy(pool: Any) -> bool:
     return proxy is not None and proxy.scheme == b"https"
 
 
-def proxy_of(client: httpx.Client, url: str) -> str | None:
+def proxy_of(client: httpx.Client | httpx.AsyncClient, url: str) -> str | None:
     """Return the URL of the proxy for requests to a URL, without its credentials; None for a direct connection."""
     proxy = getattr(_pool_for(client, url), "_proxy_url", None)
     if proxy is None:
@@ -166,7 +166,7 @@ def has_pool(client: httpx.Client, attempt: Send) -> bool:
     return _pool_for(client, attempt.url) is not None
 
 
-def _pool_for(client: httpx.Client, url: str) -> Any:
+def _pool_for(client: httpx.Client | httpx.AsyncClient, url: str) -> Any:
     return None if _SHUTTING_DOWN in _missing() else pool_of(client._transport_for_url(httpx.URL(url)))
 
 

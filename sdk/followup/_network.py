@@ -111,16 +111,7 @@ class AsyncBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        address = host
-        if not _is_address(host):
-            started = time.monotonic()
-            found = await _look_up_async(host, port, timeout)
-            if len(found) == 1:
-                address = found[0]
-            # With several addresses, the backend tries them in parallel. It looks them up again, by now from a cache.
-            if timeout is not None:
-                timeout = max(timeout - (time.monotonic() - started), _SHORTEST)
-        stream = await self._backend.connect_tcp(address, port, timeout, local_address, socket_options)
+        stream = await self._connected(host, port, timeout, local_address, socket_options)
         shake_hands = stream.start_tls
 
         async def start_tls(*args: Any, **kwargs: Any) -> httpcore.AsyncNetworkStream:
@@ -133,6 +124,27 @@ class AsyncBackend(httpcore.AsyncNetworkBackend):
         # Replaced on the stream itself: a wrapper would cost a coroutine for each read and write.
         stream.start_tls = start_tls  # type: ignore[method-assign]
         return stream
+
+    async def _connected(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None,  # noqa: ASYNC109
+        *options: Any,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to the first address of the host that accepts. They share the time: one may not respond at all."""
+        ends = None if timeout is None else time.monotonic() + timeout
+        addresses = [host] if _is_address(host) else await _look_up_async(host, port, timeout)
+        failure: Exception = httpcore.ConnectError("the host has no address")
+        for tried, address in enumerate(addresses):
+            within = None
+            if ends is not None:
+                within = max((ends - time.monotonic()) / (len(addresses) - tried), _SHORTEST)
+            try:
+                return await self._backend.connect_tcp(address, port, within, *options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
 
 
 def _at_most(timeout: float | None, too_late: type[httpcore.TimeoutException]) -> float | None:

@@ -1,10 +1,9 @@
 """The options of a client: their defaults, the environment variables, and their validation."""
 
-import math
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 from urllib.parse import urlsplit
 
 import attrs
@@ -27,6 +26,12 @@ CONNECT_TIMEOUT = 5.0
 """Seconds of the default timeout that connecting may take. A host that takes longer is down."""
 
 DEFAULT_MAX_RETRIES = 2
+
+LONGEST_SECONDS = 4_000_000
+"""Maximum of a timeout and a deadline: 46 days, as long as every operating system can wait."""
+
+HIGHEST_RATE = 1_000_000
+"""Maximum of ``requests_per_minute``. The client remembers so many requests."""
 
 
 @attrs.frozen(kw_only=True)
@@ -147,7 +152,10 @@ def checked_timeout(timeout: object) -> Timeouts:
     import httpx
 
     if isinstance(timeout, httpx.Timeout):
-        return timeout.as_dict(), None
+        parts = timeout.as_dict()
+        if all(each is None or (_is_number(each) and 0 <= each <= LONGEST_SECONDS) for each in parts.values()):
+            return parts, None
+        raise ConfigurationError(f"timeout must be an httpx.Timeout of at most {LONGEST_SECONDS:,} seconds or None")
     seconds = _seconds("timeout", timeout, "a positive number of seconds or an httpx.Timeout")
     return httpx.Timeout(seconds).as_dict(), seconds
 
@@ -158,9 +166,13 @@ def checked_deadline(deadline: object) -> float | None:
 
 
 def _seconds(option: str, value: object, expected: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        raise ConfigurationError(f"{option} must be {expected}")
-    return float(value)
+    if _is_number(value) and 0 < value <= LONGEST_SECONDS:
+        return float(value)
+    raise ConfigurationError(f"{option} must be {expected}, at most {LONGEST_SECONDS:,} seconds")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def checked_retries(retries: object) -> int:
@@ -171,6 +183,8 @@ def checked_retries(retries: object) -> int:
 
 
 def _checked_rate(rate: object) -> int:
-    if isinstance(rate, bool) or not isinstance(rate, int) or rate < 1:
-        raise ConfigurationError("requests_per_minute must be a whole number, 1 or more, or None for no limit")
+    if isinstance(rate, bool) or not isinstance(rate, int) or not 1 <= rate <= HIGHEST_RATE:
+        raise ConfigurationError(
+            f"requests_per_minute must be a whole number from 1 to {HIGHEST_RATE:,}, or None for no limit"
+        )
     return rate

@@ -62,6 +62,7 @@ _HARMLESS = re.compile(
     r"(?<!\d)\d{4}-\d\d-\d\d[t ](?!00:00(?::00(?:[.,]0+)?)?(?![:.,]?\d))"
     r"\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:z|[+-]\d\d:?\d\d)?(?!\d)"
     rf"|\b{SERVICE_VERSION}\b"
+    r"|\b(?:most|least|than) [\d,]{1,13} (?:bytes|characters)\b"  # a limit
     r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
     r"|\b(?:org|pat|doc|apt|vis|int|trt|evt|we|whd|req)_[0-9a-z]+"
 )

@@ -42,6 +42,7 @@ class APIStatusError(FollowUpError):
         attempts: int = 0,
         was_sent: WasSent = "yes",
         sent_values: Iterable[str] = (),
+        note: str = "",
     ) -> None:
         import httpx  # imported late: the mock and the commands read the declarations, and need no HTTP client
 
@@ -53,7 +54,7 @@ class APIStatusError(FollowUpError):
         self.request_id = self.headers.get("request-id")
         self.retry_after = parse_retry_after(self.headers.get("retry-after"))
         super().__init__(
-            self._text(message, operation, attempts, SentValues(sent_values)),
+            self._text(message, operation, attempts, SentValues(sent_values)) + (f". {note}" if note else ""),
             operation=operation,
             idempotency_key=idempotency_key,
             attempts=attempts,

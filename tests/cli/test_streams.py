@@ -1,12 +1,17 @@
 """Help without a command, usage errors, and streams that are closed or full."""
 
+import errno
+import io
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.shell import COMMAND, Shell
+
+from followup.cli import lines
 
 MOCK = [sys.executable, "-m", "followup_mockserver"]
 
@@ -66,3 +71,29 @@ def test_a_full_disk_is_one_line(command: list[str], shell: Shell) -> None:
     program = "followup-mock" if command[0:1] == MOCK[0:1] and "-m" in command else "followup"
     expected = f"{program}: cannot write the output: {os.strerror(28)}\n"
     assert (result.stderr, result.returncode) == (expected, 1)
+
+
+@pytest.mark.parametrize("write", [lambda: lines.write_line("x"), lines.flush])
+def test_a_pipe_that_is_closed_on_windows(write: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(io.StringIO):
+        code = errno.EINVAL
+
+        def write(self, _: str) -> int:
+            raise OSError(self.code, "")
+
+        def flush(self) -> None:
+            raise OSError(self.code, "")
+
+        def fileno(self) -> int:
+            return null.fileno()
+
+    with open(os.devnull, "w", encoding="utf-8") as null:  # noqa: PTH123 - on Windows it is no path
+        stream = Closed()
+        monkeypatch.setattr(sys, "stdout", stream)
+        with pytest.raises(SystemExit) as caught:
+            write()
+        assert caught.value.code == 0
+        stream.code = errno.ENOSPC
+        with pytest.raises(OSError, match=str(errno.ENOSPC)):
+            write()
+        monkeypatch.undo()

@@ -29,6 +29,7 @@ from followup import (
     ResponseDecodeError,
 )
 from followup._bodies import Body
+from followup.resources.events import EventBatchError
 
 MIB = 1024 * 1024
 LIMIT = 64 * MIB
@@ -182,18 +183,36 @@ class TestSizes:
         assert len(server.received) == 1
 
     @pytest.mark.parametrize("status", [400, 429, 500])
-    def test_an_error_that_is_too_large_is_an_error_without_a_body(
+    def test_an_error_that_is_too_large_keeps_its_beginning(
         self, server: ScriptedServer, driver: Driver, status: int
     ) -> None:
         server.script = [coded(bomb(), "gzip", status)]
         with pytest.raises(APIStatusError) as caught:
             driver.call(server.url, retrieve, max_retries=0)
         assert caught.value.status_code == status
-        assert not caught.value.body
+        assert len(caught.value.body) == 10_000
 
-    def test_a_mib_of_an_error_is_read_and_no_more(self, server: ScriptedServer, driver: Driver) -> None:
+    def test_a_page_of_any_size_keeps_its_beginning(self, server: ScriptedServer, driver: Driver) -> None:
+        for size in (3 * MIB, 9 * MIB):
+            server.script = [reply(502, b"<html>" + "é".encode() * (size // 2))]
+            with pytest.raises(APIStatusError) as caught:
+                driver.call(server.url, retrieve, max_retries=0)
+            assert caught.value.body == "<html>" + "é" * 9_994
+
+    def test_the_reasons_of_a_whole_batch_may_be_long(self, server: ScriptedServer, driver: Driver) -> None:
+        results = [
+            {"id": f"{number}", "accepted": False, "status": "invalid", "error": "x" * 50_000, "event": None}
+            for number in range(100)
+        ]
+        server.script = [reply(400, {**error(), "results": results})]
+        events: Any = [{"id": f"{number}", "type": "patient.upserted", "data": {}} for number in range(100)]
+        with pytest.raises(EventBatchError) as caught:
+            driver.call(server.url, lambda client: client.events.create(events))
+        assert len(caught.value.results) == 100
+
+    def test_eight_mib_of_an_error_are_read_and_no_more(self, server: ScriptedServer, driver: Driver) -> None:
         body = json.dumps(error(message="Used before.")).encode()
-        for size, text in ((MIB, "400 invalid_request_error: Used before."), (MIB + 1, "400 Bad Request")):
+        for size, text in ((8 * MIB, "400 invalid_request_error: Used before."), (8 * MIB + 1, "400 Bad Request")):
             server.script = [coded(gzip.compress(body + b" " * (size - len(body))), "gzip", 400)]
             with pytest.raises(APIStatusError) as caught:
                 driver.call(server.url, retrieve)
@@ -275,9 +294,10 @@ class TestTransportsOfTheUsersOwn:
             self.call(driver, lambda _: httpx.Response(200, content=b"[" + b"0," * 1_000_001 + b"0]"))
 
     def test_an_error_that_was_read_already_may_be_too_large(self, driver: Driver) -> None:
-        body = json.dumps(error(message="m" * MIB)).encode()
-        with pytest.raises(APIStatusError, match="400 Bad Request"):
+        body = json.dumps(error(message="m" * 8 * MIB)).encode()
+        with pytest.raises(APIStatusError, match="400 Bad Request") as caught:
             self.call(driver, lambda _: httpx.Response(400, content=body))
+        assert caught.value.body == body[:10_000].decode()
 
     def test_an_event_hook_may_read_the_response(self, server: ScriptedServer, driver: Driver) -> None:
         seen: list[bytes] = []

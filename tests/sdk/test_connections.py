@@ -86,6 +86,11 @@ def test_closing_a_client_while_a_thread_opens_its_connections(
     assert not [each for each in gc.get_objects() if isinstance(each, httpcore.ConnectionPool) and each.connections]
 
 
+def test_trio_is_not_supported(server: ScriptedServer) -> None:
+    with httpx.Client() as _, pytest.raises(ConfigurationError, match=r"asyncio; trio .* not supported"):
+        AsyncFollowUp(api_key="k", base_url=server.url).account.retrieve().send(None)  # type: ignore[attr-defined]
+
+
 def test_a_client_that_is_closed_during_a_call(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     client = FollowUp(api_key="k", base_url=server.url)
     real = httpx.Client.build_request

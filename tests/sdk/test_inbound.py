@@ -14,7 +14,7 @@ from followup import EventInput, inbound
 from followup_mockserver import MockService
 
 AT = datetime(2026, 10, 1, 9, 30, tzinfo=timezone(timedelta(hours=-3)))
-ON_THE_WIRE = "2026-10-01T09:30:00-03:00"
+ON_THE_WIRE = "2026-10-01T12:30:00.000Z"
 ANA = {"phone": "+54 9 11 5555-0000", "full_name": "Ana Pérez", "date_of_birth": date(1980, 2, 29)}
 ANA_ON_THE_WIRE = {"phone": "+54 9 11 5555-0000", "fullName": "Ana Pérez", "dateOfBirth": "1980-02-29"}
 LUIS = {"full_name": "Luis Gómez", "external_id": "D-1"}

@@ -2,12 +2,14 @@
 
 import enum
 import json
+import math
 import types
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 from support.responses import TIME, appointment, page, patient
 from support.server import ScriptedServer, reply
@@ -114,7 +116,7 @@ def test_the_data_of_an_event_is_sent_unchanged(server: ScriptedServer) -> None:
     )
     assert one["data"] == data
     assert one["schemaVersion"] == 1
-    assert one["occurredAt"] == NOON.isoformat()
+    assert one["occurredAt"] == "2026-09-28T15:00:00.000Z"
     many = sent(
         server,
         lambda client: client.events.create(
@@ -246,6 +248,14 @@ class TestConfiguration:
             ({"timeout": "5"}, "timeout must be a positive number of seconds or an httpx.Timeout"),
             ({"deadline": -1}, "deadline must be a positive number of seconds or None"),
             ({"deadline": float("nan")}, "deadline must be"),
+            *[
+                ({name: each}, f"{name} must be")
+                for name in ("timeout", "deadline")
+                for each in (10**400, 1e300, math.inf)
+            ],
+            ({"timeout": httpx.Timeout(math.inf)}, "timeout must be an httpx.Timeout of at most"),
+            ({"timeout": httpx.Timeout(5, read=10**400)}, "timeout must be an httpx.Timeout of at most"),
+            ({"requests_per_minute": 10**30}, "requests_per_minute must be"),
             ({"max_retries": -1}, "max_retries must be"),
             ({"max_retries": 1.5}, "max_retries must be"),
             ({"service_version": ""}, "service_version must be"),

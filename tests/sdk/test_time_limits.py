@@ -237,6 +237,24 @@ class TestConnecting:
             client.patients.retrieve("pat_1")
         assert set(seen) == {"here"}
 
+    def test_a_name_with_several_addresses_is_looked_up_once(
+        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server.script = [reply(200, patient())]
+        looked_up: list[str] = []
+        real = socket.getaddrinfo
+
+        def look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
+            if host not in ("two.example", b"two.example"):
+                return real(host, *args, **kwargs)
+            looked_up.append(threading.current_thread().name)
+            # Nothing listens at the first one.
+            return [found for each in ("127.0.0.2", "127.0.0.1") for found in real(each, *args, **kwargs)]
+
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        assert driver.call(server.url.replace("127.0.0.1", "two.example"), retrieve).id == "pat_1"
+        assert looked_up == ["followup-lookup"]
+
     def test_look_ups_that_hang_hold_up_nothing_else_in_an_event_loop(
         self, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -11,7 +11,7 @@ import attrs
 from followup._annotations import IdPrefix, Limits
 from followup._codec.body import text_problem
 from followup._codec.names import ABSENT_IF_NONE, NOT_IN_JSON, annotations_of, bare, camel, is_union, kind_of
-from followup._codec.timestamps import format_timestamp, format_with_offset
+from followup._codec.timestamps import format_exactly, format_timestamp
 from followup._redaction import redacted
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _encode_timestamp(value: datetime, path: str) -> str:
             f"{path} is a naive datetime: pass one with a time zone, for example datetime.now(timezone.utc)"
         )
     try:
-        return format_with_offset(value)
+        return format_exactly(value)
     except OverflowError:
         raise ValueError(f"{path} is out of range: in UTC it is before the year 1 or after the year 9999") from None
 
@@ -131,6 +131,12 @@ def _encode_date(value: date, path: str) -> str:
     if isinstance(value, datetime):
         raise ValueError(f"{path} must be a date, not a datetime: value.date() returns one")
     return value.isoformat()
+
+
+def _encode_integer(value: int, path: str) -> int:
+    if value.bit_length() > 64:
+        raise ValueError(f"{path} is an integer with too many digits")
+    return value
 
 
 def _as_is(value: Any, _: str) -> Any:
@@ -147,7 +153,7 @@ _TIMESTAMP = _Kind("an aware datetime", (datetime,), _encode_timestamp)
 _DATE = _Kind("a date", (date,), _encode_date)
 _SCALARS: dict[Any, _Kind] = {
     bool: _Kind("True or False", (bool,), _as_is),
-    int: _Kind("a whole number", (int,), _as_is, but_not=(bool,)),
+    int: _Kind("a whole number", (int,), _encode_integer, but_not=(bool,)),
     float: _Kind("a number", (float, int), _as_is, but_not=(bool,)),
     datetime: _TIMESTAMP,
     date: _DATE,

@@ -1,8 +1,6 @@
 """Parses and formats timestamps (specification, section 2)."""
 
-from datetime import UTC, datetime, timedelta
-
-_MINUTE = timedelta(minutes=1)
+from datetime import UTC, datetime
 
 
 def parse_timestamp(text: str) -> datetime:
@@ -22,16 +20,11 @@ def format_timestamp(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
-def format_with_offset(instant: datetime) -> str:
-    """Format an aware datetime for a request: exactly, with the offset of its time zone.
-
-    Historical local times have offsets with seconds, such as -03:53:48 in Buenos Aires. RFC 3339 has no notation for
-    them, so these times are formatted in UTC.
+def format_exactly(instant: datetime) -> str:
+    """Format an aware datetime for a request: in UTC, with milliseconds, or with microseconds where there are any.
 
     Raises:
         OverflowError: in UTC, the time is before the year 1 or after the year 9999.
     """
-    offset = instant.utcoffset()
-    if offset is not None and offset % _MINUTE:
-        instant = instant.astimezone(UTC)
-    return instant.isoformat()
+    instant = instant.astimezone(UTC)
+    return instant.isoformat(timespec="microseconds" if instant.microsecond % 1000 else "milliseconds")[:-6] + "Z"

@@ -1,5 +1,6 @@
 """Lines on standard output: control characters are escaped, and a closed pipe is not an error."""
 
+import errno
 import os
 import sys
 from typing import Any, NoReturn
@@ -9,16 +10,22 @@ def write_line(text: str) -> None:
     """Write a line. The text must not contain control characters."""
     try:
         sys.stdout.write(text + "\n")
-    except BrokenPipeError:
-        end_quietly()
+    except OSError as error:
+        _end_if_closed(error)
 
 
 def flush() -> None:
     """Flush standard output."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        end_quietly()
+    except OSError as error:
+        _end_if_closed(error)
+
+
+def _end_if_closed(error: OSError) -> NoReturn:
+    if not isinstance(error, BrokenPipeError) and error.errno != errno.EINVAL:  # which Windows has for a closed pipe
+        raise error
+    end_quietly()
 
 
 def end_quietly() -> NoReturn:

@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime
 from typing import Any
 
-from followup._codec.timestamps import format_with_offset
+from followup._codec.timestamps import format_exactly
 from followup.cli.exits import reject
 from followup.cli.local_times import zone_of
 from followup.cli.values import arms
@@ -42,7 +42,7 @@ def time_of(text: str, option: str, *, or_else: str = "") -> str:
         time.astimezone(UTC)
     except OverflowError:
         reject(f"{option} is out of range: in UTC it is before the year 1 or after the year 9999")
-    return format_with_offset(time)
+    return format_exactly(time)
 
 
 def bound_of(text: str, option: str) -> tuple[str, str]:
@@ -66,8 +66,10 @@ def bound_of(text: str, option: str) -> tuple[str, str]:
         begin = datetime(day.year, day.month, day.day).astimezone()
     except (OverflowError, ValueError):  # in the first year and the last one
         reject(f"{option} is out of range")
-    time = time_of(begin.isoformat(), option)
-    return time, f"{option} is {time}: the day begins at this time in the local time zone, {zone_of(begin)}."
+    shown = begin.isoformat()
+    return time_of(
+        shown, option
+    ), f"{option} is {shown}: the day begins at this time in the local time zone, {zone_of(begin)}."
 
 
 def date_of(text: str, option: str) -> str:

@@ -24,6 +24,9 @@ from followup.resources.event_batches import EventBatch, EventBatchError, EventI
 PATIENCE = 10
 """Maximum number of consecutive calls that end with the rate limit reached, each after its own retries."""
 
+LONGEST_WAIT = 86_400.0
+"""Seconds. For a longer ``Retry-After`` the call fails."""
+
 _PLACE = re.compile(r"^events\[\d+\]\.?")
 """A position in a batch, which is meaningless to a caller of ``send_all``."""
 
@@ -139,6 +142,8 @@ class EventSender:
                 return (yield from run_call(call, options))
             except RateLimitError as error:
                 wait = backoff(attempt, self.jitter()) if error.retry_after is None else error.retry_after
+                if wait > LONGEST_WAIT:
+                    raise
             yield Wait(wait)
         return (yield from run_call(call, options))
 

@@ -27,7 +27,7 @@ ANNOUNCED: Final = "appointment.created"
 NEXT_STEPS = """\
   followup-mock serve    Start the mock server, and develop against it.
   followup --help        Call the API from the command line.
-  docs/tutorial.md       Write your own webhook receiver in five minutes.
+  The page "Quickstart"  Write your own webhook receiver in five minutes.
 """
 
 app = Application(name="followup demo")
