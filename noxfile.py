@@ -126,7 +126,7 @@ def reliability(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """Run the random tests with a new seed, then with 100,000 inputs for the SDK and long histories for the mock.
+    """Run the random tests with a new seed, then with far more inputs for SDK, mock and comparison.
 
     A failure prints the decorator that repeats it, to paste above the test.
     """
@@ -134,9 +134,10 @@ def fuzz(session: nox.Session) -> None:
     install_wheel(session)
     sdk = ["tests/sdk/test_fuzz.py", "tests/sdk/test_fuzz_operations.py"]
     mock = ["tests/mockserver/test_contract_fuzz.py", "tests/mockserver/test_model.py"]
+    drift = ["tests/drift/test_random_schemas.py"]
     arguments = session.posargs or ["-n", "auto"]
     session.run("python", "-m", "pytest", "-m", "hypothesis", "--hypothesis-profile", "random", *arguments)
-    session.run("python", "-m", "pytest", *sdk, *mock, "--hypothesis-profile", "fuzz", *arguments)
+    session.run("python", "-m", "pytest", *sdk, *mock, *drift, "--hypothesis-profile", "fuzz", *arguments)
 
 
 @nox.session

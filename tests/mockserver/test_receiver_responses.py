@@ -47,7 +47,7 @@ def dripping(released: threading.Event, connection: str) -> Action:
 
 
 class ImpatientService(MockService):
-    _attempt_timeout = 0.5
+    _attempt_timeout = 1.0
 
 
 class PatientService(MockService):

@@ -194,7 +194,7 @@ class TestFailures:
 
     def test_a_startup_that_takes_longer_than_an_attempt_goes_on(self) -> None:
         class Impatient(MockService):
-            _attempt_timeout = 0.3
+            _attempt_timeout = 1
 
         released = threading.Event()
 
@@ -209,7 +209,7 @@ class TestFailures:
             registered(service)
             service.mount(URL, app)
             deliver(service)
-            assert service.deliveries[0].last_error == "The startup of the receiver did not complete within 0.3 s."
+            assert service.deliveries[0].last_error == "The startup of the receiver did not complete within 1 s."
             released.set()
             service.advance(minutes=1)
             assert service.deliveries[0].status == "succeeded"
