@@ -51,6 +51,10 @@ class MockOptions(TypedDict, total=False):
         language: language of the messages to patients: es, en or pt. Default: es.
         time_zone: IANA name of the time zone in which messages to patients show times. Default:
             America/Argentina/Buenos_Aires.
+        mobiles: keep Argentine numbers that lack the 9 of a mobile number as they are, or assume that a number that has
+            the form of a landline is the mobile number: keep or assume. Default: keep.
+        ref: what the ref of a webhook names: the object that is described in it, or the inbound event that was the
+            trigger, where there was one: described or trigger. Default: described.
         settings: settings file, in TOML, with other options in its table ``settings``; options that are passed take
             precedence. ``followup-mock calibrate`` writes such a file.
     """
@@ -68,6 +72,8 @@ class MockOptions(TypedDict, total=False):
     intake_required: Sequence[str]
     language: str
     time_zone: str
+    mobiles: str
+    ref: str
     settings: str | os.PathLike[str] | None
 
 
@@ -120,6 +126,8 @@ class Options:
     intake_required: Sequence[str] = _setting("intake_required")
     language: str = _setting("language")
     time_zone: str = _setting("time_zone")
+    mobiles: str = _setting("mobiles")
+    ref: str = _setting("ref")
 
     def organization(self, id: str, **settings: Any) -> Organization:
         """Return a new organization. ``settings`` take precedence over those of these options."""

@@ -159,8 +159,8 @@ class MockService(Mock):
         options: keyword arguments, each optional and named like the option of ``followup-mock serve``: ``rate_limit``,
             ``start_time``, ``allow_http_webhooks``, ``forward_to``, ``seed``, ``country``, ``idempotency_hours``,
             ``refuse_unknown_fields``, ``reminder_hours``, ``post_visit_hours``, ``intake_required``, ``language``,
-            ``time_zone`` and ``settings``, a file with such options. ``followup_mockserver.options.MockOptions``
-            describes them.
+            ``time_zone``, ``mobiles``, ``ref`` and ``settings``, a file with such options.
+            ``followup_mockserver.options.MockOptions`` describes them.
 
     Raises:
         OSError: the settings file cannot be read.
@@ -201,8 +201,8 @@ class MockService(Mock):
             allow_network: as in ``MockService``; never saved.
             options: the options of ``MockService``; omitted ones are as in the snapshot, except ``forward_to``, which
                 is never saved. ``start_time`` freezes the clock at this time. ``country``, ``reminder_hours``,
-                ``post_visit_hours``, ``intake_required``, ``language`` and ``time_zone`` are settings of the
-                organizations in the snapshot, and cannot be passed; neither can ``settings``.
+                ``post_visit_hours``, ``intake_required``, ``language``, ``time_zone``, ``mobiles`` and ``ref`` are
+                settings of the organizations in the snapshot, and cannot be passed; neither can ``settings``.
 
         Raises:
             OSError: the file cannot be read.

@@ -48,6 +48,8 @@ MAX_MESSAGE_HOURS = 180 * 24
 """Maximum number of hours between an appointment or a visit and a message about it."""
 
 Language = Literal["es", "en", "pt"]
+Mobiles = Literal["keep", "assume"]
+Ref = Literal["described", "trigger"]
 
 _hours = number(0, MAX_MESSAGE_HOURS, unit="hours")
 
@@ -120,6 +122,9 @@ class Organization:
         reminder_hours: hours before an appointment at which reminders are sent.
         post_visit_hours: hours after a visit at which the follow-up message is sent.
         intake_messages: whether the service asks patients for the data that an intake request is missing.
+        mobiles: ``keep``, or ``assume`` that an Argentine number that has the form of a landline is the mobile number.
+        ref: what the ``ref`` of a webhook names: the object that is ``described``, or the inbound event that was the
+            ``trigger``, where there was one.
         activated_events: outbound event types of ``NOT_YET_SENT`` that the service sends nevertheless.
         intake_required: data that an intake request needs to become ready, in the order in which ``missing`` lists it.
 
@@ -135,6 +140,8 @@ class Organization:
     )
     country: str = _setting(_DEFAULT_COUNTRY, matching(_is_country, "the ISO 3166 code of a country, such as AR"))
     language: str = _setting("es", one_of(get_args(Language)))
+    mobiles: str = _setting("keep", one_of(get_args(Mobiles)))
+    ref: str = _setting("described", one_of(get_args(Ref)))
     service_lines: list[ServiceLine] = _setting(ALL_SERVICE_LINES, one_of(ALL_SERVICE_LINES))
     livemode: bool = _setting(False, boolean)
     reminder_hours: list[float] = _setting((24.0, 3.0), _hours)

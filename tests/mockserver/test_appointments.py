@@ -246,3 +246,25 @@ class TestWhatBelongsTogether:
         (other,) = client.doctors.list(external_id="D-2")
         assert client.appointments.update(made.id, doctor={"external_id": "D-2"}).doctor == other.id
         assert client.appointments.update(made.id, doctor=None).doctor is None
+
+
+@pytest.mark.parametrize(
+    ("bound", "at_or_after"),
+    [
+        ("2026-10-05T12:00:00.000Z", True),
+        ("2026-10-05T12:00:00.000000Z", True),
+        ("2026-10-05T12:00:00.000500Z", False),
+        ("2026-10-05T09:00:00.0000000001-03:00", False),
+        ("2026-10-05T11:59:59.999001Z", True),
+        ("2026-10-05T11:59:60.0005Z", None),
+        ("9998-12-31T23:59:59.999999Z", False),
+    ],
+)
+def test_a_filter_compares_at_the_precision_of_the_request(api: Api, bound: str, at_or_after: bool | None) -> None:
+    body = {"patient": {"phone": "+5491155550000"}, "startAt": "2026-10-05T12:00:00Z"}
+    assert api.post("/v1/appointments", body).status_code == 200
+    after, before = (api.get("/v1/appointments", params={name: bound}) for name in ("startAtGte", "startAtLt"))
+    if at_or_after is None:
+        assert problem(after) == (400, "parameter_invalid", "startAtGte")
+    else:
+        assert (len(after.json()["data"]), len(before.json()["data"])) == (at_or_after, not at_or_after)

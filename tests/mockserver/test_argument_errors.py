@@ -14,7 +14,7 @@ from followup_mockserver.options import ClientOptions
 
 MOCK_OPTIONS = (
     "rate_limit, start_time, allow_http_webhooks, forward_to, seed, country, idempotency_hours, refuse_unknown_fields, "
-    "reminder_hours, post_visit_hours, intake_required, language, time_zone, settings"
+    "reminder_hours, post_visit_hours, intake_required, language, time_zone, mobiles, ref, settings"
 )
 CLIENT_OPTIONS = "api_key, base_url, service_version, timeout, max_retries, deadline, requests_per_minute, http_client"
 

@@ -201,3 +201,144 @@ def test_section_4_list_filters(client: FollowUp, api: Api) -> None:
 def test_rest_calls_are_no_events(client: FollowUp) -> None:
     client.patients.create(phone="+5491155550000")
     assert [*client.events.list()] == []
+
+
+def outcome_of(api: Api, type: str, data: Any, id: str = "e-1") -> tuple[str, str | None]:
+    """Return the status of an event, and the path in its error."""
+    (result,) = api.post("/v1/events", event(type, data, id)).json()["results"]
+    return result["status"], result["error"] and result["error"].partition(":")[0]
+
+
+@pytest.mark.parametrize("patient", ["id", "text", ["+5491155550000"], 5])
+@pytest.mark.parametrize(
+    ("type", "rest"),
+    [
+        ("patient.upserted", {}),
+        ("appointment.created", {"appointment": BOOKING}),
+        ("visit.completed", {"visit": VISIT["visit"]}),
+        ("treatment.prescribed", {"treatment": {"name": "rest"}}),
+        ("intake.requested", {}),
+        ("order.issued", {"order": {}}),
+    ],
+)
+def test_section_6_1_the_patient_of_an_event_is_an_object(
+    api: Api, client: FollowUp, type: str, rest: Any, patient: Any
+) -> None:
+    known = client.patients.create(phone="+5491155550000")
+    data = {"patient": known.id if patient == "id" else patient, **rest}
+    assert outcome_of(api, type, data) == ("invalid", "data.patient")
+    assert client.events.list().data == []
+
+
+def closed(client: FollowUp, status: str) -> str:
+    booked = client.appointments.create(
+        patient={"phone": "+5491155550000"}, start_at=BOOKING["startAt"], external_id="A-1"
+    )
+    if status == "cancelled":
+        client.appointments.cancel(booked.id)
+    else:
+        client.visits.create(patient=booked.patient, visited_at=BOOKING["startAt"], appointment=booked.id)
+    return booked.id
+
+
+@pytest.mark.parametrize("status", ["cancelled", "completed"])
+@pytest.mark.parametrize("type", ["appointment.rescheduled", "appointment.cancelled"])
+def test_an_event_that_changes_a_closed_appointment_is_invalid(
+    api: Api, client: FollowUp, status: str, type: str
+) -> None:
+    booked = closed(client, status)
+    data = {"appointment": {**BOOKING, "startAt": "2026-10-06T12:00:00Z"}}
+    response = api.post("/v1/events", event(type, data))
+    assert problem_of_batch(response) == (400, "events_invalid", ["invalid"])
+    assert client.events.list().data == []
+    assert client.appointments.retrieve(booked).status == status
+
+
+def problem_of_batch(response: Any) -> tuple[int, str, list[str]]:
+    body = response.json()
+    return response.status_code, body["error"]["code"], [each["status"] for each in body["results"]]
+
+
+def test_an_event_fails_only_as_long_as_it_may_succeed_later(api: Api, client: FollowUp) -> None:
+    data = {"appointment": {"externalId": "A-1"}}
+    assert outcome_of(api, "appointment.cancelled", data) == ("failed", "data.appointment.externalId")
+    closed(client, "cancelled")
+    assert outcome_of(api, "appointment.cancelled", data)[0] == "invalid"
+    booking = {"patient": PATIENT, "appointment": {**BOOKING, "externalId": "A-2", "doctor": "doc_nobody"}}
+    assert outcome_of(api, "appointment.created", booking, "e-2") == ("invalid", "data.appointment.doctor")
+    visit = {"patient": PATIENT, "visit": {**VISIT["visit"], "doctor": "doc_nobody"}}
+    assert outcome_of(api, "visit.completed", visit, "e-3") == ("invalid", "data.visit.doctor")
+    visit = {"patient": PATIENT, "visit": {**VISIT["visit"], "appointment": "A-9"}}
+    assert outcome_of(api, "visit.completed", visit, "e-4") == ("failed", "data.visit.appointment")
+
+
+@pytest.mark.parametrize("name", ["patient", "order"])
+@pytest.mark.parametrize("value", ["x", 5, [], True])
+def test_the_patient_and_the_order_of_an_order_are_objects_where_they_are_present(
+    api: Api, name: str, value: Any
+) -> None:
+    assert outcome_of(api, "order.issued", {name: value}) == ("invalid", f"data.{name}")
+    for data in ({}, {name: None}, {name: {}}, {"kind": "lab", name: {"full_name": 5}}):
+        assert outcome_of(api, "order.issued", data, f"e-{data}") == ("unhandled", None)
+
+
+MISPLACED = {"patient": PATIENT, "doctor": {"externalId": "D-1"}, "appointment": BOOKING}
+
+
+@pytest.mark.parametrize(
+    ("type", "data", "path", "place"),
+    [
+        ("appointment.created", MISPLACED, "data.doctor", "appointment.doctor"),
+        ("treatment.prescribed", {"patient": {**PATIENT, "name": "x"}, "treatment": {"name": "rest"}}, None, None),
+        ("visit.completed", {**VISIT, "notes": "x"}, "data.notes", "visit.notes"),
+        ("intake.requested", {"fullName": "Ana", "contacts": [{"name": "Eva"}]}, "data.fullName", "patient.fullName"),
+        ("intake.requested", {"contacts": [{"name": "Eva", "plan": "x"}]}, "data.contacts[0].plan", "coverage.plan"),
+        ("intake.requested", {"name": "Ana", "contacts": [{"name": "Eva"}]}, None, None),
+        ("appointment.created", {"patient": PATIENT, "appointment": {**BOOKING, "paint": "red"}}, None, None),
+    ],
+)
+def test_a_key_in_the_wrong_place_of_the_data_is_named_with_its_own_place(
+    api: Api, type: str, data: Any, path: str | None, place: str | None
+) -> None:
+    (result,) = api.post("/v1/events", event(type, data)).json()["results"]
+    if path is None:
+        assert result["status"] == "processed"
+    else:
+        expected = f"{path}: There is no such field; did you mean {place}?"
+        assert (result["status"], result["error"]) == ("invalid", expected)
+
+
+def test_keys_that_the_service_does_not_read_are_in_the_journal() -> None:
+    with MockService(refuse_unknown_fields=False) as service, service.client(max_retries=0) as client:
+        events: Any = [
+            event("appointment.created", MISPLACED, "1"),
+            event("order.issued", {"order": {"paint": "red"}, "patient": {"paint": "red"}}, "2"),
+            event("patient.upserted", {"patient": {**PATIENT, "full_name": "Eva", "shoe": {"size": 5}}}, "3"),
+            event("intake.requested", {"contacts": [{"name": "Eva"}, {"name": "Ana", "age": 5}], "gone": None}, "4"),
+            event("appointment.cancelled", {"appointment": {"externalId": "A-9", "paint": "red"}}, "5"),
+        ]
+        client.events.create(events)
+        paths = ["events[0].data.doctor", "events[2].data.patient.full_name", "events[2].data.patient.shoe"]
+        assert service.requests[0].ignored_keys == [*paths, "events[3].data.contacts[1].age"]
+        client.events.create(events)
+        assert service.requests[0].ignored_keys == [], "duplicates are not read"
+        client.events.create({**events[0], "id": "6"})
+        assert service.requests[0].ignored_keys == ["data.doctor"]
+        service.receive_event(event("appointment.created", MISPLACED, "7"), source="pms")
+        client.patients.list()
+        assert service.requests[0].ignored_keys == []
+        entry = client.events.list(type="appointment.created").data[0]
+        assert entry.data["doctor"] == {"externalId": "D-1"}, "it is stored all the same"
+
+
+def test_the_control_api_has_ignored_keys_where_there_are_any(api: Api) -> None:
+    api.post("/v1/events", event("patient.upserted", {"patient": {**PATIENT, "paint" * 100: 1}}))
+    api.get("/v1/account")
+    account, sent = api.get("/_mock/requests").json()["data"]
+    assert "ignoredKeys" not in account
+    (path,) = sent["ignoredKeys"]
+    assert path.startswith("data.patient.paintpaint")
+    assert len(path) == 255
+    data = {"patient": PATIENT, **{f"key-{number}": 1 for number in range(200)}}
+    api.post("/v1/events", event("patient.upserted", data, "e-2"))
+    assert len(api.get("/_mock/requests").json()["data"][0]["ignoredKeys"]) == 100

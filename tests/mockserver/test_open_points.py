@@ -179,3 +179,45 @@ def test_a_partly_failed_batch_is_kept_under_its_key_and_resent_under_a_new_one(
     client.appointments.create(patient={"phone": PHONE}, start_at=START, external_id="A-1")
     assert sent("k-1") == ["processed", "failed"]
     assert sent("k-2") == ["duplicate", "processed"]
+
+
+def test_ref_is_the_object_that_is_described_or_the_event_that_was_the_trigger(
+    client: FollowUp, service: MockService
+) -> None:
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    service.update_organization(activated_events=["order.issued"])
+
+    def refs() -> dict[str, str]:
+        return {each.event_type: each.payload["ref"] for each in [*client.webhook_deliveries.list()][::-1]}
+
+    def sent(number: int) -> tuple[str, str]:
+        booking = {"startAt": START, "externalId": f"A-{number}"}
+        events: Any = [
+            {
+                "id": f"{number}-1",
+                "type": "appointment.created",
+                "data": {"patient": {"phone": PHONE}, "appointment": booking},
+            },
+            {"id": f"{number}-2", "type": "intake.requested", "data": {"patient": {"phone": PHONE}}},
+            {"id": f"{number}-3", "type": "order.issued", "data": {}},
+        ]
+        results = client.events.create(events).results
+        described = [each.result.id if each.result else each.event for each in results]
+        types = ["appointment.created", "intake.created", "order.issued"]
+        expected = described if number == 1 else [each.event for each in results]
+        assert {name: refs()[name] for name in types} == dict(zip(types, expected, strict=True))
+        return results[1].event or "", results[1].result.id if results[1].result else ""
+
+    sent(1)
+    service.update_organization(ref="trigger")
+    event, intake = sent(2)
+    assert refs()["intake.requested"] == event
+    booked = client.appointments.create(patient={"phone": PHONE}, start_at=START)
+    assert refs()["appointment.created"] == booked.id, "no event caused it"
+    answer: Any = {"patient": {"full_name": "Ana", "dni": "1"}, "address": "x", "requested_service": "x"}
+    service.answer_intake_request(intake, **answer, coverage={"insurer": "x"})
+    assert refs()["intake.ready"] == intake, "a patient's reply caused it"
+    with MockService(ref="trigger") as other, other.client() as theirs:
+        theirs.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+        result = theirs.events.create({"id": "1", "type": "patient.upserted", "data": {"patient": {"phone": PHONE}}})
+        assert theirs.webhook_deliveries.list().data[0].payload["ref"] == result.results[0].event

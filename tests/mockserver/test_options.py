@@ -22,6 +22,8 @@ OPTIONS: Any = {
     "intake_required": ["dni", "patient.email"],
     "language": "en",
     "time_zone": "Europe/Madrid",
+    "mobiles": "assume",
+    "ref": "trigger",
 }
 
 
@@ -44,6 +46,10 @@ def behaves_as_asked(service: MockService, key: str) -> None:
     organization.advance(hours=1.5)
     assert [each.kind for each in organization.messages] == ["post_visit"]
     assert "visit" in organization.messages[0].text
+    assert client.patients.create(phone="+54 11 5555 0000").phone == "+5491155550000"
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    sent = client.events.create({"id": "1", "type": "intake.requested", "data": {"patient": {"phone": "094 123 456"}}})
+    assert client.webhook_deliveries.list(limit=1).data[0].payload["ref"] == sent.results[0].event
     assert client.account.retrieve().time_zone == "Europe/Madrid"
     replayed = client.patients.create(phone="094 123 456", idempotency_key="k")
     assert replayed.last_response.headers.get("Idempotent-Replayed") == "true"
@@ -111,6 +117,8 @@ INVALID: list[tuple[Any, str]] = [
     ({"intake_required": ["dni", "shoeSize"]}, "intake_required[1] must be a field of an intake request"),
     ({"intake_required": "dni"}, "intake_required must be a list"),
     ({"language": "fr"}, "language must be one of es, en, pt"),
+    ({"mobiles": "guess"}, "mobiles must be one of keep, assume"),
+    ({"ref": None}, "ref must be one of described, trigger"),
     ({"time_zone": "Madrid"}, "time_zone must be the IANA name of a time zone, such as Europe/Madrid"),
     ({"settings": 3}, "settings must be the path of a settings file"),
 ]
@@ -144,6 +152,8 @@ DEFAULTS = {
     "intake_required": "fullName, dni, phone, coverage.insurer, address, requestedService",
     "language": "es",
     "time_zone": "America/Argentina/Buenos_Aires",
+    "mobiles": "keep",
+    "ref": "described",
 }
 
 
@@ -170,6 +180,8 @@ CHANGES: list[tuple[str, Any]] = [
     ("country", "UY"),
     ("intakeRequired", ["dni"]),
     ("language", "en"),
+    ("mobiles", "assume"),
+    ("ref", "trigger"),
 ]
 
 

@@ -136,3 +136,19 @@ def test_section_3_the_stage_follows_appointments_and_visits(client: FollowUp) -
     assert stage() == "periodic_follow_up"
     client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z")
     assert stage() == "scheduled"
+
+
+@pytest.mark.parametrize(
+    "dni", ["m 12.345\n678", "M\u00a012345\u2009678", "m\u200b12\u3000345678\ufeff", "M.1.2.3.4.5.6.7.8\t\r"]
+)
+def test_a_document_is_the_same_with_spaces_and_dots_and_in_either_case(client: FollowUp, dni: str) -> None:
+    patient = client.patients.create(phone="+5491155550000", dni="M12345678")
+    assert client.patients.update(patient.id, dni=dni).dni == "M12345678"
+    assert client.patients.create(phone="+5491155550001", dni=dni).id == patient.id
+    assert [each.id for each in client.patients.list(dni=dni)] == [patient.id]
+    assert client.treatments.create(patient={"dni": dni}, name="rest").patient == patient.id
+    assert client.intake_requests.create(patient={"dni": dni}).patient == patient.id
+    event = {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"dni": dni, "email": "ana@mail.example"}}}
+    client.events.create(event)  # type: ignore[arg-type]
+    assert client.patients.retrieve(patient.id).email == "ana@mail.example"
+    assert client.patients.create(phone="+5491155550002", dni="M-12345678").dni == "M-12345678"

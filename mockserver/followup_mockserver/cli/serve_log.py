@@ -131,6 +131,8 @@ def remarks_on(call: Mapping[str, Any]) -> list[str]:
         remarks.append(f"attempt {call['attempt']}")
     if call.get("replayed"):
         remarks.append("replayed")
+    if call.get("ignored_keys"):
+        remarks.append(f"ignored: {', '.join(call['ignored_keys'])}")
     return remarks
 
 

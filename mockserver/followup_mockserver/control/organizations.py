@@ -89,6 +89,8 @@ class OrganizationControls:
         activated_events: list[OutboundEventType] | NotGiven = NOT_GIVEN,
         country: str | NotGiven = NOT_GIVEN,
         language: str | NotGiven = NOT_GIVEN,
+        mobiles: str | NotGiven = NOT_GIVEN,
+        ref: str | NotGiven = NOT_GIVEN,
     ) -> Account:
         """Update the settings of the organization. Omitted settings stay unchanged.
 
@@ -107,6 +109,10 @@ class OrganizationControls:
                 that it sends from now on: ``order.issued``, ``conversation.handoff`` and ``patient.silent``.
             country: ISO 3166 code of the country of phone numbers without a country code.
             language: language of the messages to patients: ``es``, ``en`` or ``pt``.
+            mobiles: ``keep`` Argentine numbers that lack the 9 of a mobile number, or ``assume`` that a number that has
+                the form of a landline is the mobile number.
+            ref: what the ``ref`` of a webhook names: the object that is ``described``, or the inbound event that was
+                the ``trigger``, where there was one.
 
         Returns:
             The organization after the change.
@@ -125,6 +131,8 @@ class OrganizationControls:
             activated_events=activated_events,
             country=country,
             language=language,
+            mobiles=mobiles,
+            ref=ref,
         )
 
         def change(tenant: Tenant) -> Account:

@@ -11,6 +11,7 @@ from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.engine.background import Background
 from followup_mockserver.engine.jobs import ScheduledAttempt, begin, make_attempt
 from followup_mockserver.schema.errors import ServiceError
+from followup_mockserver.state.interrupts import call_deferred, deferred_interrupts
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Advanced, Run
 from followup_mockserver.state.tenant import Tenant
@@ -135,7 +136,8 @@ class Engine:
             BaseException: as ``advance``.
         """
         self._dispatcher.check_thread()
-        raised = self._dispatcher.drive(self._resending(tenant, delivery_id)).raised
+        with deferred_interrupts():
+            raised = self._dispatcher.drive(self._resending(tenant, delivery_id)).raised
         if raised is not None:
             raise raised
 
@@ -152,7 +154,12 @@ class Engine:
         self._dispatcher.check_thread()
         run = self._run_of(tenant)
         try:
-            with run.entered(), run.turns.held(), self._clock_held(tenant, run, name):
+            with (
+                deferred_interrupts(),
+                run.entered(),
+                run.turns.held(),
+                self._clock_held(tenant, run, name),
+            ):
                 return self._dispatcher.drive(jobs(run))
         except _ReceiverRaised as end:
             raised = end.error
@@ -199,7 +206,7 @@ class Engine:
         with tenant.lock:
             to = target(tenant.clock.now())
         while (yield from self._run_next_instant(tenant, run, to)):
-            pass
+            call_deferred()
         with tenant.lock:
             tenant.clock.advance_to(to)
             return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))

@@ -8,7 +8,8 @@ from typing import Any
 from followup_mockserver.contract.operations import Operation
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.json_text import decoded_json
-from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Schema, Shape
+from followup_mockserver.schema.shapes import MAX_BODY_BYTES, TIMESTAMP, Schema, Shape
+from followup_mockserver.schema.timestamps import up_to_milliseconds
 from followup_mockserver.schema.validation import Validator
 
 MAX_DEPTH = 32
@@ -146,4 +147,6 @@ def _typed(text: str, schema: Schema) -> Any:
         return float(text)
     if kind == "boolean":
         return _BOOLEANS.get(text, text)
+    if schema.get("format") == TIMESTAMP:
+        return up_to_milliseconds(text)
     return text

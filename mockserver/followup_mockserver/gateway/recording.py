@@ -34,6 +34,7 @@ def record_call(exchange: Exchange) -> None:
             fault=None if fault is None else fault.kind,
             events=len(accepted),
             refused=accepted.count(False),
+            ignored_keys=exchange.ignored_keys,
         )
         tenant.journal.record(
             exchange.entry,
@@ -82,6 +83,7 @@ def report_call(exchange: Exchange) -> None:
         events=entry.events,
         refused=entry.refused,
         seconds=RealTime.monotonic() - exchange.began,
+        ignored_keys=exchange.ignored_keys,
     )
     for observer in observers.observers:
         observer.call_ended(call)

@@ -80,6 +80,7 @@ class Exchange:
         replay_of: id of that earlier request; None if it is unknown.
         error: the error, if the request failed.
         request_id: id of the request; None until its rule runs.
+        ignored_keys: paths of the keys in the data of events that no rule reads.
         about: id of the object that the request created, changed or returned.
         response: the response.
         entry: the entry of the journal, when the request has been recorded.
@@ -101,6 +102,7 @@ class Exchange:
     replay_of: str | None = None
     error: ServiceError | None = None
     request_id: str | None = None
+    ignored_keys: list[str] = attrs.field(factory=list)
     about: str | None = None
     response: Response = attrs.field(init=False)
     entry: JournalEntry = attrs.field(init=False)

@@ -38,6 +38,7 @@ def _run_rule(exchange: Exchange) -> bytes:
             result = operation.row.rule(tenant, *found, **arguments)
         finally:
             tenant.cause = None
+            exchange.ignored_keys, tenant.ignored_keys = tenant.ignored_keys, []
         exchange.about = getattr(result, "id", None)
         body = _json_bytes(_encoded(exchange, result))
         if exchange.claimed is not None:

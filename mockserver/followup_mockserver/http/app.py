@@ -2,8 +2,8 @@
 
 import copy
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
@@ -18,6 +18,10 @@ from followup_mockserver.http.dashboard.routes import dashboard
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.state import observers
+from followup_mockserver.state.interrupts import deferred_interrupts
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 CONTRACT_PATH = "/api/v1/openapi.json"
 
@@ -112,8 +116,16 @@ class _Rule(Rule):
         return build
 
 
+class _App(Flask):
+    """An application that an interrupt does not end in the middle of a change, where it runs in the main thread."""
+
+    def wsgi_app(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
+        with deferred_interrupts():
+            return super().wsgi_app(environ, start_response)
+
+
 def _template() -> Flask:
-    app = Flask("followup_mockserver", static_folder=None)
+    app = _App("followup_mockserver", static_folder=None)
     app.url_rule_class = _Rule
     app.url_map.merge_slashes = False  # because a doubled slash is an unknown path, not a redirect in HTML
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES

@@ -18,6 +18,7 @@ from followup_mockserver.http.current import current_control, current_guard, cur
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.schema.shapes import Shape, object_shape
 from followup_mockserver.schema.validation import Validator
+from followup_mockserver.state.journal import OMITTED_IF_EMPTY
 
 control_api = Blueprint("control", __name__, url_prefix=PREFIX)
 
@@ -110,7 +111,10 @@ def as_json(value: Any) -> Any:
     if isinstance(value, Model):
         return encode(value)
     if attrs.has(type(value)):
-        return {camel(field.name): as_json(getattr(value, field.name)) for field in attrs.fields(type(value))}
+        fields = [(each, getattr(value, each.name)) for each in attrs.fields(type(value))]
+        return {
+            camel(each.name): as_json(item) for each, item in fields if item or not each.metadata.get(OMITTED_IF_EMPTY)
+        }
     if isinstance(value, Mapping):
         return {key: as_json(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -20,6 +20,7 @@ from followup_mockserver.http.control_examples import REQUEST_EXAMPLES
 from followup_mockserver.http.control_routes import LONGEST_WAIT, PREFIX, ROUTES, TOKEN_HEADER
 from followup_mockserver.http.snapshots import restore_snapshot, save_snapshot
 from followup_mockserver.schema.shapes import Schema, shape_of
+from followup_mockserver.state.journal import OMITTED_IF_EMPTY
 
 Document = dict[str, Any]
 
@@ -257,11 +258,11 @@ def _value_schema(annotation: Any, schemas: dict[str, Schema]) -> Schema:
 
 def _object_schema(kind: type[attrs.AttrsInstance], schemas: dict[str, Schema]) -> Schema:
     annotations = annotations_of(kind)
-    names = [field.name for field in attrs.fields(kind)]
+    fields = attrs.fields(kind)
     return {
         "type": "object",
-        "properties": {camel(name): _value_schema(annotations[name], schemas) for name in names},
-        "required": [camel(name) for name in names],
+        "properties": {camel(each.name): _value_schema(annotations[each.name], schemas) for each in fields},
+        "required": [camel(each.name) for each in fields if not each.metadata.get(OMITTED_IF_EMPTY)],
     }
 
 

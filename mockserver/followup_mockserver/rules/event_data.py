@@ -1,6 +1,6 @@
 """The ``data`` of an inbound event: any JSON object, in which some keys have a meaning (specification, section 6.1)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from followup_mockserver.schema.errors import ServiceError, invalid
@@ -11,7 +11,7 @@ Path = tuple[str | int, ...]
 
 
 class EventData:
-    """The schema of the data of one event type. Keys that the schema does not know are stored and ignored.
+    """The schema of the data of one event type. Keys that the schema does not know are stored, and not read.
 
     Args:
         shape: the shape of the known part of the data.
@@ -21,24 +21,29 @@ class EventData:
         self._shape = shape
         self._validator = Validator(shape.schema, reject_unknown=False)
 
-    def parse(self, data: Mapping[str, Any], *, reject_misspelled: bool) -> Any:
+    def parse(self, data: Mapping[str, Any], *, reject_mistaken: bool) -> Any:
         """Validate the data, and return it as the arguments of a rule. A key whose value is null counts as omitted.
 
         Args:
             data: the ``data`` of the event, as the request has it.
-            reject_misspelled: whether a key like ``full_name`` is an error where the schema knows ``fullName``.
+            reject_mistaken: whether a key like ``full_name`` is an error where the schema knows ``fullName``, and a key
+                in another place than the schema has it, unless it is in its own place as well.
 
         Raises:
             ServiceError: the data is invalid; the path of the field begins with ``data``.
         """
         present = without_nulls(data)
         try:
-            if reject_misspelled:
-                _check_spelling(self._shape.schema, present)
+            if reject_mistaken:
+                _check_keys(self._shape.schema, present)
             self._validator.check(present)
         except ServiceError as error:
             raise error.under("data") from None
         return self._shape.convert(present)
+
+    def ignored_keys(self, data: Mapping[str, Any]) -> Iterator[str]:
+        """Iterate over the paths of the keys that the schema does not know, such as ``data.doctor``."""
+        return (dotted(("data", *path)) for path, _ in _unknown(self._shape.schema, without_nulls(data), ()))
 
 
 def without_nulls(value: Any) -> Any:
@@ -48,24 +53,51 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _check_spelling(schema: Schema, value: Any) -> None:
-    for path, correct in _misspelled(schema, value, ()):
-        raise invalid("parameter_unknown", f"There is no such field; did you mean {correct}?", dotted(path))
+def _check_keys(schema: Schema, value: Any) -> None:
+    for path, properties in _unknown(schema, value, ()):
+        key = str(path[-1])
+        correct = next((name for name in properties if _letters(name) == _letters(key)), None)
+        if correct is None:
+            correct = _own_place(schema, value, key)
+        if correct is not None:
+            raise invalid("parameter_unknown", f"There is no such field; did you mean {correct}?", dotted(path))
 
 
-def _misspelled(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Iterate over the misspelled keys: the path of each, and the correct key."""
+def _own_place(schema: Schema, value: Any, key: str) -> str | None:
+    """Return the place that a schema has a key in; None if it has none, or the value has the key there as well."""
+    places = [place for place in _known(schema, ()) if place[-1] == key]
+    present = {tuple(step for step in path if isinstance(step, str)) for path in _paths(value, ())} if places else set()
+    return dotted(places[0]) if places and not present.intersection(places) else None
+
+
+def _unknown(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Schema]]]:
+    """Iterate over the unknown keys: the path of each, and the properties beside it. A free object has none."""
     if isinstance(value, list):
         for position, item in enumerate(value):
-            yield from _misspelled(schema.get("items", {}), item, (*path, position))
-    if not isinstance(value, dict):
-        return
+            yield from _unknown(schema.get("items", {}), item, (*path, position))
     properties = _properties(schema)
+    if not isinstance(value, dict) or not properties:
+        return
     for key, item in value.items():
         if key in properties:
-            yield from _misspelled(properties[key], item, (*path, key))
-        elif (correct := _correct_spelling(key, properties)) is not None:
-            yield (*path, key), correct
+            yield from _unknown(properties[key], item, (*path, key))
+        else:
+            yield (*path, key), properties
+
+
+def _known(schema: Schema, path: Path) -> Iterator[Path]:
+    """Iterate over the paths that a schema knows, without positions in arrays."""
+    for name, each in {**_properties(schema), **_properties(schema.get("items", {}))}.items():
+        yield (*path, name)
+        yield from _known(each, (*path, name))
+
+
+def _paths(value: Any, path: Path) -> Iterator[Path]:
+    """Iterate over the paths of all keys in a value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from _paths(item, (*path, key))
 
 
 def _properties(schema: Schema) -> Mapping[str, Schema]:
@@ -73,10 +105,6 @@ def _properties(schema: Schema) -> Mapping[str, Schema]:
     variants = [schema, *schema.get("anyOf", ())]
     found: Mapping[str, Schema] = next((each["properties"] for each in variants if "properties" in each), {})
     return found
-
-
-def _correct_spelling(key: str, properties: Iterable[str]) -> str | None:
-    return next((name for name in properties if _letters(name) == _letters(key)), None)
 
 
 def _letters(key: str) -> str:

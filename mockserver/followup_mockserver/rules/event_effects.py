@@ -14,7 +14,6 @@ from followup._for_mockserver import (
     Declaration,
     EventSource,
     IntakeRequests,
-    PatientId,
     Treatments,
     Visits,
     VisitSource,
@@ -34,11 +33,11 @@ class Effect:
     Attributes:
         data: the schema of the ``data``.
         apply: processes the event with the validated data and the source of the event, and returns the object that was
-            created or changed.
+            created or changed; None if the service stores the event only.
     """
 
     data: EventData
-    apply: Callable[[Tenant, Any, EventSource], Any]
+    apply: Callable[[Tenant, Any, EventSource], Any] | None = None
 
 
 _APPOINTMENT_SOURCES: Mapping[EventSource, AppointmentSource] = {
@@ -92,7 +91,9 @@ def _reschedule(tenant: Tenant, data: Any, _: EventSource) -> Any:
 
 
 def _cancel(tenant: Tenant, data: Any, _: EventSource) -> Any:
-    return appointments.cancel(tenant, _find_appointment(tenant, data), reason=data["appointment"].get("reason"))
+    appointment = _find_appointment(tenant, data)
+    appointments.require_modifiable(appointment)
+    return appointments.cancel(tenant, appointment, reason=data["appointment"].get("reason"))
 
 
 def _find_appointment(tenant: Tenant, data: Any) -> Appointment:
@@ -139,11 +140,12 @@ _TIME = datetime | str  # ``effects`` runs when it is first needed; freezegun ma
 
 @functools.cache
 def effects() -> Mapping[str, Effect]:
-    """Return the event types that have an effect. ``order.issued`` is accepted, and has none yet."""
-    reference = shape_of(PatientId | PatientInput)
+    """Return what each event type does. ``order.issued`` is accepted, and does nothing yet."""
+    reference = shape_of(PatientInput)
+    order = {"patient": {"type": "object"}, "order": {"type": "object"}}
     return {
         "intake.requested": Effect(EventData(_body_of(IntakeRequests.create)), _request_intake),
-        "patient.upserted": _effect(_upsert_patient, patient=shape_of(PatientInput)),
+        "patient.upserted": _effect(_upsert_patient, patient=reference),
         "appointment.created": _effect(
             _create_appointment, patient=reference, appointment=_fields_of(Appointments.create)
         ),
@@ -153,18 +155,19 @@ def effects() -> Mapping[str, Effect]:
         "appointment.cancelled": _effect(_cancel, appointment=_appointment({"reason": str}, required=[])),
         "visit.completed": _effect(_complete_visit, patient=reference, visit=_fields_of(Visits.create)),
         "treatment.prescribed": _effect(_prescribe, patient=reference, treatment=_fields_of(Treatments.create)),
+        "order.issued": Effect(EventData(Shape({"type": "object", "properties": order}, dict))),
     }
 
 
 def patient_of_order(tenant: Tenant, data: Mapping[str, Any]) -> Patient | None:
     """Return the patient of an ``order.issued``, who is not created; None if the data identifies nobody."""
     try:
-        reference = _order_data().parse(data, reject_misspelled=False)["patient"]
-        return PatientReference(tenant, reference, found_by=patients.IN_EVENTS).patient
+        details = _order_data().parse(data, reject_mistaken=False)["patient"]
+        return PatientReference(tenant, details, found_by=patients.IN_EVENTS).patient
     except ServiceError:
         return None
 
 
 @functools.cache
 def _order_data() -> EventData:
-    return EventData(_object_of({"patient": shape_of(PatientId | PatientInput)}))
+    return EventData(_object_of({"patient": shape_of(PatientInput)}))

@@ -1,7 +1,8 @@
 """Inbound events (specification, sections 4 and 6.1): each is processed on its own, by the rules of the resources."""
 
 import functools
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from followup import Event, EventBatch, EventInput, EventOutcome, EventResult
@@ -17,6 +18,9 @@ from followup_mockserver.state.history import EVENT, EVENT_PREFIX, Record
 from followup_mockserver.state.request_faults import INJECTED
 from followup_mockserver.state.tenant import Tenant
 
+MAX_IGNORED_KEYS = 100
+"""Keys of one call that the journal names."""
+
 ENVELOPE = shape_of(EventInput)
 ENVELOPE.schema["properties"]["id"]["minLength"] = 1
 ENVELOPE.schema["properties"]["schemaVersion"]["const"] = SCHEMA_VERSION
@@ -30,12 +34,22 @@ def create(tenant: Tenant, *, body: Any) -> EventBatch:
     """
     events = _events_in(body, reject_unknown=tenant.options.refuse_unknown_fields)
     results = [process(tenant, raw) for raw in events]
+    tenant.ignored_keys = [*itertools.islice(_ignored_keys(body, events, results), MAX_IGNORED_KEYS)]
     if any(result.accepted for result in results):
         return EventBatch(object="event_batch", results=results)
     detail = _detail(results)
     if all(result.status == "invalid" for result in results):
         raise ServiceError(400, "invalid_request_error", "events_invalid", "No event is valid.", body=detail)
     raise ServiceError(500, "api_error", "events_failed", "No event could be processed.", body=detail)
+
+
+def _ignored_keys(body: Any, events: list[Any], results: list[EventResult]) -> Iterator[str]:
+    """Iterate over the paths of the keys, in the data of events that were just processed, that no rule reads."""
+    is_one = events == [body]
+    for position, (event, result) in enumerate(zip(events, results, strict=True)):
+        if result.accepted and result.status != "duplicate":
+            prefix = "" if is_one else f"events[{position}]."
+            yield from (f"{prefix}{key}" for key in effects()[event["type"]].data.ignored_keys(event["data"]))
 
 
 def all_failed(body: Any, reason: str) -> dict[str, Any]:
@@ -84,8 +98,8 @@ def process(tenant: Tenant, raw: Any, source: EventSource = "api") -> EventResul
     try:
         _envelope_validator(reject_unknown=reject_unknown).check(raw)
         event = ENVELOPE.convert(raw)
-        effect = effects().get(event["type"])
-        data = effect.data.parse(event["data"], reject_misspelled=reject_unknown) if effect else None
+        effect = effects()[event["type"]]
+        data = effect.data.parse(event["data"], reject_mistaken=reject_unknown)
     except ServiceError as error:
         return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_reason(error))
     return _apply(tenant, event, effect, data, known, source)
@@ -107,7 +121,7 @@ def _id_of(raw: Any) -> str | None:
 
 
 def _apply(
-    tenant: Tenant, event: Any, effect: Effect | None, data: Any, stored: Event | None, source: EventSource
+    tenant: Tenant, event: Any, effect: Effect, data: Any, stored: Event | None, source: EventSource
 ) -> EventResult:
     status: EventResultStatus = "unhandled"
     outcome, problem, code = None, None, None
@@ -116,15 +130,15 @@ def _apply(
     tenant.history.add(begun)
     if source == "api" and tenant.faults and tenant.faults.match_event() is not None:
         status, problem, code = "failed", INJECTED, "fault"
-    elif effect is not None:
+    elif effect.apply is not None:
         try:
             with tenant.caused_by(event_id):
                 produced = effect.apply(tenant, data, source)
             status, outcome = "processed", EventOutcome(object=produced.object, id=produced.id)
         except ServiceError as error:
-            # An event with an invalid value is not stored. Any other problem may be gone when the event is sent again.
+            # An event that can never succeed is not stored. Any other problem may be gone when it is sent again.
             problem = _reason(error.under("data"))
-            if error.code.startswith("parameter_"):
+            if _is_permanent(error):
                 tenant.history.drop(begun)
                 if stored is None:
                     tenant.ids.take_back(EVENT_PREFIX)
@@ -145,6 +159,12 @@ def _apply(
         result=outcome,
         error=problem,
     )
+
+
+def _is_permanent(error: ServiceError) -> bool:
+    """Return whether an event that has this problem can never succeed: not even once something unknown is created."""
+    is_doctor = (error.param or "").rpartition(".")[2] == "doctor" and error.code == "resource_missing"
+    return is_doctor or error.code.startswith("parameter_") or error.code == "appointment_not_modifiable"
 
 
 def _store(

@@ -8,6 +8,7 @@ _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
     r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
+_BEYOND_MILLISECONDS = re.compile(r"\.[0-9]{3}[0-9]*[1-9]")
 _FIRST_YEAR, _LAST_YEAR = 1, 9999
 _SECOND = slice(17, 19)
 
@@ -28,6 +29,17 @@ def parse_timestamp(text: str) -> datetime:
     except OverflowError:
         raise ValueError("outside of the calendar") from None
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+
+
+def up_to_milliseconds(text: str) -> str:
+    """Return a timestamp rounded up to milliseconds, and any other text unchanged.
+
+    A filter with such a bound selects the same of the stored times, which are whole milliseconds.
+    """
+    if not _BEYOND_MILLISECONDS.search(text) or not is_timestamp(text):
+        return text
+    rounded = parse_timestamp(text).astimezone(UTC) + timedelta(milliseconds=1)
+    return rounded.isoformat() if rounded.year < _LAST_YEAR else text
 
 
 def _after_leap_second(text: str) -> datetime:

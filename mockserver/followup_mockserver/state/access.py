@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.copies import copied
+from followup_mockserver.state.interrupts import deferred_interrupts, wait_on
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.snapshots.document import document_of, state_of
 from followup_mockserver.state.snapshots.errors import SnapshotError
@@ -53,7 +54,7 @@ class TenantAccess:
             about: id of the object that it changes, if there is one already.
         """
         tenant = self.tenant
-        with tenant.lock:
+        with deferred_interrupts(), tenant.lock:
             result = tenant.control(control, change, about)
             tenant.notify()
             return copied(result)
@@ -80,7 +81,7 @@ class TenantAccess:
                 if satisfied or left <= 0 or self.registry.stopped:
                     return copy(found)
                 if tenant is self.tenant:
-                    tenant.changed.wait(left)
+                    wait_on(tenant.changed, left)
 
     def save(self) -> dict[str, Any]:
         """Return the state of the organization, or without a key that of the whole mock, as JSON-compatible data."""

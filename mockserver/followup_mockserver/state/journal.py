@@ -13,6 +13,9 @@ from followup_mockserver.state.request_faults import Fault, FaultKind
 
 REQUEST_ID_PREFIX = "req_"
 
+OMITTED_IF_EMPTY = "omitted_if_empty"
+"""Metadata of a field that the control API returns only if it has a value."""
+
 LENGTH = 10_000
 """Number of calls that are kept; older ones are dropped."""
 
@@ -37,6 +40,10 @@ LARGEST_DETAILS = 16 * 1024 * 1024
 
 def _beginning(text: str) -> str:
     return text[:LONGEST_TEXT]
+
+
+def _beginnings(texts: Iterable[str]) -> list[str]:
+    return [each[:LONGEST_TEXT] for each in texts]
 
 
 def _size_of(pairs: Iterable[tuple[str, str]]) -> int:
@@ -82,6 +89,8 @@ class JournalEntry:
         fault: kind of the fault that changed the call; None if none did.
         events: number of events in the results of ``events.create``; 0 for a response without results.
         refused: number of those that the service did not accept, because they are invalid or failed.
+        ignored_keys: paths of the keys in the ``data`` of events that the service does not read, such as
+            ``events[3].data.doctor``; at most 100 of a call. The control API has it only if there are any.
     """
 
     operation: str | None
@@ -98,6 +107,7 @@ class JournalEntry:
     fault: FaultKind | None = None
     events: int = 0
     refused: int = 0
+    ignored_keys: list[str] = attrs.field(factory=list, converter=_beginnings, metadata={OMITTED_IF_EMPTY: True})
 
     def __repr__(self) -> str:
         call = f"{self.status} {self.method} {self.path} at {format_timestamp(self.at)}"

@@ -3,6 +3,7 @@
 ``pytest --followup-coverage`` and ``followup-mock serve`` add one. Otherwise a mock iterates over an empty tuple.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -27,6 +28,7 @@ class EndedCall:
         events: number of events in the results of ``events.create``; 0 for a response without results.
         refused: number of those that the service did not accept, because they are invalid or failed.
         seconds: real time from the request to the response.
+        ignored_keys: paths of the keys in the data of events that no rule reads.
     """
 
     operation: str | None
@@ -41,6 +43,7 @@ class EndedCall:
     events: int = 0
     refused: int = 0
     seconds: float = 0.0
+    ignored_keys: Sequence[str] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -10,6 +10,7 @@ from datetime import datetime
 import attrs
 
 from followup._for_mockserver import format_timestamp
+from followup_mockserver.state.interrupts import wait_on
 from followup_mockserver.state.jobs import Job
 from followup_mockserver.state.scheduler import Timer
 from followup_mockserver.state.turns import Turns
@@ -100,7 +101,7 @@ class Run:
         """Return when no attempt is in progress, or the mock has stopped."""
         with self._changed:
             while self._in_progress and not self._stopped():
-                self._changed.wait()
+                wait_on(self._changed)
 
     def wake(self) -> None:
         """Make the threads in ``wait_until_idle`` check again whether the mock has stopped."""

@@ -68,6 +68,7 @@ class Tenant:
         sends_webhooks: whether domain events are sent as webhooks.
         last_event_at: ``occurredAt`` of the newest webhook event; None before the first.
         history: what happened, and what caused it.
+        ignored_keys: paths of the keys in the events of the current request that no rule reads.
         cause: id of the request, inbound event, job or control call that causes what happens now; None if nothing does.
             It is set only while the lock is held.
         waits: the seconds of each wait of clients in this process, oldest first.
@@ -127,6 +128,7 @@ class Tenant:
 
         self.history = History()
         self.cause: str | None = None
+        self.ignored_keys: list[str] = []
 
         self.waits: deque[float] = deque(maxlen=MAX_WAITS)
 

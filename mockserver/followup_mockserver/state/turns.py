@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 
+from followup_mockserver.state.interrupts import wait_for
+
 
 class _Turn(Future[None]):
     """A turn of a thread or a task, which is done when it may begin.
@@ -38,7 +40,7 @@ class Turns:
         turn = _Turn()
         self._ask(turn, blocked=threading.get_ident())
         try:
-            turn.result()
+            wait_for(turn)
         except BaseException:
             self._give_up(turn)
             raise

@@ -6,9 +6,10 @@ sends the attempts of such a generator from synchronous code, ``Dispatcher.drive
 
 import threading
 from collections.abc import Generator
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from followup_mockserver.schema.webhook_urls import without_query
+from followup_mockserver.state.interrupts import deferred_interrupts, interruptible
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempting, recording
 from followup_mockserver.webhooks.attempting import DueAttempt, PreparedAttempt
@@ -93,10 +94,12 @@ class Dispatcher:
 
     async def drive_async(self, sending: Sending[T]) -> T:
         """Do the same in a coroutine: asynchronous receivers run in the running event loop."""
+        outcome: Any = None
         try:
-            prepared = next(sending)
             while True:
-                prepared = sending.send(await self._send_async(prepared))
+                with deferred_interrupts():
+                    prepared = sending.send(outcome)
+                outcome = await self._send_async(prepared)
         except StopIteration as end:
             result: T = end.value
             return result
@@ -134,7 +137,7 @@ class Dispatcher:
             mount = self._mounts.at(prepared.url)
             if mount is not None:
                 return self._to_mounted().send(mount, prepared)
-            return self._sender.send(prepared) if self._network else self._nothing_mounted(prepared.url)
+            return interruptible(self._sender.send, prepared) if self._network else self._nothing_mounted(prepared.url)
         except BaseException as error:  # noqa: BLE001 - raised again when the attempt has been recorded
             return _interrupted(error)
 

@@ -13,6 +13,7 @@ import httpx
 
 from followup_mockserver.schema.webhook_urls import without_query
 from followup_mockserver.state.clock import RealTime
+from followup_mockserver.state.interrupts import interruptible
 from followup_mockserver.transport import call_wsgi
 from followup_mockserver.webhooks.applications import Applications
 from followup_mockserver.webhooks.asgi import Headers, call_asgi
@@ -79,9 +80,9 @@ class MountedCall:
                 self.gives_up_at += self._timeout + _STARTUP_EXTRA
                 return self._call_asgi
             if self._mount.kind is Kind.WSGI:
-                self._end_with(call_wsgi(self._mount.receiver, self._request))
+                self._end_with(interruptible(call_wsgi, self._mount.receiver, self._request))
                 return None
-            returned = self._mount.receiver(self._request)
+            returned = interruptible(self._mount.receiver, self._request)
             if inspect.isawaitable(returned):
                 return functools.partial(self._await, returned)
             self._end_with(returned)

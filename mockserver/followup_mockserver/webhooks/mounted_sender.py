@@ -10,12 +10,12 @@ one event loop in a thread that all receivers of the mock share (``send``).
 
 import asyncio
 import logging
-from concurrent import futures
 from contextlib import suppress
 
 import attrs
 
 from followup_mockserver.state.clock import RealTime
+from followup_mockserver.state.interrupts import wait_for
 from followup_mockserver.webhooks.applications import Applications
 from followup_mockserver.webhooks.attempting import PreparedAttempt
 from followup_mockserver.webhooks.call_threads import CallAbandonedError, CallThreads
@@ -114,7 +114,7 @@ class MountedSender:
                 left = call.gives_up_at + 2 * CANCELLATION_TIMEOUT - RealTime.monotonic()
                 if left <= 0:
                     return
-                futures.wait([finishing], timeout=left)
+                wait_for(finishing, left)
         finally:
             finishing.cancel()  # without effect unless it is still running
         if not finishing.cancelled():

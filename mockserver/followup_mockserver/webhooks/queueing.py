@@ -3,13 +3,13 @@
 import functools
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import SERVICE_VERSION, OutboundEventType, format_timestamp
 from followup_mockserver.settings import NOT_YET_SENT
 from followup_mockserver.state.domain_events import DomainEvent
-from followup_mockserver.state.history import Receipt, Record
+from followup_mockserver.state.history import EVENT_PREFIX, Receipt, Record
 from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.payloads import data_of
@@ -35,8 +35,15 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> Sequence[Receipt]:
     subscribers = [endpoint for endpoint, reason in checked if reason is None]
     if not subscribers:
         return [Receipt(endpoint.id, None, reason) for endpoint, reason in checked]
-    queued = iter(_queue(tenant, subscribers, event_type, data_of(event), event.subject.id))
+    queued = iter(_queue(tenant, subscribers, event_type, data_of(event), _ref_of(tenant, event)))
     return [Receipt(endpoint.id, next(queued).id if reason is None else None, reason) for endpoint, reason in checked]
+
+
+def _ref_of(tenant: Tenant, event: DomainEvent) -> str:
+    if tenant.organization.ref == "trigger" and (tenant.cause or "").startswith(EVENT_PREFIX):
+        return cast("str", tenant.cause)
+    described: str = event.subject.id
+    return described
 
 
 _MADE_FOR_TRIGGER = Receipt(None, None, "not sent: made for a triggered event")

@@ -154,6 +154,7 @@ NOT_SAVED = {
     "waits": "like the journal, they tell what the clients of one run did",
     "rate_limiter": "its windows are measured in real time, which has passed when a snapshot is loaded",
     "cause": "set only while a call holds the lock",
+    "ignored_keys": "set only while a call holds the lock",
     "sends_webhooks": "false only while a call holds the lock",
     "attempts_in_progress": "their jobs are saved as pending, since their outcome is not known",
     "version": "unique in one process, and no version of another tenant may be the same",
