@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.contract import check_response
 from support.http import problem
 
 from followup import APIStatusError
@@ -279,3 +280,31 @@ class TestJournal:
 
 def size(pairs: Any) -> int:
     return sum(len(name) + len(value) for name, value in pairs)
+
+
+MALFORMED = {
+    400: [b"GET /v1/patients HTTP/1.1\r\nno header\r\n\r\n", b"hello\r\n\r\n"],
+    404: [b"GET /v1/nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"],
+    405: [b"PUT /api/v1/patients HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"],
+    501: [b"POST /_mock/faults HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: gzip\r\n\r\n"],
+}
+
+
+def test_every_response_of_the_web_server_is_in_the_contract(server: MockServer, http: httpx.Client) -> None:
+    for name in ("/v1/patients", "/api/v1/appointments"):
+        for text, padding, status in (("x" * 9 * 1024, 0, 400), ("\N{SNOWMAN}" * 7_000, 4096, 431)):
+            response = http.get(name, params={"externalId": text}, headers={"X-Padding": "x" * padding})
+            check_response(response.request, response)
+            assert response.status_code == status
+        response = http.request("GET", name, content=b"x" * (MEBIBYTE + 1))
+        check_response(response.request, response)
+        assert response.status_code == 413
+    described = http.get("/api/v1/openapi.json").json()["components"]["responses"].values()
+    for status, requests in MALFORMED.items():
+        for request in requests:
+            with connect(server) as connection:
+                connection.sendall(request)
+                head, _, body = rest(connection).partition(b"\r\n\r\n")
+            assert int(head.split()[1]) == status
+            assert json.loads(body)["error"].keys() == {"type", "code", "message", "param"}
+        assert [each for each in described if each["description"].startswith(f"{status}: ")]

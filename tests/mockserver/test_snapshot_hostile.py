@@ -1,7 +1,10 @@
 """A hostile snapshot is an error that names the place, or it loads into a mock that works."""
 
 import copy
+import functools
 import json
+import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from support.rich_mock import HOOKS, OTHER_HOOKS, rich_mock
 
 from followup_mockserver import MockService
+from followup_mockserver.state.snapshots.errors import SnapshotError
 from followup_mockserver.state.snapshots.reading import MAX_BYTES
 from followup_mockserver.transport import InProcessTransport
 
@@ -366,3 +370,50 @@ def _reads(group: str, objects: Any) -> Iterator[tuple[str, str, Any]]:
     for each in objects[-3:]:
         yield "GET", f"/v1/{group}/{each['id']}", None
         yield "GET", f"/v1/{group}?startingAfter={each['id']}", None
+
+
+def numbers_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Iterate over the paths of the numbers in JSON."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from numbers_in(item, (*path, key))
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield path
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 1e308, math.inf, -math.inf, math.nan])
+def test_every_number_of_a_snapshot_has_bounds(number: float) -> None:
+    # The first of each kind: lists have many alike. The seed and the data of events may be any number.
+    kinds = {tuple(step for step in path if isinstance(step, str)): path for path in numbers_in(SAVED)}
+    paths = [path for kind, path in kinds.items() if not {"data", "payload", "seed"}.intersection(kind)]
+    assert len(paths) > 10
+    for path in paths:
+        state = copy.deepcopy(SAVED)
+        *steps, last = path
+        functools.reduce(operator.getitem, steps, state)[last] = number
+        try:
+            service = MockService.load(state)
+        except SnapshotError:
+            continue
+        service.advance(minutes=1)
+        json.dumps(service.save(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/_mock/clock/advance", '{"seconds": %s}'),
+        ("/_mock/organization", '{"reminderHours": [%s]}'),
+        ("/_mock/organization", '{"postVisitHours": %s}'),
+        ("/_mock/faults", '{"operation": "*", "kind": "delay", "seconds": %s}'),
+        ("/_mock/faults", '{"operation": "*", "kind": "status", "retryAfter": %s}'),
+        ("/_mock/faults", '{"operation": "*", "kind": "status", "probability": %s}'),
+    ],
+)
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "-1" + "0" * 400, "1e308"])
+def test_every_number_of_a_control_call_has_bounds(path: str, body: str, number: str) -> None:
+    with httpx.Client(transport=InProcessTransport((service := MockService()).app), base_url=service.url) as http:
+        headers = {"Content-Type": "application/json"}
+        method = "PATCH" if "organization" in path else "POST"
+        response = http.request(method, path, content=body % number, headers=headers)
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "parameter_invalid")

@@ -24,7 +24,7 @@ from followup_mockserver.contract.links import links_of
 from followup_mockserver.contract.openapi_examples import REQUEST_EXAMPLES
 from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, Operation
 from followup_mockserver.rules.events import ENVELOPE
-from followup_mockserver.schema.shapes import HTTPS_URL, MAX_BODY_BYTES, Schema, open_schema, shape_of
+from followup_mockserver.schema.shapes import HTTPS_URL, MAX_BODY_BYTES, MAX_HEAD_BYTES, Schema, open_schema, shape_of
 from followup_mockserver.webhooks.requests import USER_AGENT
 
 Document = dict[str, Any]
@@ -38,6 +38,7 @@ _ERRORS = {
     "413": f"The body is larger than {MAX_BODY_BYTES:,} bytes.",
     "415": "The Content-Type is not application/json.",
     "429": "More requests in a minute than the rate limit allows.",
+    "431": f"The request line and the headers are larger than {MAX_HEAD_BYTES:,} bytes together.",
     "500": "The service failed; retry with the same idempotency key.",
 }
 
@@ -221,13 +222,13 @@ def _retry_after(status: str) -> Document:
 
 
 def _error_statuses(operation: Operation) -> list[str]:
-    statuses = ["400", "401", "403", "429", "500"]
+    statuses = ["400", "401", "403", "413", "429", "431", "500"]
     if operation.has_path_id:
         statuses.append("404")
     if operation.declaration.idempotent:
         statuses.append("409")
     if operation.takes_body:
-        statuses += ["413", "415"]
+        statuses.append("415")
     return sorted(statuses)
 
 
@@ -291,7 +292,7 @@ def _headers() -> Document:
 
 
 def _general_responses() -> Document:
-    """Return the responses to requests that match no operation."""
+    """Return the responses to requests that match no operation, or that are no HTTP requests."""
     content = {"application/json": {"schema": _reference("Error")}}
     return {
         "PathUnknown": {"description": "404: no operation has this path.", "content": content},
@@ -300,6 +301,8 @@ def _general_responses() -> Document:
             "headers": {"Allow": {"$ref": "#/components/headers/Allow"}},
             "content": content,
         },
+        "RequestMalformed": {"description": "400: this is not a valid HTTP request.", "content": content},
+        "TransferCodingUnknown": {"description": "501: the only transfer coding is chunked.", "content": content},
     }
 
 

@@ -21,6 +21,7 @@ from werkzeug.datastructures import Headers
 from followup_mockserver.gateway.parsing import body_too_large
 from followup_mockserver.gateway.request import Response
 from followup_mockserver.schema.errors import ServiceError
+from followup_mockserver.schema.shapes import MAX_HEAD_BYTES
 from followup_mockserver.schema.wsgi import CLIENT_HAS_LEFT, DROPPED, WSGIApp
 from followup_mockserver.state.clock import RealTime
 
@@ -30,10 +31,6 @@ occupies a thread, and the receivers that it waits for may call the API from the
 
 REQUEST_TIMEOUT = 20.0
 """Seconds in which a request must arrive completely, and in which a new connection must begin its first request."""
-
-MAX_HEAD_BYTES = 64 * 1024
-"""The maximum size of request line and headers together. A filter in the query may have 5,000 characters of any script,
-each of them percent-encoded."""
 
 MAX_DISCARDED_BYTES = 16 * 1024 * 1024
 """Up to this many bytes of a body that is too large are read and discarded, because a client that is still sending does

@@ -1,6 +1,5 @@
 """Checks of arguments, the same in Python, on the command line and in the control API. Errors name the argument."""
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -49,8 +48,9 @@ def number(least: float, most: float, *, unit: str = "", above: bool = False) ->
     range_ = f"more than {least:.15g} and at most {most:.15g}" if above else f"from {least:.15g} to {most:.15g}"
 
     def check(argument: str, value: Any) -> None:
-        valid = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        if not valid or not (least < value if above else least <= value) or value > most:
+        valid = isinstance(value, (int, float)) and not isinstance(value, bool)
+        # Comparisons reject nan, and work with a whole number that is too large for a float.
+        if not valid or not (least < value if above else least <= value) or not value <= most:
             raise InvalidArgument(argument, f"{range_} {unit}".rstrip())
 
     return check

@@ -36,10 +36,17 @@ Convert = Callable[[Any], Any]
 
 MAX_STRING_LENGTH = 5_000
 MAX_BODY_BYTES = MAX_REQUEST_BYTES
+MAX_HEAD_BYTES = 64 * 1024
+"""The maximum size of request line and headers together. A filter in the query may have 5,000 characters of any script,
+each of them percent-encoded."""
+
 DATE = "date"
 TIMESTAMP = "date-time"
 EXACT_TIMESTAMP = "exact-timestamp"
 HTTPS_URL = "https-url"
+
+LARGEST_NUMBER = 1e300
+"""The bound of numbers without one of their own: a whole number in JSON may be too large for a float."""
 
 YEARS = "^(?!0000|0001|9999)"
 """The first and the last year are rejected: in another time zone, such a time may be outside of the calendar."""
@@ -101,7 +108,7 @@ _SCALARS: dict[Any, tuple[Schema, Convert]] = {
     str: ({"type": "string", "maxLength": MAX_STRING_LENGTH}, _unchanged),
     bool: ({"type": "boolean"}, _unchanged),
     int: ({"type": "integer"}, _unchanged),
-    float: ({"type": "number"}, float),
+    float: ({"type": "number", "minimum": -LARGEST_NUMBER, "maximum": LARGEST_NUMBER}, float),
     datetime: ({"type": "string", "format": TIMESTAMP, "pattern": YEARS}, parse_timestamp),
     date: ({"type": "string", "format": DATE, "pattern": DATE_YEARS}, date.fromisoformat),
     Any: ({}, _unchanged),
