@@ -23,8 +23,11 @@ AT_THE_MOCK = {
     "text/plain: 415 invalid_request_error content_type_unsupported",
     "unknown_fields": "in a body: 400 invalid_request_error parameter_unknown (followupCalibrate); "
     "in a query: 400 invalid_request_error parameter_unknown (followupCalibrate)",
+    "repeated_parameter": INVALID,
     "null_fields": f"in a creation: {INVALID}; in a PATCH: clears the field",
     "empty_strings": f"a name: {INVALID}; the external id of a filter: {INVALID}",
+    "email_addresses": f"a@b: accepted; quoted: accepted; not ASCII: {INVALID}",
+    "control_characters": "a tab: stored; NUL: stored",
     "timestamps": f"without an offset: {INVALID}; without seconds: {INVALID}; a date: {INVALID}; "
     "in lower case: accepted; a leap second: accepted; microseconds: cut",
     "extreme_years": f"0001-01-01: {INVALID}; 9999-12-31: {INVALID}",
@@ -44,6 +47,8 @@ AT_THE_MOCK = {
     "shared_external_id": "a second patient; the external id of a filter finds 2",
     "phone_of_one_dni_of_another": "the phone decides; the other patient is unchanged",
     "phone_for_dni": "the same patient, with the phone",
+    "documents": "x-00 1.2 becomes X-0012; as a filter: found",
+    "whole_phones": f"letters: {INVALID}; an extension: {INVALID}; possible only within an area: {INVALID}",
     "phone_formats": f"returned in E.164; impossible: {INVALID}; without a country code: AR",
     "stage": "at first: pending_follow_up; with an appointment: scheduled; after its cancellation: pending_follow_up; "
     "after a visit: periodic_follow_up",
@@ -58,6 +63,8 @@ AT_THE_MOCK = {
     "known_external_id": "appointment: the existing one, unchanged; visit: the existing one, unchanged",
     "unknown_doctor": "an object: no doctor; an unknown id: 400 invalid_request_error resource_missing",
     "changed_doctor": "an object: the doctor stays; null: no doctor",
+    "any_year": "1900: accepted; 2900: accepted",
+    "treatment_dates": "accepted",
     "treatment_active": "without an end: active; ended yesterday: inactive",
     "idempotency_keys": "another body: 400 idempotency_error idempotency_key_reused; "
     "another path: 400 idempotency_error idempotency_key_reused; after a failure: free; "
@@ -70,6 +77,9 @@ AT_THE_MOCK = {
     "incomplete: intake.created, intake.requested",
     "intake_patient_filter": "accepted; it matches nothing",
     "unknown_event_keys": "an unknown key: processed; another spelling of a key: invalid",
+    "misplaced_event_keys": "frequency beside treatment: invalid",
+    "patient_objects": "an id: invalid",
+    "order_data": "empty: unhandled; an order that is a text: invalid",
     "null_in_events": "processed, the field is unchanged",
     "mixed_batch": "200 processed, invalid",
     "patient_of_an_event": "phone and DNI of two patients: the phone decides; "
@@ -89,6 +99,8 @@ AT_THE_MOCK = {
     "failed_batch_with_key": "first: 200 processed, failed; with the same key: 200 processed, failed; "
     "with another: 200 duplicate, failed",
     "endpoint_without_events": INVALID,
+    "repeated_event_types": "stored once",
+    "ref": "the id of the object that is described",
     "webhook_urls": f"http: {INVALID}; with a user name: {INVALID}",
     "disabled_endpoint": "a pending delivery: failed, without a next attempt; "
     "a ping: 400 invalid_request_error webhook_endpoint_disabled; disabled: false: enabled",
@@ -315,3 +327,13 @@ def test_a_probe_finds_what_another_service_does(
 def test_an_activated_order_is_found(server: MockServer) -> None:
     server.update_organization(activated_events=["order.issued"])
     assert ask(server, "not_yet_sent")[1].text.startswith("found: order.issued: sent (the mock: order.issued: not sent")
+
+
+def test_a_service_whose_ref_is_the_inbound_event_sets_the_option(server: MockServer) -> None:
+    server.update_organization(ref="trigger")
+    run, finding = ask(server, "ref")
+    assert finding.text == (
+        "found: the id of the inbound event (the mock: the id of the object that is described, "
+        "without ref of [settings])"
+    )
+    assert run.settings == {"ref": "trigger"}

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import httpx
 import pytest
 from support.http import Api, problem
 
@@ -221,3 +222,52 @@ def test_ref_is_the_object_that_is_described_or_the_event_that_was_the_trigger(
         theirs.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
         result = theirs.events.create({"id": "1", "type": "patient.upserted", "data": {"patient": {"phone": PHONE}}})
         assert theirs.webhook_deliveries.list().data[0].payload["ref"] == result.results[0].event
+
+
+def test_reminders_that_were_sent_are_made_again_for_a_later_day(client: FollowUp, service: MockService) -> None:
+    booked = client.appointments.create(patient={"phone": PHONE}, start_at="2026-09-30T12:00:00Z")
+    service.advance(days=1, hours=22)
+    assert [each.kind for each in service.messages] == ["reminder", "reminder"]
+    client.appointments.update(booked.id, start_at="2026-10-03T12:00:00Z")
+    service.advance(days=5)
+    assert [each.kind for each in service.messages] == ["reminder"] * 4
+
+
+def test_an_early_visit_completes_the_appointment_and_removes_its_reminders(
+    client: FollowUp, service: MockService
+) -> None:
+    booked = client.appointments.create(patient={"phone": PHONE}, start_at=START)
+    later = client.appointments.create(patient={"phone": PHONE}, start_at="2026-10-06T12:00:00Z")
+    client.visits.create(patient=booked.patient, visited_at="2026-09-28T12:00:00Z", appointment=booked.id)
+    assert client.appointments.retrieve(booked.id).status == "completed"
+    assert {each.appointment for each in service.reminders} == {later.id}
+    assert client.patients.retrieve(booked.patient).stage == "scheduled", "another appointment is ahead"
+
+
+def test_retries_go_to_the_new_url_of_an_endpoint_and_its_last_error_stays(
+    client: FollowUp, service: MockService
+) -> None:
+    seen: list[str] = []
+    for url, status in (("https://old.example", 500), ("https://new.example", 204)):
+        service.mount(url, lambda request, status=status: seen.append(request.url.host) or httpx.Response(status))
+    endpoint = client.webhook_endpoints.create(url="https://old.example", enabled_events=["webhook.ping"] * 2)
+    assert endpoint.enabled_events == ["webhook.ping"]
+    client.webhook_endpoints.ping(endpoint.id)
+    service.advance()
+    client.webhook_endpoints.update(endpoint.id, url="https://new.example")
+    service.advance(minutes=1)
+    assert seen == ["old.example", "new.example"]
+    after = client.webhook_endpoints.retrieve(endpoint.id)
+    assert after.last_delivered_at is not None
+    assert after.last_error is not None
+    assert after.last_error.message == "HTTP status 500."
+
+
+def test_an_unknown_path_and_a_wrong_method_come_before_the_key(api: Api) -> None:
+    assert api.get("/v1/nothing", key=None).status_code == 404
+    assert api.request("PUT", "/v1/account", key=None).status_code == 405
+
+
+def test_a_cursor_need_not_match_the_filters(client: FollowUp) -> None:
+    first, second = (client.patients.create(phone=f"+549115555000{number}", dni=f"{number}1") for number in range(2))
+    assert [each.id for each in client.patients.list(dni="01", starting_after=second.id)] == [first.id]

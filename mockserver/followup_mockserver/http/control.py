@@ -117,7 +117,7 @@ def as_json(value: Any) -> Any:
         }
     if isinstance(value, Mapping):
         return {key: as_json(item) for key, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [as_json(item) for item in value]
     if isinstance(value, datetime):
         return format_timestamp(value)

@@ -42,8 +42,8 @@ def _beginning(text: str) -> str:
     return text[:LONGEST_TEXT]
 
 
-def _beginnings(texts: Iterable[str]) -> list[str]:
-    return [each[:LONGEST_TEXT] for each in texts]
+def _beginnings(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(each[:LONGEST_TEXT] for each in texts)
 
 
 def _size_of(pairs: Iterable[tuple[str, str]]) -> int:
@@ -107,7 +107,7 @@ class JournalEntry:
     fault: FaultKind | None = None
     events: int = 0
     refused: int = 0
-    ignored_keys: list[str] = attrs.field(factory=list, converter=_beginnings, metadata={OMITTED_IF_EMPTY: True})
+    ignored_keys: Sequence[str] = attrs.field(default=(), converter=_beginnings, metadata={OMITTED_IF_EMPTY: True})
 
     def __repr__(self) -> str:
         call = f"{self.status} {self.method} {self.path} at {format_timestamp(self.at)}"

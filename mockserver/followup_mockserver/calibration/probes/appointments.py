@@ -144,6 +144,24 @@ def changed_doctor(run: Run) -> str:
 
 
 @point(
+    scopes="patients:read patients:write visits:write",
+    writes=["patients", "visits"],
+    mock="1900: accepted; 2900: accepted",
+)
+def any_year(run: Run) -> str:
+    """In which years may a visit be?"""
+    times = {year: run.visit(visitedAt=f"{year}-01-01T12:00:00Z") for year in ("1900", "2900")}
+    return "; ".join(f"{year}: {verdict(run.ask('POST', '/v1/visits', json=body))}" for year, body in times.items())
+
+
+@point(scopes="patients:read patients:write treatments:write", writes=["patients", "treatments"], mock="accepted")
+def treatment_dates(run: Run) -> str:
+    """Is a treatment accepted that ends before it begins?"""
+    dates = {"startDate": run.time(days=-1), "endDate": run.time(days=-9)}
+    return verdict(run.ask("POST", "/v1/treatments", json={"patient": run.patient["id"], "name": NAME, **dates}))
+
+
+@point(
     scopes="patients:read patients:write treatments:write",
     writes=["patients", "treatments"],
     mock="without an end: active; ended yesterday: inactive",

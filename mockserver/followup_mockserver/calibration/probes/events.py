@@ -50,6 +50,31 @@ def unknown_event_keys(run: Run) -> str:
     return f"an unknown key: {word(unknown)}; another spelling of a key: {word(misspelt)}"
 
 
+@point(
+    scopes=EVENTS,
+    writes=["patients", "treatments", "events"],
+    mock="frequency beside treatment: invalid",
+)
+def misplaced_event_keys(run: Run) -> str:
+    """Is a key in the wrong place of the data of an event rejected?"""
+    data = {"patient": {"phone": run.patient["phone"]}, "treatment": {"name": NAME}, "frequency": "followup-calibrate"}
+    return f"frequency beside treatment: {word(run.result('treatment.prescribed', data).get('status'))}"
+
+
+@point(scopes=EVENTS, writes=["patients", "treatments", "events"], mock="an id: invalid")
+def patient_objects(run: Run) -> str:
+    """May the patient of an event be an id?"""
+    data = {"patient": run.patient["id"], "treatment": {"name": NAME}}
+    return f"an id: {word(run.result('treatment.prescribed', data).get('status'))}"
+
+
+@point(scopes="events:write", writes=["events"], mock="empty: unhandled; an order that is a text: invalid")
+def order_data(run: Run) -> str:
+    """Which data may order.issued have?"""
+    empty, text = (run.result("order.issued", data).get("status") for data in ({}, {"order": "followup-calibrate"}))
+    return f"empty: {word(empty)}; an order that is a text: {word(text)}"
+
+
 @point(scopes=EVENTS, writes=["patients", "events"], mock="processed, the field is unchanged")
 def null_in_events(run: Run) -> str:
     """What does null mean in the data of an event?"""

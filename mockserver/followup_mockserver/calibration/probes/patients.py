@@ -79,6 +79,31 @@ def phone_for_dni(run: Run) -> str:
     return f"{who}, {'with' if found.body.get('phone') else 'without'} the phone"
 
 
+@point(scopes=PATIENTS, writes=["patients"], mock="x-00 1.2 becomes X-0012; as a filter: found")
+def documents(run: Run) -> str:
+    """How are documents normalized?"""
+    number = run.dni()
+    written = f"x-{number[:4]} {number[4:6]}.{number[6:]}"
+    patient = run.make("POST", "/v1/patients", json={"phone": run.phone(), "dni": written})
+    shown = {f"X-{number}": "X-0012", written: "x-00 1.2", f"X{number}": "X0012", f"x-{number}": "x-0012"}
+    listed = run.ask("GET", "/v1/patients", params={"dni": written})
+    found = listed.is_success and patient["id"] in [each["id"] for each in listed.body["data"]]
+    return f"x-00 1.2 becomes {shown.get(patient['dni'], 'another text')}; as a filter: {'' if found else 'not '}found"
+
+
+@point(
+    scopes="patients:read",
+    mock="letters: 400 invalid_request_error parameter_invalid; an extension: 400 invalid_request_error "
+    "parameter_invalid; possible only within an area: 400 invalid_request_error parameter_invalid",
+)
+def whole_phones(run: Run) -> str:
+    """Is a part of a phone number cut off?"""
+    phones = {"letters": "+1 202 555 010O", "an extension": "+1 202 555 0100 ext. 5"}
+    phones["possible only within an area"] = "+1 555 0100"
+    found = {text: run.ask("GET", "/v1/patients", params={"phone": phone}) for text, phone in phones.items()}
+    return "; ".join(f"{text}: {verdict(each)}" for text, each in found.items())
+
+
 @point(
     scopes=PATIENTS,
     writes=["patients"],

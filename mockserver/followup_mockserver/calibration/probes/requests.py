@@ -3,7 +3,7 @@
 from typing import Any
 
 from followup_mockserver.calibration.points import point
-from followup_mockserver.calibration.run import Run
+from followup_mockserver.calibration.run import NAME, Run
 from followup_mockserver.calibration.service import EnvironmentResponse, word
 from followup_mockserver.settings import is_time_zone
 
@@ -86,6 +86,12 @@ def unknown_fields(run: Run) -> str:
     return f"in a body: {found['body']}; in a query: {found['query']}"
 
 
+@point(scopes="patients:read", mock="400 invalid_request_error parameter_invalid")
+def repeated_parameter(run: Run) -> str:
+    """What happens to a query parameter that occurs twice?"""
+    return verdict(run.ask("GET", "/v1/patients?limit=1&limit=1"))
+
+
 @point(
     scopes="patients:read patients:write",
     writes=["patients"],
@@ -117,6 +123,34 @@ def empty_strings(run: Run) -> str:
     name = run.ask("POST", "/v1/patients", json=body)
     listed = run.ask("GET", "/v1/patients", params={"externalId": ""})
     return f"a name: {verdict(name)}; the external id of a filter: {verdict(listed)}"
+
+
+EMAILS = {"a@b": "followup@calibrate", "quoted": '"followup calibrate"@example.com', "not ASCII": "é@example.com"}
+
+
+@point(
+    scopes="patients:read patients:write",
+    writes=["patients"],
+    mock="a@b: accepted; quoted: accepted; not ASCII: 400 invalid_request_error parameter_invalid",
+)
+def email_addresses(run: Run) -> str:
+    """Which e-mail addresses are accepted?"""
+    path = f"/v1/patients/{run.patient['id']}"
+    return "; ".join(
+        f"{text}: {verdict(run.ask('PATCH', path, json={'email': each}))}" for text, each in EMAILS.items()
+    )
+
+
+@point(scopes="patients:read patients:write", writes=["patients"], mock="a tab: stored; NUL: stored")
+def control_characters(run: Run) -> str:
+    """Are control characters in strings accepted?"""
+    path, found = f"/v1/patients/{run.patient['id']}", []
+    for text, character in {"a tab": "\t", "NUL": "\0"}.items():
+        name = f"{NAME}{character}x"
+        response = run.ask("PATCH", path, json={"fullName": name})
+        kept = "stored" if response.is_success and response.body["fullName"] == name else "changed"
+        found.append(f"{text}: {verdict(response, kept)}")
+    return "; ".join(found)
 
 
 TIMESTAMPS = {

@@ -17,6 +17,45 @@ def endpoint_without_events(run: Run) -> str:
     return verdict(run.ask("POST", PATH, json=run.endpoint_body(enabledEvents=[])))
 
 
+@point(scopes="webhooks:write", writes=["webhook endpoints"], mock="stored once")
+def repeated_event_types(run: Run) -> str:
+    """What happens to an event type that occurs twice in enabledEvents?"""
+    response = run.ask("POST", PATH, json=run.endpoint_body(enabledEvents=["webhook.ping"] * 2))
+    stored = len(response.body["enabledEvents"]) if response.is_success else 0
+    return verdict(response, {1: "stored once", 2: "stored twice"}.get(stored, "another list"))
+
+
+@point(
+    scopes=f"patients:read patients:write appointments:write events:write {WEBHOOKS}",
+    writes=["patients", "appointments", "events", "webhook endpoints"],
+    mock="the id of the object that is described",
+)
+def ref(run: Run) -> str:
+    """What is the ref of a webhook that an inbound event causes?"""
+    _ = run.endpoint
+    body = run.booking()
+    patient = {"phone": run.patient["phone"]}
+    appointment = {name: body[name] for name in ("startAt", "externalId")}
+    result = run.result("appointment.created", {"patient": patient, "appointment": appointment})
+    if not result.get("result"):
+        raise NotAsked(f"the event was {word(result.get('status'))}")
+    for setting, text, ref in (
+        ("described", "the id of the object that is described", result["result"]["id"]),
+        ("trigger", "the id of the inbound event", result["event"]),
+    ):
+        if any(each["payload"].get("ref") == ref for each in _created_by(run, result)):
+            run.settings["ref"] = setting
+            return text
+    raise NotAsked("there was no delivery about the event")
+
+
+def _created_by(run: Run, result: Any) -> list[Any]:
+    """Return the deliveries about the new appointment of an event as soon as there are any."""
+    refs = (result["result"]["id"], result["event"])
+    about = lambda each: each["eventType"] == "appointment.created" and each["payload"].get("ref") in refs  # noqa: E731
+    return run.poll(lambda: [each for each in run.deliveries() if about(each)], bool)
+
+
 @point(
     scopes="webhooks:write",
     writes=["webhook endpoints"],
