@@ -88,7 +88,9 @@ _add(
     ("at", "operation", "status", "outcome", "requestId"),
     newest_first=True,
     wrapped="outcome",
-    outcome=lambda row: ", ".join(remarks_on({**row, "error_code": row.get("errorCode"), "ignored_keys": row.get("ignoredKeys")})),
+    outcome=lambda row: ", ".join(
+        remarks_on({**row, "error_code": row.get("errorCode"), "ignored_keys": row.get("ignoredKeys")})
+    ),
 )
 _add(
     routes.deliveries,

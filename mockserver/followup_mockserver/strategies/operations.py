@@ -120,7 +120,7 @@ def event_of(type: EventType, *, processable: bool = False) -> SearchStrategy[Ev
     annotations = {name: each for name, each in annotations_of(declared).items() if name not in ("id", "return")}
     parameters = inspect.signature(declared).parameters
     required = [name for name in annotations if parameters[name].default is inspect.Parameter.empty]
-    replaced = _existing() if processable else NOTHING
+    replaced = _existing() if processable else NOTHING if type == "intake.requested" else _by_form()
     drawn = arguments(
         annotations, required, replaced={name: replaced[name] for name in replaced if name in annotations}
     )
@@ -136,6 +136,11 @@ def _built(build: Callable[..., EventInput], drawn: dict[str, Any], prefix: str,
     if versioned:
         event["schema_version"] = SCHEMA_VERSION
     return event
+
+
+def _by_form() -> dict[str, SearchStrategy[Any]]:
+    # Patients are objects in events, and the id of a doctor who does not exist makes an event invalid.
+    return {"patient": identified(PatientInput, ("phone", "dni", "external_id")), "doctor": input_dict(DoctorInput)}
 
 
 def _existing() -> dict[str, SearchStrategy[Any]]:

@@ -39,21 +39,20 @@ def ref(run: Run) -> str:
     result = run.result("appointment.created", {"patient": patient, "appointment": appointment})
     if not result.get("result"):
         raise NotAsked(f"the event was {word(result.get('status'))}")
-    for setting, text, ref in (
-        ("described", "the id of the object that is described", result["result"]["id"]),
-        ("trigger", "the id of the inbound event", result["event"]),
-    ):
-        if any(each["payload"].get("ref") == ref for each in _created_by(run, result)):
-            run.settings["ref"] = setting
-            return text
-    raise NotAsked("there was no delivery about the event")
+    meanings = {
+        result["result"]["id"]: ("described", "the id of the object that is described"),
+        result["event"]: ("trigger", "the id of the inbound event"),
+    }
 
+    def look() -> list[Any]:
+        created = (each["payload"] for each in run.deliveries() if each["eventType"] == "appointment.created")
+        return [each.get("ref") for each in created if each.get("ref") in meanings]
 
-def _created_by(run: Run, result: Any) -> list[Any]:
-    """Return the deliveries about the new appointment of an event as soon as there are any."""
-    refs = (result["result"]["id"], result["event"])
-    about = lambda each: each["eventType"] == "appointment.created" and each["payload"].get("ref") in refs  # noqa: E731
-    return run.poll(lambda: [each for each in run.deliveries() if about(each)], bool)
+    found = run.poll(look, bool)
+    if not found:
+        raise NotAsked("there was no delivery about the event")
+    run.settings["ref"], text = meanings[found[0]]
+    return text
 
 
 @point(
