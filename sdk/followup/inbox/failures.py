@@ -33,10 +33,10 @@ class LeaseEndedError(HandlerError):
 
 def stored_text(error: Exception) -> str:
     """Return an error as it is stored."""
-    if isinstance(error, StatementError):
-        error.hide_parameters = True
     if isinstance(error, HandlerError):
         return str(error)
+    if isinstance(error, StatementError):
+        error.hide_parameters = True
     return "".join(traceback.format_exception_only(error)).strip() + _places(error)
 
 
