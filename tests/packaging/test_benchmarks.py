@@ -16,6 +16,7 @@ QUICK = [
     "testing",
     "deliveries",
     "relay",
+    "growth",
     "receiving",
     "planted-bugs",
 ]
