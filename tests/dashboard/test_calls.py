@@ -151,6 +151,15 @@ class TestVerdict:
         client.events.create(EVENTS)  # type: ignore[arg-type]
         assert verdict() == "200 2 of 4 refused Received 4 events: 1 processed, 1 invalid, 1 failed, 1 unhandled."
 
+    def test_the_keys_that_the_service_did_not_read_are_named(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        event: Any = {**EVENTS[0], "data": {**EVENTS[0]["data"], "doctor": {"fullName": "Inés"}}}  # type: ignore[dict-item]
+        client.events.create(event)
+        assert "Ignored. The service does not read these keys of the events: data.doctor ." in views.text(sent(service))
+        client.events.create(EVENTS[3])  # type: ignore[arg-type]
+        assert "Ignored." not in views.text(sent(service))
+
     def test_a_patient_who_exists_is_found(self, service: MockService, client: FollowUp, views: Views) -> None:
         client.visits.create(patient={"phone": ANA["phone"]}, visited_at="2026-09-28T11:00:00Z")
         client.patients.create(phone=ANA["phone"])
