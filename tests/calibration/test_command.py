@@ -4,8 +4,10 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +20,7 @@ from followup_mockserver import MockServer
 from followup_mockserver.calibration.calibrate import Finding, ask_all
 from followup_mockserver.calibration.clean_up import clean_up
 from followup_mockserver.calibration.run import Run
-from followup_mockserver.calibration.service import Service
+from followup_mockserver.calibration.service import NotAsked, Service
 
 COMMAND = [sys.executable, "-m", "followup_mockserver"]
 RESERVED = re.compile(r"\+1\d{3}55501\d\d")
@@ -44,6 +46,29 @@ def all_findings(run: Run) -> list[Finding]:
     return findings
 
 
+def test_a_body_that_arrives_byte_by_byte_ends_at_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("followup_mockserver.calibration.service._TIMEOUT", 0.3)
+    over = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        connection = listener.accept()[0]
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            while not over.wait(0.02):
+                connection.sendall(b" ")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,))
+        thread.start()
+        service = Service(f"http://127.0.0.1:{listener.getsockname()[1]}", "fu_test_x")
+        with pytest.raises(NotAsked, match="ReadTimeout"):
+            service.send("GET", "/v1/account")
+        over.set()
+        thread.join(60)
+        service.close()
+
+
 def written(server: MockServer) -> list[str]:
     return [each.operation for each in server.requests if each.method != "GET"]
 
@@ -51,11 +76,11 @@ def written(server: MockServer) -> list[str]:
 def test_it_asks_writes_the_file_and_lists_what_is_left(shell: Shell, server: MockServer) -> None:
     result = shell.run(*arguments(server))
     assert (result.returncode, result.stderr) == (0, "")
-    assert "60 of 88 open points asked; 0 differ from the mock. See clinic.toml." in result.stdout
+    assert "72 of 105 open points asked; 0 differ from the mock. See clinic.toml." in result.stdout
     text = (shell.directory / "clinic.toml").read_text()
     assert server.api_key not in result.stdout + text
     document = tomllib.loads(text)
-    assert len(document["asked"]) == 88
+    assert len(document["asked"]) == 105
     for point, found in document["asked"].items():
         assert f"{point}  {found}\n" in result.stdout
     with server.client() as client:

@@ -7,7 +7,7 @@ responses that it would reject.
 import json
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -24,6 +24,9 @@ LONGEST_WAIT = 60.0
 
 ATTEMPTS = 3
 """Attempts of a request that is rejected with a 429."""
+
+_TIMEOUT = 30.0
+"""Seconds without a byte, and seconds for a body."""
 
 TOO_MANY_REQUESTS = 429
 SERVER_ERROR = 500
@@ -106,7 +109,7 @@ class Service:
     ) -> None:
         self._base_url = base_url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {api_key}", "Service-Version": SERVICE_VERSION}
-        self._http = httpx.Client(timeout=30.0, follow_redirects=False)
+        self._http = httpx.Client(timeout=_TIMEOUT, follow_redirects=False)
         self._sent: deque[float] = deque(maxlen=requests_per_minute)
         self._ends: float | None = time.monotonic() + seconds
         self._seconds = seconds
@@ -165,7 +168,8 @@ class Service:
             raise NotAsked(f"the time limit of {self._seconds:g} seconds was reached")
         self._pace()
         try:
-            response = self._http.request(method, self._base_url + path, **request)
+            with self._http.stream(method, self._base_url + path, **request) as response:
+                content = b"".join(self._pieces(response))
         except httpx.HTTPError as error:
             self.lost += 1
             raise NotAsked(
@@ -174,7 +178,15 @@ class Service:
         except BaseException:
             self.lost += 1
             raise
-        return EnvironmentResponse(response.status_code, response.headers, response.content)
+        return EnvironmentResponse(response.status_code, response.headers, content)
+
+    def _pieces(self, response: httpx.Response) -> Iterator[bytes]:
+        """Iterate over the body of a response, which may arrive byte by byte: httpx limits each byte only."""
+        ends = self.time.monotonic() + _TIMEOUT
+        for piece in response.iter_bytes():
+            yield piece
+            if self.time.monotonic() > ends:
+                raise httpx.ReadTimeout("the body did not end")
 
     def _pace(self) -> None:
         now = self.time.monotonic()

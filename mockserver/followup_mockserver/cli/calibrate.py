@@ -26,6 +26,9 @@ SUMMARY = "Ask a test environment of the service what the specification leaves o
 
 commands = Application()
 
+_ACCOUNT_DEADLINE = 30.0
+"""Seconds in which the environment must return the account, retries included; a slower one cannot be asked."""
+
 _Url = Annotated[str, typer.Argument(help="Base URL of the test environment.", metavar="URL", show_default=False)]
 _KeyVariable = Annotated[
     str, typer.Option("--api-key-env", metavar="NAME", help="Environment variable that contains the API key.")
@@ -81,7 +84,9 @@ def _account(url: str, key: str) -> "Account":
     from followup import ConfigurationError, FollowUp, FollowUpError  # imported late: a help page needs no client
 
     try:
-        with FollowUp(api_key=key, base_url=url) as client:
+        with FollowUp(api_key=key, base_url=url, deadline=_ACCOUNT_DEADLINE) as client:
+            write_line("Retrieving the account of the API key")
+            sys.stdout.flush()
             return client.account.retrieve()
     except ConfigurationError as error:
         reject(str(error).replace("base_url", "URL"))
