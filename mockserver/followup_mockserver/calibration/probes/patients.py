@@ -84,7 +84,8 @@ def documents(run: Run) -> str:
     """How are documents normalized?"""
     number = run.dni()
     written = f"x-{number[:4]} {number[4:6]}.{number[6:]}"
-    patient = run.make("POST", "/v1/patients", json={"phone": run.phone(), "dni": written})
+    body = {"phone": run.phone(), "dni": written, "externalId": run.external_id()}
+    patient = run.make("POST", "/v1/patients", json=body)
     shown = {f"X-{number}": "X-0012", written: "x-00 1.2", f"X{number}": "X0012", f"x-{number}": "x-0012"}
     listed = run.ask("GET", "/v1/patients", params={"dni": written})
     found = listed.is_success and patient["id"] in [each["id"] for each in listed.body["data"]]
