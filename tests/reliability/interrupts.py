@@ -39,12 +39,14 @@ class Interrupted:
         self.interruptions = 0
         self.slowest = 0.0
         self.within = 0.005
+        self.is_calling = False
         self.packages: tuple[str, ...] = ()  # where to interrupt; empty for anywhere
         signal.signal(signal.SIGALRM, self._handle)
 
     def _handle(self, _: int, frame: Any) -> None:
         if self.packages and frame.f_globals["__name__"].partition(".")[0] not in self.packages:
-            signal.setitimer(signal.ITIMER_REAL, 1e-5)
+            if self.is_calling:
+                signal.setitimer(signal.ITIMER_REAL, 5e-4)
         else:
             raise self.interrupt
 
@@ -52,9 +54,11 @@ class Interrupted:
         began = time.monotonic()
         try:
             try:
+                self.is_calling = True
                 signal.setitimer(signal.ITIMER_REAL, self.random.uniform(1e-5, self.within))
                 make()
             finally:
+                self.is_calling = False
                 signal.setitimer(signal.ITIMER_REAL, 0)
             self.within *= 0.95
         except self.interrupt:
