@@ -85,8 +85,6 @@ def _account(url: str, key: str) -> "Account":
 
     try:
         with FollowUp(api_key=key, base_url=url, deadline=_ACCOUNT_DEADLINE) as client:
-            write_line("Retrieving the account of the API key")
-            sys.stdout.flush()
             return client.account.retrieve()
     except ConfigurationError as error:
         reject(str(error).replace("base_url", "URL"))
