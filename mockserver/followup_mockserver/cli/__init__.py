@@ -1,6 +1,7 @@
 """``followup-mock``: the entry point, which names the missing extras if they are not installed."""
 
 import functools
+import gc
 import importlib.util
 import sys
 from collections.abc import Callable
@@ -28,12 +29,14 @@ def _imported() -> Callable[[], NoReturn]:
     """Import what the command line needs, and return the function that runs it and exits."""
     if sys.argv[1:2] == ["serve"]:
         from followup.cli.exits import run_program
-        from followup.cli.imports import without_garbage_collection
 
-        with without_garbage_collection():
+        gc.disable()  # what an import allocates stays, so a search for garbage only takes time
+        try:
             from followup_mockserver.cli.plain_serve import plain_serve
 
             serve = plain_serve(sys.argv[2:])
+        finally:
+            gc.enable()
         if serve is not None:
             return functools.partial(run_program, "followup-mock", serve)
     from followup_mockserver.cli.app import app

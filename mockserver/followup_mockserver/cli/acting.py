@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from followup.cli.application import Application
-from followup.cli.help_texts import for_the_command_line
+from followup.cli.help_pages import for_the_command_line
 from followup.cli.options import AsJson
 from followup_mockserver.cli.control_commands import control
 from followup_mockserver.cli.output import show

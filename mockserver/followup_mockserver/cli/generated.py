@@ -15,7 +15,7 @@ import typer
 from followup import NOT_GIVEN
 from followup._for_mockserver import annotations_of, camel, descriptions_in
 from followup.cli.exits import reject
-from followup.cli.help_texts import sentence
+from followup.cli.help_pages import sentence
 from followup.cli.options import completing, keyword, placeholder, with_values
 from followup.cli.values import kebab, literals
 from followup_mockserver.cli.values import flags_of, kind_of_option, may_be_id, takes_input_dict, value_of_option

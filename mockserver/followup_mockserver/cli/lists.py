@@ -8,8 +8,7 @@ import typer
 
 from followup._for_mockserver import annotations_of
 from followup.cli.application import Application
-from followup.cli.choosing import Columns, chosen_columns
-from followup.cli.options import AsJson
+from followup.cli.options import AsJson, Columns, chosen_columns
 from followup.cli.output import warn
 from followup_mockserver.cli.control_commands import control
 from followup_mockserver.cli.following import follow

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from followup._for_mockserver import visible
-from followup.cli.choosing import limited_to
 from followup.cli.lines import flush, json_line, write_line
+from followup.cli.output import limited_to
 
 
 def show(

@@ -1,7 +1,8 @@
 """The base class of both programs: how help is formatted, and when a command is imported."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections import UserDict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import typer
@@ -10,7 +11,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from followup.cli.exits import INTERRUPTED, USAGE, CommandFailed, run_program
 from followup.cli.help_pages import name_values, usage_pieces, write_examples, write_options
-from followup.cli.imports import without_garbage_collection
 
 _ParserError: Any = typer.BadParameter.__base__
 """The base class of every error that Typer finds in the arguments. Newer versions of Typer bring their own copy of
@@ -57,40 +57,25 @@ class Deferred(NamedTuple):
     is_group: bool = False
 
 
-class _Commands(MutableMapping[str, Any]):
+class _Commands(UserDict[str, Any]):
     """The commands of a group by name. A deferred command is loaded when it is looked up."""
 
-    def __init__(self, commands: Mapping[str, Any]) -> None:
-        self._commands = dict(commands)
-        self.loads = True
-        """Whether a deferred command is loaded; otherwise one that has only its summary stands in for it."""
+    loads = True
+    """Whether a deferred command is loaded; otherwise one that has only its summary stands in for it."""
 
     def __getitem__(self, name: str) -> Any:
-        command = self._commands[name]
+        command = self.data[name]
         if isinstance(command, Deferred):
             if not self.loads:
                 return TyperCommand(name, help=command.summary)
-            with without_garbage_collection():
-                group = typer.main.get_group(command.load())
-            command = self._commands[name] = group if command.is_group else group.commands[name]
+            group = typer.main.get_group(command.load())
+            command = self.data[name] = group if command.is_group else group.commands[name]
             command.name = name
         return command
 
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._commands[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._commands[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._commands)
-
-    def __len__(self) -> int:
-        return len(self._commands)
-
     def summary(self, name: str) -> str:
         """Return the first paragraph of the help of a command, on one line, without loading the command."""
-        command = self._commands[name]
+        command = self.data[name]
         text = command.summary if isinstance(command, Deferred) else command.help
         return " ".join((text or "").partition("\n\n")[0].split())
 

@@ -1,18 +1,29 @@
-"""Options of a command, generated from annotated parameters, and their values."""
+"""Options of commands: those that many share, and those that are generated from annotated parameters."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from typing import Annotated, Any, get_args
 
 import typer
 
 from followup._annotations import IdPrefix
-from followup._codec.names import bare, is_union
-from followup.cli.values import arms, kebab, literals
+from followup._codec.names import bare, is_union, wire_fields
+from followup.cli.exits import reject
+from followup.cli.values import arms, kebab, literals, parts_of
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal, too.")]
 """The option ``--json``. A pipe gets JSON without it."""
+
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="LIST",
+        help="Fields to show, in this order, separated by commas, such as id,external-id. Ids are then whole. JSON is "
+        "limited to them, too.",
+    ),
+]
+"""The option ``--columns``."""
 
 
 def keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
@@ -72,3 +83,27 @@ def with_values(text: str, annotation: Any) -> str:
     if all(value in text.lower() for value in values):
         return text
     return f"{text} One of {', '.join(values)}.".strip()
+
+
+def chosen_columns(texts: Iterable[str], kind: type[Any]) -> list[str]:
+    """Return the names in the values of ``--columns``, as in JSON.
+
+    Args:
+        texts: the values. ``external-id``, ``external_id`` and ``externalId`` are the same field.
+        kind: the class of the objects, whose fields can be columns.
+
+    Raises:
+        UsageError: there is no such field, or none is named.
+    """
+    known = [*wire_fields(kind).values()]
+    spellings = {_spelling(name): name for name in known}
+    names = parts_of(texts)
+    unknown = [name for name in names if _spelling(name) not in spellings]
+    if unknown or not names:
+        problem = f"there is no column {unknown[0]}" if unknown else "it names no column"
+        reject(f"--columns: {problem}; the columns are {', '.join(known)}")
+    return list(dict.fromkeys(spellings[_spelling(name)] for name in names))
+
+
+def _spelling(name: str) -> str:
+    return name.replace("-", "").replace("_", "").lower()

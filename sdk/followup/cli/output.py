@@ -7,7 +7,6 @@ from typing import Any
 from followup._codec.encode import encode
 from followup._model import Model
 from followup._redaction import visible
-from followup.cli.choosing import limited_to
 from followup.cli.lines import json_line, write_line
 
 
@@ -68,3 +67,8 @@ def show_rows(rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
         Console().print(table_of(rows, [*rows[0]]))
     else:
         say("None.")
+
+
+def limited_to(names: Iterable[str] | None, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return only these fields of an object, in this order, with null for one that it lacks; None: all fields."""
+    return row if names is None else {name: row.get(name) for name in names}

@@ -18,8 +18,14 @@ from followup import EventInput
 from followup._annotations import REQUESTS_PER_MINUTE
 from followup._codec.names import camel
 from followup._redaction import visible
-from followup.cli.event_csv import checked_encoding
-from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, is_csv, read_events
+from followup.cli.event_files import (
+    STANDARD_INPUT,
+    FileEvent,
+    UnreadableFile,
+    checked_encoding,
+    is_csv,
+    read_events,
+)
 from followup.cli.exits import INTERRUPTED, fail, reject
 from followup.cli.lines import json_line, write_line
 from followup.cli.output import warn

@@ -1,14 +1,23 @@
-"""The values that an option takes, according to the annotation of its parameter. Needs neither Typer nor click."""
+"""The values that an option takes, according to the annotation of its parameter: JSON, lists, times and dates.
+
+Needs neither Typer nor click.
+"""
 
 import itertools
 import json
 import sys
-from collections.abc import Iterable
-from typing import Any, Literal, get_args, get_origin
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, date, datetime
+from typing import Any, Literal, get_args, get_origin, is_typeddict
 
 from followup import NotGiven
-from followup._codec.names import bare, is_union
+from followup._codec.names import annotations_of, bare, camel, is_union
+from followup._codec.timestamps import format_exactly
 from followup.cli.exits import reject
+
+STANDARD_INPUT = STANDARD_OUTPUT = "-"
+
+_EXAMPLE = "2030-05-17T14:30:00-03:00"
 
 
 def kebab(name: str) -> str:
@@ -39,9 +48,6 @@ def parts_of(texts: str | Iterable[str]) -> list[str]:
     """
     joined = texts if isinstance(texts, str) else ",".join(texts)
     return [part.strip() for part in joined.split(",") if part.strip()]
-
-
-STANDARD_INPUT = STANDARD_OUTPUT = "-"
 
 
 def read_standard_input(where: str) -> bytes:
@@ -83,3 +89,133 @@ def parse_json(text: str, where: str, *, lines: bool = False) -> Any:
         reject(f"{where} is nested too deeply")
     except ValueError as error:
         reject(f"{where} is not JSON: {error}")
+
+
+def with_argument_names(value: Any, annotation: Any, where: str) -> Any:
+    """Return JSON for an input dict, or a list of them, with the keys that the SDK takes.
+
+    Args:
+        value: the JSON.
+        annotation: the annotation of the parameter. JSON that is no input dict is returned unchanged.
+        where: the option or argument, for the error.
+
+    Raises:
+        UsageError: a field has two keys.
+    """
+    inputs = [each for each in _with_items(annotation) if is_typeddict(each)]
+    names = {camel(name): name for each in inputs for name in annotations_of(each)}
+    return renamed(value, lambda key: names.get(key, key), where) if inputs else value
+
+
+def renamed(value: Any, rename: Callable[[str], str], where: str) -> Any:
+    """Return a JSON object, or an array of them, with renamed keys; any other value unchanged.
+
+    Args:
+        value: the JSON.
+        rename: returns the new name of a key.
+        where: the option or argument, for the error.
+
+    Raises:
+        UsageError: two keys of an object have the same new name.
+    """
+    if isinstance(value, list):
+        return [renamed(each, rename, f"{where}[{number}]") for number, each in enumerate(value)]
+    if not isinstance(value, Mapping):
+        return value
+    keys: dict[str, str] = {}
+    for key in value:
+        other = keys.setdefault(rename(key), key)
+        if other != key:
+            reject(f"{where} has both {other} and {key}, which are the same field")
+    return {name: value[key] for name, key in keys.items()}
+
+
+def _with_items(annotation: Any) -> list[Any]:
+    allowed = arms(annotation)
+    return [*allowed, *(arm for each in allowed for item in get_args(each) for arm in arms(item))]
+
+
+def takes_time(annotation: Any) -> bool:
+    """Return whether a parameter takes a time."""
+    return datetime in arms(annotation)
+
+
+def takes_date(annotation: Any) -> bool:
+    """Return whether a parameter takes a date without a time."""
+    return date in arms(annotation)
+
+
+def time_of(text: str, option: str, *, or_else: str = "") -> str:
+    """Return a time as the API takes it.
+
+    Args:
+        text: the time in ISO 8601, with its offset.
+        option: the option, for the error.
+        or_else: what else the option takes, for the error.
+
+    Raises:
+        UsageError: it is no time, or it has no offset.
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or time.utcoffset() is None:
+        reject(f"{option} must be a time with an offset, such as {_EXAMPLE} (Z means UTC){or_else}")
+    try:
+        time.astimezone(UTC)
+    except OverflowError:
+        reject(f"{option} is out of range: in UTC it is before the year 1 or after the year 9999")
+    return format_exactly(time)
+
+
+def bound_of(text: str, option: str) -> tuple[str, str]:
+    """Return a bound of a filter as the API takes it; a date is the beginning of this day in the local time zone.
+
+    Args:
+        text: the time in ISO 8601 with its offset, or the date.
+        option: the option, for the error.
+
+    Returns:
+        The time, and a line that names the time zone in which a date was taken; empty for a time.
+
+    Raises:
+        UsageError: it is neither a time with an offset nor a date.
+    """
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return time_of(text, option, or_else=", or a date, such as 2030-05-17"), ""
+    try:
+        begin = datetime(day.year, day.month, day.day).astimezone()
+    except (OverflowError, ValueError):  # in the first year and the last one
+        reject(f"{option} is out of range")
+    shown = begin.isoformat()
+    note = f"{option} is {shown}: the day begins at this time in the local time zone, {zone_of(begin)}."
+    return time_of(shown, option), note
+
+
+def date_of(text: str, option: str) -> str:
+    """Return a date as the API takes it.
+
+    Args:
+        text: the date.
+        option: the option, for the error.
+
+    Raises:
+        UsageError: it is no date.
+    """
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        reject(f"{option} must be a date, such as 1980-02-29")
+
+
+def zone_of(time: datetime) -> str:
+    """Return the name of the time zone of an aware time, such as CET, or UTC-3 for a zone that has only an offset."""
+    name = time.tzname() or ""
+    if name[:1].isalpha():
+        return name
+    minutes = round((time.utcoffset() or time - time).total_seconds() / 60)
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{'-' if minutes < 0 else '+'}{hours}" + (f":{rest:02}" if rest else "")

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from followup.cli.event_csv import delimiter_of
+from followup.cli.event_files import delimiter_of
 from followup.cli.values import STANDARD_INPUT, read_standard_input
 
 PATIENT_COLUMNS = ("full_name", "phone", "dni", "email", "date_of_birth", "external_id")
