@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from followup._annotations import DoctorId, NonEmpty, PatientId
+from followup._annotations import DoctorId, NonEmpty
 from followup._event_builder import event
 from followup.resources.doctors import DoctorInput
 from followup.resources.event_batches import EventInput, EventSourceInput
@@ -111,7 +111,7 @@ def patient_upserted(
 def appointment_created(
     *,
     id: NonEmpty | None = None,
-    patient: PatientId | PatientInput,
+    patient: PatientInput,
     start_at: datetime | str,
     external_id: NonEmpty | None = None,
     type: str | None = None,
@@ -123,7 +123,7 @@ def appointment_created(
 
     Args:
         id: your id of the event; a random UUID when omitted.
-        patient: id of the patient, or data by which to find or create them.
+        patient: data by which to find or create the patient; an event takes no patient id.
         start_at: start of the appointment; an aware ``datetime`` or an ISO 8601 string.
         external_id: the appointment's id in your system. Without it, no later event can reschedule or cancel it.
         type: type of appointment or procedure.
@@ -198,7 +198,7 @@ def appointment_cancelled(
 def visit_completed(
     *,
     id: NonEmpty | None = None,
-    patient: PatientId | PatientInput,
+    patient: PatientInput,
     visited_at: datetime | str,
     external_id: NonEmpty | None = None,
     type: str | None = None,
@@ -213,7 +213,7 @@ def visit_completed(
 
     Args:
         id: your id of the event; a random UUID when omitted.
-        patient: id of the patient, or data by which to find or create them.
+        patient: data by which to find or create the patient; an event takes no patient id.
         visited_at: time of the visit; an aware ``datetime`` or an ISO 8601 string.
         external_id: the visit's id in your system.
         type: type of visit.
@@ -237,7 +237,7 @@ def visit_completed(
 def treatment_prescribed(
     *,
     id: NonEmpty | None = None,
-    patient: PatientId | PatientInput,
+    patient: PatientInput,
     name: NonEmpty,
     kind: TreatmentKind | None = None,
     dosage: str | None = None,
@@ -252,7 +252,7 @@ def treatment_prescribed(
 
     Args:
         id: your id of the event; a random UUID when omitted.
-        patient: id of the patient, or data by which to find or create them.
+        patient: data by which to find or create the patient; an event takes no patient id.
         name: name of the treatment, for example of the drug.
         kind: kind of treatment; the service takes ``medication`` when omitted.
         dosage: dosage, for example ``1 tablet``.
@@ -276,7 +276,7 @@ def treatment_prescribed(
 def order_issued(
     *,
     id: NonEmpty | None = None,
-    patient: PatientId | PatientInput,
+    patient: PatientInput,
     order: Mapping[str, Any],
     occurred_at: datetime | str | None = None,
     source: EventSourceInput | None = None,
@@ -287,7 +287,7 @@ def order_issued(
 
     Args:
         id: your id of the event; a random UUID when omitted.
-        patient: id of the patient, or their data.
+        patient: data of the patient; an event takes no patient id.
         order: the order, with the keys that the service expects (camelCase); sent unchanged.
         occurred_at: time at which the event happened; an aware ``datetime`` or an ISO 8601 string.
         source: the system that the event comes from, for information only.

@@ -189,7 +189,8 @@ def beyond_a_schema(response: httpx.Response) -> bool:
     param = (error["param"] or "").rsplit(".")[-1]
     return (
         error["code"] == "resource_missing"
-        or (error["code"] == "parameter_invalid" and param in ("phone", "dni", "appointment"))  # of another patient
+        or (error["code"] == "parameter_invalid" and param in ("phone", "dni"))  # impossible numbers
+        or error["message"] == "This must be an appointment of the same patient."
         # One of several fields is needed: of a patient to be found by, of an intake request to be about somebody.
         or (error["code"] == "parameter_missing" and param in ("patient", "phone"))
     )

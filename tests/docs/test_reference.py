@@ -145,7 +145,7 @@ def test_an_operation_shows_its_signature_arguments_result_and_errors(built: Pat
         ") -> Appointment",
         "start_at (datetime | str, required): time at which it begins",
         "Returns Appointment: The appointment, new or existing.",
-        "Statuses 400, 401, 403, 409, 413, 415, 429, 500",
+        "Statuses 400, 401, 403, 409, 413, 415, 429, 431, 500",
         "appointment = client.appointments.create(",
         "POST /v1/appointments HTTP/1.1 Authorization: Bearer fu_test_mock Content-Type: application/json",
         "HTTP/1.1 200 OK",

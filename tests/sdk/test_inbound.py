@@ -153,12 +153,10 @@ def test_the_service_understands_all_of_them() -> None:
         assert next(iter(client.treatments.list(patient=patient.id))).frequency == "every 12 h"
 
 
-def test_a_patient_may_be_an_id() -> None:
-    service = MockService()
-    with service.client() as client:
-        patient = client.patients.create(phone="+54 9 11 5555-0000")
-        client.events.create(inbound.treatment_prescribed(patient=patient.id, name="Ibuprofen"))
-        assert next(iter(client.treatments.list(patient=patient.id))).name == "Ibuprofen"
+@pytest.mark.parametrize("type", [each for each in spec.INBOUND_TYPES if "patient" in EXAMPLES[each][0]])
+def test_section_6_1_a_patient_is_an_object_and_never_an_id(type: str) -> None:
+    with pytest.raises(TypeError, match=r"^patient must be a dict with the keys of PatientInput, not a str$"):
+        BUILDERS[type](**EXAMPLES[type][0] | {"patient": "pat_1"})
 
 
 @pytest.mark.parametrize(
@@ -168,7 +166,6 @@ def test_a_patient_may_be_an_id() -> None:
         (lambda: inbound.patient_upserted(ANA), TypeError, "positional"),
         (lambda: inbound.patient_upserted(patient=ANA, fullname="A"), TypeError, "fullname"),
         (lambda: inbound.patient_upserted(patient={"fullName": "A"}), ValueError, "unknown key 'fullName'"),
-        (lambda: inbound.patient_upserted(patient="pat_1"), TypeError, "patient must be a dict"),
         (lambda: inbound.patient_upserted(id=4711, patient=ANA), TypeError, "id must be a string, not an int"),
         (
             lambda: inbound.appointment_rescheduled(external_id="T-1", start_at=NAIVE),

@@ -93,7 +93,7 @@ async def use_async(client: AsyncFollowUp) -> None:
 
 
 async def events_of_a_day() -> AsyncIterator[EventInput]:
-    yield inbound.order_issued(patient="pat_1", order={"kind": "lab"})
+    yield inbound.order_issued(patient={"dni": "1"}, order={"kind": "lab"})
 
 
 def handle(error: Exception) -> float | None:

@@ -139,8 +139,8 @@ def _built(build: Callable[..., EventInput], drawn: dict[str, Any], prefix: str,
 
 
 def _by_form() -> dict[str, SearchStrategy[Any]]:
-    # Patients are objects in events, and the id of a doctor who does not exist makes an event invalid.
-    return {"patient": identified(PatientInput, ("phone", "dni", "external_id")), "doctor": input_dict(DoctorInput)}
+    # The id of a doctor who does not exist makes an event invalid.
+    return {"doctor": input_dict(DoctorInput)}
 
 
 def _existing() -> dict[str, SearchStrategy[Any]]:
