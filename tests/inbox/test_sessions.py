@@ -1,11 +1,11 @@
 """ORM sessions in a handler: what they were given is written, or the event is not done."""
 
+import contextlib
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import closing
 
 import pytest
-from sqlalchemy import create_engine, event, select
+from sqlalchemy import create_engine, event, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, scoped_session, sessionmaker
 from support.databases import engine_of
@@ -134,12 +134,14 @@ def test_a_commit_in_the_session_is_an_error_and_commits_nothing(
     assert rows(database_url) == [("whd_0", "old")]
 
 
-def test_a_rollback_in_the_session_is_an_error(inbox: Inbox, deliver: Deliver) -> None:
+@pytest.mark.parametrize("is_flushed", [False, True])
+def test_a_rollback_in_the_session_is_an_error(inbox: Inbox, deliver: Deliver, *, is_flushed: bool) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
         with received.session() as session:
-            changes(session, received)
-            session.flush()
+            session.add(Visit(event_id=received.event.id))
+            if is_flushed:
+                session.flush()
             session.rollback()
 
     deliver("whd_1")
@@ -182,6 +184,115 @@ def test_a_savepoint_in_the_session_rolls_back_alone(inbox: Inbox, deliver: Deli
     deliver("whd_1")
     assert inbox.drain(raise_exceptions=True).done == 1
     assert sorted(rows(database_url)) == [("whd_0", "changed"), ("whd_1", "new")]
+
+
+def within_a_savepoint(received: Received) -> None:
+    with received.connection.begin_nested(), received.session() as session:
+        changes(session, received)
+
+
+def within_a_savepoint_of_a_session(received: Received) -> None:
+    with received.session() as outer, outer.begin_nested(), received.session() as session:
+        changes(session, received)
+
+
+def committed_own_session(received: Received) -> None:
+    with received.connection.begin_nested(), Session(received.connection) as session:
+        changes(session, received)
+        session.flush()
+        session.expunge_all()
+        session.commit()
+
+
+def own_session_in_a_block(received: Received) -> None:
+    with Session(received.connection, join_transaction_mode="create_savepoint") as session, session.begin():
+        changes(session, received)
+
+
+def savepoint_that_stays_open(received: Received) -> None:
+    received.connection.begin_nested()
+    with Session(received.connection, join_transaction_mode="rollback_only") as session:
+        changes(session, received)
+        session.flush()
+
+
+def read_in_a_savepoint(received: Received) -> None:
+    within_a_savepoint(received)
+    with received.connection.begin_nested(), Session(received.connection) as session:
+        session.scalars(select(Visit)).all()
+
+
+def savepoint_of_a_failed_try(received: Received) -> None:
+    within_a_savepoint(received)
+    with contextlib.suppress(LookupError), Session(received.connection) as session, session.begin_nested():
+        session.add(Visit(event_id="never"))
+        session.flush()
+        raise LookupError
+
+
+RIGHT = [
+    within_a_savepoint,
+    within_a_savepoint_of_a_session,
+    committed_own_session,
+    own_session_in_a_block,
+    savepoint_that_stays_open,
+    read_in_a_savepoint,
+    savepoint_of_a_failed_try,
+]
+
+
+@pytest.mark.parametrize("work", RIGHT)
+def test_what_is_written_within_a_savepoint_is_kept(
+    inbox: Inbox, deliver: Deliver, database_url: str, work: Callable[[Received], None]
+) -> None:
+    inbox.otherwise(work)
+    deliver("whd_1")
+    assert inbox.drain(raise_exceptions=True).done == 1
+    assert sorted(rows(database_url)) == [("whd_0", "changed"), ("whd_1", "new")]
+
+
+def left_open(received: Received) -> None:
+    with received.session() as session:
+        session.begin_nested()
+        changes(session, received)
+
+
+def left_open_in_an_own_session(received: Received) -> None:
+    session = Session(received.connection)
+    session.begin_nested()
+    changes(session, received)
+    session.flush()
+    session.reset()
+
+
+def own_session_within_a_savepoint(received: Received) -> None:
+    with received.connection.begin_nested(), Session(received.connection) as session:
+        changes(session, received)
+        session.flush()
+
+
+def own_session_with_a_savepoint(received: Received) -> None:
+    with Session(received.connection, join_transaction_mode="create_savepoint") as session:
+        session.execute(insert(Visit).values(event_id=received.event.id))
+
+
+@pytest.mark.parametrize(
+    "work", [left_open, left_open_in_an_own_session, own_session_within_a_savepoint, own_session_with_a_savepoint]
+)
+def test_a_savepoint_that_closing_a_session_rolls_back_is_an_error(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str, work: Callable[[Received], None]
+) -> None:
+    @inbox.otherwise
+    def handle(received: Received) -> None:
+        if received.attempt == 1:
+            work(received)
+
+    deliver("whd_1")
+    with pytest.raises(RuntimeError, match="closed a Session whose savepoint was open, which rolls back what it wrote"):
+        inbox.drain(raise_exceptions=True)
+    assert (inbox.status().done, rows(database_url)) == (0, [("whd_0", "old")])
+    clock.advance(1)
+    assert inbox.drain().done == 1
 
 
 Open = Callable[[Received], Session]
@@ -270,13 +381,14 @@ def test_it_holds_for_every_kind_of_session(
         with open_session(received) as session:
             add(session)
             if received.attempt == 2:
-                session.flush()
+                session.commit()
 
     deliver("whd_1")
     assert inbox.drain().failed == 1
     assert written(database_url) == ["whd_0"]
     clock.advance(1)
     assert inbox.drain().done == 1
+    assert written(database_url) == ["whd_0", "lost"]
 
 
 def test_it_holds_for_a_scoped_session_that_outlives_the_handler(
@@ -361,7 +473,7 @@ def test_a_session_outside_of_handlers_is_untouched(
     inbox.on("appointment.created")(write)
     deliver("whd_1")
     inbox.drain()
-    with closing(Session(engine_of(database_url))) as session:
+    with contextlib.closing(Session(engine_of(database_url))) as session:
         add(session)
         assert "expunge_all" not in vars(session)
     assert len(counted) == 1

@@ -4,14 +4,15 @@ Whatever would part them is an error: a handler that ends the transaction, or on
 that nobody flushes.
 """
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, NestedTransaction, event
 from sqlalchemy.exc import UnboundExecutionError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, SessionTransaction
 
 from followup._frames import clears_frames
 from followup.inbox.failures import HandlerError, TransactionEndedError
@@ -19,6 +20,12 @@ from followup.inbox.failures import HandlerError, TransactionEndedError
 _ENDED = "the handler committed or rolled back received.connection; the inbox does that after it has returned"
 _COMMITTED = "the handler called commit() in received.session(); the inbox commits after the handler has returned"
 _LEFT = "an exception left received.session(), so that its work is rolled back, but the handler went on"
+_ROLLED_BACK = (
+    "the handler closed a Session whose savepoint was open, which rolls back what it wrote: end begin_nested() with "
+    "commit(), and a Session of your own within a savepoint too; or use `with received.session() as session:`"
+)
+_WRITES = ("INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE")
+_SHADOWED = ("expunge_all", "close", "reset")
 _IDLE = 0
 """The status of a connection to PostgreSQL without a transaction."""
 
@@ -31,6 +38,9 @@ class HandlerTransaction:
         self._has_begun = False
         self._was_committed = False
         self._was_rolled_back = False
+        self._was_session_rolled_back = False
+        self._writes = 0
+        self._savepoints: dict[int, list[tuple[NestedTransaction, int]]] = {}
         self._failure: BaseException | None = None
         self._sessions: dict[int, Session] = {}
         self._lost: set[str] = set()
@@ -39,9 +49,10 @@ class HandlerTransaction:
     def watched(self) -> Iterator[None]:
         """Watch the handler in the with block: the statements on its connection, and the sessions that use it."""
         token = _current.set(self)
-        listeners = [
+        listeners: list[tuple[str, Callable[..., None]]] = [
             ("before_cursor_execute", self._look),
             ("after_cursor_execute", self._look),
+            ("after_cursor_execute", self._count_write),
             ("savepoint", self._begin_before_savepoint),
             ("commit", self._note_commit),
             ("rollback", self._note_rollback),
@@ -56,7 +67,8 @@ class HandlerTransaction:
             for name, listener in listeners:
                 event.remove(self.connection, name, listener)
             for each in self._sessions.values():
-                vars(each).pop("expunge_all", None)
+                for name in _SHADOWED:
+                    vars(each).pop(name, None)
 
     def check_after(self, error: Exception) -> None:
         """Check that a handler that raised has committed nothing, so that it can be called again.
@@ -77,11 +89,11 @@ class HandlerTransaction:
         self._look()
         if self._was_committed:
             raise TransactionEndedError(_ENDED)
-        if isinstance(self._failure, TransactionEndedError):
+        if isinstance(self._failure, HandlerError):
             raise self._failure
         if self._failure is not None:
             raise HandlerError(_LEFT) from self._failure
-        if self._was_rolled_back:
+        if self._was_rolled_back or self._was_session_rolled_back:
             raise HandlerError(_ENDED)
         for each in self._sessions.values():
             self._find_lost(each)
@@ -95,8 +107,10 @@ class HandlerTransaction:
     @clears_frames
     def session(self) -> Iterator[Session]:
         """Open an ORM session in this transaction, and flush it at the end of the with block."""
-        with Session(self.connection) as session:
+        # By default, a session within a savepoint makes one of its own, and rolls it back when it is closed.
+        with Session(self.connection, join_transaction_mode="rollback_only") as session:
             event.listen(session, "before_commit", self._reject_commit)
+            event.listen(session, "after_soft_rollback", self._note_session_rollback)
             try:
                 yield session
                 session.flush()
@@ -105,18 +119,32 @@ class HandlerTransaction:
                 raise
 
     def notice(self, session: Session) -> None:
-        """Remember a session that uses the connection, and look at it before it forgets its objects."""
+        """Remember a session that uses the connection, and look at it before it forgets its objects or is closed."""
         if id(session) in self._sessions:
             return
         self._sessions[id(session)] = session
-        expunge_all = session.expunge_all
 
-        def look_and_expunge_all() -> None:
-            self._find_lost(session)
-            expunge_all()
+        def looking_first(look: Callable[[Session], None], function: Callable[[], None]) -> Callable[[], None]:
+            def look_and_call() -> None:
+                look(session)
+                function()
 
-        # Closing a session calls this method. There is no event that comes before the objects are gone.
-        vars(session)["expunge_all"] = look_and_expunge_all
+            return look_and_call
+
+        # There is no event that comes before. Closing a session also calls expunge_all.
+        for name in _SHADOWED:
+            look = self._find_lost if name == "expunge_all" else self._find_rolled_back
+            vars(session)[name] = looking_first(look, getattr(session, name))
+
+    def notice_savepoint(self, session: Session, savepoint: NestedTransaction) -> None:
+        """Remember a savepoint that a session has made, which it rolls back if it is closed before its commit."""
+        self._savepoints.setdefault(id(session), []).append((savepoint, self._writes))
+
+    def _find_rolled_back(self, session: Session) -> None:
+        if sys.exc_info()[1] is None and any(  # an exception means it to be rolled back
+            savepoint.is_active and self._writes > before for savepoint, before in self._savepoints.get(id(session), ())
+        ):
+            self._failure = self._failure or HandlerError(_ROLLED_BACK)
 
     def _find_lost(self, session: Session) -> None:
         changed = [each for each in session.dirty if session.is_modified(each)]
@@ -126,6 +154,12 @@ class HandlerTransaction:
         if not session.in_nested_transaction():
             self._failure = TransactionEndedError(_COMMITTED)
             raise self._failure
+
+    def _count_write(self, _: Connection, __: object, statement: str, *___: object) -> None:
+        self._writes += statement.lstrip().upper().startswith(_WRITES)
+
+    def _note_session_rollback(self, _: Session, transaction: SessionTransaction) -> None:
+        self._was_session_rolled_back = self._was_session_rolled_back or transaction.parent is None
 
     def _look(self, *_: object) -> None:
         """Notice a COMMIT in plain SQL or by the driver, of which SQLAlchemy knows nothing."""
@@ -180,7 +214,11 @@ def _notice_object(session: Session, instance: object) -> None:
 
 
 @event.listens_for(Session, "after_begin")
-def _notice_transaction(session: Session, _: object, connection: Connection) -> None:
+def _notice_transaction(session: Session, begun: SessionTransaction, connection: Connection) -> None:
     transaction = _current.get()
     if transaction is not None and connection is transaction.connection:
         transaction.notice(session)
+        savepoint = connection.get_nested_transaction()
+        makes_one = session.join_transaction_mode in ("create_savepoint", "conditional_savepoint")
+        if savepoint is not None and (begun.nested or makes_one):
+            transaction.notice_savepoint(session, savepoint)
