@@ -84,6 +84,7 @@ from followup._redaction import (
 )
 from followup._threads import (
     ATTEMPT_THREAD,
+    result_within,
 )
 from followup._time import (
     REAL_TIME,
@@ -216,6 +217,7 @@ __all__ = [
     "lazy",
     "redacted",
     "reproducible_randomness",
+    "result_within",
     "sign",
     "use_virtual_time",
     "virtual_store_time",

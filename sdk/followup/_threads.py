@@ -56,3 +56,18 @@ def result_in_thread(work: Callable[[], R], name: str) -> "queue.SimpleQueue[R |
 
     run_in_thread(run, name)
     return done
+
+
+def result_within(seconds: float, work: Callable[[], R]) -> R:
+    """Return the result of a request that limits each of its reads only. Its thread is abandoned at the time limit.
+
+    Raises:
+        TimeoutError: there is no result in time.
+    """
+    try:
+        result = result_in_thread(work, ATTEMPT_THREAD).get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError from None
+    if isinstance(result, BaseException):
+        raise result
+    return result

@@ -4,16 +4,15 @@ import os
 import pty
 import re
 import signal
-import socket
 import subprocess
 import sys
-import threading
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from calibration.conftest import ShortSleep, altered, ask, new_run
+from support.server import ScriptedServer, drip
 from support.shell import Shell, clean_environment
 
 from followup_mockserver import MockServer
@@ -46,26 +45,16 @@ def all_findings(run: Run) -> list[Finding]:
     return findings
 
 
-def test_a_body_that_arrives_byte_by_byte_ends_at_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("headers", [True, False])
+def test_a_response_that_arrives_byte_by_byte_ends_at_the_time_limit(
+    monkeypatch: pytest.MonkeyPatch, headers: bool
+) -> None:
     monkeypatch.setattr("followup_mockserver.calibration.service._TIMEOUT", 0.3)
-    over = threading.Event()
-
-    def drip(listener: socket.socket) -> None:
-        connection = listener.accept()[0]
-        with connection:
-            connection.recv(65_536)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-            while not over.wait(0.02):
-                connection.sendall(b" ")
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=drip, args=(listener,))
-        thread.start()
-        service = Service(f"http://127.0.0.1:{listener.getsockname()[1]}", "fu_test_x")
-        with pytest.raises(NotAsked, match="ReadTimeout"):
+    with ScriptedServer() as scripted:
+        scripted.script = [drip(scripted.released, headers=headers)]
+        service = Service(scripted.url, "fu_test_x")
+        with pytest.raises(NotAsked, match="no response to GET /v1/account"):
             service.send("GET", "/v1/account")
-        over.set()
-        thread.join(60)
         service.close()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from drift.documents import Document, component, operation, request, served_document
+from support.server import ScriptedServer, drip
 
 from followup_mockserver import MockServer
 from followup_mockserver.cli.app import app
@@ -256,6 +257,18 @@ class TestProblems:
         with socket.create_server(("127.0.0.1", 0)) as server:  # it accepts connections, and sends nothing
             result = check(f"http://127.0.0.1:{server.getsockname()[1]}/openapi.json")
         assert (result.returncode, result.stdout) == (2, "")
+        assert "no response within 0.2 s" in result.stderr
+
+    @pytest.mark.parametrize("headers", [True, False])
+    def test_a_download_that_arrives_byte_by_byte(
+        self, check: Check, monkeypatch: pytest.MonkeyPatch, headers: bool
+    ) -> None:
+        monkeypatch.setattr(reading, "TIMEOUT", 0.2)
+        with ScriptedServer() as scripted:
+            scripted.script = [drip(scripted.released, headers=headers)]
+            result = check(scripted.url)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.count("\n") == 1
         assert "no response within 0.2 s" in result.stderr
 
     def test_an_invalid_url(self, check: Check) -> None:

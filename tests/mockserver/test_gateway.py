@@ -231,11 +231,23 @@ class TestParsing:
         response = api.request("POST", "/v1/patients", content=json.dumps(PATIENT).encode(), headers=headers)
         assert response.status_code == 200
 
-    @pytest.mark.parametrize("number", [b"1e999", b"-1e999", b"NaN", b"Infinity"])
-    def test_a_number_that_json_cannot_say_back_is_a_400(self, api: Api, number: bytes) -> None:
-        body = b'{"id": "e1", "type": "order.issued", "data": {"x": %s}}' % number
+    @pytest.mark.parametrize(
+        ("value", "message"),
+        [
+            (b"1e999", "The body holds a number that is too large."),
+            (b"-1e999", "The body holds a number that is too large."),
+            (b"9" * 5000, "The body holds a number that is too large."),
+            (b"NaN", "The body must be JSON."),
+            (b"Infinity", "The body must be JSON."),
+            (b'"\\ud800"', "The body holds a lone surrogate, such as \\ud800."),
+            (b'"\xff"', "The body must be UTF-8."),
+        ],
+    )
+    def test_a_value_that_json_cannot_say_back_is_a_400(self, api: Api, value: bytes, message: str) -> None:
+        body = b'{"id": "e1", "type": "order.issued", "data": {"x": %s}}' % value
         response = api.request("POST", "/v1/events", content=body, headers={"Content-Type": "application/json"})
         assert problem(response)[0:2] == (400, "body_invalid")
+        assert response.json()["error"]["message"] == message
 
     @pytest.mark.parametrize("day", ["0000-01-01", "2026-02-30", "20260228", "2026-W09-6"])
     def test_a_date_that_the_calendar_has_not_is_a_400(self, api: Api, day: str) -> None:

@@ -283,11 +283,21 @@ def size(pairs: Any) -> int:
 
 
 MALFORMED = {
-    400: [b"GET /v1/patients HTTP/1.1\r\nno header\r\n\r\n", b"hello\r\n\r\n"],
+    400: [
+        b"GET /v1/patients HTTP/1.1\r\nno header\r\n\r\n",
+        b"hello\r\n\r\n",
+        b"GET http://[ HTTP/1.1\r\n\r\n",
+        b"POST /v1/patients HTTP/1.1\r\nContent-Length: " + b"9" * 5_000 + b"\r\n\r\n",
+    ],
     404: [b"GET /v1/nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"],
     405: [b"PUT /api/v1/patients HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"],
     501: [b"POST /_mock/faults HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: gzip\r\n\r\n"],
 }
+
+
+def test_an_offer_of_another_protocol_is_ignored(http: httpx.Client) -> None:
+    offer = {"Connection": "Upgrade", "Upgrade": "websocket"}
+    assert [http.get(path, headers=offer).status_code for path in ("/v1/account", "/_mock/clock")] == [200, 200]
 
 
 def test_every_response_of_the_web_server_is_in_the_contract(server: MockServer, http: httpx.Client) -> None:

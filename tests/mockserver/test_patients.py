@@ -107,7 +107,7 @@ def test_section_4_list_filters(client: FollowUp) -> None:
         ({"phone": 5}, "parameter_invalid", "phone"),
         ({"phone": None}, "parameter_invalid", "phone"),
         ({"phone": "+5491155550000", "emial": "x"}, "parameter_unknown", "emial"),
-        ({"phnoe": "+5491155550000"}, "parameter_missing", "phone"),
+        ({"phnoe": "+5491155550000"}, "parameter_unknown", "phnoe"),
         ({"phone": "+5491155550000", "email": "x"}, "parameter_invalid", "email"),
         ({"phone": "+5491155550000", "dateOfBirth": "17/05/1980"}, "parameter_invalid", "dateOfBirth"),
         ({"phone": "+5491155550000", "dateOfBirth": "1980-02-30"}, "parameter_invalid", "dateOfBirth"),

@@ -7,13 +7,13 @@ responses that it would reject.
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 import httpx
 
-from followup._for_mockserver import REAL_TIME, SERVICE_VERSION, Time
+from followup._for_mockserver import REAL_TIME, SERVICE_VERSION, Time, result_within
 
 REQUESTS_PER_MINUTE = 300
 """Half of the rate limit (specification, section 8): others may be using the environment."""
@@ -26,7 +26,7 @@ ATTEMPTS = 3
 """Attempts of a request that is rejected with a 429."""
 
 _TIMEOUT = 30.0
-"""Seconds without a byte, and seconds for a body."""
+"""Seconds for a response as a whole."""
 
 TOO_MANY_REQUESTS = 429
 SERVER_ERROR = 500
@@ -168,9 +168,9 @@ class Service:
             raise NotAsked(f"the time limit of {self._seconds:g} seconds was reached")
         self._pace()
         try:
-            with self._http.stream(method, self._base_url + path, **request) as response:
-                content = b"".join(self._pieces(response))
-        except httpx.HTTPError as error:
+            url = self._base_url + path
+            response = result_within(_TIMEOUT, lambda: self._http.request(method, url, **request))
+        except (httpx.HTTPError, TimeoutError) as error:
             self.lost += 1
             raise NotAsked(
                 f"there was no response to {method} {path.partition('?')[0]} ({type(error).__name__})"
@@ -178,15 +178,7 @@ class Service:
         except BaseException:
             self.lost += 1
             raise
-        return EnvironmentResponse(response.status_code, response.headers, content)
-
-    def _pieces(self, response: httpx.Response) -> Iterator[bytes]:
-        """Iterate over the body of a response, which may arrive byte by byte: httpx limits each byte only."""
-        ends = self.time.monotonic() + _TIMEOUT
-        for piece in response.iter_bytes():
-            yield piece
-            if self.time.monotonic() > ends:
-                raise httpx.ReadTimeout("the body did not end")
+        return EnvironmentResponse(response.status_code, response.headers, response.content)
 
     def _pace(self) -> None:
         now = self.time.monotonic()

@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from followup._for_mockserver import result_within
 from followup_mockserver.drift.errors import DocumentError
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.json_text import decoded_json
-from followup_mockserver.state.clock import RealTime
 
 MAX_BYTES = 64 * 1024 * 1024
 """The largest document."""
@@ -30,7 +30,10 @@ def read_document(source: str) -> dict[str, Any]:
         DocumentError: it cannot be read, or it is not an OpenAPI document in JSON of version 3.
     """
     if source.lower().startswith(("http://", "https://")):
-        text = _downloaded(source)
+        try:
+            text = result_within(TIMEOUT, lambda: _downloaded(source))
+        except TimeoutError:
+            raise DocumentError(f"no response within {TIMEOUT:g} s") from None
     elif source == _STANDARD_INPUT:
         text = sys.stdin.buffer.read(MAX_BYTES + 1)
     else:
@@ -52,7 +55,6 @@ def _downloaded(url: str) -> bytes:
     """Return the body of a response. No key is sent: contracts are public."""
     import httpx  # imported late, because a file needs no client
 
-    ends = RealTime.monotonic() + TIMEOUT
     text = bytearray()
     try:
         with httpx.stream("GET", url, timeout=TIMEOUT, follow_redirects=True) as response:
@@ -62,10 +64,8 @@ def _downloaded(url: str) -> bytes:
                 text += part
                 if len(text) > MAX_BYTES:
                     break
-                if RealTime.monotonic() > ends:
-                    raise DocumentError(f"it was not complete within {TIMEOUT:g} s")
     except httpx.TimeoutException:
-        raise DocumentError(f"no response within {TIMEOUT:g} s") from None
+        raise TimeoutError from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise DocumentError(f"no response ({type(error).__name__}: {error})") from None
     return bytes(text)

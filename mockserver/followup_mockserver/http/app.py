@@ -120,6 +120,7 @@ class _App(Flask):
     """An application that an interrupt does not end in the middle of a change, where it runs in the main thread."""
 
     def wsgi_app(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
+        environ.pop("HTTP_UPGRADE", None)  # an offer that a server may ignore; Werkzeug would match no route
         with deferred_interrupts():
             return super().wsgi_app(environ, start_response)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from waitress.channel import ClientDisconnected, HTTPChannel
-from waitress.parser import HTTPRequestParser
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import create_server
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import BadRequest, RequestEntityTooLarge
@@ -158,7 +158,10 @@ class _Parser(HTTPRequestParser):
         self._limit = 0
 
     def parse_header(self, header_plus: bytes) -> None:
-        super().parse_header(header_plus)
+        try:
+            super().parse_header(header_plus)
+        except ValueError:  # a Content-Length of thousands of digits, or an address such as http://[
+            raise ParsingError("Invalid number or address") from None
         parsed: Any = self
         self._limit = parsed.adj.body_limit(parsed.command, parsed.path, self._header_fields)
 

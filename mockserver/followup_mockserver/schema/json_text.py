@@ -23,19 +23,23 @@ def decoded_json(text: bytes, max_depth: int) -> Any:
         if "\\u" in decoded:
             # JSON allows an escaped lone surrogate, but it cannot be encoded as UTF-8 in a response.
             json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeError:
+    except UnicodeDecodeError:
         raise invalid("body_invalid", "The body must be UTF-8.") from None
+    except UnicodeEncodeError:
+        raise invalid("body_invalid", "The body holds a lone surrogate, such as \\ud800.") from None
     except RecursionError:
         raise invalid("body_invalid", "The body is nested too deeply.") from None
-    except ValueError:
+    except json.JSONDecodeError:
         raise invalid("body_invalid", "The body must be JSON.") from None
+    except ValueError:  # also an integer with more digits than Python converts
+        raise invalid("body_invalid", "The body holds a number that is too large.") from None
     if _deeper_than(value, max_depth):
         raise invalid("body_invalid", "The body is nested too deeply.")
     return value
 
 
 def _reject_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
+    raise json.JSONDecodeError("it is not JSON", constant, 0)
 
 
 def _finite(text: str) -> float:

@@ -79,8 +79,8 @@ class Validator:
 
 
 def _most_helpful(errors: Iterable[ServiceError]) -> ServiceError:
-    # A typo in the name of a required field is two errors; the missing field explains more than the unknown one.
-    return min(errors, key=lambda error: error.code == UNKNOWN)
+    # A typo in the name of a required field is two errors; the unknown field shows what to change.
+    return min(errors, key=lambda error: error.code != UNKNOWN)
 
 
 def _service_error(error: Any) -> ServiceError:
