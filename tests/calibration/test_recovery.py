@@ -13,7 +13,13 @@ from followup_mockserver.calibration.clean_up import clean_up
 from followup_mockserver.calibration.report import settings_file
 
 OTHERS: list[dict[str, Any]] = [
-    {"refuse_unknown_fields": False, "country": "UY", "intake_required": ["dni"], "time_zone": "America/Montevideo"},
+    {
+        "refuse_unknown_fields": False,
+        "country": "UY",
+        "intake_required": ["dni"],
+        "ref": "trigger",
+        "time_zone": "America/Montevideo",
+    },
     {
         "country": "ES",
         "intake_required": ["patient.email", "contacts", "fullName", "dni", "hospitalized", "phone"],
@@ -41,7 +47,11 @@ def test_a_mock_with_the_file_behaves_as_the_one_that_was_asked(options: dict[st
     path = tmp_path / "clinic.toml"
     path.write_text(text)
     document = tomllib.loads(text)
-    defaults: dict[str, Any] = {"refuse_unknown_fields": True, "time_zone": "America/Argentina/Buenos_Aires"}
+    defaults: dict[str, Any] = {
+        "ref": "described",
+        "refuse_unknown_fields": True,
+        "time_zone": "America/Argentina/Buenos_Aires",
+    }
     assert document["settings"] == defaults | options
     assert document["asked"] == {each.id: each.text for each in findings}
     with MockServer(settings=path, **OPTIONS) as server:
@@ -129,7 +139,7 @@ def test_a_service_without_times_is_asked_at_the_own_time(server: MockServer) ->
 def test_what_cannot_be_observed_is_not_a_setting(server: MockServer) -> None:
     text, _ = calibrated(server)
     document = tomllib.loads(text)
-    assert [*document["settings"]] == ["country", "intake_required", "refuse_unknown_fields", "time_zone"]
+    assert [*document["settings"]] == ["country", "intake_required", "ref", "refuse_unknown_fields", "time_zone"]
     for point in ("reminders", "post_visit_message", "rate_limit"):
         assert document["asked"][point].startswith("not asked: ")
     assert "how long a key is remembered was not asked" in document["asked"]["idempotency_keys"]

@@ -37,7 +37,12 @@ _STARTUP_EXTRA = 1.0
 _MAX_TRACEBACK = 20_000
 """Characters of a traceback that are kept: the last ones."""
 
-_OWN_MODULES = ("followup_mockserver.webhooks.", "followup_mockserver.transport", "asyncio.")
+_OWN_MODULES = (
+    "followup_mockserver.webhooks.",
+    "followup_mockserver.state.",
+    "followup_mockserver.transport",
+    "asyncio.",
+)
 
 
 class MountedCall:
