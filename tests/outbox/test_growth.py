@@ -1,7 +1,11 @@
 """Work with many waiting events, and with the tables of the release that had no index for them (version 1)."""
 
+import hashlib
+import json
 import socket
 import sqlite3
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -45,7 +49,7 @@ INSERT = (
 )
 
 
-def insert(engine: Engine, *events: tuple[str, str, str]) -> None:
+def insert(engine: Engine, *events: tuple[str, str, str], data: str = "{}") -> None:
     """Insert events, each an id, a subject and a state, as a release with tables of version 1 did."""
     rows = [
         {
@@ -53,7 +57,7 @@ def insert(engine: Engine, *events: tuple[str, str, str]) -> None:
             "subject": subject,
             "state": state,
             "dead": state == "dead",
-            "event": f'{{"id":"{event_id}","type":"order.issued","data":{{}},"occurredAt":"2026-09-28T12:00:00Z"}}',
+            "event": f'{{"id":"{event_id}","type":"order.issued","data":{data},"occurredAt":"2026-09-28T12:00:00Z"}}',
         }
         for event_id, subject, state in events
     ]
@@ -92,7 +96,7 @@ def test_what_the_error_about_older_tables_says_helps(
     insert(old_tables, ("e1", "a", "waiting"), ("e2", "a", "waiting"), ("e3", "b", "waiting"))
     outbox = Outbox(database_url)
     advice = (
-        r"^the outbox's tables have version 1, and this release of followup needs version 2: "
+        r"^the outbox's tables have version 1, and this release of followup needs version 3: "
         r"call outbox\.create_tables\(\) once, or run the SQL of outbox\.ddl\(from_version=1\)$"
     )
     with pytest.raises(ConfigurationError, match=advice):
@@ -123,33 +127,146 @@ def indices_of_new_tables(url: str) -> set[tuple[str, tuple[str | None, ...]]]:
         return indices(connection, "followup_outbox")
 
 
-@pytest.mark.parametrize("version", [0, 3, True, "1"])
+@pytest.mark.parametrize("version", [0, 4, True, "1"])
 def test_a_version_that_does_not_exist_is_a_value_error(sqlite_url: str, version: Any) -> None:
-    with pytest.raises(ValueError, match=r"^from_version must be a version of the outbox's tables, 1 to 2$"):
+    with pytest.raises(ValueError, match=r"^from_version must be a version of the outbox's tables, 1 to 3$"):
         Outbox(sqlite_url).ddl(from_version=version)
 
 
-def test_an_event_waits_for_those_of_its_patient_that_an_older_release_recorded(
-    old_tables: Engine, database_url: str, service: Service, client: FollowUp
+PHONE = '{"patient":{"phone":"+54 9 11 5555-0000"}}'
+
+
+def subjects(engine: Engine) -> dict[str, str]:
+    with engine.connect() as connection:
+        return {
+            each[0]: each[1] for each in connection.exec_driver_sql("SELECT event_id, subject FROM followup_outbox")
+        }
+
+
+def record_patient(outbox: Outbox, engine: Engine, *ids: str) -> None:
+    with engine.begin() as connection:
+        for each in ids:
+            outbox.record(connection, {"id": each, "type": "patient.upserted", "data": json.loads(PHONE)})
+
+
+@pytest.mark.parametrize("migrate", [by_creating, by_hand])
+@pytest.mark.parametrize("version", [1, 2])
+def test_stored_events_keep_their_order_over_an_update(
+    old_tables: Engine,
+    database_url: str,
+    service: Service,
+    client: FollowUp,
+    migrate: Callable[[Outbox, Engine], None],
+    version: int,
 ) -> None:
-    insert(old_tables, ("old", "patient:5491155550000", "waiting"))
-    outbox = Outbox(database_url)
-    outbox.create_tables()
-    patient = {"phone": "+54 9 11 5555-0000"}
+    """Also those that a process stored under the present subject while others waited under the older one."""
+    insert(old_tables, ("e1", "patient:phone:5491155550000", "waiting"), data=PHONE)
+    insert(old_tables, ("e2", "patient:5491155550000", "waiting"), data=PHONE)
     with old_tables.begin() as connection:
-        for each in ("new", "newer"):
-            outbox.record(connection, inbound.patient_upserted(id=each, patient=patient))  # type: ignore[arg-type]
-    service.script = [batch(lambda each: result(each, "failed" if each == "old" else "processed"))]
+        connection.exec_driver_sql(f"UPDATE followup_schema SET version = {version}")
+    outbox = Outbox(database_url)
+    migrate(outbox, old_tables)
+    record_patient(outbox, old_tables, "e3")
+    service.script = [batch(lambda each: result(each, "failed" if each == "e1" else "processed"))]
     assert outbox.drain(client) == DrainReport(failed=1, remaining=3)
     service.script = [batch(processed)]
+    record_patient(outbox, old_tables, "e4")
     service.clock.seconds += 1
-    assert outbox.drain(client) == DrainReport(sent=3)
-    assert service.ids == ["old", "old", "new", "newer"]
-    with old_tables.begin() as connection:
-        outbox.record(connection, inbound.patient_upserted(id="newest", patient=patient))  # type: ignore[arg-type]
-        newest = connection.exec_driver_sql("SELECT subject FROM followup_outbox WHERE event_id = 'newest'")
-        assert newest.scalar_one() == "patient:phone:5491155550000"
+    assert outbox.drain(client) == DrainReport(sent=4)
+    assert service.ids == ["e1", "e1", "e2", "e3", "e4"]
+    assert {*subjects(old_tables).values()} == {"patient:phone:5491155550000"}
     outbox.close()
+
+
+def hashed(text: str) -> str:
+    return f"patient:sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+OLDER_AND_PRESENT = [
+    (PHONE, "patient:5491155550000", "patient:phone:5491155550000"),
+    ('{"patient":{"phone":"","dni":"549"}}', "patient:549", "patient:dni:549"),
+    ('{"patient":{"externalId":"549"}}', "patient:549", "patient:externalId:549"),
+    ('{"patient":" 549 "}', "patient:549", "patient:id:549"),
+    (f'{{"patient":{{"dni":"{"x" * 247}"}}}}', "patient:" + "x" * 247, hashed("dni:" + "x" * 247)),
+    ('{"patient":{"dni":"5\\u00009"}}', hashed("5\0" + "9"), hashed("dni:5\0" + "9")),
+    (PHONE, "patient:17", "patient:17"),  # the program chose it
+    (PHONE[:-1] + ',"appointment":{"externalId":"T-1"}}', "patient:5491155550000", "patient:5491155550000"),
+    ('{"patient":{}}', "patient:17", "patient:17"),
+    ("no JSON", "patient:17", "patient:17"),
+    ("[]", "patient:17", "patient:17"),
+]
+
+
+@pytest.mark.parametrize("state", ["waiting", "in_flight", "dead"])
+def test_an_update_renews_exactly_the_default_subjects_of_unfinished_events(
+    old_tables: Engine, database_url: str, service: Service, client: FollowUp, state: str
+) -> None:
+    for number, (data, older, _) in enumerate(OLDER_AND_PRESENT):
+        insert(old_tables, (f"e{number}", older, state), data=data)
+        insert(old_tables, (f"sent{number}", older, "sent"), data=data)
+    with old_tables.begin() as connection:
+        # Several organizations share the tables, and a dead event holds no others with on_rejected="skip".
+        connection.exec_driver_sql("UPDATE followup_outbox SET name = 'other' WHERE event_id IN ('e1', 'e2')")
+        connection.exec_driver_sql("UPDATE followup_outbox SET blocks_subject = FALSE WHERE state IN ('sent', 'dead')")
+        connection.exec_driver_sql(
+            f"UPDATE followup_outbox SET lease_token = 't', lease_ends_at = {time.time_ns() // 1_000_000 + 100_000} "
+            "WHERE state = 'in_flight'"
+        )
+    outbox = Outbox(database_url)
+    outbox.create_tables()
+    service.script = [batch(lambda each: result(each, "failed"))]
+    outbox.drain(client)
+    found = subjects(old_tables)
+    assert [found[f"e{number}"] for number in range(len(OLDER_AND_PRESENT))] == [each[2] for each in OLDER_AND_PRESENT]
+    assert [found[f"sent{number}"] for number in range(len(OLDER_AND_PRESENT))] == [
+        each[1] for each in OLDER_AND_PRESENT
+    ]
+    insert(old_tables, ("explicit", "patient:5491155550000", "waiting"), data=PHONE)
+    outbox.drain(client)
+    assert subjects(old_tables)["explicit"] == "patient:5491155550000", "once only"
+    outbox.close()
+
+
+def test_a_retried_event_of_an_older_release_goes_first(
+    old_tables: Engine, database_url: str, service: Service, client: FollowUp
+) -> None:
+    insert(old_tables, ("dead", "patient:5491155550000", "dead"), data=PHONE)
+    with old_tables.begin() as connection:
+        connection.exec_driver_sql("UPDATE followup_outbox SET blocks_subject = FALSE")
+    outbox = Outbox(database_url, on_rejected="skip")
+    outbox.create_tables()
+    record_patient(outbox, old_tables, "e1")
+    outbox.retry("dead")
+    record_patient(outbox, old_tables, "e2")
+    assert outbox.drain(client) == DrainReport(sent=3)
+    assert service.batches == [["dead"], ["e1"], ["e2"]]
+    outbox.close()
+
+
+def test_processes_that_start_together_update_the_tables_once(old_tables: Engine, database_url: str) -> None:
+    ids = [f"e{number}" for number in range(300)]
+    insert(old_tables, *[(each, "patient:5491155550000", "waiting") for each in ids], data=PHONE)
+    failures: list[Exception] = []
+    services = [Service() for _ in range(4)]
+
+    def start(service: Service) -> None:
+        outbox = Outbox(database_url)
+        try:
+            with service, FollowUp(api_key="fu_test", base_url=service.url) as client:
+                outbox.create_tables()
+                outbox.drain(client, deadline=0.5)
+        except Exception as error:
+            failures.append(error)
+        finally:
+            outbox.close()
+
+    threads = [threading.Thread(target=start, args=(each,)) for each in services]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    assert {*subjects(old_tables).values()} == {"patient:phone:5491155550000"}
 
 
 def test_subjects_of_different_kinds_never_collide(

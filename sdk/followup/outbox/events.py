@@ -54,13 +54,11 @@ class Recorded:
         id: the id under which it is sent, always the same.
         subject: events of one subject are sent in order.
         text: the event in JSON, as it is sent.
-        older_subject: the subject that version 1 of the tables had for it, whose events come first; None for the same.
     """
 
     id: str
     subject: str = attrs.field(repr=False)
     text: str = attrs.field(repr=False)
-    older_subject: str | None = attrs.field(default=None, repr=False)
 
 
 _TYPES = get_args(EventType)
@@ -100,8 +98,7 @@ def checked_event(event: object, subject: object, now: datetime) -> Recorded:
     text = body.decode()
     event_id = checked_text(encoded["id"], "event.id")
     if subject is None:
-        subject, older = default_subjects(event_id, json.loads(text)["data"])
-        return Recorded(event_id, subject, text, older)
+        return Recorded(event_id, _default_subjects(event_id, json.loads(text)["data"])[0], text)
     return Recorded(event_id, checked_text(subject, "subject"), text)
 
 
@@ -136,12 +133,22 @@ def _check_time(occurred_at: object) -> None:
         )
 
 
-def default_subjects(event_id: str, data: Mapping[str, Any]) -> tuple[str, str | None]:
+def renewed_subject(event_id: str, text: str, stored: str) -> str:
+    """Return the subject of a stored event, in the present spelling if it is the default of version 1 of the tables."""
+    try:
+        subject, older = _default_subjects(event_id, json.loads(text)["data"])
+    except Exception:  # noqa: BLE001 - whatever is wrong with one event, it stops no other
+        return stored
+    return subject if stored == older else stored
+
+
+def _default_subjects(event_id: str, data: Mapping[str, Any]) -> tuple[str, str | None]:
     """Return the subject of an event, its appointment, else its patient, else the event itself, and the older spelling.
 
     Two spellings of one phone are one subject, also if one has the digits of another script. A patient who appears with
     a phone in one event and with a document in the next has two subjects, because only the service can know that they
-    are the same person. Version 1 of the tables had one subject for a phone and a document of the same digits.
+    are the same person. Version 1 of the tables had one subject for a phone and a document of the same digits; the
+    older spelling is None where it is the same.
     """
     if (subject := subject_of_appointment(data)) is not None:
         return subject, None

@@ -7,7 +7,7 @@ with the rows, or throws the exception of the database into it. The drivers are 
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, Select, TextClause, Update, case, exists, literal, text
+from sqlalchemy import Insert, Select, TextClause, Update, text
 
 from followup._errors import ConfigurationError
 from followup._store.clock import StoreTime, sql_time
@@ -79,22 +79,13 @@ def _version_check() -> Steps:
     SCHEMA.check_version(rows[0][0] if rows else None)
 
 
-def _subject(name: str, event: Recorded) -> ColumnElement[str]:
-    """Return the subject; the older one while events wait under it, which would otherwise be overtaken."""
-    if event.older_subject is None:
-        return literal(event.subject)
-    older = EVENTS.alias("older")
-    is_used = exists().where(older.c.name == name, older.c.blocks_subject, older.c.subject == event.older_subject)
-    return case((is_used, event.older_subject), else_=event.subject)
-
-
 def _insert(name: str, event: Recorded, dialect: Dialect, clock: StoreTime, trace_context: str | None) -> Insert:
     return insert_if_absent(
         EVENTS,
         dialect,
         name=name,
         event_id=event.id,
-        subject=_subject(name, event),
+        subject=event.subject,
         event=event.text,
         state=WAITING,
         blocks_subject=True,

@@ -22,7 +22,7 @@ from followup._store.leases import retry_wait
 from followup._store.locks import take_lock
 from followup._store.problems import reason_of
 from followup._telemetry.stores import StoreTelemetry
-from followup.outbox import calls, governor
+from followup.outbox import calls, governor, upkeep
 from followup.outbox.claims import (
     LONGEST_LEASE,
     LONGEST_WAIT,
@@ -97,6 +97,7 @@ class Relay:
         self._call_seconds = min(each for each in limits if each is not None)
         self._lease_seconds = self._call_seconds * _LEASE_FACTOR + _LEASE_MARGIN
         self._failures = 0
+        self._has_renewed = False
 
     def work(self, report: DrainReport, deadline: float | None, stop: threading.Event | None) -> None:
         """Send events until none is due, the time is up, the service cannot be reached, or ``stop`` is set.
@@ -109,6 +110,7 @@ class Relay:
         Raises:
             AuthenticationError, PermissionDeniedError: the service rejects the API key. The events wait again.
         """
+        self._renew_subjects()
         self._failures = 0
         ends = None if deadline is None else self._clock.monotonic() + deadline
         while self._failures < _MOST_FAILURES and not (stop is not None and stop.is_set()):
@@ -157,6 +159,16 @@ class Relay:
             if troubles:
                 wait = retry_wait(troubles, _LONGEST_PAUSE) / 1000
             self._clock.wait(wait, stop)
+
+    def _renew_subjects(self) -> None:
+        if self._has_renewed:
+            return
+        with self._database.transaction() as connection:
+            is_due = upkeep.has_older_subjects(connection)
+        if is_due:
+            with self._database.transaction() as connection:
+                upkeep.renew_subjects(connection)
+        self._has_renewed = True
 
     def _find_due(self) -> Sequence[int] | None:
         with self._database.transaction() as connection:

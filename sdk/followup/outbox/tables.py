@@ -102,6 +102,14 @@ _TO_VERSION_2 = (
     "DROP INDEX IF EXISTS followup_outbox_by_subject",
 )
 
-SCHEMA = Schema("outbox", 2, (EVENTS, RATES, CALLS), {2: _TO_VERSION_2})
+OLDER_SUBJECTS: Final = "outbox_subjects"
+"""The lock of the relay that renews the default subjects of events of an earlier release; never taken until then."""
+
+# No SQL can compute the present ones.
+_TO_VERSION_3 = (
+    f"INSERT INTO followup_locks (name, times_taken) VALUES ('{OLDER_SUBJECTS}', 0) ON CONFLICT DO NOTHING",  # noqa: S608 - a constant
+)
+
+SCHEMA = Schema("outbox", 3, (EVENTS, RATES, CALLS), {2: _TO_VERSION_2, 3: _TO_VERSION_3})
 
 LARGEST_BATCH = MAX_EVENTS_PER_BATCH

@@ -1,21 +1,24 @@
-"""What people and monitors do with an outbox: its status, its dead events, and the removal of old ones."""
+"""What is done with stored events besides sending them: status, dead events, the removal of old ones, an update."""
 
 from collections.abc import Sequence
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, case, delete, func, select, update
+from sqlalchemy import Connection, bindparam, case, delete, func, select, update
 
 from followup._store.clock import datetime_of, seconds_since
-from followup._store.locks import take_lock
+from followup._store.locks import LOCKS, take_lock
 from followup.outbox.claims import lock_name
-from followup.outbox.events import as_input
+from followup.outbox.events import as_input, renewed_subject
 from followup.outbox.reports import DeadEvent, FailingEvent, OutboxStatus
-from followup.outbox.tables import DEAD, DISCARDED, EVENTS, IN_FLIGHT, SENT, WAITING
+from followup.outbox.tables import DEAD, DISCARDED, EVENTS, IN_FLIGHT, OLDER_SUBJECTS, SENT, WAITING
 
 _PURGED_AT_ONCE = 1000
 """Events that one transaction removes, so that it does not lock the database for long."""
+
+_RENEWED_AT_ONCE = 100
+"""Events that are in memory at once."""
 
 
 def status(connection: Connection, name: str, now: int) -> OutboxStatus:
@@ -126,6 +129,40 @@ def purge_some(connection: Connection, name: str, older_than: timedelta, now: in
         .limit(_PURGED_AT_ONCE)
     )
     return connection.execute(delete(EVENTS).where(EVENTS.c.seq.in_(old))).rowcount
+
+
+def has_older_subjects(connection: Connection) -> bool:
+    """Return whether no relay has renewed the subjects since the tables were brought up to date."""
+    return _renewals(connection) == 0
+
+
+def renew_subjects(connection: Connection) -> None:
+    """Give unfinished events of earlier releases the present default subjects, so that later events wait for them.
+
+    It does so for all outboxes of the database, once.
+    """
+    take_lock(connection, OLDER_SUBJECTS)
+    if _renewals(connection) != 1:
+        return
+    for name in connection.execute(select(EVENTS.c.name).distinct()).scalars().all():
+        take_lock(connection, lock_name(name))
+    unfinished = select(EVENTS.c.seq, EVENTS.c.event_id, EVENTS.c.event, EVENTS.c.subject).where(
+        EVENTS.c.state.in_((WAITING, IN_FLIGHT, DEAD)), EVENTS.c.subject.startswith("patient:")
+    )
+    one = update(EVENTS).where(EVENTS.c.seq == bindparam("row")).values(subject=bindparam("renewed"))
+    last = 0
+    while rows := connection.execute(
+        unfinished.where(EVENTS.c.seq > last).order_by(EVENTS.c.seq).limit(_RENEWED_AT_ONCE)
+    ).all():
+        last = rows[-1].seq
+        connection.execute(
+            one, [{"row": row.seq, "renewed": renewed_subject(row.event_id, row.event, row.subject)} for row in rows]
+        )
+
+
+def _renewals(connection: Connection) -> int | None:
+    taken = select(LOCKS.c.times_taken).where(LOCKS.c.name == OLDER_SUBJECTS)
+    return connection.execute(taken).scalar_one_or_none()
 
 
 def _count(connection: Connection, name: str, states: Sequence[str]) -> dict[str, int]:
