@@ -62,6 +62,26 @@ def test_results_of_other_ids_change_nothing(
     assert outbox.drain(client) == DrainReport(sent=1)
 
 
+@pytest.mark.parametrize("statuses", [("processed", "failed", "invalid"), ("invalid", "failed", "processed")])
+def test_of_contradictory_results_the_one_that_loses_nothing_holds(
+    outbox: Outbox, record: Record, service: Service, client: FollowUp, statuses: tuple[str, ...]
+) -> None:
+    """An event that the service took is sent, and one that it may still take is not dead."""
+
+    def contradict(results: list[Any]) -> list[Any]:
+        return [
+            result(each["id"], status)
+            for each in results
+            for status in statuses
+            if each["id"] == "taken" or status != "processed"
+        ]
+
+    record("taken", "tried")
+    service.script = [batch(processed, contradict)]
+    assert outbox.drain(client) == DrainReport(sent=1, failed=1, remaining=1)
+    assert [each.id for each in outbox.failing()] == ["tried"]
+
+
 def refuse(engine: Engine, **values: str) -> None:
     """Let the database refuse rows with these values, as one does whose encoding lacks a character of a reason."""
     condition = " AND ".join(f"coalesce({{}}{column}, '') = '{value}'" for column, value in values.items())

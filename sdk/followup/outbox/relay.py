@@ -223,7 +223,9 @@ class Relay:
 
     def _store_results(self, claimed: Claim, outcome: calls.Results, report: DrainReport) -> None:
         self._failures = 0
-        by_id = {result.id: result for result in outcome.results}
+        # Of contradictory results for an event, that counts which loses nothing: accepted, else to be tried again.
+        in_order = sorted(outcome.results, key=lambda result: (result.accepted, result.status != "invalid"))
+        by_id = {result.id: result for result in in_order}
         accepted, duplicates, rejected, waits, errors = [], 0, {}, {}, {}
         for event in claimed.events:
             result = by_id.get(event.id)
