@@ -47,8 +47,8 @@ def clears_frames(function: F) -> F:
     return cast("F", functools.wraps(function)(make(function)))
 
 
-def clear_frames(error: BaseException) -> None:
-    """Clear the finished frames of an error and of the errors it is chained to, except for those of the user.
+def clear_frames(error: BaseException, *, of_user: bool = False) -> None:
+    """Clear the finished frames of an error and of the errors it is chained to, those of the user only ``of_user``.
 
     The caller's own frame is still running: it has to delete its local variables itself.
     """
@@ -64,13 +64,13 @@ def clear_frames(error: BaseException) -> None:
             left += each.exceptions
         trace = each.__traceback__
         while trace is not None:
-            _clear(trace.tb_frame)
+            _clear(trace.tb_frame, of_user=of_user)
             trace = trace.tb_next
 
 
-def _clear(frame: FrameType) -> None:
+def _clear(frame: FrameType, *, of_user: bool) -> None:
     name = frame.f_globals.get("__name__")
-    if isinstance(name, str) and name.partition(".")[0] in _CLEARED:
+    if of_user or (isinstance(name, str) and name.partition(".")[0] in _CLEARED):
         with suppress(RuntimeError):  # it is still running
             frame.clear()
 

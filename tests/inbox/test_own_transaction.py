@@ -1,19 +1,23 @@
 """Handlers with a transaction of their own: the mark that an event is done commits with their writes, or not at all."""
 
 import contextlib
+import gc
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psycopg
 import pytest
 from outbox.test_record import SYNC, Open, django
+from sqlalchemy import create_engine
+from sqlalchemy.exc import OperationalError
 from support.databases import engine_of
 from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
@@ -362,3 +366,78 @@ def test_a_killed_django_worker_has_done_all_or_nothing(
     assert attempts == ([] if moment == "committed" else [2])
     assert written(database_url) == ["whd_1"]
     assert inbox.status().done == 1
+
+
+@pytest.fixture
+def without_garbage_collection() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("without_garbage_collection")
+@pytest.mark.parametrize("raises", [False, True])
+@pytest.mark.parametrize("fails", ["itself", "in a session", "in a hidden session"])
+@pytest.mark.parametrize("transaction", ["own", "inbox"])
+def test_a_failed_attempt_leaves_nothing_alive(
+    sqlite_url: str, transaction: Literal["own", "inbox"], fails: str, *, raises: bool
+) -> None:
+    """Such as a connection with the lock of a row, for which the next attempt would wait."""
+
+    class Connection: ...
+
+    class CannotError(Exception): ...
+
+    kept: list[weakref.ref[object]] = []
+    inbox = Inbox(sqlite_url, secret=SECRET)
+    inbox.create_tables()
+    body = body_of()
+    inbox.receive(body, headers_of(body))
+
+    @inbox.otherwise(transaction=transaction)
+    def handle(received: Received) -> None:
+        connection, error = Connection(), CannotError()
+        kept.extend([weakref.ref(connection), weakref.ref(error)])
+        try:
+            if transaction == "own" or fails == "itself":
+                raise error
+            with contextlib.suppress(CannotError if "hidden" in fails else ()), received.session():
+                raise error
+        finally:
+            del error
+
+    with contextlib.suppress(CannotError, RuntimeError):
+        inbox.drain(raise_exceptions=raises)
+    assert inbox.status().waiting == 1
+    assert [each() for each in kept] == [None, None]
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("is_forgotten", [True, False])
+def test_a_transaction_that_a_failed_handler_leaves_open(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture, *, is_forgotten: bool
+) -> None:
+    """It ends with the attempt; one that is kept elsewhere hides nothing of why the handler failed."""
+    inbox = Inbox(create_engine(sqlite_url, connect_args={"timeout": 0.1}), secret=SECRET)
+    inbox.create_tables()
+    body = body_of("whd_1")
+    inbox.receive(body, headers_of(body))
+    kept: list[sqlite3.Connection] = []
+
+    @inbox.otherwise(transaction="own")
+    def handle(_: Received) -> None:
+        connection = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))
+        connection.execute("UPDATE followup_inbox SET ref = ref")
+        if not is_forgotten:
+            kept.append(connection)
+        raise LookupError("Ana")
+
+    if is_forgotten:
+        assert (inbox.drain().failed, inbox.status().waiting) == (1, 1)
+    else:
+        with pytest.raises(OperationalError, match="locked"):
+            inbox.drain()
+        assert "event whd_1, attempt 1 failed: LookupError at test_own_transaction.py:" in caplog.text
+        assert "this cannot be recorded now: OperationalError" in caplog.text
+        kept[0].close()
+    assert "Ana" not in caplog.text

@@ -3,9 +3,10 @@
 import threading
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, event
 from sqlalchemy.exc import OperationalError
 from support.databases import engine_of
 from support.times import ManualTime
@@ -150,6 +151,72 @@ def test_run_goes_on_after_an_outage_of_the_database(sqlite_url: str, caplog: py
     for wait, longest in zip(clock.waits, [0.5, 1.0, 2.0, 0.5], strict=True):
         assert 0.75 * longest <= wait <= longest
     assert f"no events handled for {clock.waits[2]:.1f} s: OperationalError: unable to open" in caplog.text
+
+
+def test_run_goes_on_whatever_settling_raises(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime, caplog: pytest.LogCaptureFixture
+) -> None:
+    failures: list[Exception] = [ValueError("Ana"), UnicodeEncodeError("utf-8", "Ana", 0, 1, "no"), MemoryError()]
+    stop = threading.Event()
+
+    def fail(_: Any, __: Any, statement: str, *___: Any) -> None:
+        if failures and statement.startswith("UPDATE followup_inbox SET state"):
+            raise failures.pop()
+
+    @inbox.otherwise
+    def handle(received: Received) -> None:
+        if received.event.id == "whd_2":
+            stop.set()
+        else:
+            raise LookupError
+
+    deliver("whd_1")
+    deliver("whd_2", ref="apt_2", minute=1)
+    event.listen(inbox._database.engine, "before_cursor_execute", fail)
+    inbox.run(stop)
+    assert failures == []
+    assert inbox.status().done == 1
+    assert "no events handled for " in caplog.text
+    assert "ValueError" in caplog.text
+    assert "Ana" not in caplog.text
+
+
+def test_what_is_no_error_ends_run(inbox: Inbox, deliver: Deliver) -> None:
+    def interrupt(_: Received) -> None:
+        raise KeyboardInterrupt
+
+    inbox.otherwise(interrupt)
+    deliver("whd_1")
+    with pytest.raises(KeyboardInterrupt):
+        inbox.run()
+
+
+def test_a_failure_that_the_database_cannot_store_is_one_like_any_other(
+    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str, sqlite_url: str
+) -> None:
+    """As by an encoding that lacks a character of its text."""
+    url = database_url
+    if database_url == sqlite_url:
+        with engine_of(database_url).begin() as connection:
+            connection.exec_driver_sql(
+                "CREATE TRIGGER refused BEFORE UPDATE ON followup_inbox WHEN NEW.error LIKE '%→%' "
+                "BEGIN SELECT RAISE(ABORT, 'refused'); END"
+            )
+    else:
+        url += "&client_encoding=latin1"
+    worker = Inbox(url, max_attempts=2)
+    worker._clock = clock
+
+    @worker.otherwise
+    def handle(_: Received) -> None:
+        raise LookupError("日本 →")
+
+    deliver("whd_1")
+    assert (worker.drain().failed, worker.status().waiting) == (1, 1)
+    clock.advance(1)
+    assert worker.drain().dead == 1
+    assert [each.error for each in worker.dead()] == ["the database cannot store the reason"]
+    worker.close()
 
 
 def test_drain_raises_an_outage(sqlite_url: str) -> None:

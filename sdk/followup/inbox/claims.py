@@ -17,6 +17,7 @@ from followup._store.clock import StoreTime, current_time, sql_time
 from followup._store.database import Dialect
 from followup._store.leases import new_token, retry_wait
 from followup._store.locks import FROZEN_HOLDER_SECONDS, idle_limit, limit_idle_time, take_lock
+from followup._store.statements import UNSTORABLE, execute_unless_refused
 from followup.inbox.tables import DEAD, DONE, EVENTS, IN_FLIGHT, UNHANDLED, WAITING
 
 if TYPE_CHECKING:
@@ -226,9 +227,12 @@ def mark_failed(connection: Connection, claim: Claim, clock: StoreTime, error: s
         "finished_at": now if is_last else None,
         "lease_token": None,
         "lease_ends_at": None,
-        "error": error,
     }
-    return wait if connection.execute(update(EVENTS).where(_is_ours(claim)).values(values)).rowcount else None
+    marking = update(EVENTS).where(_is_ours(claim)).values(values)
+    marked = execute_unless_refused(connection, marking.values(error=error))
+    if isinstance(marked, str):
+        marked = connection.execute(marking.values(error=UNSTORABLE))
+    return wait if marked.rowcount else None
 
 
 def _is_ours(claim: Claim) -> ColumnElement[bool]:

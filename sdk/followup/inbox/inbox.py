@@ -151,8 +151,11 @@ class Inbox(Store):
             error = result_in_thread(work, "followup-inbox").get(timeout=LONGEST_RECEIVE)
         except queue.Empty:
             raise TimeoutError from None
-        if error is not None:
-            raise error
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # its traceback refers to this frame
 
     @lazy
     def wsgi_app(self) -> WSGIApp:

@@ -69,6 +69,7 @@ class HandlerTransaction:
             for each in self._sessions.values():
                 for name in _SHADOWED:
                     vars(each).pop(name, None)
+            self._failure = None  # its traceback refers to a frame that refers to this object
 
     def check_after(self, error: Exception) -> None:
         """Check that a handler that raised has committed nothing, so that it can be called again.

@@ -1,5 +1,6 @@
 """Handles events: claims one, calls its handler in a transaction, and settles it."""
 
+import gc
 import json
 import logging
 import sys
@@ -14,6 +15,8 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from followup._codec.decode import decode
+from followup._errors import ConfigurationError
+from followup._frames import clear_frames
 from followup._store.clock import StoreTime
 from followup._store.database import Database, Dialect
 from followup._store.leases import retry_wait
@@ -120,13 +123,15 @@ class Worker:
         )
 
     def run(self, stop: threading.Event, check_tables: Callable[[], None]) -> None:
-        """Handle events until ``stop`` is set; wait while there are none, or the database cannot be reached."""
+        """Handle events until ``stop`` is set; wait while there are none, or the database fails."""
         failures = 0
         while not stop.is_set():
             try:
                 check_tables()
                 self.drain(None, stop)
-            except SQLAlchemyError as error:
+            except ConfigurationError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever it is, the events have to be handled
                 failures += 1
                 wait = retry_wait(failures, LONGEST_OUTAGE_WAIT) / 1000
                 logger.error("no events handled for %.1f s: %s", wait, reason_of(error))  # noqa: TRY400 - the traceback may show data
@@ -166,10 +171,13 @@ class Worker:
             failure = LeaseEndedError(ABANDONED) if is_late else error
         else:
             return "done"
-        outcome = self._settle_failed(claim, failure, may_be_done=handler.has_own_transaction)
-        if self.raises:
-            raise failure
-        return outcome
+        try:
+            outcome = self._settle_failed(claim, failure, may_be_done=handler.has_own_transaction)
+            if self.raises:
+                raise failure
+            return outcome
+        finally:
+            del failure  # its traceback refers to this frame, and to those of the handler, which may hold connections
 
     def _recorded(self, claim: Claim) -> AbstractContextManager[None]:
         known = claim.type if claim.type in EVENT_TYPES else None
@@ -245,31 +253,49 @@ class Worker:
             timer.cancel()
 
     def _settle_failed(self, claim: Claim, error: Exception, *, may_be_done: bool) -> str:
-        if may_be_done and self._is_marked(claim):
+        if not self.raises:
+            # A connection that only these frames hold is closed now, and with it a transaction that locks the row.
+            clear_frames(error, of_user=True)
+            if self.database.dialect == "sqlite":
+                gc.collect(1)  # a connection of sqlite3 refers to itself
+        try:
+            state, outcome = self._mark_failed(claim, error, may_be_done=may_be_done)
+        except Exception as problem:
+            _log_failure(claim, error, f"this cannot be recorded now: {reason_of(problem)}")
+            raise
+        if state == "done":
             logger.warning(
                 "event %s is done, but its handler failed after that: %s\n%s",
                 claim.event_id,
                 logged_text(error),
                 logged_traceback(error),
             )
-            return "done"
+        else:
+            _log_failure(claim, error, outcome)
+        return state
+
+    def _mark_failed(self, claim: Claim, error: Exception, *, may_be_done: bool) -> tuple[str, str]:
+        """Let an event wait or die, unless it is done; return how the attempt counts, and what comes next in words."""
+        if may_be_done and self._is_marked(claim):
+            return "done", ""
         # Once more would repeat what such a handler has committed already.
         is_last = claim.attempt >= self.max_attempts or isinstance(error, TransactionEndedError)
         with self.database.transaction() as connection:
             wait = mark_failed(connection, claim, self.clock, stored_text(error), is_last=is_last)
         if wait is None:
-            outcome = "another process has it"
-        else:
-            outcome = "it is dead" if is_last else f"next attempt in {wait / 1000:.1f} s"
-        logger.warning(
-            "event %s, attempt %d failed: %s; %s\n%s",
-            claim.event_id,
-            claim.attempt,
-            logged_text(error),
-            outcome,
-            logged_traceback(error),
-        )
-        return "dead" if is_last and wait is not None else "failed"
+            return "failed", "another process has it"
+        return ("dead", "it is dead") if is_last else ("failed", f"next attempt in {wait / 1000:.1f} s")
+
+
+def _log_failure(claim: Claim, error: Exception, outcome: str) -> None:
+    logger.warning(
+        "event %s, attempt %d failed: %s; %s\n%s",
+        claim.event_id,
+        claim.attempt,
+        logged_text(error),
+        outcome,
+        logged_traceback(error),
+    )
 
 
 def _result(function: Handler, received: Received) -> object:

@@ -24,12 +24,11 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.exc import InterfaceError, OperationalError
 
 from followup._store.clock import StoreTime, current_time
 from followup._store.leases import new_token
 from followup._store.locks import take_lock
-from followup._store.problems import reason_of
+from followup._store.statements import UNSTORABLE, execute_unless_refused
 from followup.outbox import governor
 from followup.outbox.tables import DEAD, EVENTS, IN_FLIGHT, LARGEST_BATCH, SENT, WAITING
 
@@ -40,8 +39,6 @@ LONGEST_WAIT = 300.0
 """Seconds, at most, between two attempts to send an event."""
 
 ABANDONED = "the attempt was not settled in time: its relay was killed or frozen, or lost the database"
-
-_UNSTORABLE = "the database cannot store the reason"
 
 _LOOKED_AT = 500
 """Events that are looked at in the order of recording. If too few of them are free, all subjects are."""
@@ -237,28 +234,14 @@ def _store_each(connection: Connection, statement: Update, rows: Sequence[dict[s
     An event whose reason is refused, as by an encoding that lacks a character, is stored with another reason. One that
     is refused as such stays claimed until its lease ends.
     """
-    if _is_stored(connection, statement, rows) is None:
+    if not isinstance(execute_unless_refused(connection, statement, rows), str):
         return
     for row in rows:
-        error = _is_stored(connection, statement, [row])
-        if error is not None and row.get("reason"):
-            error = _is_stored(connection, statement, [{**row, "reason": _UNSTORABLE}])
-        if error is not None:
-            logger.error("event %s cannot be settled: %s", row["id"], reason_of(error))
-
-
-def _is_stored(connection: Connection, statement: Update, rows: Sequence[dict[str, Any]]) -> Exception | None:
-    """Execute a statement, and return the error if the database refuses a row; one of the database itself is raised."""
-    try:
-        with connection.begin_nested():
-            connection.execute(statement, rows)
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception as error:
-        if connection.invalidated:
-            raise
-        return error
-    return None
+        stored = execute_unless_refused(connection, statement, [row])
+        if isinstance(stored, str) and row.get("reason"):
+            stored = execute_unless_refused(connection, statement, [{**row, "reason": UNSTORABLE}])
+        if isinstance(stored, str):
+            logger.error("event %s cannot be settled: %s", row["id"], stored)
 
 
 def _in_flight(name: str) -> ColumnElement[bool]:
