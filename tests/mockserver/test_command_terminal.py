@@ -4,11 +4,13 @@ import json
 import sys
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from support.shell import Shell
 
+from followup import APIStatusError
 from followup_mockserver import MockServer
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31mRED\x9b5m\u202egnirts\u2028next"
@@ -137,3 +139,30 @@ def test_a_delivery_shows_its_status_code_and_error_on_80_columns(shell: Shell, 
     status, status_code, attempts, error = [cell.strip() for cell in row.split("│")][1:5]
     assert (status, status_code, attempts) == ("pending", "503", "1")
     assert "503" in error
+
+
+@pytest.mark.parametrize("longest", ["events.create", "webhook_deliveries.retrieve"])
+def test_a_request_shows_why_it_was_refused_on_80_columns(shell: Shell, server: MockServer, longest: str) -> None:
+    with server.client(max_retries=0) as client:
+        with pytest.raises(APIStatusError):
+            client.patients.create(phone="12")
+        events: list[Any] = [{"id": "e1", "type": "order.issued", "data": {}}]
+        client.events.create([*events, {"id": "e2", "type": "patient.upserted", "data": {}}])
+        if longest == "webhook_deliveries.retrieve":
+            with pytest.raises(APIStatusError):
+                client.webhook_deliveries.retrieve("whd_unknown")
+    shown = shell.on_a_terminal(80, "requests")
+    rows = [line.split("│") for line in shown.splitlines() if line.count("│") == 3]
+    assert all(len(line) <= 80 for line in shown.splitlines()), shown
+    assert any(longest in cells[1] for cells in rows), shown
+    assert "parameter_invalidphone1of2refused" in "".join(cells[3].replace(" ", "") for cells in rows), shown
+
+
+def test_the_outcome_of_a_request_can_be_chosen(shell: Shell, server: MockServer) -> None:
+    with server.client(max_retries=0) as client, pytest.raises(APIStatusError):
+        client.patients.create(phone="12")
+    shown = shell.on_a_terminal(80, "requests", "--columns", "status,outcome")
+    assert "400    │ parameter_invalid phone" in shown
+    assert shell.json("requests", "--columns", "outcome") == [{"outcome": "parameter_invalid phone"}]
+    assert "outcome" not in shell.json("requests")[0]
+    assert "the columns are operation, " in shell.error("requests", "--columns", "x")

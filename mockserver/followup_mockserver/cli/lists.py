@@ -41,7 +41,7 @@ def _add(
         fields: the columns of the table, the most important first.
         newest_first: whether the route returns the newest first.
         wrapped: the column whose cells are wrapped, and not cut.
-        outcome: returns the cell of the column ``outcome``, which only the table has.
+        outcome: returns the cell of the column ``outcome``, which JSON has only if it is chosen.
     """
     (kind,) = get_args(annotations_of(route)["return"])
 
@@ -54,11 +54,11 @@ def _add(
         columns: Columns = None,
         as_json: AsJson = False,
     ) -> None:
-        chosen = chosen_columns(columns, kind) if columns else None
+        chosen = chosen_columns(columns, kind, ("outcome",) if outcome is not None else ()) if columns else None
 
         def fetch() -> list[Mapping[str, Any]]:
             rows: list[Mapping[str, Any]] = remote.call(route, **arguments)["data"]
-            if outcome is not None and chosen is None and not as_json and sys.stdout.isatty():
+            if outcome is not None and (chosen is not None or (not as_json and sys.stdout.isatty())):
                 rows = [{**row, "outcome": outcome(row) or None} for row in rows]
             return rows[::-1] if newest_first else rows
 

@@ -1,7 +1,7 @@
 """Options of commands: those that many share, and those that are generated from annotated parameters."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from typing import Annotated, Any, get_args
 
@@ -85,17 +85,18 @@ def with_values(text: str, annotation: Any) -> str:
     return f"{text} One of {', '.join(values)}.".strip()
 
 
-def chosen_columns(texts: Iterable[str], kind: type[Any]) -> list[str]:
+def chosen_columns(texts: Iterable[str], kind: type[Any], extra: Sequence[str] = ()) -> list[str]:
     """Return the names in the values of ``--columns``, as in JSON.
 
     Args:
         texts: the values. ``external-id``, ``external_id`` and ``externalId`` are the same field.
         kind: the class of the objects, whose fields can be columns.
+        extra: further columns.
 
     Raises:
         UsageError: there is no such field, or none is named.
     """
-    known = [*wire_fields(kind).values()]
+    known = [*wire_fields(kind).values(), *extra]
     spellings = {_spelling(name): name for name in known}
     names = parts_of(texts)
     unknown = [name for name in names if _spelling(name) not in spellings]

@@ -51,11 +51,15 @@ _TEXTS = (
     "lastError",
     "enabledEvents",
     "result",
+    "outcome",
 )
 """The fields whose columns may be cut or wrapped; other columns are never cut."""
 
 _ENOUGH = 20
 """The width that a column of text keeps while other columns need room."""
+
+_LEAST = 12
+"""The width in which a column that is wrapped is still worth reading."""
 
 _PRIORITIES: Mapping[type[Model], Sequence[str]] = {
     Patient: ("fullName", "phone", "id", "stage", "externalId", "dni", "email", "optedOut", "dateOfBirth"),
@@ -113,14 +117,19 @@ def print_rows(
         wrapped: the column whose cells are wrapped, and not cut.
     """
     console = Console()
-    columns = _fitting(rows, names, console.width, local_times=local_times)
+    columns = _fitting(rows, names, console.width, local_times=local_times, wrapped=wrapped)
     table = Table(show_edge=False)
     for column in columns:
         width = None if column.name in _TEXTS else column.width
         table.add_column(Text(column.heading), width=width, max_width=column.width)
     for row in zip(*(column.texts for column in columns), strict=True):
         cells = zip(columns, row, strict=True)
-        table.add_row(*(Text(text, no_wrap=column.name != wrapped, overflow="ellipsis") for column, text in cells))
+        table.add_row(
+            *(
+                Text(text, overflow="fold") if column.name == wrapped else Text(text, no_wrap=True, overflow="ellipsis")
+                for column, text in cells
+            )
+        )
     console.print(table)
     if note := _note(columns, names, console.width):
         console.print(Text(note, style="dim"))
@@ -212,7 +221,7 @@ class _Column:
 
 
 def _fitting(
-    rows: Sequence[Mapping[str, Any]], names: Sequence[str], width: int, *, local_times: bool
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], width: int, *, local_times: bool, wrapped: str | None
 ) -> list[_Column]:
     """Return as many of the columns, in their order, as fit side by side; at least the first.
 
@@ -223,7 +232,8 @@ def _fitting(
     room = width + 1  # the last column has no line after it
     for column in (_Column.of(name, rows, local_times=local_times) for name in names):
         needed = min(column.width, _ENOUGH) if column.name in _TEXTS else column.width
-        if not columns or needed + _BETWEEN <= room:
+        least = min(needed, _LEAST) if column.name == wrapped else needed
+        if not columns or least + _BETWEEN <= room:
             columns.append(column)
             room -= needed + _BETWEEN
     for index, column in enumerate(columns):
