@@ -133,8 +133,8 @@ class TestSend:
     def test_a_batch_that_is_too_large_is_split(self, shell: Shell, server: MockServer) -> None:
         large = [event(number) for number in range(30)]
         for each in large:
-            each["data"]["notes"] = "x" * 50_000
-        large[7]["data"]["notes"] = "x" * 1_100_000
+            each["data"]["remarks"] = "x" * 50_000
+        large[7]["data"]["remarks"] = "x" * 1_100_000
         (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, large)))
         assert "1 event was rejected" in shell.run("events", "send", "events.jsonl").stderr
         assert "1048576" in (shell.directory / "events.jsonl.rejected.jsonl").read_text()
@@ -184,7 +184,7 @@ class TestSend:
 
     def test_a_file_may_be_nested(self, shell: Shell, server: MockServer) -> None:
         nested = event(1)
-        nested["data"]["notes"] = json.loads("[" * 20 + "]" * 20)
+        nested["data"]["remarks"] = json.loads("[" * 20 + "]" * 20)
         (shell.directory / "events.json").write_text(json.dumps([nested] * 50))
         assert shell.run("events", "send", "events.json").returncode == 0
 

@@ -136,7 +136,7 @@ def test_a_search_within_the_page_finds_the_whole_id(tab: Page, go: Open, client
 
 
 def test_a_long_state_does_not_run_into_the_next_column(tab: Page, go: Open, client: FollowUp) -> None:
-    client.events.create([{"id": "e-1", "type": "order.issued", "data": {"order": 1}}])
+    client.events.create([{"id": "e-1", "type": "order.issued", "data": {"order": {}}}])
     go("outbound_events")
     state = tab.get_by_text("not sent: the service does not send order.issued yet")
     expect(state).to_be_visible()

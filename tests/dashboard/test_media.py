@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
+from support.waiting import wait_for
 
 from followup import FollowUp
 from followup_mockserver import MockServer
@@ -92,7 +93,7 @@ class TestForcedColours:
         button = tab.get_by_role("button", name="UTC")
         before: Any = button.evaluate(STYLE, ["backgroundColor", None])
         button.click()
-        assert button.evaluate(STYLE, ["backgroundColor", None]) != before
+        wait_for(lambda: button.evaluate(STYLE, ["backgroundColor", None]) != before)
 
     def test_an_empty_report_leaves_no_trace(self, tab: Page, go: Open) -> None:
         go("clock")

@@ -124,13 +124,10 @@ def django_connection(url: str) -> Iterator[Opened]:
 
 @contextmanager
 def django(url: str) -> Iterator[Any]:
-    from django import setup
-    from django.conf import settings
     from django.db.utils import ConnectionHandler
+    from support.django_apps import set_up
 
-    if not settings.configured:
-        settings.configure()
-    setup()
+    set_up()
     connection = ConnectionHandler({"default": django_database(url)})["default"]
     try:
         yield connection

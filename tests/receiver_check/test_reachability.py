@@ -129,10 +129,16 @@ def test_connections_are_open_before_simultaneous_requests_are_sent(scripted: Sc
         return reply(204, b"")(connection, received)
 
     scripted.script = [count]
-    check_receiver(f"{scripted.url}/hooks", SECRET)
-    (at_once,) = [each for each in opened.values() if len(each) == 50]
-    before = 9  # one for each request of the cases before
-    assert min(at_once) > before + 25
+
+    def open_at_the_first_of_fifty() -> int:
+        opened.clear()
+        before = scripted.connections + 9  # one for each request of the cases before
+        check_receiver(f"{scripted.url}/hooks", SECRET)
+        (at_once,) = [each for each in opened.values() if len(each) == 50]
+        return min(at_once) - before
+
+    # A busy machine may respond to the first requests before it has accepted the last connections.
+    assert any(open_at_the_first_of_fifty() > 25 for _ in range(5))
 
 
 def test_what_is_not_http_is_no_response(scripted: ScriptedServer) -> None:

@@ -83,7 +83,7 @@ def test_closing_a_client_while_a_thread_opens_its_connections(
     goes_on.set()
     calling.join(60)
     closing.join(60)
-    assert not [each for each in gc.get_objects() if isinstance(each, httpcore.ConnectionPool) and each.connections]
+    assert not [each for each in gc.get_objects() if type(each) is httpcore.ConnectionPool and each.connections]
 
 
 def test_trio_is_not_supported(server: ScriptedServer) -> None:

@@ -22,10 +22,15 @@ def asgi_view(view: Callable[[Any], Any], *, is_async: bool = False) -> Any:
     return _handler(ASGIHandler, view, is_async=is_async)
 
 
-def _handler(kind: Any, view: Callable[[Any], Any], *, is_async: bool = False) -> Any:
+def set_up() -> None:
+    """Configure Django in this process: once, for all tests, whatever they need of it."""
     if not settings.configured:
         settings.configure(ALLOWED_HOSTS=["*"], SECRET_KEY="tests", ROOT_URLCONF="support.django_apps", DEBUG=False)
         django.setup()
+
+
+def _handler(kind: Any, view: Callable[[Any], Any], *, is_async: bool = False) -> Any:
+    set_up()
     name = f"hooks-{len(urlpatterns)}"
 
     async def in_the_event_loop(request: Any) -> Any:
