@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from support.receivers import Inbox, listening
+from support.server import ScriptedServer, drip
 
 from followup import FollowUp, InternalServerError, __version__, construct_event
 from followup_mockserver import MockServer
@@ -100,6 +101,14 @@ def test_wait_reads_the_url_from_the_env_file_as_soon_as_it_is_there(tmp_path: P
         1,
         f"followup-mock: {tmp_path}/none.env named no mock that responded within 0 s\n",
     )
+
+
+def test_wait_ends_in_time_when_a_response_arrives_byte_by_byte() -> None:
+    with ScriptedServer() as scripted:
+        scripted.script = [drip(scripted.released, headers=True)]
+        late = run("wait", "--url", scripted.url, "--timeout", "0.1")
+        problem = f"followup-mock: no mock responded at {scripted.url} within 0.1 s\n"
+    assert (late.returncode, late.stderr) == (1, problem)
 
 
 def test_wait_needs_no_token_and_the_rest_does(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from followup._for_mockserver import result_within
 from followup.cli.application import Application
 from followup.cli.exits import fail, reject
 from followup_mockserver.cli.defaults import DEFAULT_URL
@@ -78,9 +79,10 @@ def _is_healthy(client: "httpx.Client", url: str | None, timeout: float) -> bool
 
     if url is None:
         return False
+    health = f"{url.rstrip('/')}{PREFIX}/health"
     try:
-        return client.get(f"{url.rstrip('/')}{PREFIX}/health", timeout=timeout).status_code == httpx.codes.OK
+        return result_within(timeout, lambda: client.get(health, timeout=timeout)).status_code == httpx.codes.OK
     except (httpx.InvalidURL, httpx.UnsupportedProtocol):
         reject("--url must be the base URL of a mock, such as http://127.0.0.1:4210")
-    except httpx.HTTPError:
+    except (httpx.HTTPError, TimeoutError):
         return False
