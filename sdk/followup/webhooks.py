@@ -17,6 +17,7 @@ from followup._annotations import WEBHOOK_TOLERANCE
 from followup._argument_errors import explain_argument_errors
 from followup._codec.decode import WireError, decode
 from followup._codec.names import kind_of
+from followup._codec.timestamps import in_utc
 from followup._errors import WebhookSignatureError
 from followup._webhook_event import WebhookEvent
 
@@ -176,9 +177,7 @@ def _seconds(now: object) -> float:
     if now is None:
         return time.time()
     if isinstance(now, datetime):
-        if now.utcoffset() is None:
-            raise ValueError("now is a naive datetime: pass one with a time zone, such as datetime.now(timezone.utc)")
-        return now.timestamp()
+        return in_utc(now, "now").timestamp()
     # The bounds also reject milliseconds, which would make every request look thousands of years old.
     if isinstance(now, bool) or not isinstance(now, (int, float)) or not -_MAX_TIMESTAMP < now < _MAX_TIMESTAMP:
         raise ValueError("now must be seconds since the epoch or an aware datetime")

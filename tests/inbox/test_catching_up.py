@@ -298,8 +298,10 @@ def test_no_endpoint_and_one_that_does_not_exist_are_errors(inbox: Inbox, client
 
 
 def test_a_naive_since_and_an_async_client_are_errors(inbox: Inbox, client: FollowUp) -> None:
-    with pytest.raises(ValueError, match="since must be an aware datetime"):
+    with pytest.raises(ValueError, match=r"^since is a naive datetime: pass one with a time zone"):
         inbox.catch_up(client, since=datetime(2026, 9, 28))  # noqa: DTZ001
+    with pytest.raises(ValueError, match=r"^since must be an aware datetime, not a str$"):
+        inbox.catch_up(client, since="2026-09-28T12:00:00Z")  # type: ignore[arg-type]
     other = AsyncFollowUp(api_key="fu_test_mock", base_url="http://127.0.0.1:9")
     with pytest.raises(TypeError, match="client must be a FollowUp, not AsyncFollowUp"):
         inbox.catch_up(other)  # type: ignore[arg-type]

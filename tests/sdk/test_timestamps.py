@@ -1,5 +1,8 @@
 """Timestamps: how the service formats them, and how the SDK parses and sends them."""
 
+import re
+import sqlite3
+import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
@@ -9,8 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from followup import FollowUp, inbound, verify_signature
 from followup._codec.encode import encoder_for
 from followup._codec.timestamps import format_exactly, format_timestamp, parse_timestamp
+from followup.inbox import Inbox
+from followup.outbox import Outbox
 from followup_mockserver.schema.timestamps import is_timestamp
 
 BUENOS_AIRES = ZoneInfo("America/Argentina/Buenos_Aires")
@@ -39,6 +45,46 @@ def test_a_time_that_utc_has_no_year_for_is_rejected_by_name() -> None:
     with pytest.raises(ValueError, match="start_at is out of range: in UTC") as caught:
         encode(local, "start_at")
     assert caught.value.__cause__ is None
+
+
+class Zone(tzinfo):
+    """A time zone whose offset is whatever a function returns."""
+
+    def __init__(self, offset: Callable[[], Any]) -> None:
+        self.offset = offset
+
+    def utcoffset(self, _: datetime | None) -> Any:
+        return self.offset()
+
+
+def fail() -> timedelta:
+    raise RuntimeError("no zone for +5491155550000")
+
+
+CLIENT = FollowUp(api_key="k", base_url="http://127.0.0.1:9")
+OUTBOX = Outbox("sqlite:///unused.db")
+DATABASE = sqlite3.connect(":memory:")
+TAKES_A_TIME: dict[str, Callable[[datetime], object]] = {
+    "visited_at": lambda at: CLIENT.visits.create(patient="pat_1", visited_at=at),
+    "start_at_gte": lambda at: CLIENT.appointments.list(start_at_gte=at),
+    "start_at": lambda at: inbound.appointment_created(patient={}, start_at=at),
+    "occurred_at": lambda at: inbound.patient_upserted(patient={}, occurred_at=at),
+    "event.occurred_at": lambda at: OUTBOX.record(DATABASE, {"type": "order.issued", "data": {}, "occurred_at": at}),
+    "now": lambda at: verify_signature(b"", {}, "whsec_x", now=at),
+    "since": lambda at: Inbox("sqlite:///unused.db").catch_up(CLIENT, since=at),
+}
+
+
+@pytest.mark.parametrize("offset", [fail, lambda: 7, lambda: timedelta(days=2)], ids=["raises", "int", "too large"])
+@pytest.mark.parametrize("argument", TAKES_A_TIME)
+def test_a_time_zone_that_fails_is_a_value_error_that_names_the_argument(
+    argument: str, offset: Callable[[], Any]
+) -> None:
+    with pytest.raises(ValueError) as caught:
+        TAKES_A_TIME[argument](datetime(2026, 9, 28, tzinfo=Zone(offset)))
+    expected = rf"(\w+\.\w+: )?{re.escape(argument)} has a time zone that does not say its offset from UTC"
+    assert re.fullmatch(expected, str(caught.value))
+    assert "5555" not in "".join(traceback.format_exception(caught.value))
 
 
 @given(INSTANTS)

@@ -11,7 +11,7 @@ import attrs
 from followup._annotations import IdPrefix, Limits
 from followup._codec.body import text_problem
 from followup._codec.names import ABSENT_IF_NONE, NOT_IN_JSON, annotations_of, bare, camel, is_union, kind_of
-from followup._codec.timestamps import format_exactly, format_timestamp
+from followup._codec.timestamps import format_exactly, format_timestamp, in_utc
 from followup._redaction import redacted
 
 if TYPE_CHECKING:
@@ -117,14 +117,7 @@ def _encode_id(value: str, path: str) -> str:
 
 
 def _encode_timestamp(value: datetime, path: str) -> str:
-    if value.utcoffset() is None:
-        raise ValueError(
-            f"{path} is a naive datetime: pass one with a time zone, for example datetime.now(timezone.utc)"
-        )
-    try:
-        return format_exactly(value)
-    except OverflowError:
-        raise ValueError(f"{path} is out of range: in UTC it is before the year 1 or after the year 9999") from None
+    return format_exactly(in_utc(value, path))
 
 
 def _encode_date(value: date, path: str) -> str:

@@ -7,12 +7,12 @@ import itertools
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any, Literal, get_args, get_origin, is_typeddict
 
 from followup import NotGiven
 from followup._codec.names import annotations_of, bare, camel, is_union
-from followup._codec.timestamps import format_exactly
+from followup._codec.timestamps import format_exactly, in_utc
 from followup.cli.exits import reject
 
 STANDARD_INPUT = STANDARD_OUTPUT = "-"
@@ -163,10 +163,9 @@ def time_of(text: str, option: str, *, or_else: str = "") -> str:
     if time is None or time.utcoffset() is None:
         reject(f"{option} must be a time with an offset, such as {_EXAMPLE} (Z means UTC){or_else}")
     try:
-        time.astimezone(UTC)
-    except OverflowError:
-        reject(f"{option} is out of range: in UTC it is before the year 1 or after the year 9999")
-    return format_exactly(time)
+        return format_exactly(in_utc(time, option))
+    except ValueError as error:
+        reject(str(error))
 
 
 def bound_of(text: str, option: str) -> tuple[str, str]:

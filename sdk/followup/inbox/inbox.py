@@ -14,6 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from followup._annotations import OutboundEventType
 from followup._argument_errors import explain_argument_errors_of
 from followup._codec.encode import NOT_GIVEN
+from followup._codec.names import kind_of
+from followup._codec.timestamps import in_utc
 from followup._errors import ConfigurationError, WebhookSignatureError
 from followup._frames import clears_frames
 from followup._lazy import lazy
@@ -280,8 +282,10 @@ class Inbox(Store):
 
         if not isinstance(client, FollowUp):
             raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
-        if since is not None and (not isinstance(since, datetime) or since.utcoffset() is None):
-            raise ValueError("since must be an aware datetime, such as datetime.now(timezone.utc) - timedelta(days=3)")
+        if since is not None:
+            if not isinstance(since, datetime):
+                raise ValueError(f"since must be an aware datetime, not {kind_of(since)}")
+            since = in_utc(since, "since")
         self._check_tables()
         return catch_up(client, self._database, self.name, self._clock, webhook_endpoint, since)
 
