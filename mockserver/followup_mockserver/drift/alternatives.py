@@ -65,11 +65,10 @@ class Alternative:
     parts: tuple[Schema, ...]
     kinds: frozenset[str] = attrs.field(init=False)
 
-    @kinds.default
-    def _found_kinds(self) -> frozenset[str]:
+    def __attrs_post_init__(self) -> None:
         kinds = _kinds(self.parts)
         needs_what_it_forbids = any(self.of_property(name) == {"not": {}} for name in self.required)
-        return kinds - {"object"} if needs_what_it_forbids else kinds
+        object.__setattr__(self, "kinds", kinds - {"object"} if needs_what_it_forbids else kinds)
 
     @property
     def schema(self) -> Schema:
