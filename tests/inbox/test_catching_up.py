@@ -9,10 +9,12 @@ from typing import Any
 
 import httpx
 import pytest
+from support.databases import engine_of
 from support.times import ManualTime
 
 from followup import AsyncFollowUp, FollowUp, NotFoundError, WebhookEndpoint
 from followup.inbox import CatchUpReport, Inbox, Received
+from followup.inbox.tables import CURSORS
 from followup_mockserver import MockService
 
 from .conftest import write, written
@@ -356,3 +358,34 @@ def test_the_next_call_reads_only_what_is_new_also_after_several_pages(
         service.advance(hours=2)
     assert inbox.catch_up(client) == CatchUpReport(seen=240, added=0)
     assert inbox.catch_up(client) == CatchUpReport(seen=40, added=0)
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_time_in_the_future_hides_nothing(
+    inbox: Inbox,
+    service: MockService,
+    endpoint: WebhookEndpoint,
+    client: FollowUp,
+    database_url: str,
+    *,
+    is_stored: bool,
+) -> None:
+    """The service's clock was ahead for a moment; an earlier release has stored such a time."""
+    inbox._clock = ManualTime(service.clock.now.timestamp())
+
+    def advance(page: dict[str, Any]) -> None:
+        for each in page["data"]:
+            each["createdAt"] = each["createdAt"].replace("2026", "2027")
+
+    new_patients(client, 1)
+    with altered(service, advance) as ahead:
+        assert inbox.catch_up(ahead, endpoint.id).added == 1
+    if is_stored:
+        with engine_of(database_url).begin() as connection:
+            connection.execute(CURSORS.update().values(read_until_at=CURSORS.c.read_until_at + 10**12))
+    new_patients(client, 1, first=1)
+    assert inbox.catch_up(client).added == 1
+    service.advance(days=1)
+    new_patients(client, 1, first=2)
+    assert inbox.catch_up(client) == CatchUpReport(seen=3, added=1)
+    assert inbox.catch_up(client).seen == 1, "from here on it reads what is new"

@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import functools
+import itertools
 import logging
 import re
 import threading
@@ -363,6 +364,11 @@ class WithAsyncCall:
     async def __call__(self, _: Received) -> None: ...
 
 
+class WithGeneratorCall:
+    def __call__(self, _: Received) -> Iterator[None]:
+        yield
+
+
 class WithAsyncMethod:
     async def handle(self, _: Received) -> None: ...
 
@@ -385,6 +391,10 @@ def future_of_asyncio(_: Received) -> Any:
         asynchronous_generator,
         generator,
         functools.partial(functools.partial(coroutine)),
+        functools.partial(WithAsyncCall()),
+        functools.partial(WithGeneratorCall()),
+        staticmethod(coroutine),
+        functools.partial(staticmethod(coroutine)),
         functools.partial(asynchronous_generator),
         WithAsyncCall(),
         WithAsyncMethod().handle,
@@ -397,10 +407,28 @@ def test_a_function_whose_code_would_not_run_is_no_handler(sqlite_url: str, func
             register(function)
 
 
+class WithStaticCall:
+    @staticmethod
+    async def __call__(_: Received) -> None: ...
+
+
 @pytest.mark.parametrize("transaction", ["inbox", "own"])
 @pytest.mark.parametrize(
     "function",
-    [coroutine, asynchronous_generator, generator, WithAsyncCall(), Awaitable(), future, future_of_asyncio],
+    [
+        coroutine,
+        asynchronous_generator,
+        generator,
+        WithAsyncCall(),
+        WithStaticCall(),
+        Awaitable(),
+        future,
+        future_of_asyncio,
+        lambda received: map(write, [received]),
+        lambda received: (write(each) for each in [received]),
+        lambda received: filter(write, [received]),
+        lambda received: itertools.starmap(write, [(received,)]),
+    ],
 )
 def test_a_handler_whose_code_has_not_run_is_never_done(
     inbox: Inbox, deliver: Deliver, function: Callable[[Received], Any], transaction: Literal["inbox", "own"]
@@ -409,6 +437,14 @@ def test_a_handler_whose_code_has_not_run_is_never_done(
     deliver()
     assert inbox.drain().failed == 1
     assert inbox.status().done == 0
+
+
+def test_a_handler_may_return_what_its_statement_returned(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+    inserting: Any = lambda received: received.connection.execute(CALENDAR.insert().values(event_id="whd_1"))  # noqa: E731
+    inbox.otherwise(inserting)
+    deliver("whd_1")
+    assert inbox.drain().done == 1
+    assert written(database_url) == ["whd_1"]
 
 
 def test_a_handler_that_commits_by_itself_is_dead_at_once(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
@@ -446,6 +482,25 @@ def test_a_handler_that_ends_its_transaction_behind_sqlalchemy_is_dead_at_once(
         if writes_again:
             write(received)
         if raises and writes_again:
+            raise LookupError
+
+    deliver("whd_1")
+    assert inbox.drain().dead == 1
+    assert inbox.dead()[0].error.startswith("the handler committed or rolled back received.connection")
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_script_of_sqlite_that_commits_by_itself_is_noticed(
+    inbox: Inbox, deliver: Deliver, sqlite_url: str, database_url: str, *, raises: bool
+) -> None:
+    if database_url != sqlite_url:
+        return
+
+    @inbox.otherwise
+    def handle(received: Received) -> None:
+        driver: Any = received.connection.connection.driver_connection
+        driver.executescript(f"INSERT INTO calendar (event_id) VALUES ('{received.event.id}')")
+        if raises:
             raise LookupError
 
     deliver("whd_1")

@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import attrs
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, or_, select, update
 
 from followup._codec.decode import WireError, decode
 from followup._errors import WebhookSignatureError
-from followup._store.clock import StoreTime, datetime_of
+from followup._store.clock import StoreTime, current_time, datetime_of, time_of
 from followup._store.database import Database
 from followup._store.statements import insert_if_absent
 from followup._webhook_event import WebhookEvent
@@ -81,8 +81,9 @@ def catch_up(
     endpoint = _only_endpoint(client) if webhook_endpoint is None else webhook_endpoint
     if webhook_endpoint is not None:
         client.webhook_endpoints.retrieve(webhook_endpoint)
+    service_clock = time_of(client, clock)
     with database.transaction() as connection:
-        cursor = _cursor(connection, name, endpoint)
+        cursor = _cursor(connection, name, endpoint, current_time(connection, service_clock))
     reading = _read(client, endpoint, since or cursor, database, name)
     with database.transaction() as connection:
         # Oldest first, and all at once: a worker must not handle a newer event of a ref before an older one is stored.
@@ -90,7 +91,8 @@ def catch_up(
         # What lies between the cursor and a later ``since`` was not read, and must not be skipped by the next call.
         leaves_a_gap = since is not None and cursor is not None and since > cursor
         if reading.is_complete and reading.newest is not None and not leaves_a_gap:
-            _move_cursor(connection, name, endpoint, reading.newest)
+            now = current_time(connection, service_clock)
+            _move_cursor(connection, name, endpoint, now, reading.newest)
     return CatchUpReport(reading.seen, added)
 
 
@@ -160,18 +162,22 @@ def _arrival(delivery: "WebhookDelivery") -> Arrival | None:
         return None
 
 
-def _cursor(connection: Connection, name: str, endpoint: str) -> datetime | None:
+def _cursor(connection: Connection, name: str, endpoint: str, now: int) -> datetime | None:
     query = select(CURSORS.c.read_until_at).where(CURSORS.c.name == name, CURSORS.c.webhook_endpoint == endpoint)
     until = connection.execute(query).scalar_one_or_none()
+    if until is not None and until > now:
+        return datetime_of(0)  # a clock was wrong, so that nobody knows until when all was read
     return None if until is None else datetime_of(until) - OVERLAP
 
 
-def _move_cursor(connection: Connection, name: str, endpoint: str, newest: datetime) -> None:
-    until = int(newest.timestamp() * 1000)
+def _move_cursor(connection: Connection, name: str, endpoint: str, now: int, newest: datetime) -> None:
+    """Store until when all was read; a time in the future would hide all that is created until then."""
+    until = min(now, int(newest.timestamp() * 1000))
+    earlier = or_(CURSORS.c.read_until_at < until, CURSORS.c.read_until_at > now)
     dialect = connection.dialect.name
     connection.execute(insert_if_absent(CURSORS, dialect, name=name, webhook_endpoint=endpoint, read_until_at=until))
     connection.execute(
         update(CURSORS)
-        .where(CURSORS.c.name == name, CURSORS.c.webhook_endpoint == endpoint, CURSORS.c.read_until_at < until)
+        .where(CURSORS.c.name == name, CURSORS.c.webhook_endpoint == endpoint, earlier)
         .values(read_until_at=until)
     )

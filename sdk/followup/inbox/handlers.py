@@ -1,8 +1,9 @@
 """Handlers: the user's functions that do the work of events, by type of event."""
 
 import difflib
+import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal, TypeVar, get_args
 
 import attrs
@@ -93,10 +94,12 @@ def check_result(result: object) -> None:
     """Check that a handler has done its work, and not returned something that would do it.
 
     Raises:
-        TypeError: it returned a coroutine, a generator, a Future, or another awaitable.
+        TypeError: it returned an awaitable such as a coroutine, a lazy iterator such as a generator, or a Future.
     """
     is_future = hasattr(type(result), "add_done_callback")  # that of concurrent.futures is no awaitable
-    if is_future or inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result):
+    # Other iterators have done theirs: a result of SQLAlchemy, a cursor, a file.
+    is_lazy = isinstance(result, Iterator) and type(result).__module__ in ("builtins", "itertools")
+    if is_future or is_lazy or inspect.isawaitable(result) or inspect.isasyncgen(result):
         if inspect.iscoroutine(result) or inspect.isgenerator(result):
             result.close()
         raise TypeError(
@@ -110,7 +113,10 @@ def _registration(handler: Handler, transaction: object) -> Registration:
         raise ValueError('transaction must be "inbox" or "own"')
     if not callable(handler):
         raise TypeError("a handler must be a function")
-    for each in (handler, getattr(handler, "__call__", None)):  # noqa: B004 - the method of a callable object
+    function: object = handler
+    while isinstance(function, (functools.partial, staticmethod)):
+        function = function.func if isinstance(function, functools.partial) else function.__func__
+    for each in (function, getattr(function, "__call__", None)):  # noqa: B004 - the method of a callable object
         if inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each):
             raise TypeError(f"handler {_name(handler)} is a coroutine function; {_SYNCHRONOUS}")
         if inspect.isgeneratorfunction(each):

@@ -36,6 +36,7 @@ class HandlerTransaction:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._has_begun = False
+        self._changes_before = _changes(connection)
         self._was_committed = False
         self._was_rolled_back = False
         self._was_session_rolled_back = False
@@ -167,7 +168,8 @@ class HandlerTransaction:
         if self._was_rolled_back or self.connection.closed or self.connection.invalidated:
             return
         is_open = _is_in_transaction(self.connection)
-        self._was_committed = self._was_committed or (self._has_begun and is_open is False)
+        has_begun = self._has_begun or _changes(self.connection) > self._changes_before
+        self._was_committed = self._was_committed or (has_begun and is_open is False)
         self._has_begun = self._has_begun or bool(is_open)
 
     def _note_commit(self, *_: object) -> None:
@@ -198,6 +200,11 @@ def _is_in_transaction(connection: Connection) -> bool | None:
         return bool(driver.in_transaction)
     status = getattr(getattr(driver, "info", None), "transaction_status", None)
     return None if status is None else status != _IDLE
+
+
+def _changes(connection: Connection) -> int:
+    """Return how many rows a connection of SQLite has changed, also by a script that commits by itself."""
+    return int(getattr(connection.connection.driver_connection, "total_changes", 0))
 
 
 # These two stay for the whole process. Each handler could add and remove its own, but SQLAlchemy keeps those of a class
