@@ -81,6 +81,41 @@ def test_purge_takes_dead_and_unhandled_events_if_it_is_told_so(
     assert (inbox.status().dead, inbox.status().unhandled, inbox.dead(), inbox.retry()) == (0, 0, [], 0)
 
 
+@pytest.mark.usefixtures("clock")
+def test_retry_names_the_state_of_an_event_that_it_does_not_take(inbox: Inbox, deliver: Deliver) -> None:
+    found: dict[str, str] = {}
+
+    def try_again(event_id: str) -> None:
+        with pytest.raises(ValueError, match=rf"^no dead or unhandled event has the id '{event_id}'") as caught:
+            inbox.retry(event_id)
+        found[event_id] = str(caught.value).partition("'")[2].partition("'")[2]
+
+    @inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        if received.event.id == "whd_failing":
+            raise LookupError
+
+    @inbox.on("patient.silent", transaction="own")
+    def handle_slowly(received: Received) -> None:
+        try_again(received.event.id)
+
+    deliver("whd_done")
+    deliver("whd_failing", minute=1)
+    deliver("whd_purged", "visit.completed", minute=2, ref="vis_1")
+    deliver("whd_slow", "patient.silent", minute=3, ref="pat_1")
+    inbox.drain()
+    inbox.purge(older_than=timedelta(), states=["unhandled"])
+    for each in ("whd_done", "whd_failing", "whd_purged", "whd_other"):
+        try_again(each)
+    assert found == {
+        "whd_done": ": it is done",
+        "whd_failing": ": it waits, and is handled when it is due",
+        "whd_purged": ": its content was purged",
+        "whd_slow": ": a worker is handling it now; try again when it has ended",
+        "whd_other": "",
+    }
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

@@ -314,7 +314,8 @@ class Inbox(Store):
         """
         with self._checked_transaction() as connection:
             count = upkeep.retry(connection, self.name, event_id)
-        return checked_count(count, event_id, "dead or unhandled")
+            advice = "" if count else upkeep.advice(connection, self.name, event_id)
+        return checked_count(count, event_id, "dead or unhandled", advice)
 
     def purge(self, *, older_than: timedelta, states: Collection[FinishedState] = frozenset({"done"})) -> int:
         """Remove the content of events that were finished long ago: their bodies and errors.

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Literal, get_args
 
 import attrs
@@ -96,6 +97,24 @@ def retry(connection: Connection, name: str, event_id: str | None) -> int:
     if event_id is not None:
         chosen = chosen.where(EVENTS.c.event_id == event_id)
     return connection.execute(chosen.values(state=WAITING, attempts=0, due_at=0, finished_at=None)).rowcount
+
+
+_ADVICE = MappingProxyType(
+    {
+        WAITING: ": it waits, and is handled when it is due",
+        IN_FLIGHT: ": a worker is handling it now; try again when it has ended",
+        DONE: ": it is done",
+        DEAD: ": its content was purged",
+        UNHANDLED: ": its content was purged",
+    }
+)
+"""What ``retry`` says of an event that it does not take."""
+
+
+def advice(connection: Connection, name: str, event_id: str | None) -> str:
+    """Return the end of the error of a retry that has not found this event: the state in which it is."""
+    of_event = select(EVENTS.c.state).where(EVENTS.c.name == name, EVENTS.c.event_id == event_id)
+    return _ADVICE.get(connection.execute(of_event).scalar_one_or_none() or "", "")
 
 
 def purge(
