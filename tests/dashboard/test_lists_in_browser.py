@@ -1,13 +1,17 @@
 """The lists in a browser: tabs and filters apply at once, keep the focus, and survive live updates."""
 
 import re
+from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from followup import FollowUp
+from followup_mockserver import MockServer
+from followup_mockserver.http.dashboard.tables import VIEW_OF_PREFIX
 
-from .conftest import ANA, Open
+from .conftest import ANA, NOON, Open
 
 
 def tabs(tab: Page) -> Locator:
@@ -145,3 +149,47 @@ def test_a_long_state_does_not_run_into_the_next_column(tab: Page, go: Open, cli
         assert state.evaluate(
             "state => state.getBoundingClientRect().right <= state.closest('td').getBoundingClientRect().right"
         )
+
+
+def test_no_text_of_a_caller_makes_a_page_scroll_sideways(
+    tab: Page, go: Open, client: FollowUp, mock: MockServer
+) -> None:
+    long = "x" * 2_000
+    ana: Any = {"phone": ANA["phone"], "full_name": long, "external_id": long, "dni": long}
+    doctor: Any = {"full_name": long, "specialty": long, "external_id": long}
+    patient = {"phone": ANA["phone"], "fullName": long}
+    events = [
+        {"id": long, "type": "patient.upserted", "data": {"patient": patient, f"key{long}": 1}},
+        {"id": f"{long}2", "type": "patient.upserted", "data": {"patient": {"phone": "1"}}},
+        {"id": f"{long}3", "type": long, "data": {"x": long}},
+    ]
+    url = f"https://clinic.example/{long}"
+    endpoint = client.webhook_endpoints.create(url=url, enabled_events=["*"], description=long)
+    objects: list[Any] = [
+        client.appointments.create(patient=ana, start_at="2026-10-01T12:00:00Z", external_id=long, doctor=doctor),
+        client.visits.create(patient=ana, visited_at=NOON, external_id=long, diagnosis=long),
+        client.treatments.create(patient=ana, name=long, dosage=long, frequency=long),
+        client.intake_requests.create(patient=ana, summary=long),
+    ]
+    with httpx.Client(base_url=mock.url, headers={"Authorization": f"Bearer {mock.api_key}"}, trust_env=False) as http:
+        for path, body in (("events", {"events": events}), ("patients", {f"param{long}": 1}), (long, {})):
+            http.post(f"/v1/{path}", json=body)
+    mock.advance()
+    requests, deliveries = mock.requests[:3], mock.deliveries[:1]
+    ids = [each.id for each in (endpoint, *objects, *deliveries, *client.events.list())]
+    pages = [f"{view}/{each}" for each in ids for prefix, view in VIEW_OF_PREFIX.items() if each.startswith(prefix)]
+    pages += [f"calls/{each.request_id}" for each in requests]
+    pages += [f"patients/{objects[0].patient}", f"search?q={long}"]
+    go("overview")
+    links = tab.locator("#page > nav a").all()
+    pages += [(link.get_attribute("href") or "").removeprefix("#/") for link in links]
+    too_wide = []
+    for page in pages:
+        tab.goto("about:blank")
+        go(page)
+        expect(tab.get_by_role("heading", level=1)).to_be_visible()
+        for width in (1440, 390):
+            tab.set_viewport_size({"width": width, "height": 900})
+            if (widest := tab.evaluate("document.documentElement.scrollWidth")) > width:
+                too_wide.append((page[:40], width, widest))
+    assert too_wide == [], too_wide
