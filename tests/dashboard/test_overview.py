@@ -79,6 +79,15 @@ class TestProblems:
         assert "0 processed 1 unhandled, 0 failed, 1 refused" in text
         assert "No problems" not in text
 
+    def test_a_failed_event_is_one_of_those_refused(self, views: Views, client: FollowUp) -> None:
+        cancelled = {"type": "appointment.cancelled", "data": {"appointment": {"externalId": "T-1"}}}
+        order = {"id": "e0", "type": "order.issued", "data": {}}
+        client.events.create(
+            [order, {"id": "e1", **cancelled}, {"id": "e2", "type": "patient.upserted", "data": {}}]  # type: ignore[list-item]
+        )
+        assert "1 unhandled, 1 failed; 2 refused by calls, failed ones included" in views.text("overview")
+        assert "it is not in this list; one that failed is." in views.text("events")
+
     def test_without_problems_it_says_so(self, views: Views, client: FollowUp) -> None:
         client.patients.create(phone=ANA["phone"])
         assert panels(views) == {}
