@@ -112,6 +112,21 @@ def test_control_characters_in_a_path_are_made_visible() -> None:
     assert r"GET /\x1b[2J\u202e" in line
 
 
+def test_a_line_has_a_limit() -> None:
+    data = {f"key{number:02}{'x' * 3_000}": 1 for number in range(60)}
+    event = {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"phone": "+5491155550000"}, **data}}
+    with serving() as (process, url, _):
+        headers = {"Authorization": "Bearer fu_test_mock"}
+        httpx.post(f"{url}/v1/events", json={"events": [event]}, headers=headers, trust_env=False)
+        httpx.get(f"{url}/v1/{'p' * 3_000}", headers=headers, trust_env=False)
+        events, unknown = ended(process)
+    assert "ignored: events[0].data.key00xxx" in events
+    assert events.endswith("… and 55 more")
+    assert len(events) < 600
+    assert "ppp…  no operation" in unknown
+    assert len(unknown) < 600
+
+
 def test_the_start_has_lines_to_paste_and_says_how_to_stop(tmp_path: Path) -> None:
     with serving() as (process, url, lines):
         (export,) = [line for line in lines if line.startswith("  export ")]

@@ -29,6 +29,9 @@ _LAST_LINES = 0.5
 
 _LONGEST_PARAM = 60
 """Characters of a parameter that are shown; a client can send any name."""
+_LONGEST_PATH = 200
+_IGNORED_SHOWN = 5
+"""Ignored keys that are shown; the journal has all."""
 
 _RED, _GREEN, _YELLOW = 31, 32, 33
 
@@ -109,7 +112,8 @@ def status_of(status: int | None) -> str:
 
 def line_of_call(call: EndedCall) -> str:
     """Return the line of a call, after the time and the status."""
-    parts = [f"{call.method} {call.path}", call.operation or "no operation", f"{call.seconds * 1000:.0f} ms"]
+    path = call.path if len(call.path) <= _LONGEST_PATH else f"{call.path[:_LONGEST_PATH]}…"
+    parts = [f"{call.method} {path}", call.operation or "no operation", f"{call.seconds * 1000:.0f} ms"]
     return visible("  ".join([*parts, *remarks_on(attrs.asdict(call))]))
 
 
@@ -132,7 +136,10 @@ def remarks_on(call: Mapping[str, Any]) -> list[str]:
     if call.get("replayed"):
         remarks.append("replayed")
     if call.get("ignored_keys"):
-        remarks.append(f"ignored: {', '.join(call['ignored_keys'])}")
+        keys = call["ignored_keys"]
+        shown = ", ".join(redacted(key, max_length=_LONGEST_PARAM) for key in keys[:_IGNORED_SHOWN])
+        more = len(keys) - _IGNORED_SHOWN
+        remarks.append(f"ignored: {shown}" + (f" and {more} more" if more > 0 else ""))
     return remarks
 
 
