@@ -148,6 +148,36 @@ def test_an_invalid_setting_changes_nothing(api: Api, setting: Any, param: str) 
     assert api.get("/v1/account").json()["name"] == "Clínica de prueba"
 
 
+@pytest.mark.parametrize("number", [1e308, 10**400, -1e308])
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        ("organization", {"postVisitHours": 0}, "from 0 to 4320 hours"),
+        ("organization", {"reminderHours": [0]}, "from 0 to 4320 hours"),
+        ("faults", {"operation": "*", "kind": "status", "probability": 1}, ""),
+        ("faults", {"operation": "*", "kind": "delay", "seconds": 1}, ""),
+        ("faults", {"operation": "*", "kind": "status", "status": 429, "retryAfter": 1}, ""),
+        ("deliveries/disturb", {"kind": "late", "seconds": 1}, ""),
+        ("clock/advance", {"days": 1}, ""),
+    ],
+)
+def test_a_number_out_of_range_names_its_own_range(
+    api: Api, path: str, body: dict[str, Any], expected: str, number: float
+) -> None:
+    (param, value) = list(body.items())[-1]
+    given = [number] if isinstance(value, list) else number
+    rejected = api.request(
+        "PATCH" if path == "organization" else "POST",
+        f"/_mock/{path}",
+        content=json.dumps({**body, param: given}),
+        headers={"Content-Type": "application/json"},
+    )
+    assert problem(rejected)[:2] == (400, "parameter_invalid")
+    message = rejected.json()["error"]["message"]
+    assert expected in message
+    assert "e+3" not in message, message
+
+
 def test_the_required_data_of_an_intake_request_is_configured(api: Api, client: FollowUp) -> None:
     assert api.patch("/_mock/organization", {"intakeRequired": ["dni", "patient.email"]}).status_code == 200
     assert client.intake_requests.create(patient={"dni": "1"}).missing == ["patient.email"]

@@ -45,8 +45,9 @@ TIMESTAMP = "date-time"
 EXACT_TIMESTAMP = "exact-timestamp"
 HTTPS_URL = "https-url"
 
-LARGEST_NUMBER = 1e300
-"""The bound of numbers without one of their own: a whole number in JSON may be too large for a float."""
+_LARGEST_NUMBER = 1e300
+"""Stands for any larger number: a whole number in JSON may be too large for a float. Each argument has a smaller range
+of its own."""
 
 YEARS = "^(?!0000|0001|9999)"
 """The first and the last year are rejected: in another time zone, such a time may be outside of the calendar."""
@@ -108,7 +109,7 @@ _SCALARS: dict[Any, tuple[Schema, Convert]] = {
     str: ({"type": "string", "maxLength": MAX_STRING_LENGTH}, _unchanged),
     bool: ({"type": "boolean"}, _unchanged),
     int: ({"type": "integer"}, _unchanged),
-    float: ({"type": "number", "minimum": -LARGEST_NUMBER, "maximum": LARGEST_NUMBER}, float),
+    float: ({"type": "number"}, lambda value: float(max(-_LARGEST_NUMBER, min(value, _LARGEST_NUMBER)))),
     datetime: ({"type": "string", "format": TIMESTAMP, "pattern": YEARS}, parse_timestamp),
     date: ({"type": "string", "format": DATE, "pattern": DATE_YEARS}, date.fromisoformat),
     Any: ({}, _unchanged),
