@@ -139,7 +139,14 @@ def test_section_3_the_stage_follows_appointments_and_visits(client: FollowUp) -
 
 
 @pytest.mark.parametrize(
-    "dni", ["m 12.345\n678", "M\u00a012345\u2009678", "m\u200b12\u3000345678\ufeff", "M.1.2.3.4.5.6.7.8\t\r"]
+    "dni",
+    [
+        "m 12.345\n678",
+        "M\u00a012345\u2009678",
+        "m\u200b12\u3000345678\ufeff",
+        "M.1.2.3.4.5.6.7.8\t\r",
+        "\u200cM123\u200d45\u180e67\xad8\u202e",
+    ],
 )
 def test_a_document_is_the_same_with_spaces_and_dots_and_in_either_case(client: FollowUp, dni: str) -> None:
     patient = client.patients.create(phone="+5491155550000", dni="M12345678")

@@ -2,6 +2,7 @@
 
 import re
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state.tenant import Tenant
@@ -16,9 +17,6 @@ _MEXICAN_DIGITS = 10
 _SCHEME = "tel:"
 _CUT_OFF = re.compile(r"[^\W\d_]|[*#]")
 """Letters and signs that ``phonenumbers`` drops, replaces by digits, or takes for the beginning of an extension."""
-
-_SPACES_AND_DOTS = re.compile(r"[\s.\u200b\u2060\ufeff]")
-"""White space of every kind, also without a width, and dots."""
 
 
 def normalized_phone(tenant: Tenant, phone: str, param: str) -> str:
@@ -73,12 +71,12 @@ def _drop_mexican_one(number: "PhoneNumber") -> None:
 
 
 def normalized_dni(dni: str, param: str) -> str:
-    """Return a document in upper case, without dots and white space.
+    """Return a document in upper case, without dots, white space and invisible characters (Unicode category Cf).
 
     Raises:
         ServiceError: 400: the document has no other characters.
     """
-    bare = _SPACES_AND_DOTS.sub("", dni).upper()
+    bare = "".join(each for each in dni if not (each == "." or each.isspace() or category(each) == "Cf")).upper()
     if not bare:
         raise invalid("parameter_invalid", "This must be a document number.", param)
     return bare
