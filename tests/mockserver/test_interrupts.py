@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -252,3 +253,39 @@ def test_the_handlers_of_signals_are_as_before() -> None:
         assert {number: signal.getsignal(number) for number in before} == {**before, signal.SIGUSR2: signal.SIG_IGN}
     finally:
         signal.signal(signal.SIGUSR2, usr2)
+
+
+@pytest.mark.parametrize(("way", "before"), [("advance", "_clock_held"), ("step", "_clock_held"), ("resend", "drive")])
+def test_an_interrupt_before_an_attempt_is_not_charged_to_the_receiver(way: str, before: str) -> None:
+    entered: list[Any] = []
+
+    def interrupt(*_: object) -> None:
+        raise Interrupt
+
+    def profile(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_name == before:
+            sys.setprofile(None)
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    usr1 = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with MockService() as service, service.client() as client:
+            client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+            service.mount(URL, lambda request: entered.append(request) or httpx.Response(204))
+            client.patients.create(phone="+5491155550000")
+            (delivery,) = service.deliveries
+            calls: dict[str, Callable[[], Any]] = {
+                "advance": service.advance,
+                "step": service.step,
+                "resend": lambda: service.resend(delivery.id),
+            }
+            sys.setprofile(profile)
+            with pytest.raises(Interrupt):
+                calls[way]()
+            assert (entered, service.deliveries[0].attempts) == ([], 0)
+            service.advance()
+            assert (len(entered), service.deliveries[0].status) == (1, "succeeded")
+            nothing_is_pending(service)
+    finally:
+        sys.setprofile(None)
+        signal.signal(signal.SIGUSR1, usr1)

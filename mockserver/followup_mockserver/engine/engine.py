@@ -206,13 +206,14 @@ class Engine:
         with tenant.lock:
             to = target(tenant.clock.now())
         while (yield from self._run_next_instant(tenant, run, to)):
-            call_deferred()
+            pass
         with tenant.lock:
             tenant.clock.advance_to(to)
             return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
 
     def _stepping(self, tenant: Tenant, run: Run) -> Sending[Advanced]:
         run.wait_until_idle()
+        call_deferred()  # while no attempt has begun that it would be charged to
         scheduled = None
         with tenant.lock:
             timer = tenant.scheduler.next()
@@ -225,6 +226,7 @@ class Engine:
             return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
 
     def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[Attempted]:
+        call_deferred()
         with tenant.lock:
             control = tenant.history.begin_control(tenant.now(), "resend", delivery_id)
             with tenant.caused_by(control.id):
@@ -244,6 +246,7 @@ class Engine:
         A receiver whose client waits advances the clock beyond ``to``; jobs that are due by that time run as well.
         """
         run.wait_until_idle()
+        call_deferred()
         scheduled: list[ScheduledAttempt] = []
         with tenant.lock:
             first = tenant.scheduler.next()
