@@ -501,7 +501,7 @@ def test_an_interrupted_call_gives_its_events_back(outbox: Outbox, record: Recor
 
 def test_a_client_of_a_mock_service_lives_in_its_time(outbox: Outbox, record: Record) -> None:
     """A backoff is over once the clock of the mock has been advanced."""
-    service = MockService(rate_limit=0)
+    service = MockService(rate_limit=0, start_time="2026-09-28T12:00:00Z")
     record("e1")
     service.add_fault(operation="events.create", kind="status", status=503, times=1)
     with service.client() as client:
