@@ -40,7 +40,7 @@ def comparable(text: str) -> list[str]:
     for documented, actual in PORTS.items():
         text = text.replace(actual, documented)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).replace("\r\n", "\n")
-    text = re.sub(r"\b[a-z]+_[A-Za-z0-9]{10,}", "ID", text)
+    text = re.sub(r"\b[a-z]+_(?:[A-Za-z0-9]{10,}|[A-Za-z0-9]{4}…[A-Za-z0-9]{4})", "ID", text)
     text = re.sub(r"(?<=followup-mock )\d[\w.]*(?=;)", "VERSION", text)
     text = re.sub(
         r"(?<=│ )[A-Za-z0-9]{7,}(?= *(?:│|$))", "ID", text, flags=re.MULTILINE

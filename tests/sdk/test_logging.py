@@ -10,7 +10,7 @@ from support.server import ScriptedServer, reply
 
 from followup import APIStatusError
 
-TELLING = ("Ana", "5555", "30123456", "30.123.456", "fu_secret_key", "whsec_", "mail.example")
+TELLING = ("Ana", "55550000", "30123456", "30.123.456", "fu_secret_key", "whsec_", "mail.example")
 
 
 @pytest.mark.usefixtures("quick_backoff")
