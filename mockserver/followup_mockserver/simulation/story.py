@@ -1,4 +1,4 @@
-"""What is told about a history: what happened, in sentences that the developer of a clinic understands; the report."""
+"""The report of a history: what happened, in sentences that the developer of a clinic understands."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -229,10 +229,10 @@ def settle(
 
 
 def _store_each(connection: Connection, statement: Update, rows: Sequence[dict[str, Any]]) -> None:
-    """Execute a statement for each event, so that one which the database refuses stops no other.
+    """Execute a statement for each event, so that one which the database rejects stops no other.
 
-    An event whose reason is refused, as by an encoding that lacks a character, is stored with another reason. One that
-    is refused as such stays claimed until its lease ends.
+    An event whose reason is rejected, as by an encoding that lacks a character, is stored with another reason. One
+    that is rejected as such stays claimed until its lease ends.
     """
     if not isinstance(execute_unless_refused(connection, statement, rows), str):
         return
