@@ -17,7 +17,7 @@ from followup_mockserver import MockService
 from followup_mockserver.rules import patients
 from followup_mockserver.state.jobs import SendReminder
 from followup_mockserver.state.scheduler import Scheduler
-from followup_mockserver.transport import InProcessTransport
+from followup_mockserver.webhooks.transport import InProcessTransport
 
 FEW, MANY = 1_000, 1_000_000
 PREPARED = 10_000

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from followup import _groups
-from followup._operations import Resource, group_name
+from followup._declarations.operations import Resource, group_name
 from followup.resources import all_groups
 
 FILE = Path(__file__).parents[1] / "sdk" / "followup" / "_groups.pyi"
@@ -132,7 +132,7 @@ def _names(methods: list[Any]) -> set[str]:
 def _home(name: str, module: Any) -> str:
     """Return the module to import a name from; the empty string for a builtin."""
     if name == "AsyncListing":
-        return "followup._pagination"
+        return "followup._call.pagination"
     if name not in vars(module):
         return ""
     for node in ast.parse(inspect.getsource(module)).body:

@@ -8,7 +8,7 @@ from followup import WebhookEvent, inbound
 from followup._annotations import EventType, OutboundEventType
 from followup._codec.decode import decode
 from followup_mockserver import MockService
-from followup_mockserver.settings import NOT_YET_SENT
+from followup_mockserver.settings.settings import NOT_YET_SENT
 
 from .entries import PythonNames, function_text, link_to
 from .event_texts import BUILT, NEEDED, SEND_WHEN, SENT_WHEN, USED

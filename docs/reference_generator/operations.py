@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from followup._declarations import Declaration
-from followup._operations import Resource, declarations_of, group_name
+from followup._declarations.declarations import Declaration
+from followup._declarations.operations import Resource, declarations_of, group_name
 from followup.resources import all_groups
 from followup_mockserver.contract.openapi import document
 from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, Operation

@@ -9,9 +9,9 @@ import followup
 import followup_mockserver
 from followup import inbox, outbox
 from followup_mockserver import MockServer, MockService, simulation, strategies
-from followup_mockserver.causes.occurrences import HistoryEntry
 from followup_mockserver.control.bookings import BookingControls
 from followup_mockserver.control.calls import CallControls
+from followup_mockserver.control.causes.occurrences import HistoryEntry
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
 from followup_mockserver.control.conversations import ConversationControls
 from followup_mockserver.control.history import HistoryControls
@@ -22,10 +22,10 @@ from followup_mockserver.control.sources import SourceControls
 from followup_mockserver.control.unused_faults import UnusedFaultControls
 from followup_mockserver.control.waits import WaitControls
 from followup_mockserver.control.webhooks import WebhookControls
-from followup_mockserver.options import MockOptions
 from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
 from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.settings import KeyRecord
+from followup_mockserver.settings.options import MockOptions
+from followup_mockserver.settings.settings import KeyRecord
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, Message, ReceiverResponse
 from followup_mockserver.state.request_faults import Fault

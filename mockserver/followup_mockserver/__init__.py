@@ -8,14 +8,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from followup_mockserver.causes import HistoryEntry
     from followup_mockserver.control import ClockState, NewOrganization, PendingJob, PendingReminder
-    from followup_mockserver.options import MockOptions
+    from followup_mockserver.control.causes import HistoryEntry
     from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
     from followup_mockserver.schema.errors import ServiceError
-    from followup_mockserver.server import MockServer
-    from followup_mockserver.service import MockService
-    from followup_mockserver.settings import KeyRecord
+    from followup_mockserver.service.server import MockServer
+    from followup_mockserver.service.service import MockService
+    from followup_mockserver.settings.options import MockOptions
+    from followup_mockserver.settings.settings import KeyRecord
     from followup_mockserver.state.journal import JournalEntry
     from followup_mockserver.state.records import Attempt, Message
     from followup_mockserver.state.request_faults import Fault
@@ -45,19 +45,19 @@ __all__ = [
 ]
 
 _MODULES = {
-    "causes": ("HistoryEntry",),
+    "control.causes": ("HistoryEntry",),
     "control": ("ClockState", "NewOrganization", "PendingJob", "PendingReminder"),
     "state.runs": ("Advanced", "JobRun"),
     "schema.errors": ("ServiceError",),
     "state.request_faults": ("Fault",),
     "state.webhook_faults": ("WebhookFault",),
     "state.journal": ("JournalEntry",),
-    "settings": ("KeyRecord",),
+    "settings.settings": ("KeyRecord",),
     "state.records": ("Attempt", "Message"),
-    "options": ("MockOptions",),
+    "settings.options": ("MockOptions",),
     "pytest_plugin.environment": ("MockEnvironment", "RejectedRequest"),
-    "server": ("MockServer",),
-    "service": ("MockService",),
+    "service.server": ("MockServer",),
+    "service.service": ("MockService",),
 }
 
 

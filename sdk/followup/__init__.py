@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from followup._version import __version__
 
 if TYPE_CHECKING:
+    from followup._call.pagination import AsyncPage, Page
     from followup._client import AsyncFollowUp, FollowUp
     from followup._codec.encode import NOT_GIVEN, NotGiven
-    from followup._display import show_personal_data
-    from followup._errors import (
+    from followup._results.display import show_personal_data
+    from followup._results.errors import (
         APIConnectionError,
         APITimeoutError,
         ConfigurationError,
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
         ResponseDecodeError,
         WebhookSignatureError,
     )
-    from followup._pagination import AsyncPage, Page
-    from followup._results import ResponseInfo
-    from followup._status_errors import (
+    from followup._results.results import ResponseInfo
+    from followup._results.status_errors import (
         APIStatusError,
         AuthenticationError,
         ConflictError,
@@ -117,26 +117,26 @@ _MODULES = {
     "FollowUp": "_client",
     "NOT_GIVEN": "_codec.encode",
     "NotGiven": "_codec.encode",
-    "show_personal_data": "_display",
-    "APIConnectionError": "_errors",
-    "APIStatusError": "_status_errors",
-    "APITimeoutError": "_errors",
-    "AuthenticationError": "_status_errors",
-    "ConfigurationError": "_errors",
-    "ConflictError": "_status_errors",
-    "FollowUpError": "_errors",
-    "IdempotencyError": "_status_errors",
-    "InternalServerError": "_status_errors",
-    "InvalidRequestError": "_status_errors",
-    "NotFoundError": "_status_errors",
-    "PaginationError": "_errors",
-    "PermissionDeniedError": "_status_errors",
-    "RateLimitError": "_status_errors",
-    "ResponseDecodeError": "_errors",
-    "WebhookSignatureError": "_errors",
-    "AsyncPage": "_pagination",
-    "Page": "_pagination",
-    "ResponseInfo": "_results",
+    "show_personal_data": "_results.display",
+    "APIConnectionError": "_results.errors",
+    "APIStatusError": "_results.status_errors",
+    "APITimeoutError": "_results.errors",
+    "AuthenticationError": "_results.status_errors",
+    "ConfigurationError": "_results.errors",
+    "ConflictError": "_results.status_errors",
+    "FollowUpError": "_results.errors",
+    "IdempotencyError": "_results.status_errors",
+    "InternalServerError": "_results.status_errors",
+    "InvalidRequestError": "_results.status_errors",
+    "NotFoundError": "_results.status_errors",
+    "PaginationError": "_results.errors",
+    "PermissionDeniedError": "_results.status_errors",
+    "RateLimitError": "_results.status_errors",
+    "ResponseDecodeError": "_results.errors",
+    "WebhookSignatureError": "_results.errors",
+    "AsyncPage": "_call.pagination",
+    "Page": "_call.pagination",
+    "ResponseInfo": "_results.results",
     "Account": "resources.account",
     "ApiKey": "resources.account",
     "Appointment": "resources.appointments",

@@ -10,18 +10,9 @@ import httpx
 
 from followup import _telemetry
 from followup._annotations import SERVICE_VERSION
-from followup._argument_errors import explain_argument_errors_of
 from followup._batches import batches, batches_async
-from followup._call import run_call
-from followup._codec.names import kind_of
-from followup._connections import AsyncConnections, Connections
-from followup._drivers import drive, drive_async
-from followup._errors import ConfigurationError
-from followup._frames import clears_frames
-from followup._groups import AsyncGroups, SyncGroups
-from followup._httpx_private import mark_missing_sniffio
-from followup._operations import NOT_GIVEN, NotGiven, StepsOfBatch
-from followup._options import (
+from followup._call.call import run_call
+from followup._call.options import (
     DEFAULT_MAX_RETRIES,
     Options,
     checked_deadline,
@@ -29,9 +20,18 @@ from followup._options import (
     checked_timeout,
     options_from,
 )
-from followup._pagination import AsyncListing, Listing, Page
-from followup._results import Result
-from followup._steps import Call
+from followup._call.pagination import AsyncListing, Listing, Page
+from followup._call.steps import Call
+from followup._codec.names import kind_of
+from followup._declarations.argument_errors import explain_argument_errors_of
+from followup._declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
+from followup._frames import clears_frames
+from followup._groups import AsyncGroups, SyncGroups
+from followup._http.connections import AsyncConnections, Connections
+from followup._http.drivers import drive, drive_async
+from followup._http.private_names import mark_missing_sniffio
+from followup._results.errors import ConfigurationError
+from followup._results.results import Result
 from followup._virtual_time import with_current_time
 from followup.resources import all_groups
 
@@ -50,7 +50,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
     """
 
     _http_client_class: ClassVar[type[Any]]
-    _used_by_calls: ClassVar[tuple[str, ...]] = ("email.utils", "followup._codec.slow_path", "followup._network")
+    _used_by_calls: ClassVar[tuple[str, ...]] = ("email.utils", "followup._codec.slow_path", "followup._http.network")
 
     def __init__(
         self,

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec
 
 from followup._annotations import EventType
-from followup._argument_errors import explain_argument_errors
 from followup._codec.encode import Encoder, encoder_for
 from followup._codec.names import annotations_of, camel, without_none
+from followup._declarations.argument_errors import explain_argument_errors
+from followup._declarations.signatures import Described
 from followup._randomness import new_uuid
-from followup._signatures import Described
 from followup.resources.event_batches import EventInput
 
 P = ParamSpec("P")

@@ -29,8 +29,8 @@ from followup._annotations import (
     PatientId,
     ServiceEventType,
 )
-from followup._argument_errors import (
-    explain_argument_errors_of,
+from followup._call.options import (
+    DEFAULT_TIMEOUT,
 )
 from followup._codec.decode import (
     WireError,
@@ -54,26 +54,22 @@ from followup._codec.names import (
 from followup._codec.timestamps import (
     format_timestamp,
 )
-from followup._declarations import (
+from followup._declarations.argument_errors import (
+    explain_argument_errors_of,
+)
+from followup._declarations.declarations import (
     Declaration,
     Parameter,
 )
-from followup._docstrings import (
+from followup._declarations.docstrings import (
     descriptions_in,
 )
-from followup._lazy import (
+from followup._declarations.lazy import (
     lazy,
 )
-from followup._model import (
-    NO_EXTRA,
-    Model,
-)
-from followup._operations import (
+from followup._declarations.operations import (
     declarations_of,
     group_name,
-)
-from followup._options import (
-    DEFAULT_TIMEOUT,
 )
 from followup._randomness import (
     reproducible_randomness,
@@ -81,6 +77,10 @@ from followup._randomness import (
 from followup._redaction import (
     redacted,
     visible,
+)
+from followup._results.model import (
+    NO_EXTRA,
+    Model,
 )
 from followup._threads import (
     ATTEMPT_THREAD,

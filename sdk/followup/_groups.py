@@ -6,8 +6,8 @@ It has the methods of each group for either client, in a form that every editor 
 
 from typing import TYPE_CHECKING
 
-from followup._lazy import lazy
-from followup._operations import Caller
+from followup._declarations.lazy import lazy
+from followup._declarations.operations import Caller
 
 if TYPE_CHECKING:
     from followup.resources.account import AccountGroup

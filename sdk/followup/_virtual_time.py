@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from followup._governor import Governor
-from followup._options import Options
+from followup._call.options import Options
+from followup._call.request_rate import Governor
 from followup._time import REAL_TIME, Time
 
 if TYPE_CHECKING:

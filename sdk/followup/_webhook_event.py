@@ -11,7 +11,7 @@ import attrs
 
 from followup._annotations import OutboundEventType, WebhookDeliveryId
 from followup._codec.decode import WireError, decode
-from followup._model import Model, personal
+from followup._results.model import Model, personal
 
 if TYPE_CHECKING:
     from followup._client import AsyncFollowUp, FollowUp
@@ -111,7 +111,7 @@ class WebhookEvent(Model):
             ValueError: ``ref`` is not the id of an object that can be retrieved.
             NotFoundError: the object does not exist any more.
         """
-        from followup._operations import declarations_of, group_name
+        from followup._declarations.operations import declarations_of, group_name
         from followup.resources import all_groups
 
         for group in all_groups():

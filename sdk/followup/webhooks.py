@@ -14,11 +14,11 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from followup._annotations import WEBHOOK_TOLERANCE
-from followup._argument_errors import explain_argument_errors
 from followup._codec.decode import WireError, decode
 from followup._codec.names import kind_of
 from followup._codec.timestamps import in_utc
-from followup._errors import WebhookSignatureError
+from followup._declarations.argument_errors import explain_argument_errors
+from followup._results.errors import WebhookSignatureError
 from followup._webhook_event import WebhookEvent
 
 SIGNATURE_HEADER = "x-service-signature"

@@ -12,11 +12,11 @@ import attrs
 import pytest
 
 from followup_mockserver import MockServer
-from followup_mockserver.calibration.calibrate import Finding, find
-from followup_mockserver.calibration.clean_up import clean_up
-from followup_mockserver.calibration.probes import POINTS
-from followup_mockserver.calibration.run import Run
-from followup_mockserver.calibration.service import Service
+from followup_mockserver.judge.calibration.calibrate import Finding, find
+from followup_mockserver.judge.calibration.clean_up import clean_up
+from followup_mockserver.judge.calibration.probes import POINTS
+from followup_mockserver.judge.calibration.run import Run
+from followup_mockserver.judge.calibration.service import Service
 
 NOWHERE = "http://127.0.0.1:9"
 """A port at which nothing listens: webhooks must not leave this machine."""

@@ -8,7 +8,7 @@ from calibration.conftest import OPTIONS, Reply, altered, ask
 from contract import specification
 
 from followup_mockserver import MockServer
-from followup_mockserver.calibration.probes import POINTS
+from followup_mockserver.judge.calibration.probes import POINTS
 
 INVALID = "400 invalid_request_error parameter_invalid"
 

@@ -8,9 +8,9 @@ import pytest
 from calibration.conftest import NOWHERE, OPTIONS, Reply, altered, ask, new_run
 
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.calibration.calibrate import Finding, ask_all
-from followup_mockserver.calibration.clean_up import clean_up
-from followup_mockserver.calibration.report import settings_file
+from followup_mockserver.judge.calibration.calibrate import Finding, ask_all
+from followup_mockserver.judge.calibration.clean_up import clean_up
+from followup_mockserver.judge.calibration.report import settings_file
 
 OTHERS: list[dict[str, Any]] = [
     {

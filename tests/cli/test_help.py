@@ -41,7 +41,7 @@ def test_the_list_shows_the_first_paragraph_of_each_help(package: str) -> None:
 
 def test_every_resource_has_commands() -> None:
     groups = (
-        "from followup._operations import group_name; from followup.resources import all_groups; "
+        "from followup._declarations.operations import group_name; from followup.resources import all_groups; "
         "print(*(group_name(group) for group in all_groups()))"
     )
     listed, _ = json.loads(output(SUMMARIES.format(package="followup")))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import followup_mockserver.http.dashboard
+import followup_mockserver.dashboard
 
-BASE = Path(followup_mockserver.http.dashboard.__file__).parent / "static" / "base.css"
+BASE = Path(followup_mockserver.dashboard.__file__).parent / "static" / "base.css"
 MINIMUM = 4.5
 
 PAIRS = [

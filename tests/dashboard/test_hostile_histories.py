@@ -9,7 +9,7 @@ import pytest
 
 from followup import FollowUp
 from followup_mockserver import MockService
-from followup_mockserver.causes import HistoryEntry
+from followup_mockserver.control.causes import HistoryEntry
 from followup_mockserver.pytest_plugin.failure_report import summary_of
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.state.snapshots.errors import SnapshotError

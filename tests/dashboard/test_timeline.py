@@ -9,7 +9,7 @@ from support.http import Api
 
 from followup import FollowUp
 from followup_mockserver import MockService
-from followup_mockserver.transport import InProcessTransport
+from followup_mockserver.webhooks.transport import InProcessTransport
 
 from .conftest import HOOKS
 

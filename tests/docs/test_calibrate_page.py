@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from followup_mockserver.calibration.not_asked import NOT_ASKED
-from followup_mockserver.calibration.probes import POINTS
+from followup_mockserver.judge.calibration.not_asked import NOT_ASKED
+from followup_mockserver.judge.calibration.probes import POINTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 

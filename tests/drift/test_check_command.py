@@ -17,7 +17,7 @@ from support.server import ScriptedServer, drip
 
 from followup_mockserver import MockServer
 from followup_mockserver.cli.app import app
-from followup_mockserver.drift import reading
+from followup_mockserver.judge.drift import reading
 
 Check = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -8,9 +8,9 @@ from drift.documents import Document, component, request, served_document
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from followup_mockserver.drift.comparison import compare_document
-from followup_mockserver.drift.errors import DocumentError
-from followup_mockserver.drift.reading import read_document
+from followup_mockserver.judge.drift.comparison import compare_document
+from followup_mockserver.judge.drift.errors import DocumentError
+from followup_mockserver.judge.drift.reading import read_document
 
 OURS = json.dumps(served_document())
 NAMES = ("type", "enum", "$ref", "properties", "required", "anyOf", "allOf", "pattern", "format", "minLength", "items")

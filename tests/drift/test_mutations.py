@@ -8,8 +8,8 @@ from drift.documents import Document, component, request, served_document
 from drift.mutations import ADDED, BREAKING, MOCK, MUTATIONS, Mutation
 from drift.witnesses import accepts
 
-from followup_mockserver.drift.comparison import compare_document
-from followup_mockserver.drift.differences import Difference, Report
+from followup_mockserver.judge.drift.comparison import compare_document
+from followup_mockserver.judge.drift.differences import Difference, Report
 
 each_mutation = pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
 

@@ -10,9 +10,9 @@ from drift.mutations import BREAKING, MOCK, MUTATIONS, Mutation
 
 from followup import FollowUp, ResponseDecodeError
 from followup_mockserver import MockService
-from followup_mockserver.drift.comparison import compare_document
-from followup_mockserver.drift.differences import Difference
-from followup_mockserver.transport import InProcessTransport
+from followup_mockserver.judge.drift.comparison import compare_document
+from followup_mockserver.judge.drift.differences import Difference
+from followup_mockserver.webhooks.transport import InProcessTransport
 
 
 def differences(mutation: Mutation) -> list[Difference]:

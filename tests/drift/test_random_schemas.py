@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from followup_mockserver.drift.differences import Difference, Direction
-from followup_mockserver.drift.raw import Raw
-from followup_mockserver.drift.schema_comparison import Message, compare_schemas
-from followup_mockserver.drift.schemas import Schemas
+from followup_mockserver.judge.drift.differences import Difference, Direction
+from followup_mockserver.judge.drift.raw import Raw
+from followup_mockserver.judge.drift.schema_comparison import Message, compare_schemas
+from followup_mockserver.judge.drift.schemas import Schemas
 
 Schema = dict[str, Any]
 

@@ -10,7 +10,7 @@ import pytest
 
 from followup import AsyncFollowUp, FollowUp
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.options import ClientOptions
+from followup_mockserver.settings.options import ClientOptions
 
 MOCK_OPTIONS = (
     "rate_limit, start_time, allow_http_webhooks, forward_to, seed, country, idempotency_hours, refuse_unknown_fields, "

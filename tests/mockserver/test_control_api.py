@@ -11,7 +11,7 @@ from support.http import Api, problem
 from followup import FollowUp
 from followup_mockserver import MockService, ServiceError
 from followup_mockserver.rules.triggers import examples
-from followup_mockserver.transport import InProcessTransport
+from followup_mockserver.webhooks.transport import InProcessTransport
 
 
 def test_health(api: Api) -> None:

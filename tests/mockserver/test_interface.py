@@ -12,7 +12,7 @@ from support.http import Api, problem
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
-from followup_mockserver.transport import InProcessTransport
+from followup_mockserver.webhooks.transport import InProcessTransport
 
 NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"

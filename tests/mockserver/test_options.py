@@ -8,8 +8,8 @@ import pytest
 from support.http import Api, problem
 
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.options import MockOptions, Options, meanings
-from followup_mockserver.transport import InProcessTransport
+from followup_mockserver.settings.options import MockOptions, Options, meanings
+from followup_mockserver.webhooks.transport import InProcessTransport
 
 NOON = "2026-09-28T12:00:00Z"
 

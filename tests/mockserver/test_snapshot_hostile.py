@@ -17,7 +17,7 @@ from support.rich_mock import HOOKS, OTHER_HOOKS, rich_mock
 from followup_mockserver import MockService
 from followup_mockserver.state.snapshots.errors import SnapshotError
 from followup_mockserver.state.snapshots.reading import MAX_BYTES
-from followup_mockserver.transport import InProcessTransport
+from followup_mockserver.webhooks.transport import InProcessTransport
 
 SAVED = rich_mock().save()
 Path_ = tuple[str | int, ...]

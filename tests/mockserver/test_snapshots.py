@@ -16,8 +16,8 @@ from support.rich_mock import rich_mock
 
 from followup import FollowUpError
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.options import Options
-from followup_mockserver.settings import Organization
+from followup_mockserver.settings.options import Options
+from followup_mockserver.settings.settings import Organization
 from followup_mockserver.state.jobs import JOB_OF_KIND
 from followup_mockserver.state.snapshots.document import OPTIONS_NOT_SAVED, SAVED_OPTIONS
 from followup_mockserver.state.snapshots.parts import NOT_SAVED, PARTS

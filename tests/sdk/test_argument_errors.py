@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from followup import AsyncFollowUp, FollowUp, construct_event, inbound, verify_signature
-from followup._argument_errors import explain_argument_errors, explain_argument_errors_of
+from followup._declarations.argument_errors import explain_argument_errors, explain_argument_errors_of
 from followup.inbox import Inbox
 from followup.outbox import Outbox
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from followup import FollowUp, FollowUpError, Page
-from followup._model import Model
+from followup._results.model import Model
 from followup_mockserver import MockService
-from followup_mockserver.transport import InProcessTransport
+from followup_mockserver.webhooks.transport import InProcessTransport
 
 KEY = "fu_test_mock"
 OPERATIONS = {each.name: each for each in spec.OPERATIONS}

@@ -21,7 +21,8 @@ from support.ports import free_port
 from support.responses import patient
 from support.server import ScriptedServer, hang, reply
 
-from followup import APITimeoutError, FollowUp, _httpx_private, _network
+from followup import APITimeoutError, FollowUp
+from followup._http import network, private_names
 
 
 @pytest.fixture(params=[httpx.Client, httpx.AsyncClient])
@@ -54,7 +55,7 @@ def test_cookies_have_a_jar_and_take_in_responses(kind: Any) -> None:
 
 
 def test_transport_has_a_pool_and_the_pool_a_network_backend(kind: Any) -> None:
-    pool = _httpx_private.pool_of(kind()._transport)
+    pool = private_names.pool_of(kind()._transport)
     assert isinstance(pool, httpcore.ConnectionPool | httpcore.AsyncConnectionPool)
     assert hasattr(pool, "_network_backend")
 
@@ -68,23 +69,23 @@ def test_the_network_backend_of_the_pool_opens_its_connections(server: ScriptedS
             raise Opened
 
     with httpx.Client(trust_env=False) as client:
-        _httpx_private.pool_of(client._transport)._network_backend = Backend()
+        private_names.pool_of(client._transport)._network_backend = Backend()
         with pytest.raises(Opened):
             client.get(server.url)
 
 
 def test_our_backends_take_the_place_of_httpcores(kind: Any) -> None:
     client = kind()
-    _httpx_private.use_our_network(client)
-    backend = _httpx_private.pool_of(client._transport)._network_backend
-    assert isinstance(backend, _network.Backend | _network.AsyncBackend)
+    private_names.use_our_network(client)
+    backend = private_names.pool_of(client._transport)._network_backend
+    assert isinstance(backend, network.Backend | network.AsyncBackend)
 
 
 @contextmanager
 def under_way(server: ScriptedServer, client: httpx.Client, attempt: Any) -> Iterator[Any]:
     """A request that hangs, as the pool knows it."""
     server.script = [hang(server.released)]
-    request = client.build_request("GET", server.url, extensions={_httpx_private.ATTEMPT: attempt})
+    request = client.build_request("GET", server.url, extensions={private_names.ATTEMPT: attempt})
 
     def send() -> None:
         with suppress(httpx.HTTPError):
@@ -95,7 +96,7 @@ def under_way(server: ScriptedServer, client: httpx.Client, attempt: Any) -> Ite
     try:
         while not server.received:
             thread.join(0.001)
-        (waiting,) = _httpx_private.pool_of(client._transport_for_url(request.url))._requests
+        (waiting,) = private_names.pool_of(client._transport_for_url(request.url))._requests
         yield waiting
     finally:
         server.released.set()
@@ -104,7 +105,7 @@ def under_way(server: ScriptedServer, client: httpx.Client, attempt: Any) -> Ite
 
 def test_a_request_under_way_is_found_with_its_socket(server: ScriptedServer) -> None:
     with httpx.Client(trust_env=False) as client, under_way(server, client, "this one") as waiting:
-        assert waiting.request.extensions[_httpx_private.ATTEMPT] == "this one"
+        assert waiting.request.extensions[private_names.ATTEMPT] == "this one"
         inner = waiting.connection._connection
         assert hasattr(inner, "_h11_state")
         assert inner._network_stream.get_extra_info("socket").fileno() > 0
@@ -114,14 +115,14 @@ class TestShutDown:
     def test_ends_the_attempt(self, server: ScriptedServer) -> None:
         attempt: Any = SimpleNamespace(url=server.url)
         with httpx.Client(trust_env=False) as client, under_way(server, client, attempt):
-            _httpx_private.shut_down(client, attempt)
+            private_names.shut_down(client, attempt)
             assert server.open_at_the_client() == 0
 
     def test_finds_it_below_the_transport_of_an_instrumentation(self, server: ScriptedServer) -> None:
         attempt: Any = SimpleNamespace(url=server.url)
         with httpx.Client(trust_env=False) as client, under_way(server, client, attempt):
             client._transport = Wrapper(client._transport)
-            _httpx_private.shut_down(client, attempt)
+            private_names.shut_down(client, attempt)
             assert server.open_at_the_client() == 0
 
     def test_leaves_a_connection_that_is_not_http11(self, server: ScriptedServer) -> None:
@@ -130,16 +131,16 @@ class TestShutDown:
         with httpx.Client(trust_env=False) as client, under_way(server, client, attempt) as waiting:
             stream = waiting.connection._connection._network_stream
             waiting.connection = SimpleNamespace(_connection=SimpleNamespace(_network_stream=stream))
-            _httpx_private.shut_down(client, attempt)
+            private_names.shut_down(client, attempt)
             assert server.open_at_the_client() == 1
 
     def test_leaves_a_connection_that_another_request_has_taken_over(self, server: ScriptedServer) -> None:
         attempt: Any = SimpleNamespace(url=server.url)
         with httpx.Client(trust_env=False) as client, under_way(server, client, attempt) as waiting:
-            pool = _httpx_private.pool_of(client._transport)
+            pool = private_names.pool_of(client._transport)
             request: Any = SimpleNamespace(extensions={})
             pool._requests.append(SimpleNamespace(request=request, connection=waiting.connection))
-            _httpx_private.shut_down(client, attempt)
+            private_names.shut_down(client, attempt)
             assert server.open_at_the_client() == 1
             del pool._requests[-1]
 
@@ -148,7 +149,7 @@ class TestShutDown:
         with httpx.Client(trust_env=False) as client, under_way(server, client, attempt) as waiting:
             stream = waiting.connection._connection._network_stream
             stream.get_extra_info = lambda _: None
-            _httpx_private.shut_down(client, attempt)
+            private_names.shut_down(client, attempt)
             assert server.open_at_the_client() == 1
             del stream.get_extra_info
 
@@ -225,7 +226,7 @@ class TestReplacedTransports:
             released.set()
 
     def test_a_mock_has_no_pool(self) -> None:
-        assert _httpx_private.pool_of(MagicMock()) is None
+        assert private_names.pool_of(MagicMock()) is None
 
 
 CALLS = """
@@ -260,7 +261,7 @@ print([str(each.message) for each in caught if each.category is RuntimeWarning])
 """
 
 
-NEEDED = {each for names in _httpx_private.NEEDED.values() for each in names}
+NEEDED = {each for names in private_names.NEEDED.values() for each in names}
 OF_HTTPX = {each for each in NEEDED if each.startswith(("Client.", "HTTPTransport."))}
 
 
@@ -305,5 +306,5 @@ def test_the_pool_of_a_proxy_has_its_url(proxy: str, expected: str, monkeypatch:
     monkeypatch.setenv("HTTPS_PROXY", proxy)
     monkeypatch.setenv("NO_PROXY", "excluded.example")
     with httpx.Client() as client:
-        assert _httpx_private.proxy_of(client, "https://api.example.com/v1") == expected
-        assert _httpx_private.proxy_of(client, "https://excluded.example/v1") is None
+        assert private_names.proxy_of(client, "https://api.example.com/v1") == expected
+        assert private_names.proxy_of(client, "https://excluded.example/v1") is None

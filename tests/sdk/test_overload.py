@@ -10,7 +10,8 @@ import pytest
 from support.responses import patient
 from support.server import ScriptedServer, hang, reply
 
-from followup import APIConnectionError, AsyncFollowUp, FollowUp, _connections
+from followup import APIConnectionError, AsyncFollowUp, FollowUp
+from followup._http import connections
 
 WAVES = 4
 CALLS = 16
@@ -19,7 +20,7 @@ LIMITS = httpx.Limits(max_connections=3)
 
 @pytest.fixture
 def few_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_connections, "_LIMITS", LIMITS)
+    monkeypatch.setattr(connections, "_LIMITS", LIMITS)
 
 
 @pytest.fixture

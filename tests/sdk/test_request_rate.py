@@ -30,13 +30,13 @@ from followup import (
     FollowUpError,
     InternalServerError,
     RateLimitError,
-    _governor,
 )
-from followup._call import run_call
-from followup._governor import Governor
-from followup._options import Options
-from followup._outcomes import NotSent, Outcome, Response
-from followup._steps import Send, Wait
+from followup._call import request_rate
+from followup._call.call import run_call
+from followup._call.options import Options
+from followup._call.outcomes import NotSent, Outcome, Response
+from followup._call.request_rate import Governor
+from followup._call.steps import Send, Wait
 from followup.resources.patients import Patients
 
 RETRIEVE = Patients.retrieve.call(("pat_1",), {})
@@ -239,7 +239,7 @@ def test_a_retry_that_would_come_after_the_deadline_raises_what_there_is() -> No
 
 @pytest.fixture
 def short_minute(monkeypatch: pytest.MonkeyPatch) -> float:
-    monkeypatch.setattr(_governor, "WINDOW", 0.4)
+    monkeypatch.setattr(request_rate, "WINDOW", 0.4)
     return 0.4
 
 

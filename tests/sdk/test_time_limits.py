@@ -20,14 +20,8 @@ from support.proxies import CERTIFICATE, connect_proxy, socks_proxy, tls_relay
 from support.responses import patient
 from support.server import Action, Received, ScriptedServer, drip, drip_gzip_name, hang, interim, reply
 
-from followup import (
-    NOT_GIVEN,
-    APIConnectionError,
-    APITimeoutError,
-    AsyncFollowUp,
-    FollowUp,
-    _options,
-)
+from followup import NOT_GIVEN, APIConnectionError, APITimeoutError, AsyncFollowUp, FollowUp
+from followup._call import options
 
 ENDLESS: dict[str, Callable[[threading.Event], Action]] = {
     "silence": hang,
@@ -77,7 +71,7 @@ class TestEndlessResponses:
     def test_end_in_time_by_default(
         self, server: ScriptedServer, driver: Driver, endless: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(_options, "DEFAULT_TIMEOUT", 0.3)
+        monkeypatch.setattr(options, "DEFAULT_TIMEOUT", 0.3)
         server.script = [ENDLESS[endless](server.released)]
         with pytest.raises(APITimeoutError):
             driver.call(server.url, retrieve, max_retries=0)
@@ -182,9 +176,9 @@ class TestWhatATimeoutMeans:
             driver.call(server.url, retrieve, max_retries=0, **options)
 
     def test_the_default_is_30_seconds_and_5_to_connect(self) -> None:
-        options = _options.options_from("k", "http://x", "1", NOT_GIVEN, 2, None, None, own_client=False)
-        assert options.attempt_seconds == 30
-        assert options.timeouts == {"connect": 5, "read": 30, "write": 30, "pool": 30}
+        chosen = options.options_from("k", "http://x", "1", NOT_GIVEN, 2, None, None, own_client=False)
+        assert chosen.attempt_seconds == 30
+        assert chosen.timeouts == {"connect": 5, "read": 30, "write": 30, "pool": 30}
 
     def test_a_deadline_is_named_in_the_error(self, server: ScriptedServer, driver: Driver) -> None:
         server.script = [hang(server.released)]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from followup import _retry
+from followup._call import retry as _retry
 from support.drivers import AsyncDriver, Driver, SyncDriver
 from support.server import ScriptedServer
 

@@ -19,8 +19,8 @@ from followup.cli.values import parts_of
 
 if TYPE_CHECKING:
     from followup import Account
-    from followup_mockserver.calibration.calibrate import Finding
-    from followup_mockserver.calibration.run import Run
+    from followup_mockserver.judge.calibration.calibrate import Finding
+    from followup_mockserver.judge.calibration.run import Run
 
 SUMMARY = "Ask a test environment of the service what the specification leaves open, and write a settings file."
 
@@ -64,8 +64,8 @@ def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Pho
         reject("the API key is one of production (livemode is true); calibrate writes only to a test environment")
     _confirm(account, output, phones, yes=yes)
 
-    from followup_mockserver.calibration.run import Run
-    from followup_mockserver.calibration.service import Service
+    from followup_mockserver.judge.calibration.run import Run
+    from followup_mockserver.judge.calibration.service import Service
 
     service = Service(url, key)
     run = Run(service, account, uuid.uuid4().hex[:8], phones)
@@ -112,7 +112,7 @@ def _check_output(output: Path) -> None:
 def _confirm(account: "Account", output: Path, phones: list[str], *, yes: bool) -> None:
     if yes or not sys.stdin.isatty():
         return
-    from followup_mockserver.calibration.probes import POINTS
+    from followup_mockserver.judge.calibration.probes import POINTS
 
     kinds = dict.fromkeys(kind for point in POINTS for kind in point.writes)
     whom = "the phone numbers that you passed" if phones else "phone numbers that are reserved for fiction"
@@ -139,7 +139,7 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _ask(run: "Run") -> "list[Finding]":
-    from followup_mockserver.calibration.calibrate import ask_all
+    from followup_mockserver.judge.calibration.calibrate import ask_all
 
     findings = []
     for each in ask_all(run):
@@ -151,8 +151,8 @@ def _ask(run: "Run") -> "list[Finding]":
 
 def _clean_up(run: "Run") -> bool:
     """Clean up, and list what is left in the environment. Return whether all that can be cleaned up was."""
-    from followup_mockserver.calibration.clean_up import clean_up
-    from followup_mockserver.calibration.report import left_behind
+    from followup_mockserver.judge.calibration.clean_up import clean_up
+    from followup_mockserver.judge.calibration.report import left_behind
 
     is_clean = False
     try:
@@ -168,7 +168,7 @@ def _clean_up(run: "Run") -> bool:
 
 
 def _write(output: Path, run: "Run", findings: "list[Finding]") -> None:
-    from followup_mockserver.calibration.report import settings_file
+    from followup_mockserver.judge.calibration.report import settings_file
 
     text = settings_file(run.settings, findings)
     try:

@@ -41,9 +41,9 @@ def check(
     "wording": a text, or another change after which the same JSON is valid.
     """
     from followup_mockserver.cli.drift_report import lines_of
-    from followup_mockserver.drift.comparison import compare_document
-    from followup_mockserver.drift.errors import DocumentError
-    from followup_mockserver.drift.reading import read_document
+    from followup_mockserver.judge.drift.comparison import compare_document
+    from followup_mockserver.judge.drift.errors import DocumentError
+    from followup_mockserver.judge.drift.reading import read_document
 
     try:
         report = compare_document(read_document(source))

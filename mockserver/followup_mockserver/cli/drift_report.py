@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from followup._for_mockserver import visible
-from followup_mockserver.drift.differences import CLASSES, Difference, Report
+from followup_mockserver.judge.drift.differences import CLASSES, Difference, Report
 
 _WIDTH = 80
 _MOST_PLACES = 5

@@ -19,7 +19,7 @@ from followup.cli.help_pages import sentence
 from followup.cli.options import completing, keyword, placeholder, with_values
 from followup.cli.values import kebab, literals
 from followup_mockserver.cli.values import flags_of, kind_of_option, may_be_id, takes_input_dict, value_of_option
-from followup_mockserver.options import MockOptions, Options, meanings
+from followup_mockserver.settings.options import MockOptions, Options, meanings
 
 LONG_POLLING = ("wait", "seen")
 """Parameters of the control API that have no use on the command line."""

@@ -16,7 +16,7 @@ from followup.cli.exits import UsageError
 from followup.cli.values import kebab
 from followup_mockserver.cli.defaults import DEFAULT_HOST, DEFAULT_PORT, MAX_PORT
 from followup_mockserver.cli.values import flags_of, kind_of_option, value_of_option
-from followup_mockserver.options import MockOptions, Options
+from followup_mockserver.settings.options import MockOptions, Options
 
 _PLAIN_VALUES = {
     int: re.compile(r"[0-9]{1,9}"),

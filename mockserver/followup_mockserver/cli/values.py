@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, is_typeddict
 from followup._for_mockserver import annotations_of, camel
 from followup.cli.exits import reject
 from followup.cli.values import STANDARD_INPUT, arms, kebab, parse_json, parts_of, renamed, takes_time, time_of
-from followup_mockserver.options import MockOptions
+from followup_mockserver.settings.options import MockOptions
 
 _ACCEPT = {"refuse_unknown_fields": "--accept-unknown-fields"}
 """Flags that turn an option off, where ``--no-...`` would be less clear."""

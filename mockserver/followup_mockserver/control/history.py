@@ -1,7 +1,7 @@
 """The chain of causes of an object, for tests that ask why something happened, or did not."""
 
-from followup_mockserver import causes
-from followup_mockserver.causes import HistoryEntry
+from followup_mockserver.control import causes
+from followup_mockserver.control.causes import HistoryEntry
 from followup_mockserver.state.access import TenantAccess, existing
 
 

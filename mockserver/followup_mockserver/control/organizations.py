@@ -10,7 +10,7 @@ from followup import NOT_GIVEN, Account, NotGiven
 from followup._for_mockserver import OutboundEventType, ServiceLine
 from followup_mockserver.rules import account
 from followup_mockserver.schema.checks import boolean, instant, list_of, one_of, text
-from followup_mockserver.settings import ALL_SCOPES, KeyRecord
+from followup_mockserver.settings.settings import ALL_SCOPES, KeyRecord
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied, passed
 from followup_mockserver.state.tenant import Tenant

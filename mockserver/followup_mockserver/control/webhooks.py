@@ -7,9 +7,9 @@ from followup import WebhookDelivery
 from followup._for_mockserver import OutboundEventType
 from followup_mockserver.control.arguments import json_object
 from followup_mockserver.engine import Engine
-from followup_mockserver.options import webhook_target
 from followup_mockserver.rules import triggers
 from followup_mockserver.schema.checks import boolean, one_of
+from followup_mockserver.settings.options import webhook_target
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.records import Attempt

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from followup_mockserver.contract.operations import FOLLOW_UP, Operation
 from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.settings import KeyRecord
+from followup_mockserver.settings.settings import KeyRecord
 from followup_mockserver.state.tenant import Tenant
 
 

@@ -8,8 +8,8 @@ from followup_mockserver.gateway import idempotency, recording, responding, step
 from followup_mockserver.gateway.parsing import parser
 from followup_mockserver.gateway.request import Exchange, Request, Response
 from followup_mockserver.gateway.responding import error_response
-from followup_mockserver.options import Options
 from followup_mockserver.schema.errors import ServiceError
+from followup_mockserver.settings.options import Options
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.state.registry import Registry

@@ -8,7 +8,7 @@ import attrs
 from followup_mockserver.contract.operations import Operation
 from followup_mockserver.gateway.parsing import Parser
 from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.settings import KeyRecord
+from followup_mockserver.settings.settings import KeyRecord
 from followup_mockserver.state.idempotency import IdempotencyRecord
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.registry import Registry

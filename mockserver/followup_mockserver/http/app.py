@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from flask import Flask, Response, jsonify, request
+from flask import Blueprint, Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
@@ -14,7 +14,6 @@ from followup_mockserver.http.api import api, flask_response
 from followup_mockserver.http.control import control_api
 from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.http.current import EXTENSION, ServedMock, current_gateway, current_guard
-from followup_mockserver.http.dashboard.routes import dashboard
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.state import observers
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 CONTRACT_PATH = "/api/v1/openapi.json"
 
 
-def create_app(mock: ServedMock) -> Flask:
+def create_app(mock: ServedMock, dashboard: Blueprint) -> Flask:
     """Return one WSGI application with the operations, their OpenAPI document, the control API and the dashboard.
 
     The routes are the same in every mock, and registering them takes longer than all other set-up of a mock. So an app
@@ -34,12 +33,14 @@ def create_app(mock: ServedMock) -> Flask:
 
     Args:
         mock: the mock that the views act on.
+        dashboard: the views of the dashboard, the same for every mock.
 
     Returns:
         The app. Its routes and hooks are shared with the apps of other mocks and cannot be changed.
     """
-    app = copy.copy(_TEMPLATE)
-    app.config = copy.copy(_TEMPLATE.config)
+    template = _template(dashboard)
+    app = copy.copy(template)
+    app.config = copy.copy(template.config)
     app.extensions = {EXTENSION: mock}
     return app
 
@@ -125,15 +126,14 @@ class _App(Flask):
             return super().wsgi_app(environ, start_response)
 
 
-def _template() -> Flask:
+@functools.cache
+def _template(dashboard: Blueprint) -> Flask:
     app = _App("followup_mockserver", static_folder=None)
     app.url_rule_class = _Rule
     app.url_map.merge_slashes = False  # because a doubled slash is an unknown path, not a redirect in HTML
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.before_request(reject_web_pages)
     app.register_blueprint(api)
-    snapshots.add_routes(control_api)
-    control_api.add_url_rule("/openapi.json", view_func=control_contract, provide_automatic_options=False)
     app.register_blueprint(control_api)
     app.register_blueprint(dashboard)
     app.add_url_rule(CONTRACT_PATH, view_func=contract)
@@ -144,4 +144,5 @@ def _template() -> Flask:
     return app
 
 
-_TEMPLATE = _template()
+snapshots.add_routes(control_api)
+control_api.add_url_rule("/openapi.json", view_func=control_contract, provide_automatic_options=False)

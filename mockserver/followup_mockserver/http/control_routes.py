@@ -16,11 +16,11 @@ from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import ClockState, Control, NewOrganization, PendingJob, PendingReminder, access_to
 from followup_mockserver.control.clock import pending_jobs, pending_reminders
 from followup_mockserver.control.webhooks import all_attempts
-from followup_mockserver.options import webhook_target
 from followup_mockserver.rules import account, triggers, webhook_endpoints
 from followup_mockserver.schema.checks import integer, list_of, matching, one_of, optional
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.schema.webhook_secrets import SECRET_RULE, is_valid_secret
+from followup_mockserver.settings.options import webhook_target
 from followup_mockserver.state.access import existing
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.journal import JournalEntry

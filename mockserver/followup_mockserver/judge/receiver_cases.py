@@ -16,8 +16,8 @@ import attrs
 
 from followup import Appointment, PatientInput, WebhookDelivery
 from followup._for_mockserver import SIGNATURE_HEADER, sign
-from followup_mockserver.options import Options
 from followup_mockserver.rules import appointments, doctors, patients, stages, webhook_endpoints
+from followup_mockserver.settings.options import Options
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import queueing, requests

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     import respx
 
     from followup import AsyncFollowUp, FollowUp
-    from followup_mockserver.options import MockOptions
     from followup_mockserver.pytest_plugin.environment import MockEnvironment
-    from followup_mockserver.server import MockServer
-    from followup_mockserver.service import Mock, MockService
+    from followup_mockserver.service.server import MockServer
+    from followup_mockserver.service.service import Mock, MockService
+    from followup_mockserver.settings.options import MockOptions
 
 
 class _Test:
@@ -188,7 +188,7 @@ def followup_respx(followup_service: "MockService", monkeypatch: pytest.MonkeyPa
         import respx
     except ModuleNotFoundError:
         pytest.fail("followup_respx needs respx: python -m pip install 'followup[testing]'", pytrace=False)
-    from followup_mockserver.service import routed
+    from followup_mockserver.service.service import routed
 
     monkeypatch.setenv("FOLLOWUP_BASE_URL", followup_service.url)
     monkeypatch.setenv("FOLLOWUP_API_KEY", followup_service.api_key)
@@ -210,7 +210,7 @@ def pytest_fixture_setup(
     """Remember the mocks of a test. Those of fixtures that override ours, such as one that forks a mock, count too."""
     value = yield
     if fixturedef.argname in _MOCKS and fixturedef.scope == "function":
-        from followup_mockserver.service import Mock
+        from followup_mockserver.service.service import Mock
 
         if isinstance(value, Mock):
             _test_of(request.node).mocks[fixturedef.argname] = value

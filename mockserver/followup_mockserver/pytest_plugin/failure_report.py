@@ -16,10 +16,9 @@ import attrs
 
 from followup import WebhookDelivery
 from followup._for_mockserver import redacted
-from followup_mockserver import causes
-from followup_mockserver.causes import Occurrence
-from followup_mockserver.control import access_to
-from followup_mockserver.service import Mock
+from followup_mockserver.control import access_to, causes
+from followup_mockserver.control.causes import Occurrence
+from followup_mockserver.service.service import Mock
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, Message
 from followup_mockserver.state.request_faults import Fault

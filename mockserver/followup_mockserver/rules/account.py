@@ -1,7 +1,7 @@
 """The account (specification, section 4, Account)."""
 
 from followup import Account, ApiKey
-from followup_mockserver.settings import KeyRecord
+from followup_mockserver.settings.settings import KeyRecord
 from followup_mockserver.state.tenant import Tenant
 
 

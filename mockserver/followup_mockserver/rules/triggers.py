@@ -8,10 +8,10 @@ import attrs
 
 from followup import Event, Patient, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import OutboundEventType
-from followup_mockserver.options import Options
 from followup_mockserver.rules import doctors, samples, webhook_endpoints
 from followup_mockserver.rules.event_effects import patient_of_order
 from followup_mockserver.schema.errors import invalid
+from followup_mockserver.settings.options import Options
 from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import queueing, subscriptions

@@ -15,11 +15,11 @@ import attrs
 import httpx
 
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.service import MockService
+from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.history import CrashAtRequest, FailRequests
 from followup_mockserver.simulation.process import Process
 from followup_mockserver.simulation.story import Story
-from followup_mockserver.transport import call_wsgi
+from followup_mockserver.webhooks.transport import call_wsgi
 
 _PATHS = [
     (each.method, re.compile(f"(?:/api)?{re.escape(each.path).replace(re.escape('{id}'), '([^/]+)')}"), each.name)

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from followup._for_mockserver import reproducible_randomness, virtual_store_time
-from followup_mockserver.service import MockService
+from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation import history as steps
 from followup_mockserver.simulation.clinic import Clinic, bookings_of, handled_of
 from followup_mockserver.simulation.history import History, Step, call_that_repeats

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from followup import FollowUpError
 from followup._for_mockserver import Time
-from followup_mockserver.service import MockService
+from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.clinic import Clinic
 from followup_mockserver.simulation.network import Network
 from followup_mockserver.simulation.process import Process, Receiving

@@ -15,7 +15,7 @@ import attrs
 import httpx
 
 from followup._for_mockserver import ATTEMPT_HEADER, MAX_WEBHOOK_ATTEMPTS, SERVICE_VERSION, format_timestamp, sign
-from followup_mockserver.service import MockService
+from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.clinic import Crash, handled_of
 from followup_mockserver.simulation.history import DelayDelivery, Forge, RepeatDelivery
 from followup_mockserver.simulation.network import PendingFaults

@@ -2,7 +2,7 @@
 
 A cause is the id of a request (``req_…``), an inbound event (``evt_…``), a job (``job_…``) or a call of a test control
 (``ctl_…``). The history is append-only: what begins and ends at different times, such as a job, has two records with
-the same id. ``followup_mockserver.causes`` turns records into the chain of causes of an object.
+the same id. ``followup_mockserver.control.causes`` turns records into the chain of causes of an object.
 """
 
 from collections import deque

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from followup_mockserver.options import Options
-from followup_mockserver.settings import ALL_SCOPES, KeyRecord, Organization
+from followup_mockserver.settings.options import Options
+from followup_mockserver.settings.settings import ALL_SCOPES, KeyRecord, Organization
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.snapshots.document import MockState

@@ -24,8 +24,8 @@ from followup import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from followup_mockserver.options import Options
-from followup_mockserver.settings import KeyRecord, Organization
+from followup_mockserver.settings.options import Options
+from followup_mockserver.settings.settings import KeyRecord, Organization
 from followup_mockserver.state.attempts import Attempts
 from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.collection import Collection, attributes

@@ -14,7 +14,6 @@ import httpx
 from followup_mockserver.schema.webhook_urls import without_query
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.interrupts import interruptible
-from followup_mockserver.transport import call_wsgi
 from followup_mockserver.webhooks.applications import Applications
 from followup_mockserver.webhooks.asgi import Headers, call_asgi
 from followup_mockserver.webhooks.attempting import PreparedAttempt
@@ -22,6 +21,7 @@ from followup_mockserver.webhooks.lifespan import StartupNotCompleteError
 from followup_mockserver.webhooks.mounted_response import MountedResponse
 from followup_mockserver.webhooks.outcomes import Outcome, timeout_error
 from followup_mockserver.webhooks.receivers import Kind, Mount
+from followup_mockserver.webhooks.transport import call_wsgi
 
 logger = logging.getLogger("followup_mockserver")
 
@@ -40,7 +40,7 @@ _MAX_TRACEBACK = 20_000
 _OWN_MODULES = (
     "followup_mockserver.webhooks.",
     "followup_mockserver.state.",
-    "followup_mockserver.transport",
+    "followup_mockserver.webhooks.transport",
     "asyncio.",
 )
 

@@ -11,7 +11,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, 
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
-from followup._errors import ConfigurationError
+from followup._results.errors import ConfigurationError
 
 Dialect = Literal["sqlite", "postgresql"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, MetaData, String, Table, TextClause, text, update
 
-from followup._errors import ConfigurationError
+from followup._results.errors import ConfigurationError
 from followup._store.statements import insert_if_absent
 from followup._store.texts import LONGEST_TEXT
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy.exc import DBAPIError
 
-from followup._errors import ConfigurationError
+from followup._results.errors import ConfigurationError
 from followup._threads import NoThreadError
 
 _ABOUT_THE_FILE = ("file is not a database", "database disk image is malformed")

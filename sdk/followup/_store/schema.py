@@ -8,7 +8,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from followup._errors import ConfigurationError
+from followup._results.errors import ConfigurationError
 from followup._store import locks
 from followup._store.database import Database
 from followup._store.statements import insert_if_absent

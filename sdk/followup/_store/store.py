@@ -10,9 +10,9 @@ import attrs
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from followup._errors import ConfigurationError
 from followup._frames import clears_frames
 from followup._redaction import redacted
+from followup._results.errors import ConfigurationError
 from followup._store.clock import DEFAULT_TIME, StoreTime
 from followup._store.database import Database
 from followup._store.problems import reason_of

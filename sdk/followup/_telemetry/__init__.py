@@ -10,7 +10,7 @@ import logging
 import os
 from importlib import import_module
 
-from followup._errors import ConfigurationError
+from followup._results.errors import ConfigurationError
 
 VARIABLE = "FOLLOWUP_TELEMETRY"
 

@@ -9,8 +9,8 @@ import typer
 
 from followup import Page
 from followup._annotations import MAX_PAGE_SIZE, Default
-from followup._declarations import Declaration, Parameter
-from followup._operations import declarations_of, group_name
+from followup._declarations.declarations import Declaration, Parameter
+from followup._declarations.operations import declarations_of, group_name
 from followup.cli.application import Application
 from followup.cli.exits import reject
 from followup.cli.help_pages import for_the_command_line, sentence

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from followup._codec.encode import encode
-from followup._model import Model
 from followup._redaction import visible
+from followup._results.model import Model
 from followup.cli.lines import json_line, write_line
 
 

@@ -27,8 +27,8 @@ from followup import (
 )
 from followup._codec.encode import encode
 from followup._codec.timestamps import parse_timestamp
-from followup._model import Model
 from followup._redaction import visible
+from followup._results.model import Model
 from followup.cli.values import zone_of
 
 _BETWEEN = 3

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import attrs
 from sqlalchemy import Connection
 
-from followup._errors import WebhookSignatureError
+from followup._results.errors import WebhookSignatureError
 from followup._store.clock import StoreTime, sql_time
 from followup._store.statements import insert_if_absent
 from followup._store.texts import checked_text

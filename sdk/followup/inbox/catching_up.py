@@ -16,7 +16,7 @@ import attrs
 from sqlalchemy import Connection, or_, select, update
 
 from followup._codec.decode import WireError, decode
-from followup._errors import WebhookSignatureError
+from followup._results.errors import WebhookSignatureError
 from followup._store.clock import StoreTime, current_time, datetime_of, time_of
 from followup._store.database import Database
 from followup._store.statements import insert_if_absent
@@ -25,8 +25,8 @@ from followup.inbox.arrivals import Arrival, checked_arrival, store
 from followup.inbox.tables import CURSORS, EVENTS
 
 if TYPE_CHECKING:
+    from followup._call.pagination import Page
     from followup._client import FollowUp
-    from followup._pagination import Page
     from followup.resources.webhook_deliveries import WebhookDelivery
 
 OVERLAP = timedelta(hours=1)

@@ -12,14 +12,14 @@ from sqlalchemy import URL, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from followup._annotations import OutboundEventType
-from followup._argument_errors import explain_argument_errors_of
+from followup._call.options import checked_deadline
 from followup._codec.encode import NOT_GIVEN
 from followup._codec.names import kind_of
 from followup._codec.timestamps import in_utc
-from followup._errors import ConfigurationError, WebhookSignatureError
+from followup._declarations.argument_errors import explain_argument_errors_of
+from followup._declarations.lazy import lazy
 from followup._frames import clears_frames
-from followup._lazy import lazy
-from followup._options import checked_deadline
+from followup._results.errors import ConfigurationError, WebhookSignatureError
 from followup._store.problems import reason_of
 from followup._store.store import Store, checked_age, checked_count
 from followup._threads import NoThreadError, result_in_thread

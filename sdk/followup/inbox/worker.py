@@ -15,8 +15,8 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from followup._codec.decode import decode
-from followup._errors import ConfigurationError
 from followup._frames import clear_frames
+from followup._results.errors import ConfigurationError
 from followup._store.clock import StoreTime
 from followup._store.database import Database, Dialect
 from followup._store.leases import retry_wait

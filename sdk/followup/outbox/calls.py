@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from followup._errors import FollowUpError
-from followup._status_errors import APIStatusError, IdempotencyError, RateLimitError
+from followup._results.errors import FollowUpError
+from followup._results.status_errors import APIStatusError, IdempotencyError, RateLimitError
 from followup.outbox.claims import Claim
 from followup.outbox.events import WIRE_NAMES, as_input
 from followup.resources.event_batches import EventBatchError, EventResult

@@ -1,9 +1,9 @@
 """The request rate of all relays of an outbox, whose state is in the database.
 
-Two rules apply together, as for a client (``followup._governor``). The limit is hard: a call begins only if fewer than
-``requests_per_minute`` others are in flight or have ended within the last minute. Whenever the service received them,
-it was before their ends, so it receives no more in any minute, however slow or frozen a process was. And after a short
-burst, calls are spread evenly over the minute.
+Two rules apply together, as for a client (``followup._call.request_rate``). The limit is hard: a call begins only if
+fewer than ``requests_per_minute`` others are in flight or have ended within the last minute. Whenever the service
+received them, it was before their ends, so it receives no more in any minute, however slow or frozen a process was.
+And after a short burst, calls are spread evenly over the minute.
 
 All functions must be called under the lock of the outbox.
 """

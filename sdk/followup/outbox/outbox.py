@@ -7,11 +7,11 @@ from typing import Literal
 from sqlalchemy import URL, Engine
 
 from followup._annotations import REQUESTS_PER_MINUTE
-from followup._argument_errors import explain_argument_errors_of
+from followup._call.options import checked_deadline
 from followup._client import FollowUp
-from followup._errors import ConfigurationError
+from followup._declarations.argument_errors import explain_argument_errors_of
 from followup._frames import clears_frames
-from followup._options import checked_deadline
+from followup._results.errors import ConfigurationError
 from followup._store.clock import current_time
 from followup._store.database import Dialect
 from followup._store.store import Store, checked_age, checked_count

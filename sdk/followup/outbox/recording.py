@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Insert, Select, TextClause, Update, text
 
-from followup._errors import ConfigurationError
+from followup._results.errors import ConfigurationError
 from followup._store.clock import StoreTime, sql_time
 from followup._store.database import Dialect
 from followup._store.schema import VERSIONS

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from followup._errors import APITimeoutError, ConfigurationError
-from followup._status_errors import APIStatusError, AuthenticationError, PermissionDeniedError
+from followup._results.errors import APITimeoutError, ConfigurationError
+from followup._results.status_errors import APIStatusError, AuthenticationError, PermissionDeniedError
 from followup._store.clock import StoreTime, current_time, time_of
 from followup._store.database import Database
 from followup._store.leases import retry_wait

@@ -1,6 +1,6 @@
 """The groups of operations. Each has a module with its result classes, its input dicts and its operations."""
 
-from followup._operations import Resource
+from followup._declarations.operations import Resource
 
 
 def all_groups() -> tuple[type[Resource], ...]:

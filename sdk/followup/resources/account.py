@@ -5,9 +5,9 @@ from typing import Literal
 import attrs
 
 from followup._annotations import AccountId
-from followup._model import Model
-from followup._operations import Resource, get
-from followup._results import Result
+from followup._declarations.operations import Resource, get
+from followup._results.model import Model
+from followup._results.results import Result
 
 ServiceLine = Literal["follow_up", "network"]
 

@@ -6,9 +6,9 @@ from typing import Literal, TypedDict
 import attrs
 
 from followup._annotations import DoctorId, NonEmpty, PageLimit
-from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of
-from followup._pagination import Page
-from followup._results import Result
+from followup._call.pagination import Page
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, get, list_of
+from followup._results.results import Result
 
 
 class DoctorInput(TypedDict, total=False):

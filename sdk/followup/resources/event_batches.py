@@ -8,10 +8,10 @@ import attrs
 
 from followup._annotations import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Default, EventId, EventType, Limits
 from followup._codec.decode import WireError, decode
-from followup._model import Model, personal
 from followup._redaction import SentValues, redacted
-from followup._results import Result
-from followup._status_errors import APIStatusError
+from followup._results.model import Model, personal
+from followup._results.results import Result
+from followup._results.status_errors import APIStatusError
 
 EventResultStatus = Literal["processed", "duplicate", "unhandled", "invalid", "failed"]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import attrs
 
-from followup._call import run_call
-from followup._errors import ResponseDecodeError
-from followup._options import Options
+from followup._call.call import run_call
+from followup._call.options import Options
+from followup._call.retry import backoff
+from followup._call.steps import Call, Steps, Wait
 from followup._randomness import random_fraction
-from followup._retry import backoff
-from followup._status_errors import APIStatusError, RateLimitError
-from followup._steps import Call, Steps, Wait
+from followup._results.errors import ResponseDecodeError
+from followup._results.status_errors import APIStatusError, RateLimitError
 from followup.resources.event_batches import EventBatch, EventBatchError, EventInput, EventResult
 
 PATIENCE = 10

@@ -7,11 +7,11 @@ from typing import Any, Literal
 import attrs
 
 from followup._annotations import MAX_EVENTS_PER_BATCH, EventId, EventType, PageLimit
-from followup._argument_errors import explain_argument_errors
-from followup._model import personal
-from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
-from followup._pagination import Page
-from followup._results import Result
+from followup._call.pagination import Page
+from followup._declarations.argument_errors import explain_argument_errors
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
+from followup._results.model import personal
+from followup._results.results import Result
 from followup.resources.event_batches import (
     EventBatch,
     EventBatchError,

@@ -7,10 +7,10 @@ from typing import Any, Literal, TypedDict
 import attrs
 
 from followup._annotations import Email, IntakeRequestId, NonEmpty, PageLimit, PatientId
-from followup._model import personal
-from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
-from followup._pagination import Page
-from followup._results import Result
+from followup._call.pagination import Page
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
+from followup._results.model import personal
+from followup._results.results import Result
 from followup.resources.patients import PatientInput
 
 IntakeStatus = Literal["new", "validating", "ready", "loaded", "discarded"]

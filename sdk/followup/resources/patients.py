@@ -6,10 +6,10 @@ from typing import Literal, TypedDict
 import attrs
 
 from followup._annotations import Email, NonEmpty, PageLimit, PatientId
-from followup._model import personal
-from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of, patch, post
-from followup._pagination import Page
-from followup._results import Result
+from followup._call.pagination import Page
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, get, list_of, patch, post
+from followup._results.model import personal
+from followup._results.results import Result
 
 PatientStage = Literal["pending_follow_up", "in_conversation", "scheduled", "periodic_follow_up", "discharged", "lost"]
 

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 import attrs
 
 from followup._annotations import Default, NonEmpty, PageLimit, PatientId, TreatmentId
-from followup._model import personal
-from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
-from followup._pagination import Page
-from followup._results import Result
+from followup._call.pagination import Page
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
+from followup._results.model import personal
+from followup._results.results import Result
 from followup.resources.patients import PatientInput
 
 TreatmentKind = Literal["medication", "therapy", "diet", "study", "lab", "work", "lifestyle"]

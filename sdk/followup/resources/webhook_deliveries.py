@@ -7,10 +7,10 @@ from typing import Any, Literal
 import attrs
 
 from followup._annotations import OutboundEventType, PageLimit, WebhookDeliveryId, WebhookEndpointId
-from followup._model import personal
-from followup._operations import NOT_GIVEN, NotGiven, Resource, get, list_of
-from followup._pagination import Page
-from followup._results import Result
+from followup._call.pagination import Page
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, get, list_of
+from followup._results.model import personal
+from followup._results.results import Result
 
 WebhookDeliveryStatus = Literal["pending", "succeeded", "failed"]
 

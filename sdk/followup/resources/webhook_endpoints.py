@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 import attrs
 
 from followup._annotations import HttpsUrl, MinItems, OutboundEventType, PageLimit, WebhookEndpointId
-from followup._model import Model, secret
-from followup._operations import NOT_GIVEN, NotGiven, Resource, delete, get, list_of, patch, post
-from followup._pagination import Page
-from followup._results import Result
+from followup._call.pagination import Page
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, delete, get, list_of, patch, post
+from followup._results.model import Model, secret
+from followup._results.results import Result
 from followup.resources.webhook_deliveries import WebhookDelivery
 
 EnabledEvent = OutboundEventType | Literal["*"]

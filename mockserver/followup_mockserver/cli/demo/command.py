@@ -16,7 +16,7 @@ from followup.cli.application import Application
 from followup.cli.exits import fail
 from followup_mockserver.cli.demo.receiver import Receiver
 from followup_mockserver.cli.demo.rows import BadFile, Row, read_rows
-from followup_mockserver.server import MockServer
+from followup_mockserver.service.server import MockServer
 
 DEFAULT_FILE = Path(__file__).with_name("clinic.csv")
 START_TIME = "2026-12-01T09:00:00Z"

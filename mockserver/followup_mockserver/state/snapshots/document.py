@@ -11,8 +11,8 @@ import attrs
 
 from followup import __version__
 from followup._for_mockserver import camel
-from followup_mockserver.options import Options
-from followup_mockserver.settings import Organization
+from followup_mockserver.settings.options import Options
+from followup_mockserver.settings.settings import Organization
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.snapshots import mechanics
 from followup_mockserver.state.snapshots.codecs import errors_at, items, joined, members, plain

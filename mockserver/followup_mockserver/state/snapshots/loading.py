@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from followup._for_mockserver import format_timestamp
-from followup_mockserver.options import ORGANIZATION_SETTINGS, Options
 from followup_mockserver.schema.errors import InvalidArgument
+from followup_mockserver.settings.options import ORGANIZATION_SETTINGS, Options
 from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.snapshots.codecs import scalar

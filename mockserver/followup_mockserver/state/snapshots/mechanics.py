@@ -11,7 +11,7 @@ from typing import Any
 
 from followup._for_mockserver import IDEMPOTENCY_KEY
 from followup_mockserver.schema.checks import LATEST_TIME
-from followup_mockserver.settings import KeyRecord
+from followup_mockserver.settings.settings import KeyRecord
 from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.history import JOB_PREFIX
 from followup_mockserver.state.idempotency import MAX_RECORDS, IdempotencyRecord

@@ -20,7 +20,7 @@ from followup import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from followup_mockserver.settings import Organization
+from followup_mockserver.settings.settings import Organization
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.snapshots import histories, mechanics
 from followup_mockserver.state.snapshots.attempts import load_attempts, save_attempts

@@ -6,11 +6,11 @@ from urllib.parse import urlsplit
 
 from followup import Account, WebhookEndpoint
 from followup._annotations import SERVICE_VERSION
+from followup._call.outcomes import NoResponse, Response
+from followup._call.pagination import decode_envelope
 from followup._codec.decode import WireError, decode
-from followup._declarations import Declaration
-from followup._operations import declarations_of
-from followup._outcomes import NoResponse, Response
-from followup._pagination import decode_envelope
+from followup._declarations.declarations import Declaration
+from followup._declarations.operations import declarations_of
 from followup._redaction import redacted
 from followup.cli.doctor.findings import Finding, fail, ok, warn
 from followup.cli.doctor.service import Requests, json_of

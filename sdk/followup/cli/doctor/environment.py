@@ -4,7 +4,7 @@ import os
 
 from followup import NOT_GIVEN, ConfigurationError
 from followup._annotations import SERVICE_VERSION
-from followup._options import DEFAULT_MAX_RETRIES, options_from
+from followup._call.options import DEFAULT_MAX_RETRIES, options_from
 from followup._telemetry import VARIABLE as TELEMETRY
 from followup._telemetry import is_wanted
 from followup.cli.doctor.findings import Finding, fail, ok

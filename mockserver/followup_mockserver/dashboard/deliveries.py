@@ -1,0 +1,205 @@
+"""The page of a webhook delivery: its verdict, its attempts and what the receiver responded."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any, Literal
+
+import attrs
+
+from followup import WebhookDelivery
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
+from followup_mockserver.dashboard.durations import in_words
+from followup_mockserver.dashboard.responses import ShownResponse, result_of, shown
+from followup_mockserver.state.records import Attempt
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.webhooks.attempting import url_of
+from followup_mockserver.webhooks.requests import body_of, headers_of
+
+SIGNATURE_REJECTIONS = (400, 401, 403)
+"""The statuses with which a receiver may reject a signature."""
+
+_SHOWN_ELSEWHERE = ("payload", "eventType", "webhookEndpoint", "attempts", "lastStatusCode", "lastError")
+"""Fields that the verdict, the attempts or the payload show."""
+
+_TRIGGERS = {"manual": "manual retry", "disturbance": "repeated by a webhook fault"}
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+_FORGED = {
+    "wrong_signature": "A webhook fault signed the first attempt with another secret on purpose.",
+    "old_signature": "A webhook fault gave the first attempt an expired timestamp on purpose.",
+}
+
+
+@attrs.frozen(kw_only=True)
+class Verdict:
+    """What became of a delivery.
+
+    Attributes:
+        tone: the class of its colour.
+        headline: such as ``Not delivered yet``.
+        reason: the result of the last attempt that counts; None if there was none.
+        sentence: the sentence about that attempt, with the reason in place of ``{}``; empty if there is none.
+        next_at: when the next attempt is due; None if there is none.
+    """
+
+    tone: Literal["succeeded", "failed", "pending"]
+    headline: str
+    sentence: str = ""
+    reason: str | None = None
+    next_at: datetime | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ShownAttempt:
+    """An attempt as the page shows it.
+
+    Attributes:
+        attempt: the attempt.
+        position: its position among the attempts of the delivery, from 1.
+        result: its result, such as ``500 database is locked``.
+        trigger: why it was made, if not by the schedule.
+        wait: time since the attempt before it, such as ``+1 min``; None for the first.
+        sent_at: the real time of sending, which its timestamp header states.
+        headers: the request headers.
+        response: the response of the receiver; None if there was none or it is no longer kept.
+    """
+
+    attempt: Attempt
+    position: int
+    result: str
+    trigger: str | None
+    wait: str | None
+    sent_at: datetime
+    headers: Mapping[str, str]
+    response: ShownResponse | None
+
+
+def delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any]:
+    """Return the variables of the page of a delivery."""
+    attempts = [*_shown(tenant.attempts.of(delivery.id))]
+    last = attempts[-1].attempt if attempts else None
+    fault = tenant.webhook_faults.of(delivery.id)
+    endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint)
+    return {
+        "verdict": verdict_of(tenant, delivery),
+        "endpoint": endpoint,
+        "target": "a deleted endpoint" if endpoint is None else url_of(tenant, endpoint),
+        "groups": [*_grouped(attempts)],
+        "attempts": attempts,
+        "may_be_rejected_signature": last is not None and last.status_code in SIGNATURE_REJECTIONS,
+        "forged": None if fault is None else _FORGED.get(fault.kind),
+        "max_attempts": MAX_WEBHOOK_ATTEMPTS,
+        "body": body_of(delivery).decode(),
+        "shown_elsewhere": _SHOWN_ELSEWHERE,
+    }
+
+
+def verdict_of(tenant: Tenant, delivery: WebhookDelivery) -> Verdict:
+    """Return what became of a delivery."""
+    # A repetition by a webhook fault does not count, and neither does a manual retry that failed after the end.
+    attempts = [each for each in tenant.attempts.of(delivery.id) if each.trigger != "disturbance"]
+    if delivery.status == "succeeded":
+        return _delivered(attempts)
+    if delivery.status == "failed":
+        return _failed(delivery, attempts)
+    if not attempts:
+        return Verdict(tone="pending", headline="Not attempted yet", next_at=delivery.next_attempt_at)
+    return Verdict(
+        tone="pending",
+        headline="Not delivered yet",
+        sentence=f"Attempt {attempts[-1].number} of {MAX_WEBHOOK_ATTEMPTS} failed: {{}}.",
+        reason=result_of(attempts[-1]),
+        next_at=delivery.next_attempt_at,
+    )
+
+
+def _delivered(attempts: Sequence[Attempt]) -> Verdict:
+    successful = next((each for each in attempts if each.error is None), None)
+    if successful is None:  # a snapshot may lack the attempts
+        return Verdict(tone="succeeded", headline="Delivered")
+    which = "the first attempt" if successful.number == 1 else f"attempt {successful.number}"
+    if attempts[-1].error is not None:
+        return Verdict(
+            tone="succeeded",
+            headline=f"Delivered at {which}",
+            sentence=f"{_named(attempts[-1])} after that failed: {{}}.",
+            reason=result_of(attempts[-1]),
+        )
+    return Verdict(
+        tone="succeeded",
+        headline=f"Delivered at {which}",
+        sentence=f"The receiver responded with {{}} after {successful.seconds * 1000:.0f} ms.",
+        reason=result_of(successful),
+    )
+
+
+def _failed(delivery: WebhookDelivery, attempts: Sequence[Attempt]) -> Verdict:
+    if delivery.attempts < MAX_WEBHOOK_ATTEMPTS:
+        reason = (delivery.last_error or "it was cancelled").rstrip(".")
+        reason = reason[:1].lower() + reason[1:]
+        if not attempts:
+            return Verdict(tone="failed", headline=f"Not attempted: {reason}")
+        return Verdict(
+            tone="failed",
+            headline=f"Given up: {reason}",
+            sentence=f"{_named(attempts[-1])} had failed: {{}}.",
+            reason=result_of(attempts[-1]),
+        )
+    if not attempts:
+        return Verdict(tone="failed", headline="Failed", sentence="{}.", reason=delivery.last_error)
+    number = len(attempts)
+    return Verdict(
+        tone="failed",
+        headline=f"Failed: {_NUMBERS[number] if number < len(_NUMBERS) else number} attempts{_over(attempts)}",
+        sentence="The last one: {}.",
+        reason=result_of(attempts[-1]),
+    )
+
+
+def _over(attempts: Sequence[Attempt]) -> str:
+    duration = attempts[-1].at - attempts[0].at
+    return f" over {in_words(duration)}" if duration else ""
+
+
+def _named(attempt: Attempt) -> str:
+    return f"Attempt {attempt.number}" if attempt.trigger == "schedule" else "The manual retry"
+
+
+def _shown(attempts: Sequence[Attempt]) -> Iterator[ShownAttempt]:
+    waits: list[timedelta | None] = [None, *(after.at - before.at for before, after in pairwise(attempts))]
+    for position, (attempt, wait) in enumerate(zip(attempts, waits, strict=False), 1):
+        yield ShownAttempt(
+            attempt=attempt,
+            position=position,
+            result=result_of(attempt),
+            trigger=_TRIGGERS.get(attempt.trigger),
+            wait=f"+{in_words(wait)}" if wait else None,
+            sent_at=datetime.fromtimestamp(attempt.timestamp, UTC),
+            headers=headers_of(
+                event_type=attempt.event_type,
+                number=attempt.number,
+                timestamp=attempt.timestamp,
+                signature=attempt.signature,
+            ),
+            response=None if attempt.response is None else shown(attempt.response),
+        )
+
+
+def _grouped(attempts: Sequence[ShownAttempt]) -> Iterator[list[ShownAttempt]]:
+    """Yield the attempts, consecutive ones that failed in the same way together; the last one is always alone."""
+    group: list[ShownAttempt] = []
+    for each in attempts:
+        is_last = each is attempts[-1]
+        if group and (is_last or not _is_repetition(group[-1], each)):
+            yield group
+            group = []
+        group.append(each)
+    if group:
+        yield group
+
+
+def _is_repetition(before: ShownAttempt, after: ShownAttempt) -> bool:
+    failed = before.attempt.error is not None and after.attempt.error is not None
+    return failed and (before.result, before.trigger) == (after.result, after.trigger)

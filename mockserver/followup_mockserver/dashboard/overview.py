@@ -1,0 +1,91 @@
+"""The overview: the problems of an integration, what is due next, and how to begin."""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, get_args
+
+import attrs
+
+from followup import WebhookDelivery, WebhookEndpoint
+from followup._for_mockserver import EventStatus, WebhookDeliveryStatus
+from followup_mockserver.control.clock import pending_jobs
+from followup_mockserver.dashboard.calls import is_error, refused_events
+from followup_mockserver.dashboard.endpoint_states import has_problem, state_of
+from followup_mockserver.settings.settings import KeyRecord
+from followup_mockserver.state.collection import Collection
+from followup_mockserver.state.tenant import Tenant
+
+ROWS = 5
+"""Each list of the overview shows at most this many rows."""
+
+
+@attrs.frozen(kw_only=True)
+class EndpointProblem:
+    """A webhook endpoint that receives nothing, or whose last attempt failed.
+
+    Attributes:
+        endpoint: the endpoint.
+        state: ``disabled``, or ``failing`` until an attempt succeeds.
+        deliveries: number of its deliveries by status.
+    """
+
+    endpoint: WebhookEndpoint
+    state: str
+    deliveries: Counter[str]
+
+
+def overview(tenant: Tenant) -> dict[str, Any]:
+    """Return the variables of the view. The caller holds the tenant's lock."""
+    errors = [entry for entry in tenant.journal.newest_first() if is_error(entry)]
+    problems = list(_endpoint_problems(tenant))
+    retried = _retried(tenant)
+    return {
+        "is_new": not (tenant.journal or len(tenant.patients) or len(tenant.webhook_endpoints)),
+        "key": next(_usable_keys(tenant), None),
+        "calls": len(tenant.journal),
+        "errors": len(errors),
+        "last_errors": errors[:ROWS],
+        "deliveries": _counts(tenant.webhook_deliveries, get_args(WebhookDeliveryStatus)),
+        "events": _counts(tenant.events, get_args(EventStatus)),
+        "refused": refused_events(tenant).events,
+        "messages": len(tenant.messages),
+        "endpoints": len(tenant.webhook_endpoints),
+        "endpoint_problems": problems[:ROWS],
+        "endpoints_with_problems": len(problems),
+        "failed_deliveries": tenant.webhook_deliveries.page(limit=ROWS, where={"status": "failed"})[0],
+        "retried_deliveries": [delivery for _, _, delivery in heapq.nsmallest(ROWS, retried)],
+        "retried": len(retried),
+        "failed_events": tenant.events.page(limit=ROWS, where={"status": "failed"})[0],
+        "faults": tenant.faults.all(),
+        "webhook_faults": tenant.webhook_faults.all(),
+        "jobs": pending_jobs(tenant, ROWS),
+    }
+
+
+def _usable_keys(tenant: Tenant) -> Iterator[KeyRecord]:
+    for key in tenant.keys.values():
+        if not key.revoked and (key.expires_at is None or key.expires_at > tenant.now()):
+            yield key
+
+
+def _counts(collection: Collection[Any], statuses: Sequence[str]) -> dict[str, int]:
+    return {status: collection.count("status", status) for status in statuses}
+
+
+def _endpoint_problems(tenant: Tenant) -> Iterator[EndpointProblem]:
+    for endpoint in filter(has_problem, tenant.webhook_endpoints):
+        deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id)
+        yield EndpointProblem(
+            endpoint=endpoint, state=state_of(endpoint), deliveries=Counter(delivery.status for delivery in deliveries)
+        )
+
+
+def _retried(tenant: Tenant) -> list[tuple[datetime, int, WebhookDelivery]]:
+    """Return the pending deliveries with a failed attempt: when the next is due, a unique number, and the delivery."""
+    return [
+        (delivery.next_attempt_at, number, delivery)
+        for number, delivery in enumerate(tenant.webhook_deliveries.find_all("status", "pending"))
+        if delivery.attempts and delivery.next_attempt_at is not None
+    ]

@@ -1,0 +1,175 @@
+"""The views of the dashboard: the template of each, and its variables. Imported when the first view is requested."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
+
+from followup_mockserver.contract.operations import OPERATIONS
+from followup_mockserver.control import Control
+from followup_mockserver.control.causes import occurrences_of
+from followup_mockserver.control.clock import pending_jobs
+from followup_mockserver.dashboard import (
+    call,
+    calls,
+    epochs,
+    moments,
+    navigation,
+    outbound_events,
+    overview,
+    runs,
+    search,
+)
+from followup_mockserver.dashboard.columns import TABLES
+from followup_mockserver.dashboard.conversation import conversation_of, reminders_of
+from followup_mockserver.dashboard.details import DETAILS, fields_of
+from followup_mockserver.dashboard.names import name_of
+from followup_mockserver.dashboard.tables import VIEW_OF_PREFIX, collection_of, page_of
+from followup_mockserver.dashboard.timeline import timeline_of
+from followup_mockserver.schema.errors import ServiceError, missing
+from followup_mockserver.state.journal import REQUEST_ID_PREFIX
+from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.webhook_faults import WebhookFaultKind
+from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES
+
+MAX_JOBS = 100
+"""The clock view shows at most this many pending jobs."""
+
+VIEW_OF_ID = {
+    **VIEW_OF_PREFIX,
+    REQUEST_ID_PREFIX: calls.CALLS,
+    **dict.fromkeys(moments.PREFIXES, moments.HISTORY),
+}
+"""Prefix of any id to the name of the view that shows what it names."""
+
+Template = tuple[str, dict[str, Any]]
+"""The name of a Jinja template, and its variables."""
+
+
+def frame_of(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
+    """Return the variables of the frame, which every view has."""
+    next_job = tenant.scheduler.next()
+    return {
+        "organization": tenant.organization,
+        "version": tenant.version,
+        "epoch": epochs.epoch_of(tenant),
+        "clock": control.clock,
+        "next_job_at": None if next_job is None else next_job.at,
+        "pending_jobs": len(tenant.scheduler),
+        "navigation": navigation.links(tenant),
+        "titles": navigation.TITLES,
+        "current": name,
+    }
+
+
+def template_of(tenant: Tenant, control: Control, name: str, id: str | None, query: Mapping[str, str]) -> Template:
+    """Return the template of a view, and its variables.
+
+    Args:
+        tenant: the state of the organization, whose lock the caller holds.
+        control: the test controls of the organization.
+        name: name of the view.
+        id: id of the object, for the view of one object.
+        query: the filters of a list.
+
+    Raises:
+        ServiceError: 404 if there is no such view or object.
+    """
+    if name == calls.CALLS:
+        if id is not None:
+            return "call.html", {**call.one_call(tenant, id), **_history(tenant, name, id, query)}
+        return "calls.html", {"page": calls.list_of_calls(tenant, query)}
+    if name == outbound_events.OUTBOUND_EVENTS:
+        if id is not None:
+            event = outbound_events.one_event(tenant, id)
+            return "outbound_event.html", {"event": event, **_history(tenant, name, event.ref, query)}
+        return "outbound_events.html", outbound_events.list_of_events(tenant, query)
+    if name in TABLES:
+        if id is None:
+            refused = {"refused": calls.refused_events(tenant)} if name == "events" else {}
+            return "list.html", {"page": page_of(tenant, name, query), **refused}
+        return _object(tenant, name, id, query)
+    if name == moments.HISTORY and id is not None:
+        template, variables = moments.moment_of(tenant, id, query)
+        return template, dict(variables)
+    if name in _OTHER_VIEWS and id is None:
+        return f"{name}.html", _OTHER_VIEWS[name](tenant, control, query)
+    raise ServiceError(404, "invalid_request_error", "path_unknown", "There is no such view.")
+
+
+def _object(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> Template:
+    obj = collection_of(tenant, name).get(id)
+    if obj is None:
+        raise missing(TABLES[name].singular, param="id")
+    details = DETAILS[name](tenant, obj) if name in DETAILS else {}
+    variables = {"object": obj, "view": name, "noun": TABLES[name].singular, "name": name_of(tenant, id), **details}
+    if name in _WITH_TIMELINE:
+        variables |= _history(tenant, name, id, query)
+    template = name if name in _WITH_OWN_TEMPLATE else "object"
+    return f"{template}.html", {**variables, "fields": fields_of(obj)}
+
+
+def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return what happened to an object: its timeline, and the messages about it."""
+    occurrences = occurrences_of(tenant, id)
+    variables: dict[str, Any] = {"timeline": timeline_of(tenant, id, occurrences, query)}
+    if name == "patients":
+        variables["conversation"] = conversation_of(tenant, id, occurrences, query)
+    elif name == "appointments":
+        variables["reminders"] = reminders_of(tenant, occurrences, query)
+    return variables
+
+
+_WITH_TIMELINE = frozenset(
+    {"patients", "appointments", "visits", "treatments", "intake_requests", "events", "webhook_deliveries"}
+)
+_WITH_OWN_TEMPLATE = frozenset(
+    {
+        "patients",
+        "appointments",
+        "visits",
+        "treatments",
+        "webhook_deliveries",
+        "webhook_endpoints",
+        "intake_requests",
+        "doctors",
+        "events",
+    }
+)
+
+
+def _clock(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
+    return {"jobs": pending_jobs(tenant, MAX_JOBS), "last_run": runs.last_run(tenant)}
+
+
+def _faults(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "operations": [EVERY_OPERATION, *OPERATIONS],
+        "fault_kinds": get_args(FaultKind),
+        "fault_moments": get_args(FaultMoment),
+        "faults": control.faults,
+        "event_types": OUTBOUND_TYPES,
+        "webhook_fault_kinds": get_args(WebhookFaultKind),
+        "webhook_faults": control.webhook_faults,
+    }
+
+
+def _simulate(_: Tenant, __: Control, ___: Mapping[str, str]) -> dict[str, Any]:
+    return {"event_types": OUTBOUND_TYPES}
+
+
+def _overview(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
+    return overview.overview(tenant)
+
+
+def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
+    text = query.get("q", "")
+    return {"text": text, "results": search.search(tenant, text), "max_results": search.MAX_RESULTS}
+
+
+_OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
+    navigation.OVERVIEW: _overview,
+    "clock": _clock,
+    "faults": _faults,
+    "simulate": _simulate,
+    "search": _search,
+}

@@ -1,0 +1,183 @@
+"""Flattens a schema to alternatives: conjunctions of plain schemas, without references, unions and intersections."""
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import attrs
+
+from followup_mockserver.judge.drift.differences import Side
+from followup_mockserver.judge.drift.errors import DocumentError
+from followup_mockserver.judge.drift.schemas import Schema, Schemas
+
+KINDS = ("string", "number", "boolean", "object", "array", "null")
+"""The kinds of JSON values. A whole number is a number."""
+
+_COMPOSED = {"$ref", "allOf", "anyOf", "oneOf"}
+_MAX_ALTERNATIVES = 256
+
+
+def kind_of(value: Any) -> str:
+    """Return the kind of a JSON value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+    return "object"
+
+
+def canonical(value: Any) -> str:
+    """Return a text that is the same for equal JSON values, and distinguishes true from 1."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _kinds(parts: Iterable[Schema]) -> frozenset[str]:
+    kinds = frozenset(KINDS)
+    for part in parts:
+        if "type" in part:
+            types = part["type"] if isinstance(part["type"], list) else [part["type"]]
+            kinds &= {"number" if each == "integer" else each for each in types}
+        if "enum" in part:
+            kinds &= {kind_of(each) for each in part["enum"]}
+        if "const" in part:
+            kinds &= {kind_of(part["const"])}
+    return kinds
+
+
+@attrs.frozen(eq=False)
+class Alternative:
+    """Plain schemas that a value satisfies together.
+
+    Attributes:
+        parts: the schemas.
+        kinds: the kinds of values that they accept.
+    """
+
+    parts: tuple[Schema, ...]
+    kinds: frozenset[str] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        kinds = _kinds(self.parts)
+        needs_what_it_forbids = any(self.of_property(name) == {"not": {}} for name in self.required)
+        object.__setattr__(self, "kinds", kinds - {"object"} if needs_what_it_forbids else kinds)
+
+    @property
+    def schema(self) -> Schema:
+        """The alternative as one schema."""
+        return conjunction(self.parts)
+
+    def values(self, keyword: str) -> list[Any]:
+        """Return the values of a keyword in all parts."""
+        return [part[keyword] for part in self.parts if keyword in part]
+
+    @property
+    def required(self) -> set[str]:
+        """The required properties of an object."""
+        return {name for names in self.values("required") for name in names}
+
+    @property
+    def property_names(self) -> list[str]:
+        """The names of the properties that an object may have and that are named, in their order."""
+        names = [name for properties in self.values("properties") for name in properties]
+        return [
+            name for name in dict.fromkeys([*names, *sorted(self.required)]) if self.of_property(name) != {"not": {}}
+        ]
+
+    def of_property(self, name: str) -> Schema:
+        """Return the schema of a property, whether it is declared or not."""
+        declared = any(name in properties for properties in self.values("properties"))
+        schemas = [schema for part in self.parts for schema in _of_property(part, name)]
+        if not declared and not any(_matches(part, name) for part in self.parts):
+            schemas += self.values("unevaluatedProperties")
+        return {"not": {}} if {"not": {}} in schemas else conjunction(schemas)
+
+    @property
+    def has_free_names(self) -> bool:
+        """Whether no property of an object is named."""
+        return not self.property_names
+
+    @property
+    def items(self) -> Schema:
+        """The schema of the items of an array."""
+        return conjunction(self.values("items"))
+
+
+def _of_property(part: Schema, name: str) -> Iterator[Schema]:
+    if name in part.get("properties", {}):
+        yield part["properties"][name]
+    elif _matches(part, name):
+        yield from (schema for pattern, schema in part["patternProperties"].items() if _searches(pattern, name))
+    elif "additionalProperties" in part:
+        yield part["additionalProperties"]
+
+
+def _matches(part: Schema, name: str) -> bool:
+    return any(_searches(pattern, name) for pattern in part.get("patternProperties", {}))
+
+
+def _searches(pattern: str, name: str) -> bool:
+    try:
+        return re.search(pattern, name) is not None
+    except re.error:
+        return False
+
+
+def conjunction(schemas: Iterable[Schema]) -> Schema:
+    """Return a schema for the values that satisfy all schemas."""
+    parts = [each for each in schemas if each]
+    return parts[0] if len(parts) == 1 else {"allOf": parts} if parts else {}
+
+
+def alternatives(schema: Schema, schemas: Schemas) -> list[Alternative]:
+    """Return the alternatives of a schema, without those that accept no value.
+
+    Args:
+        schema: a converted schema.
+        schemas: the schemas of its document.
+
+    Raises:
+        DocumentError: there are too many of them.
+    """
+    found = [Alternative(parts) for parts in _expanded(schema, schemas, frozenset())]
+    return [each for each in found if each.kinds]
+
+
+def _expanded(schema: Schema, schemas: Schemas, within: frozenset[str]) -> list[tuple[Schema, ...]]:
+    plain = {key: value for key, value in schema.items() if key not in _COMPOSED}
+    factors: list[list[tuple[Schema, ...]]] = [[(plain,)] if plain else [()]]
+    reference = schema.get("$ref")
+    if reference is not None and reference not in within:  # one that leads back to itself adds nothing
+        factors.append(_expanded(schemas.target(reference), schemas, within | {reference}))
+    factors += [_expanded(part, schemas, within) for part in schema.get("allOf", [])]
+    for union in ("anyOf", "oneOf"):
+        if union in schema:
+            factors.append([arm for member in schema[union] for arm in _expanded(member, schemas, within)])
+    size = 1
+    for factor in factors:
+        size *= len(factor)
+    if size > _MAX_ALTERNATIVES:
+        raise DocumentError(f"a schema has more than {_MAX_ALTERNATIVES} alternatives")
+    return [tuple(part for parts in combined for part in parts) for combined in itertools.product(*factors)]
+
+
+def paired(
+    ours: list[Alternative], theirs: list[Alternative], similarity: Callable[[Alternative, Alternative], float]
+) -> list[dict[Side, Alternative]]:
+    """Pair each alternative with the most similar one of the other side; both sides have at least one."""
+
+    def score(one: Alternative, other: Alternative) -> tuple[bool, float]:
+        return canonical(one.schema) == canonical(other.schema), similarity(one, other)
+
+    pairs = [(one, max(theirs, key=lambda other: score(one, other))) for one in ours]
+    pairs += [(max(ours, key=lambda one: score(one, other)), other) for other in theirs]
+    unique = {(id(one), id(other)): (one, other) for one, other in pairs}
+    return [{"ours": one, "theirs": other} for one, other in unique.values()]

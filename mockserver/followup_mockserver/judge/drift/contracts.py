@@ -1,0 +1,234 @@
+"""Reads the operations of an OpenAPI document."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from followup_mockserver.judge.drift.media import ByMediaType
+from followup_mockserver.judge.drift.raw import Raw
+from followup_mockserver.judge.drift.schemas import Schema, Schemas
+from followup_mockserver.judge.drift.servers import Routes
+
+METHODS = ("get", "post", "put", "patch", "delete", "head", "options", "trace", "query")
+_IGNORED_HEADERS = {"accept", "authorization", "content-type"}
+"""OpenAPI ignores parameters with these names, because it describes them elsewhere."""
+_PLACES = ("path", "query", "header", "cookie")
+
+
+@attrs.frozen(eq=False)
+class Parameter:
+    """A parameter of an operation.
+
+    Attributes:
+        name: its name.
+        required: whether every request has it.
+        schema: its schema, with its description.
+    """
+
+    name: str
+    required: bool
+    schema: Schema
+
+
+@attrs.frozen(eq=False)
+class Body:
+    """The body of a request.
+
+    Attributes:
+        required: whether every request has one.
+        media: the schemas by media type.
+    """
+
+    required: bool
+    media: ByMediaType
+
+
+@attrs.frozen(eq=False)
+class Response:
+    """The response of a status.
+
+    Attributes:
+        media: the schemas by media type.
+        headers: the names of its headers, by their lower-case names.
+        description: its description.
+    """
+
+    media: ByMediaType
+    headers: Mapping[str, str]
+    description: str
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Operation:
+    """An operation of a document.
+
+    Attributes:
+        method: the HTTP method.
+        path: the path template, below the base URL.
+        parameters: the parameters by place and lower-case name.
+        body: the body of the request, if it has one.
+        responses: the responses by status, such as ``200``, ``4XX`` or ``default``.
+        security: the alternative requirements, each the kinds of credentials that it needs together.
+        texts: the texts about it.
+    """
+
+    method: str
+    path: str
+    parameters: Mapping[str, Mapping[str, Parameter]]
+    body: Body | None
+    responses: Mapping[str, Response]
+    security: list[list[str]]
+    texts: Mapping[str, Any]
+
+    @property
+    def where(self) -> str:
+        """The operation in one line."""
+        return f"{self.method} {self.path}"
+
+
+class Contract:
+    """The operations of a document.
+
+    Attributes:
+        raw: the document.
+        requests: its schemas as they apply to requests.
+        responses: its schemas as they apply to responses and webhooks.
+        operations: the operations by method and path without the names of its parameters.
+        webhooks: the webhooks by name.
+
+    Args:
+        document: the OpenAPI document.
+        known_paths: the paths of the service, which distinguish the base URL from the rest of a path.
+
+    Raises:
+        DocumentError: the document is malformed.
+    """
+
+    def __init__(self, document: dict[str, Any], known_paths: set[str]) -> None:
+        self.raw = Raw(document)
+        self.requests = Schemas(self.raw, "request")
+        self.responses = Schemas(self.raw, "response")
+        routes = Routes(self.raw, known_paths)
+        self.operations = {
+            (method.upper(), blank(path)): self._operation(method, path, item, at, self.requests, self.responses)
+            for path, item, at in routes.items()
+            for method in METHODS
+            if method in item
+        }
+        self.webhooks = dict(self._webhooks())
+
+    def _webhooks(self) -> Iterator[tuple[str, Operation]]:
+        # OpenAPI 3.0 has no webhooks; its tools use an extension.
+        key = "webhooks" if "webhooks" in self.raw.document else "x-webhooks"
+        for name, value in self.raw.object(self.raw.document.get(key), key).items():
+            at = f"{key}.{name}"
+            item = self.raw.object(value, at)
+            for method in METHODS:
+                if method in item:
+                    # A webhook travels in the direction of a response.
+                    yield name, self._operation(method, name, item, at, self.responses, self.requests)
+
+    def _operation(
+        self, method: str, path: str, item: dict[str, Any], at: str, requests: Schemas, responses: Schemas
+    ) -> Operation:
+        at = f"{at}.{method}"
+        operation = self.raw.object(item[method], at)
+        return Operation(
+            method=method.upper(),
+            path=path,
+            parameters=self._parameters(path, item, operation, at, requests),
+            body=self._body(operation, f"{at}.requestBody", requests),
+            responses={
+                str(status).upper().replace("DEFAULT", "default"): self._response(value, f"{at}.{status}", responses)
+                for status, value in self.raw.object(operation.get("responses"), f"{at}.responses").items()
+                if not str(status).startswith("x-")
+            },
+            security=self._security(operation, at),
+            texts={
+                "summary": operation.get("summary"),
+                "description": operation.get("description"),
+                "operationId": operation.get("operationId"),
+                "tags": operation.get("tags"),
+                "deprecated": operation.get("deprecated") is True,
+            },
+        )
+
+    def _parameters(
+        self, path: str, item: dict[str, Any], operation: dict[str, Any], at: str, schemas: Schemas
+    ) -> dict[str, dict[str, Parameter]]:
+        found: dict[str, dict[str, Parameter]] = {place: {} for place in _PLACES}
+        in_path = re.findall(r"\{([^}]*)\}", path)
+        listed = [*self.raw.list(item.get("parameters"), at), *self.raw.list(operation.get("parameters"), at)]
+        for number, value in enumerate(listed):
+            place_in_document = f"{at}.parameters[{number}]"
+            parameter = self.raw.object(value, place_in_document)
+            place, name = str(parameter.get("in")), str(parameter.get("name"))
+            if place == "path":
+                position = in_path.index(name) if name in in_path else 0
+                name = "id" if position == 0 else f"id{position + 1}"  # only the position matters
+            if place not in _PLACES or (place == "header" and name.lower() in _IGNORED_HEADERS):
+                continue
+            key = name.lower() if place == "header" else name
+            found[place][key] = self._parameter(name, parameter, place, place_in_document, schemas)
+        return found
+
+    def _parameter(self, name: str, parameter: dict[str, Any], place: str, at: str, schemas: Schemas) -> Parameter:
+        raw_schema = parameter.get("schema")
+        if raw_schema is None:
+            content = self.raw.object(parameter.get("content"), f"{at}.content")
+            raw_schema = next((self.raw.object(each, at).get("schema") for each in content.values()), {})
+        schema = schemas.convert({} if raw_schema is None else raw_schema, f"{at}.schema")
+        if isinstance(parameter.get("description"), str):
+            schema = {**schema, "description": parameter["description"]}
+        return Parameter(name, place == "path" or parameter.get("required") is True, schema)
+
+    def _body(self, operation: dict[str, Any], at: str, schemas: Schemas) -> Body | None:
+        if operation.get("requestBody") is None:
+            return None
+        body = self.raw.object(operation["requestBody"], at)
+        return Body(body.get("required") is True, self._media(body, at, schemas))
+
+    def _response(self, value: Any, at: str, schemas: Schemas) -> Response:
+        response = self.raw.object(value, at)
+        headers = self.raw.object(response.get("headers"), f"{at}.headers")
+        description = str(response.get("description") or "")
+        return Response(self._media(response, at, schemas), {name.lower(): name for name in headers}, description)
+
+    def _media(self, holder: dict[str, Any], at: str, schemas: Schemas) -> ByMediaType:
+        media: dict[str, Schema] = {}
+        for name, value in self.raw.object(holder.get("content"), f"{at}.content").items():
+            schema = self.raw.object(value, f"{at}.{name}").get("schema")
+            media[name.partition(";")[0].strip().lower()] = schemas.convert(
+                {} if schema is None else schema, f"{at}.{name}.schema"
+            )
+        return ByMediaType(media)
+
+    def _security(self, operation: dict[str, Any], at: str) -> list[list[str]]:
+        components = self.raw.object(self.raw.document.get("components"), "components")
+        schemes = self.raw.object(components.get("securitySchemes"), "components.securitySchemes")
+        listed = operation.get("security", self.raw.document.get("security"))
+        return [
+            [self._credential(self.raw.object(schemes.get(name), name)) for name in self.raw.object(each, at)]
+            for each in self.raw.list(listed, f"{at}.security")
+        ]
+
+    def _credential(self, scheme: dict[str, Any]) -> str:
+        match scheme.get("type"):
+            case "http":
+                return f"http {str(scheme.get('scheme')).lower()}"
+            case "apiKey" if scheme.get("in") == "header" and str(scheme.get("name")).lower() == "authorization":
+                return BEARER
+            case "apiKey":
+                return f"apiKey in {scheme.get('in')} {scheme.get('name')}"
+        return str(scheme.get("type"))
+
+
+BEARER = "http bearer"
+"""The credentials of the SDK: a key in the header ``Authorization``."""
+
+
+def blank(path: str) -> str:
+    """Return a path template without the names of its parameters."""
+    return re.sub(r"\{[^}]*\}", "{}", path)

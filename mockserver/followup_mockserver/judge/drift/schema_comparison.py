@@ -1,0 +1,100 @@
+"""Compares two schemas, and all that is within them."""
+
+from typing import Any
+
+import attrs
+
+from followup_mockserver.judge.drift.alternatives import KINDS, alternatives, canonical, kind_of
+from followup_mockserver.judge.drift.arrays import compare_arrays
+from followup_mockserver.judge.drift.complex_keywords import compare_complex_keywords
+from followup_mockserver.judge.drift.differences import SIDES, Difference, Direction, Side
+from followup_mockserver.judge.drift.errors import DocumentError
+from followup_mockserver.judge.drift.objects import compare_objects
+from followup_mockserver.judge.drift.parts import Comparison, Lift, Part
+from followup_mockserver.judge.drift.samples import samples_of
+from followup_mockserver.judge.drift.scalars import compare_scalars
+from followup_mockserver.judge.drift.schemas import Schema, Schemas
+from followup_mockserver.judge.drift.texts import compare_texts, texts_of
+from followup_mockserver.judge.drift.unions import compare_union
+from followup_mockserver.judge.drift.wordings import type_detail
+
+_MAX_PARTS = 20_000
+"""Parts of one message that are compared. The messages of this service have less than a hundred."""
+
+
+@attrs.frozen(eq=False)
+class Message:
+    """A part of the traffic that has a schema, such as the body of a response.
+
+    Attributes:
+        schema: its schema.
+        schemas: the schemas of its document.
+    """
+
+    schema: Schema
+    schemas: Schemas
+
+
+def compare_schemas(direction: Direction, ours: Message, theirs: Message) -> list[Difference]:
+    """Return the differences of two schemas; ``where`` is a path within the message, such as ``.patient.phone``.
+
+    Raises:
+        DocumentError: a schema is too large.
+    """
+    comparison = _SchemaComparison(
+        direction,
+        {"ours": ours.schemas, "theirs": theirs.schemas},
+        {"ours": ours.schema, "theirs": theirs.schema},
+    )
+    comparison.compare_part(comparison.roots, "", lambda _, value: value)
+    return [*{(each.class_, each.where, each.detail): each for each in comparison.found}.values()]
+
+
+class _SchemaComparison(Comparison):
+    def __init__(self, direction: Direction, schemas: dict[Side, Schemas], roots: dict[Side, Schema]) -> None:
+        super().__init__(direction, schemas, roots)
+        self._parts = 0
+        self._open: set[tuple[str, str]] = set()
+
+    def compare_part(self, schema_of: dict[Side, Schema], path: str, lift: Lift) -> None:
+        self._parts += 1
+        if self._parts > _MAX_PARTS:
+            raise DocumentError(f"a schema has more than {_MAX_PARTS:,} parts once its references are resolved")
+        pair = (canonical(schema_of["ours"]), canonical(schema_of["theirs"]))
+        if pair in self._open:  # a schema that contains itself
+            return
+        if pair[0] == pair[1] and '"$ref"' not in pair[0]:
+            return
+        self._open.add(pair)
+        # First, because it rejects an invalid schema, of which nothing else can be read.
+        validators: dict[Side, Any] = {side: self.schemas[side].validator(schema_of[side]) for side in SIDES}
+        ours, theirs = (alternatives(schema_of[side], self.schemas[side]) for side in SIDES)
+        part = Part(ours, theirs, validators, path, lift)
+        self._compare_types(part)
+        our_texts, their_texts = (texts_of(schema_of[side], self.schemas[side]) for side in SIDES)
+        self.found += compare_texts(our_texts, their_texts, path)
+        for kind in KINDS:
+            if all(part.of_kind(kind)):
+                match kind:
+                    case "object":
+                        compare_objects(self, part)
+                        compare_union(self, part, kind)
+                    case "array":
+                        compare_arrays(self, part)
+                        compare_union(self, part, kind)
+                    case _:
+                        compare_scalars(self, part, kind)
+        compare_complex_keywords(self, part)
+        self._open.remove(pair)
+
+    def _compare_types(self, part: Part) -> None:
+        kinds = {side: {kind for each in part.of(side) for kind in each.kinds} for side in SIDES}
+        for side, other in (SIDES, SIDES[::-1]):
+            only = kinds[side] - kinds[other]
+            if only:
+                values = [value for kind in KINDS if kind in only for value in self._values_of_kind(part, side, kind)]
+                self.report(part, side, type_detail(part.ours, part.theirs), values)
+
+    def _values_of_kind(self, part: Part, side: Side, kind: str) -> list[Any]:
+        values = (value for each in part.of(side) for value in samples_of(each, self.schemas[side]))
+        return [value for value in values if kind_of(value) == kind and self.accepts(part, side, value)][:3]

@@ -1,0 +1,166 @@
+"""Converts the schemas of an OpenAPI document to JSON Schema 2020-12, and validates values against them.
+
+OpenAPI 3.0 has a dialect of its own, with ``nullable`` and boolean ``exclusiveMinimum``. Its keywords are converted in
+3.1 documents too, because generators that were written for 3.0 keep them. References remain, and point into
+``$defs``: a schema may contain itself.
+"""
+
+import json
+import re
+from typing import Any
+
+from followup_mockserver.judge.drift.differences import Direction
+from followup_mockserver.judge.drift.errors import DocumentError
+from followup_mockserver.judge.drift.raw import Raw
+
+Schema = dict[str, Any]
+
+_MAPS = {"properties", "patternProperties", "dependentSchemas"}
+_LISTS = {"allOf", "anyOf", "oneOf", "prefixItems"}
+_SINGLE = {
+    "additionalProperties",
+    "contains",
+    "else",
+    "if",
+    "items",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+}
+_DROPPED = {"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "nullable", "discriminator", "xml"}
+_COUNTS = {"minLength", "minItems", "minProperties"}
+_FLAGS = {"uniqueItems", "deprecated"}
+_ANY_END = re.compile(r"(?<!\\)\.\*$")
+"""The end of a pattern that matches anything, as in ``^pat_.*``. A pattern need not match a whole string."""
+_UNSUPPORTED = {"$dynamicRef", "$recursiveRef"}
+_DEFINITIONS = "#/$defs/"
+_COMBINING = {"$ref", "allOf", "anyOf", "oneOf", "not"}
+_HIDDEN_IN: dict[Direction, str] = {"request": "readOnly", "response": "writeOnly"}
+"""The keyword that removes a property from the messages of a direction."""
+
+
+class Schemas:
+    """The schemas of a document, converted for one direction.
+
+    Args:
+        raw: the OpenAPI document.
+        direction: properties that are ``readOnly`` are not part of a request, and those that are ``writeOnly`` not
+            part of a response.
+    """
+
+    def __init__(self, raw: Raw, direction: Direction) -> None:
+        self._raw = raw
+        self._hidden = _HIDDEN_IN[direction]
+        self._names: dict[str, str] = {}
+        self._definitions: dict[str, Schema] = {}
+        self._validators: dict[str, Any] = {}
+
+    def convert(self, raw: Any, at: str) -> Schema:
+        """Return a schema of the document as JSON Schema.
+
+        Args:
+            raw: the schema.
+            at: its place in the document, for errors.
+
+        Raises:
+            DocumentError: it is malformed, or it contains a reference that cannot be resolved.
+        """
+        if isinstance(raw, bool):
+            return {} if raw else {"not": {}}
+        if not isinstance(raw, dict):
+            raise DocumentError(f"{at}: a schema must be an object")
+        converted: Schema = {}
+        for key, value in raw.items():
+            if key in _UNSUPPORTED:
+                raise DocumentError(f"{at}: {key} is not supported")
+            if key == "$ref":
+                converted[key] = self._reference(value, at)
+            elif key in _MAPS:
+                members = self._raw.object(value, f"{at}.{key}")
+                converted[key] = {name: self.convert(each, f"{at}.{key}.{name}") for name, each in members.items()}
+            elif key in _LISTS:
+                parts = self._raw.list(value, f"{at}.{key}")
+                converted[key] = [self.convert(each, f"{at}.{key}[{number}]") for number, each in enumerate(parts)]
+            elif key in _SINGLE:
+                converted[key] = self.convert(value, f"{at}.{key}")
+            elif key == "example":
+                converted["examples"] = [value]
+            elif not (key in _DROPPED or key.startswith("x-") or _changes_nothing(key, value)):
+                converted[key] = value
+        self._hide_properties(raw, converted)
+        _convert_bounds(converted)
+        if isinstance(converted.get("pattern"), str):
+            converted["pattern"] = _ANY_END.sub("", converted["pattern"])
+        return _nullable(converted) if raw.get("nullable") is True else converted
+
+    def _reference(self, reference: Any, at: str) -> str:
+        target = self._raw.target(reference, at)
+        if reference not in self._names:
+            name = self._names[reference] = str(len(self._names))
+            self._definitions[name] = {}  # a schema that contains itself finds this entry
+            self._definitions[name] = self.convert(target, reference)
+        return _DEFINITIONS + self._names[reference]
+
+    def _hide_properties(self, raw: Schema, converted: Schema) -> None:
+        properties = raw.get("properties", {})
+        hidden = [name for name, each in properties.items() if self._is_hidden(each)] if properties else []
+        for name in hidden:
+            del converted["properties"][name]
+        if hidden and isinstance(converted.get("required"), list):
+            converted["required"] = [name for name in converted["required"] if name not in hidden]
+
+    def _is_hidden(self, schema: Any) -> bool:
+        return isinstance(schema, dict) and schema.get(self._hidden) is True
+
+    def target(self, reference: str) -> Schema:
+        """Return the schema that a converted reference points to."""
+        return self._definitions[reference.removeprefix(_DEFINITIONS)]
+
+    def validator(self, schema: Schema) -> Any:
+        """Return the validator of a converted schema.
+
+        Raises:
+            DocumentError: it is not a valid schema.
+        """
+        import jsonschema_rs  # imported late: a library of several megabytes, which a help page would wait for
+
+        text = json.dumps(schema, sort_keys=True)
+        if text not in self._validators:
+            complete = {**schema, "$defs": self._definitions} if '"$ref"' in text else schema
+            try:
+                self._validators[text] = jsonschema_rs.Draft202012Validator(complete, validate_formats=True)
+            except (ValueError, jsonschema_rs.ReferencingError) as error:
+                raise DocumentError(f"invalid schema: {str(error).splitlines()[0]}") from None
+        return self._validators[text]
+
+    def accepts(self, schema: Schema, value: Any) -> bool:
+        """Return whether a value is valid against a converted schema."""
+        valid: bool = self.validator(schema).is_valid(value)
+        return valid
+
+
+def _changes_nothing(key: str, value: Any) -> bool:
+    return (key in _COUNTS and value == 0) or (key in _FLAGS and value is False)
+
+
+def _convert_bounds(schema: Schema) -> None:
+    """Replace the boolean ``exclusiveMinimum`` and ``exclusiveMaximum`` of OpenAPI 3.0 in place."""
+    for bound in ("minimum", "maximum"):
+        exclusive = f"exclusive{bound.capitalize()}"
+        if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
+            schema[exclusive] = schema.pop(bound)
+
+
+def _nullable(schema: Schema) -> Schema:
+    """Return a schema that accepts null too. An enum accepts it even if it does not list it, as generators mean it."""
+    if _COMBINING & schema.keys() or "type" not in schema:
+        return {"anyOf": [schema, {"type": "null"}]} if schema else schema
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    nullable = {**schema, "type": kinds if "null" in kinds else [*kinds, "null"]}
+    if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
+        nullable["enum"] = [*schema["enum"], None]
+    if "const" in schema:
+        nullable["enum"] = [nullable.pop("const"), None]
+    return nullable

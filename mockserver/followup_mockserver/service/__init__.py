@@ -1,0 +1,1 @@
+"""The mock as a whole: ``MockService`` in memory, ``MockServer`` on a socket."""

@@ -1,0 +1,200 @@
+"""``MockServer``, the mock on a socket, in threads of this process."""
+
+import functools
+import ipaddress
+import secrets
+import socket
+import threading
+from typing import TYPE_CHECKING, ClassVar, Self, Unpack, cast
+
+import attrs
+
+from followup._for_mockserver import explain_argument_errors_of
+from followup_mockserver.http.guard import Guard
+from followup_mockserver.http.snapshots import body_limit
+from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
+from followup_mockserver.service.service import Mock
+from followup_mockserver.settings.options import ClientOptions, MockOptions
+from followup_mockserver.settings.settings_file import options_of
+from followup_mockserver.state.snapshots.loading import prepare
+from followup_mockserver.state.snapshots.reading import SnapshotSource
+
+if TYPE_CHECKING:
+    from followup import AsyncFollowUp, FollowUp
+
+
+class MockServer(Mock):
+    """A mock of the patient follow-up service on a real socket, in threads of this process; a context manager.
+
+    It listens from ``start()``, which ``with`` calls, until ``stop()``::
+
+        with MockServer() as server, server.client() as client:
+            client.account.retrieve()
+
+    It behaves as ``MockService``, whose documentation describes the test controls, with one difference: jobs run in the
+    background as soon as they are due. First webhook attempts are therefore sent at once, as the service does, and
+    ``advance()`` without arguments returns when all jobs that are due now have been done.
+
+    Anyone who reaches the socket can use the API with the key ``fu_test_mock``. The control API rejects requests from
+    web pages of other hosts, and unless the address is a loopback one, it requires ``token`` in the header
+    ``Mock-Token``.
+
+    Args:
+        host: address or name to listen on.
+        port: port to listen on; 0 picks a free port.
+        options: the options of ``MockService``.
+
+    Raises:
+        TypeError: an unknown option.
+        ValueError: an invalid option, or one in the settings file; the message names it.
+        OSError: the mock cannot listen on this address, or the settings file cannot be read.
+    """
+
+    _request_timeout: ClassVar[float] = REQUEST_TIMEOUT
+    """Seconds within which a request must have arrived completely. Only tests of the mock itself change it."""
+
+    def __init__(self, *, host: str = "127.0.0.1", port: int = 0, **options: Unpack[MockOptions]) -> None:
+        checked = options_of(options)
+        self._host = host
+        # Bound first, so that a port in use raises before any thread has been started.
+        self._socket = _bound_socket(host, port)
+        self._port = int(self._socket.getsockname()[1])
+        local = _is_loopback(host)
+        token = None if local else secrets.token_urlsafe(24)
+        super().__init__(checked, threaded=True, guard=Guard(host, token, protects_api=local))
+        self._lifecycle = threading.Lock()
+        self._web_server: WebServer | None = None
+        self._stopped = False
+
+    @classmethod
+    def load(
+        cls, state: SnapshotSource, *, host: str = "127.0.0.1", port: int = 0, **options: Unpack[MockOptions]
+    ) -> Self:
+        """Create a server from a snapshot, as ``MockService.load`` does. Jobs that are due run from ``start()``.
+
+        Args:
+            state: the data that ``save`` returned, its JSON text (``str`` or ``bytes``), or the path of a file with
+                this text (``pathlib.Path``).
+            host: address or name to listen on.
+            port: port to listen on; 0 picks a free port.
+            options: as in ``MockService.load``.
+
+        Raises:
+            OSError: the file cannot be read, or the mock cannot listen on this address.
+            TypeError: an unknown option.
+            ValueError: an invalid option, or an invalid snapshot; the message names it, or the place in the snapshot.
+        """
+        merged, saved = prepare(state, options)
+        server = cls(host=host, port=port, **cast("MockOptions", merged))
+        server._access.registry.start_from(saved)
+        return server
+
+    @property
+    def url(self) -> str:
+        """The base URL of clients, such as ``http://127.0.0.1:4210``."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._port}"
+
+    @property
+    def token(self) -> str | None:
+        """The token that the control API requires in the header ``Mock-Token``; None on a loopback address."""
+        return self._guard.token
+
+    def _use_token(self, token: str) -> None:
+        """Replace the random token, before the start. On a loopback address there is none."""
+        if self._guard.token is not None:
+            self._guard = attrs.evolve(self._guard, token=token)
+
+    def start(self) -> None:
+        """Start to listen, and to run jobs in the background. Returns when the server accepts requests.
+
+        Raises:
+            RuntimeError: the server was started before. A stopped server cannot be started again.
+        """
+        with self._lifecycle:
+            if self._stopped:
+                raise RuntimeError("this server was stopped; create a new MockServer")
+            if self._web_server is not None:
+                raise RuntimeError("this server has been started already")
+            self._web_server = WebServer(
+                self.app,
+                self._socket,
+                self._gateway.reject,
+                request_timeout=self._request_timeout,
+                body_limit=functools.partial(body_limit, self._guard),
+            )
+            self._engine.start()
+
+    def stop(self) -> None:
+        """Finish the requests in progress, and free the port.
+
+        Long polls, injected delays and ``advance`` end at once; other requests have half a second to finish. Stopping
+        twice does no harm.
+        """
+        with self._lifecycle:
+            if self._stopped:
+                return
+            self._stopped = True
+            if self._web_server is None:
+                self._socket.close()
+            else:
+                self._engine.stop()
+                self._web_server.stop()
+
+    def client(self, **options: Unpack[ClientOptions]) -> "FollowUp":
+        """Return a client of this server, for the default organization.
+
+        Args:
+            options: options of ``FollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
+
+        Returns:
+            A new client, which the caller closes.
+        """
+        from followup import FollowUp  # imported late: the server itself needs no HTTP client
+
+        return FollowUp(**self._options(options))
+
+    def async_client(self, **options: Unpack[ClientOptions]) -> "AsyncFollowUp":
+        """Return an asynchronous client of this server, for the default organization.
+
+        Args:
+            options: options of ``AsyncFollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
+
+        Returns:
+            A new client, which the caller closes.
+        """
+        from followup import AsyncFollowUp
+
+        return AsyncFollowUp(**self._options(options))
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def close(self) -> None:
+        """Stop the server; the same as ``stop``."""
+        self.stop()
+
+
+explain_argument_errors_of(MockServer)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bound_socket(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except BaseException:
+        bound.close()
+        raise
+    return bound

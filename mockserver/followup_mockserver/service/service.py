@@ -1,0 +1,303 @@
+"""``MockService``, the mock in this process, and ``Mock``, which assembles the parts of either kind of mock."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
+
+import attrs
+
+from followup._for_mockserver import (
+    DEFAULT_TIMEOUT,
+    WEBHOOK_ATTEMPT_TIMEOUT,
+    Time,
+    explain_argument_errors_of,
+    use_virtual_time,
+    virtual_time,
+)
+from followup_mockserver.control import Control
+from followup_mockserver.control.display import state_of
+from followup_mockserver.dashboard.routes import dashboard
+from followup_mockserver.engine import Engine
+from followup_mockserver.gateway.pipeline import Gateway
+from followup_mockserver.http.app import create_app
+from followup_mockserver.http.guard import Guard
+from followup_mockserver.http.waiting import WaitingCalls
+from followup_mockserver.rules import doctors, intake_requests, messages, reminders, stages
+from followup_mockserver.schema.checks import boolean
+from followup_mockserver.schema.errors import InvalidArgument
+from followup_mockserver.schema.webhook_urls import is_local
+from followup_mockserver.settings.options import ClientOptions, MockOptions, Options
+from followup_mockserver.settings.settings_file import options_of
+from followup_mockserver.state.registry import DEFAULT_KEY, Registry
+from followup_mockserver.state.snapshots.loading import prepare
+from followup_mockserver.state.snapshots.reading import SnapshotSource
+from followup_mockserver.state.virtual_time import VirtualTime
+from followup_mockserver.webhooks import queueing
+from followup_mockserver.webhooks.mounts import Mounts
+
+if TYPE_CHECKING:
+    import httpx
+    import respx
+
+    from followup import AsyncFollowUp, FollowUp
+
+AnyClient = TypeVar("AnyClient", "FollowUp", "AsyncFollowUp")
+
+SUBSCRIBERS = (
+    reminders.on_domain_event,
+    stages.on_domain_event,
+    messages.on_domain_event,
+    queueing.on_domain_event,
+    intake_requests.on_domain_event,
+)
+"""The functions that react to domain events, in this order. The last publishes further events."""
+
+IN_PROCESS_HOST = "followup.mock"
+IN_PROCESS_URL = f"http://{IN_PROCESS_HOST}"
+
+
+class Mock(Control):
+    """A mock with all its parts: tenants, engine, gateway and WSGI application.
+
+    Attributes:
+        app: the Flask application: the API under ``/v1`` and ``/api/v1``, its contract at ``/api/v1/openapi.json``, the
+            control API under ``/_mock``, and the dashboard at ``/_mock/``.
+
+    Args:
+        options: the options of the mock.
+        threaded: whether jobs run in the background, on threads, or only when ``advance`` is called.
+        guard: decides which requests may use the control API.
+        network: whether webhooks for URLs at which nothing is mounted are sent over the network.
+    """
+
+    _attempt_timeout: ClassVar[float] = WEBHOOK_ATTEMPT_TIMEOUT
+    """Seconds that a receiver has to respond (specification, section 8). Only tests of the mock itself change it."""
+
+    def __init__(self, options: Options, *, threaded: bool, guard: Guard, network: bool = True) -> None:
+        registry = Registry(options, SUBSCRIBERS, doctors.add_roster, virtual_time=not threaded)
+        mounts = Mounts()
+        engine = Engine(registry, mounts, threaded=threaded, network=network, attempt_timeout=self._attempt_timeout)
+        super().__init__(registry, engine, mounts)
+        self._gateway = Gateway(registry)
+        self._guard = guard
+        self._waiting_calls = WaitingCalls()
+        self.app = create_app(self, dashboard)
+
+    @property
+    def url(self) -> str:
+        """The base URL of clients."""
+        raise NotImplementedError
+
+    @property
+    def api_key(self) -> str:
+        """The API key of the default organization: ``fu_test_mock``, unless a snapshot without this key was loaded."""
+        keys = self._access.registry.default.keys
+        return DEFAULT_KEY if DEFAULT_KEY in keys else next(iter(keys))
+
+    def _options(self, passed: ClientOptions, **defaults: object) -> dict[str, Any]:
+        """Return the options of a new client of this mock."""
+        return {"api_key": self.api_key, "base_url": self.url, **defaults, **passed}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url}, {state_of(self._tenant)}>"
+
+    def close(self) -> None:
+        """Stop the threads, and close the connections to receivers. Closing twice does no harm."""
+        self._engine.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class MockService(Mock):
+    """A mock of the patient follow-up service in this process, without a socket; a context manager.
+
+    It has all 32 operations, with validation, idempotency keys, pagination, rate limit, reminders and signed webhooks
+    as in the specification, and keeps everything in memory. Its clients call it directly::
+
+        with MockService(start_time="2026-09-28T12:00:00Z") as service:
+            client = service.client()
+            client.appointments.create(
+                patient={"phone": "+5491155550000"}, start_at=service.clock.now + timedelta(days=3)
+            )
+            service.advance(days=3)
+            assert [message.kind for message in service.messages] == ["reminder", "reminder"]
+
+    **Time.** Nothing runs in the background. Reminders, other messages to patients and webhook attempts, the first ones
+    included, are jobs, and ``advance`` or ``step`` runs those that are due, in order of time, in the calling thread.
+    ``jobs`` and ``reminders`` list what is due later. The clock runs with real time; with ``start_time`` it is frozen.
+
+    **Webhooks.** ``mount`` delivers the webhooks of a URL to an application in this process. Nothing leaves
+    the process: an attempt for a URL at which nothing is mounted fails, unless ``allow_network`` is set. ``deliveries``
+    and ``attempts`` list what has been sent, ``trigger`` sends an event of any type, and ``resend`` retries a delivery.
+
+    **Faults.** ``add_fault`` makes API calls fail, and ``disturb`` makes webhook deliveries fail. ``requests`` lists
+    the API calls.
+
+    **Patients and staff.** ``receive_reply``, ``report_silence``, ``hand_off_conversation``, ``update_patient``,
+    ``answer_intake_request``, ``load_intake_request``, ``discard_intake_request``, ``add_doctor`` and ``update_doctor``
+    do what happens outside the API, and ``messages`` lists what was written to patients. ``add_appointment``,
+    ``confirm_appointment``, ``reschedule_appointment``, ``cancel_appointment`` and ``add_visit`` act as the service's
+    agent, the team or the practice system, and ``receive_event`` lets an event enter from another source than the API.
+
+    **Organizations.** At the start there is one test organization with both service lines, a small roster of doctors
+    and one key, ``api_key``, with all scopes. ``update_organization``, ``add_api_key`` and ``update_api_key`` configure
+    it. ``create_organization`` adds an isolated one, and ``organization(key)`` returns its test controls. ``reset``
+    returns to the state at start.
+
+    Attributes:
+        app: the Flask application, for other WSGI tools.
+
+    Args:
+        allow_network: whether webhooks for URLs at which nothing is mounted are sent over the network. Without it,
+            ``forward_to`` must be a URL of this machine.
+        options: keyword arguments, each optional and named like the option of ``followup-mock serve``: ``rate_limit``,
+            ``start_time``, ``allow_http_webhooks``, ``forward_to``, ``seed``, ``country``, ``idempotency_hours``,
+            ``refuse_unknown_fields``, ``reminder_hours``, ``post_visit_hours``, ``intake_required``, ``language``,
+            ``time_zone``, ``mobiles``, ``ref`` and ``settings``, a file with such options.
+            ``followup_mockserver.settings.options.MockOptions`` describes them.
+
+    Raises:
+        OSError: the settings file cannot be read.
+        TypeError: an unknown option.
+        ValueError: an invalid option, or one in the settings file; the message names it.
+    """
+
+    def __init__(self, *, allow_network: bool = False, **options: Unpack[MockOptions]) -> None:
+        boolean("allow_network", allow_network)
+        checked = options_of(options)
+        if checked.forward_to is not None and not allow_network and not is_local(checked.forward_to):
+            raise InvalidArgument("forward_to", "a URL of this machine; MockService(allow_network=True) accepts others")
+        super().__init__(
+            checked,
+            threaded=False,
+            guard=Guard(IN_PROCESS_HOST),
+            network=allow_network or checked.forward_to is not None,
+        )
+        self._allow_network = allow_network
+        self._times: dict[str, Time] = {}
+
+    @property
+    def url(self) -> str:
+        """The base URL of its clients, ``http://followup.mock``. It exists in this process only."""
+        return IN_PROCESS_URL
+
+    @classmethod
+    def load(cls, state: SnapshotSource, *, allow_network: bool = False, **options: Unpack[MockOptions]) -> Self:
+        """Create a service from a snapshot. ``reset`` returns to the state of the snapshot.
+
+        A clock that was frozen is frozen at the same time. A clock that ran is as far ahead of real time as it was, so
+        jobs that have become due in the meantime run at the next ``advance``. Applications are mounted again by the
+        caller.
+
+        Args:
+            state: the data that ``save`` returned, its JSON text (``str`` or ``bytes``), or the path of a file with
+                this text (``pathlib.Path``).
+            allow_network: as in ``MockService``; never saved.
+            options: the options of ``MockService``; omitted ones are as in the snapshot, except ``forward_to``, which
+                is never saved. ``start_time`` freezes the clock at this time. ``country``, ``reminder_hours``,
+                ``post_visit_hours``, ``intake_required``, ``language``, ``time_zone``, ``mobiles`` and ``ref`` are
+                settings of the organizations in the snapshot, and cannot be passed; neither can ``settings``.
+
+        Raises:
+            OSError: the file cannot be read.
+            TypeError: an unknown option.
+            ValueError: an invalid option, or an invalid snapshot; the message names it, or the place in the snapshot.
+        """
+        merged, saved = prepare(state, options)
+        service = cls(allow_network=allow_network, **cast("MockOptions", merged))
+        service._access.registry.start_from(saved)
+        return service
+
+    def fork(self) -> "MockService":
+        """Return an independent copy of this service: the same state, options and clock.
+
+        A change of one does not affect the other, and both behave the same from now on; without ``seed``, new ids
+        differ. ``reset`` returns to where it does in the original. The copy has no mounted applications, which have a
+        state of their own that nobody has copied: mount those that should receive its webhooks. The journal is empty.
+        """
+        options = cast("MockOptions", attrs.asdict(self._access.registry.options, recurse=False))
+        fork = MockService(allow_network=self._allow_network, **options)
+        fork._access.registry.fork_of(self._access.registry)
+        return fork
+
+    async def aclose(self) -> None:
+        """Close the service in an asyncio task: shut down the applications that ``advance_async`` has started here.
+
+        ``async with`` calls it at the end. Closing twice does no harm.
+        """
+        await self._engine.stop_async()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def client(self, **options: Unpack[ClientOptions]) -> "FollowUp":
+        """Return a client of this service, for the default organization. It never sleeps; see ``waits``.
+
+        Args:
+            options: options of ``FollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
+        """
+        # Imported late, because a mock of another process needs no HTTP client.
+        import httpx
+
+        from followup import FollowUp
+        from followup_mockserver.webhooks.transport import InProcessTransport
+
+        http_client = httpx.Client(transport=InProcessTransport(self.app), timeout=DEFAULT_TIMEOUT)
+        return self._in_virtual_time(FollowUp(**self._options(options, http_client=http_client)), options)
+
+    def async_client(self, **options: Unpack[ClientOptions]) -> "AsyncFollowUp":
+        """Return an asynchronous client of this service, for the default organization. It never sleeps; see ``waits``.
+
+        Args:
+            options: options of ``AsyncFollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
+        """
+        import httpx
+
+        from followup import AsyncFollowUp
+        from followup_mockserver.webhooks.transport import InProcessTransport
+
+        http_client = httpx.AsyncClient(transport=InProcessTransport(self.app), timeout=DEFAULT_TIMEOUT)
+        return self._in_virtual_time(AsyncFollowUp(**self._options(options, http_client=http_client)), options)
+
+    def _in_virtual_time(self, client: AnyClient, options: ClientOptions) -> AnyClient:
+        # The driver has to limit the attempts through a client of the user's own, whose transport may be another.
+        use_virtual_time(client, self._time_of, transport_enforces_limits=options.get("http_client") is None)
+        return client
+
+    def _time_of(self, api_key: str) -> Time:
+        return self._times.setdefault(api_key, VirtualTime(self._access.registry, api_key))
+
+
+explain_argument_errors_of(MockService)
+
+
+@contextmanager
+def routed(service: MockService, router: "respx.Router") -> Iterator[None]:
+    """Route the requests of clients that the code under test creates to a service, until the with block ends.
+
+    These clients do not sleep, as those of ``service.client()``; clients that exist already are included.
+
+    Args:
+        service: the service; the base URL of the clients is ``service.url``, or begins with it.
+        router: the router of respx, which takes one more route. What it does with other URLs stays as it is.
+    """
+    from followup_mockserver.webhooks.transport import call_wsgi
+
+    def respond(request: "httpx.Request") -> "httpx.Response":
+        return call_wsgi(service.app, request)
+
+    router.route(url__startswith=f"{service.url}/").mock(side_effect=respond)
+    with virtual_time(service.url, service._time_of):
+        yield

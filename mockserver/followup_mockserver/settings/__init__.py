@@ -1,0 +1,1 @@
+"""Options of a mock, settings of an organization, and the file that sets both."""

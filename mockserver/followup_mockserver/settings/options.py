@@ -1,0 +1,139 @@
+"""The options of ``followup-mock serve``, ``MockServer`` and ``MockService``: meanings, defaults and checks.
+
+Also the options that a mock passes on to the clients it makes.
+"""
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import attrs
+
+from followup._for_mockserver import REQUESTS_PER_MINUTE, descriptions_in
+from followup_mockserver.schema.checks import boolean, field, instant, integer, matching, number, optional
+from followup_mockserver.schema.webhook_urls import is_webhook_target
+from followup_mockserver.settings.settings import Organization
+
+if TYPE_CHECKING:
+    import httpx
+
+    from followup import NotGiven
+
+MAX_IDEMPOTENCY_HOURS = 10 * 365 * 24
+"""The largest ``idempotency_hours``: ten years."""
+
+
+webhook_target = matching(
+    is_webhook_target, "an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000"
+)
+"""Checks a URL that the mock may send webhooks to, whatever its options are."""
+
+
+class MockOptions(TypedDict, total=False):
+    """The keyword arguments of ``MockService`` and ``MockServer``; each is optional.
+
+    Keys:
+        rate_limit: requests per minute and key; 0 for no limit (specification, section 8). Default: 600.
+        start_time: time at which the clock is frozen, such as 2026-09-28T12:00:00Z; if omitted, the clock runs with
+            real time.
+        allow_http_webhooks: also accept webhook URLs that are http to a loopback address. Default: False.
+        forward_to: URL to send every webhook to, instead of the endpoint's own URL.
+        seed: number that makes ids, secrets and faults with a probability the same in every run.
+        country: ISO 3166 code of the country that phone numbers without a country code belong to. Default: AR.
+        idempotency_hours: hours, on the mock's clock, for which an idempotency key is remembered. Default: 24.
+        refuse_unknown_fields: reject unknown fields and query parameters with a 400. Default: True.
+        reminder_hours: hours before an appointment at which reminders are sent; an empty list for none. Default: 24, 3.
+        post_visit_hours: hours after a visit at which the follow-up message is sent. Default: 4.
+        intake_required: data that an intake request needs to become ready, such as dni or coverage.insurer, in the
+            order in which missing data is listed. Default: fullName, dni, phone, coverage.insurer, address,
+            requestedService.
+        language: language of the messages to patients: es, en or pt. Default: es.
+        time_zone: IANA name of the time zone in which messages to patients show times. Default:
+            America/Argentina/Buenos_Aires.
+        mobiles: keep Argentine numbers that lack the 9 of a mobile number as they are, or assume that a number that has
+            the form of a landline is the mobile number: keep or assume. Default: keep.
+        ref: what the ref of a webhook names: the object that is described in it, or the inbound event that was the
+            trigger, where there was one: described or trigger. Default: described.
+        settings: settings file, in TOML, with other options in its table ``settings``; options that are passed take
+            precedence. ``followup-mock calibrate`` writes such a file.
+    """
+
+    rate_limit: int
+    start_time: datetime | str | None
+    allow_http_webhooks: bool
+    forward_to: str | None
+    seed: int | None
+    country: str
+    idempotency_hours: float
+    refuse_unknown_fields: bool
+    reminder_hours: Sequence[float]
+    post_visit_hours: float
+    intake_required: Sequence[str]
+    language: str
+    time_zone: str
+    mobiles: str
+    ref: str
+    settings: str | os.PathLike[str] | None
+
+
+class ClientOptions(TypedDict, total=False):
+    """The keyword arguments of ``FollowUp`` and ``AsyncFollowUp``, which describe them; each is optional."""
+
+    api_key: str | None
+    base_url: str | None
+    service_version: str
+    timeout: "float | httpx.Timeout | NotGiven"
+    max_retries: int
+    deadline: float | None
+    requests_per_minute: int | None
+    http_client: "httpx.Client | httpx.AsyncClient | None"
+
+
+def meanings() -> dict[str, str]:
+    """Return the meaning of each option from the docstring of ``MockOptions``, without the default."""
+    return {name: text.partition(" Default: ")[0] for name, text in descriptions_in(MockOptions, "Keys").items()}
+
+
+def _setting(name: str) -> Any:
+    """Return a field for a setting of new organizations, with the setting's default and check."""
+    setting = attrs.fields_dict(Organization)[name]
+    return attrs.field(default=setting.default, converter=setting.converter, validator=setting.validator)
+
+
+def _start(value: datetime | str | None) -> datetime | None:
+    return None if value is None else instant("start_time", value)
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """The options of a mock, validated, those of a settings file included; ``MockOptions`` describes them.
+
+    Raises:
+        ValueError: an invalid option; the message names it.
+    """
+
+    rate_limit: int = field(integer(0), REQUESTS_PER_MINUTE)
+    start_time: datetime | None = attrs.field(default=None, converter=_start)
+    allow_http_webhooks: bool = field(boolean, False)
+    forward_to: str | None = field(optional(webhook_target), None)
+    seed: int | None = field(optional(integer()), None)
+    idempotency_hours: float = field(number(0, MAX_IDEMPOTENCY_HOURS, unit="hours", above=True), 24.0)
+    refuse_unknown_fields: bool = field(boolean, True)
+    country: str = _setting("country")
+    reminder_hours: Sequence[float] = _setting("reminder_hours")
+    post_visit_hours: float = _setting("post_visit_hours")
+    intake_required: Sequence[str] = _setting("intake_required")
+    language: str = _setting("language")
+    time_zone: str = _setting("time_zone")
+    mobiles: str = _setting("mobiles")
+    ref: str = _setting("ref")
+
+    def organization(self, id: str, **settings: Any) -> Organization:
+        """Return a new organization. ``settings`` take precedence over those of these options."""
+        defaults = {name: getattr(self, name) for name in ORGANIZATION_SETTINGS}
+        return Organization(id=id, **defaults | settings)
+
+
+ORGANIZATION_SETTINGS = tuple(name for name in attrs.fields_dict(Options) if name in attrs.fields_dict(Organization))
+"""The options that are settings of new organizations."""

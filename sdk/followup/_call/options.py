@@ -1,0 +1,190 @@
+"""The options of a client: their defaults, the environment variables, and their validation."""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeGuard
+from urllib.parse import urlsplit
+
+import attrs
+
+from followup._annotations import SERVICE_VERSION
+from followup._call.request_rate import Governor
+from followup._codec.encode import NotGiven
+from followup._results.errors import ConfigurationError
+from followup._time import REAL_TIME, Time
+
+if TYPE_CHECKING:
+    import httpx  # imported late below: the mock and the commands read the declarations, and need no HTTP client
+
+    from followup._telemetry.calls import CallObserver
+
+DEFAULT_TIMEOUT = 30.0
+"""Seconds for each attempt as a whole."""
+
+CONNECT_TIMEOUT = 5.0
+"""Seconds of the default timeout that connecting may take. A host that takes longer is down."""
+
+DEFAULT_MAX_RETRIES = 2
+
+LONGEST_SECONDS = 4_000_000
+"""Maximum of a timeout and a deadline: 46 days, as long as every operating system can wait."""
+
+HIGHEST_RATE = 1_000_000
+"""Maximum of ``requests_per_minute``. The client remembers so many requests."""
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """The validated options of a client.
+
+    Attributes:
+        timeouts: seconds for the parts of an attempt (connect, read, write, pool); None for the timeouts of the user's
+            own httpx client.
+        attempt_seconds: time limit of an attempt as a whole; None for no limit.
+        deadline: seconds for a whole call; None for no deadline.
+        governor: holds the calls to a request rate, with those of all clients that share it; None for no such limit.
+        time: the clock of deadline and request rate, and the sleep between attempts.
+        observe: records each call; None for no telemetry.
+    """
+
+    api_key: str = attrs.field(repr=False)
+    base_url: str
+    service_version: str
+    timeouts: Mapping[str, float | None] | None
+    attempt_seconds: float | None
+    max_retries: int
+    deadline: float | None
+    governor: Governor | None = None
+    time: Time = attrs.field(default=REAL_TIME, repr=False)
+    observe: "CallObserver | None" = attrs.field(default=None, repr=False, eq=False)
+
+
+Timeouts = tuple[Mapping[str, float | None] | None, float | None]
+"""Time limits of the parts of an attempt, and of the attempt as a whole."""
+
+
+def options_from(
+    api_key: str | None,
+    base_url: str | None,
+    service_version: str,
+    timeout: "float | httpx.Timeout | NotGiven",
+    max_retries: int,
+    deadline: float | None,
+    requests_per_minute: int | None,
+    *,
+    own_client: bool,
+) -> Options:
+    """Validate the arguments of a client's constructor, and fill in the defaults.
+
+    With ``own_client``, the user passed an ``http_client``, whose timeouts are the default.
+
+    Raises:
+        ConfigurationError: an option is missing or invalid; the message names it and a valid value.
+    """
+    import httpx
+
+    if not isinstance(timeout, NotGiven):
+        timeouts, attempt_seconds = checked_timeout(timeout)
+    elif own_client:
+        timeouts, attempt_seconds = None, None
+    else:
+        timeouts, attempt_seconds = httpx.Timeout(DEFAULT_TIMEOUT, connect=CONNECT_TIMEOUT).as_dict(), DEFAULT_TIMEOUT
+    return Options(
+        api_key=_checked_key(_passed_or_environment("api_key", api_key, "FOLLOWUP_API_KEY")),
+        base_url=_checked_base_url(_passed_or_environment("base_url", base_url, "FOLLOWUP_BASE_URL")),
+        service_version=_checked_version(service_version),
+        timeouts=timeouts,
+        attempt_seconds=attempt_seconds,
+        max_retries=checked_retries(max_retries),
+        deadline=checked_deadline(deadline),
+        governor=None if requests_per_minute is None else Governor(_checked_rate(requests_per_minute)),
+    )
+
+
+def _passed_or_environment(option: str, value: object, variable: str) -> str:
+    value = os.environ.get(variable) if value is None else value
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigurationError(f"no {option}: pass {option}=..., or set the environment variable {variable}")
+    return value
+
+
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
+
+
+def _checked_key(key: str) -> str:
+    if not _VISIBLE.fullmatch(key):
+        raise ConfigurationError("api_key must be printable ASCII, without spaces or line breaks")
+    return key
+
+
+def _checked_version(version: object) -> str:
+    if not isinstance(version, str) or not _VISIBLE.fullmatch(version):
+        raise ConfigurationError(f'service_version must be a dated version such as "{SERVICE_VERSION}"')
+    return version
+
+
+def _checked_base_url(url: str) -> str:
+    import httpx
+
+    # The message does not show the URL, which may contain a password.
+    problem = 'base_url must be an http or https URL such as "https://api.example.com"'
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        httpx.URL(url)
+        (parts.hostname or "").encode("idna")  # as every DNS lookup of the host does
+    except (ValueError, httpx.InvalidURL):
+        raise ConfigurationError(problem) from None
+    if not valid or not _VISIBLE.fullmatch(url):
+        raise ConfigurationError(problem)
+    if parts.username is not None or parts.password is not None:
+        raise ConfigurationError(f"{problem}, without user name and password")
+    if parts.query or parts.fragment:
+        raise ConfigurationError(f"{problem}, without query and fragment")
+    if parts.path.rstrip("/").endswith("/v1"):
+        raise ConfigurationError(f"{problem}, without /v1, which is appended to it")
+    return url.rstrip("/")
+
+
+def checked_timeout(timeout: object) -> Timeouts:
+    """Validate a ``timeout``, and return its time limits. An ``httpx.Timeout`` sets none for the attempt as a whole."""
+    import httpx
+
+    if isinstance(timeout, httpx.Timeout):
+        parts = timeout.as_dict()
+        if all(each is None or (_is_number(each) and 0 <= each <= LONGEST_SECONDS) for each in parts.values()):
+            return parts, None
+        raise ConfigurationError(f"timeout must be an httpx.Timeout of at most {LONGEST_SECONDS:,} seconds or None")
+    seconds = _seconds("timeout", timeout, "a positive number of seconds or an httpx.Timeout")
+    return httpx.Timeout(seconds).as_dict(), seconds
+
+
+def checked_deadline(deadline: object) -> float | None:
+    """Validate a ``deadline``; None is no deadline."""
+    return None if deadline is None else _seconds("deadline", deadline, "a positive number of seconds or None")
+
+
+def _seconds(option: str, value: object, expected: str) -> float:
+    if _is_number(value) and 0 < value <= LONGEST_SECONDS:
+        return float(value)
+    raise ConfigurationError(f"{option} must be {expected}, at most {LONGEST_SECONDS:,} seconds")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def checked_retries(retries: object) -> int:
+    """Validate a number of retries."""
+    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+        raise ConfigurationError("max_retries must be a whole number, 0 or more")
+    return retries
+
+
+def _checked_rate(rate: object) -> int:
+    if isinstance(rate, bool) or not isinstance(rate, int) or not 1 <= rate <= HIGHEST_RATE:
+        raise ConfigurationError(
+            f"requests_per_minute must be a whole number from 1 to {HIGHEST_RATE:,}, or None for no limit"
+        )
+    return rate

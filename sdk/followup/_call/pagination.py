@@ -1,0 +1,298 @@
+"""Pages of a list, which fetch the following pages on demand (specification, section 4).
+
+A page keeps the order of the response, newest first. Iteration moves away from the cursor: by default each item is
+older than the one before, with ``ending_before`` each one is newer.
+"""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from followup._call.steps import Call
+from followup._codec.decode import decode
+from followup._frames import clears_frames
+from followup._redaction import redacted
+from followup._results.display import html_table, shows_personal_data
+from followup._results.errors import PaginationError
+from followup._results.model import Model, displayed_fields
+from followup._results.results import ResponseInfo, Result
+
+T = TypeVar("T", bound=Model)
+
+
+@attrs.define(kw_only=True, repr=False)
+class Envelope(Result, Generic[T]):
+    """The list envelope (specification, section 2)."""
+
+    object: str = "list"
+    data: list[T]
+    has_more: bool
+    url: str = ""
+
+
+def decode_envelope(item_type: type[T], raw: Any) -> Envelope[T]:
+    """Decode the envelope of a list response, with its items.
+
+    Raises:
+        WireError: the JSON does not match the schema; its path names the field.
+    """
+    return decode(Envelope[item_type], raw)  # type: ignore[valid-type]
+
+
+@attrs.frozen(kw_only=True)
+class Progress:
+    """The progress of an iteration, which detects a cycle of cursors of any length without storing all of them.
+
+    This is Brent's algorithm: the checkpoint is an earlier cursor, replaced after 1, 2, 4, 8, ... pages.
+
+    Attributes:
+        checkpoint: the earlier cursor.
+        pages: number of pages since the checkpoint, counting from 1.
+        limit: number of pages after which the checkpoint is replaced.
+    """
+
+    checkpoint: str | None
+    pages: int = 1
+    limit: int = 1
+
+    def advance(self, cursor: str) -> "Progress | None":
+        """Return the progress after one more page; None if its cursor repeats an earlier one."""
+        if cursor == self.checkpoint:
+            return None
+        if self.pages == self.limit:
+            return Progress(checkpoint=cursor, limit=self.limit * 2)
+        return attrs.evolve(self, pages=self.pages + 1)
+
+
+@attrs.frozen(kw_only=True)
+class Listing(Generic[T]):
+    """A page of a list that has not been fetched yet.
+
+    Attributes:
+        call_from: returns the list call from a cursor.
+        cursor: the cursor of this page; None for the first one.
+        backwards: whether ``ending_before`` was passed.
+        progress: the progress of the iteration up to this page.
+    """
+
+    call_from: Callable[[str | None], Call[Envelope[T]]] = attrs.field(repr=False)
+    operation: str
+    cursor: str | None
+    backwards: bool
+    progress: Progress
+
+    @classmethod
+    def start(
+        cls, operation: str, call_from: Callable[[str | None], Call[Envelope[T]]], cursor: str | None, backwards: bool
+    ) -> "Listing[T]":
+        """Return the listing that begins at a cursor."""
+        return cls(
+            operation=operation,
+            call_from=call_from,
+            cursor=cursor,
+            backwards=backwards,
+            progress=Progress(checkpoint=cursor),
+        )
+
+    @property
+    def call(self) -> Call[Envelope[T]]:
+        """The call that fetches the page."""
+        return self.call_from(self.cursor)
+
+    def after(self, envelope: Envelope[T]) -> "Listing[T] | None":
+        """Return the listing of the next page, from the envelope of this one; None after the last page.
+
+        Raises:
+            PaginationError: there are more items, but the next cursor cannot be determined.
+        """
+        if not envelope.has_more:
+            return None
+        if not envelope.data:
+            if self.backwards:
+                return None
+            raise PaginationError(
+                f"{self.operation}: has_more is true on a page without items, so there is no cursor for the next page",
+                operation=self.operation,
+                was_sent="yes",
+                attempts=1,
+            )
+        cursor = _id_of(envelope.data[0] if self.backwards else envelope.data[-1])
+        progress = None if cursor is None or cursor == self.cursor else self.progress.advance(cursor)
+        if progress is None:
+            raise PaginationError(
+                f"{self.operation}: the cursor does not move: the service returned a page that it had returned before",
+                operation=self.operation,
+                was_sent="yes",
+                attempts=1,
+            )
+        return attrs.evolve(self, cursor=cursor, progress=progress)
+
+
+def _id_of(item: Model) -> str | None:
+    return getattr(item, "id", None)
+
+
+class _Page(Generic[T]):
+    """The base of the pages of both clients.
+
+    Attributes:
+        data: the items of this page, newest first.
+        has_more: whether there are more items after this page, in the direction of iteration.
+        url: path of the list.
+        extra: fields of the envelope that this version of the package does not know, by JSON name.
+        last_response: the HTTP response that this page came from: its status, headers and request id.
+    """
+
+    # Annotated here, where jedi finds the type of the items.
+    data: list[T]
+
+    def __init__(self, listing: Listing[T], envelope: Envelope[T]) -> None:
+        self._listing = listing
+        self._envelope = envelope
+        self.data = envelope.data
+        self.has_more: bool = envelope.has_more
+        self.url: str = envelope.url
+        self.extra = envelope.extra
+        self.last_response: ResponseInfo = envelope.last_response
+        for item in self.data:
+            if isinstance(item, Result):
+                item.last_response = self.last_response
+
+    def __repr__(self) -> str:
+        # The query of the URL may contain phones and documents.
+        path = redacted(self.url.split("?")[0].split("#")[0], max_length=200)
+        return f"<{type(self).__name__} of {path}: {len(self.data)} items, has_more={self.has_more}>"
+
+    def _repr_html_(self) -> str:
+        columns = list(dict.fromkeys(name for item in self.data for name, _ in displayed_fields(item)))
+        rows = ([fields.get(name) for name in columns] for fields in map(dict, map(displayed_fields, self.data)))
+        count = "1 item" if len(self.data) == 1 else f"{len(self.data)} items"
+        caption = f"{count}{', and more' if self.has_more else ''}"
+        return html_table(caption, columns, rows, complete=shows_personal_data())
+
+    def first(self) -> T | None:
+        """Return the first item of this page in the direction of iteration; None if the page is empty.
+
+        Nothing is fetched, so this is not awaited.
+        """
+        return next(self._items_in_order(), None)
+
+    def _items_in_order(self) -> Iterator[T]:
+        return reversed(self.data) if self._listing.backwards else iter(self.data)
+
+
+class Page(_Page[T]):
+    """One page of a list. Iterating over it yields the items of this page and of all following pages."""
+
+    def __init__(
+        self, listing: Listing[T], envelope: Envelope[T], fetch: Callable[[Call[Envelope[T]]], Envelope[T]]
+    ) -> None:
+        super().__init__(listing, envelope)
+        self._fetch = fetch
+
+    @clears_frames
+    def next_page(self) -> "Page[T] | None":
+        """Return the page after this one, in the direction of iteration.
+
+        Returns:
+            The next page; None after the last one.
+
+        Raises:
+            PaginationError: the cursor does not move, or there is none.
+            APIStatusError, APIConnectionError, ResponseDecodeError: as in any operation.
+        """
+        following = self._listing.after(self._envelope)
+        return None if following is None else Page(following, self._fetch(following.call), self._fetch)
+
+    def pages(self) -> "Iterator[Page[T]]":
+        """Yield this page and all following ones, each fetched on demand.
+
+        Raises:
+            PaginationError, APIStatusError, APIConnectionError, ResponseDecodeError: as in ``next_page``.
+        """
+        page: Page[T] | None = self
+        while page is not None:
+            yield page
+            page = page.next_page()
+
+    def __iter__(self) -> Iterator[T]:
+        for page in self.pages():
+            yield from page._items_in_order()
+
+
+AsyncFetch = Callable[[Call[Envelope[T]]], Coroutine[Any, Any, Envelope[T]]]
+
+
+class AsyncPage(_Page[T]):
+    """One page of a list. ``async for`` over it yields the items of this page and of all following pages."""
+
+    def __init__(self, listing: Listing[T], envelope: Envelope[T], fetch: AsyncFetch[T]) -> None:
+        super().__init__(listing, envelope)
+        self._fetch = fetch
+
+    @clears_frames
+    async def next_page(self) -> "AsyncPage[T] | None":
+        """Return the page after this one, in the direction of iteration.
+
+        Returns:
+            The next page; None after the last one.
+
+        Raises:
+            PaginationError: the cursor does not move, or there is none.
+            APIStatusError, APIConnectionError, ResponseDecodeError: as in any operation.
+        """
+        following = self._listing.after(self._envelope)
+        if following is None:
+            return None
+        return AsyncPage(following, await self._fetch(following.call), self._fetch)
+
+    async def pages(self) -> "AsyncIterator[AsyncPage[T]]":
+        """Yield this page and all following ones, each fetched on demand.
+
+        Raises:
+            PaginationError, APIStatusError, APIConnectionError, ResponseDecodeError: as in ``next_page``.
+        """
+        page: AsyncPage[T] | None = self
+        while page is not None:
+            yield page
+            page = await page.next_page()
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self._items()
+
+    async def _items(self) -> AsyncIterator[T]:
+        async for page in self.pages():
+            for item in page._items_in_order():
+                yield item
+
+
+class AsyncListing(Generic[T]):
+    """The return value of ``list()`` on ``AsyncFollowUp``: await it for the first page, or iterate over all items."""
+
+    def __init__(self, listing: Listing[T], fetch: AsyncFetch[T]) -> None:
+        self._listing = listing
+        self._fetch = fetch
+
+    @clears_frames
+    async def _first_page(self) -> AsyncPage[T]:
+        return AsyncPage(self._listing, await self._fetch(self._listing.call), self._fetch)
+
+    def __await__(self) -> Generator[Any, None, AsyncPage[T]]:
+        return self._first_page().__await__()
+
+    async def pages(self) -> AsyncIterator[AsyncPage[T]]:
+        """Yield all pages, each fetched on demand.
+
+        Raises:
+            PaginationError, APIStatusError, APIConnectionError, ResponseDecodeError: as in ``AsyncPage.next_page``.
+        """
+        async for page in (await self).pages():
+            yield page
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self._items()
+
+    async def _items(self) -> AsyncIterator[T]:
+        async for item in await self:
+            yield item

@@ -1,0 +1,228 @@
+"""Reads the declarations of operations, and builds the request of each call from one.
+
+A declaration is a typed function without a body (see ``_operations``). Its signature names the parameters, its return
+annotation the result, and its docstring describes both. The clients, the commands and the mock server all read it here.
+"""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, cast, get_args, get_origin
+
+import attrs
+
+from followup._annotations import IdPrefix
+from followup._call.pagination import Envelope, Listing, Page, decode_envelope
+from followup._call.steps import Call
+from followup._codec.body import json_bytes
+from followup._codec.decode import decode
+from followup._codec.encode import NOT_GIVEN, Encoder, encoder_for
+from followup._codec.names import annotations_of, camel, without_none
+from followup._declarations.docstrings import descriptions_in
+from followup._declarations.lazy import lazy
+from followup._declarations.request_parts import checked_key, checked_path_id, query_string
+from followup._results.model import Model
+from followup._results.status_errors import APIStatusError
+
+_CURSORS = ("starting_after", "ending_before")
+
+
+@attrs.frozen(eq=False, slots=False)
+class Parameter:
+    """A parameter of an operation, and the part of the request that carries it.
+
+    Attributes:
+        annotation: type of the value on the wire. It includes None only where None is sent as null, which is in
+            updates; anywhere else None means that the argument is omitted.
+        place: the part of the request; ``whole_body`` for the parameter that is the body.
+    """
+
+    name: str
+    wire_name: str
+    annotation: Any
+    place: Literal["path", "query", "body", "whole_body"]
+    required: bool
+
+    @lazy
+    def encode(self) -> Encoder:
+        """The function that checks an argument and returns it as JSON, made when the first argument is passed."""
+        return encoder_for(self.annotation)
+
+
+_SECTIONS = r"\n(?:Args|Returns|Raises):\n"
+
+
+class Declaration:
+    """A declared operation. Its signature and docstring are read when they are first needed.
+
+    Attributes:
+        name: name of the operation, such as ``patients.create``; its group sets it.
+    """
+
+    name: str
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        declared: Callable[..., Any],
+        *,
+        batch_error: type[APIStatusError] | None = None,
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.declared = declared
+        self.batch_error = batch_error
+        self.method_name = declared.__name__
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether the operation takes an idempotency key."""
+        return "idempotency_key" in self._signature
+
+    @lazy
+    def description(self) -> str:
+        """The docstring up to its first section; its first paragraph is a summary."""
+        return re.split(_SECTIONS, inspect.getdoc(self.declared) or "")[0].strip()
+
+    @lazy
+    def meanings(self) -> dict[str, str]:
+        """The description of each parameter, from the docstring."""
+        return descriptions_in(self.declared)
+
+    @lazy
+    def returns(self) -> Any:
+        """The annotation of the result: a result class, or ``Page[...]`` of one."""
+        return annotations_of(self.declared)["return"]
+
+    @lazy
+    def item_type(self) -> type[Model] | None:
+        """The class of the items of a list; None for operations that return one object."""
+        return get_args(self.returns)[0] if get_origin(self.returns) is Page else None
+
+    @property
+    def _sends_null(self) -> bool:
+        return self.method == "PATCH"
+
+    @lazy
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters, in the order of the signature, except for the idempotency key."""
+        annotations = annotations_of(self.declared)
+        if not self._sends_null:
+            annotations = {name: without_none(annotation) for name, annotation in annotations.items()}
+        return tuple(
+            Parameter(
+                name=name,
+                wire_name=camel(name),
+                annotation=annotations[name],
+                place=self._place(parameter),
+                required=parameter.default is inspect.Parameter.empty,
+            )
+            for name, parameter in self._signature.items()
+            if name not in ("self", "idempotency_key")
+        )
+
+    @lazy
+    def id_prefix(self) -> IdPrefix | None:
+        """The type of the id in the path; None where the path has none."""
+        for parameter in self.parameters:
+            if parameter.place == "path":
+                return cast("IdPrefix", get_args(parameter.annotation)[1])
+        return None
+
+    @lazy
+    def _returns_its_object(self) -> bool:
+        """Whether the result is the object in the path; a ping returns a delivery."""
+        if self.id_prefix is None:
+            return False
+        return self.id_prefix in getattr(annotations_of(self.returns)["id"], "__metadata__", (self.id_prefix,))
+
+    @lazy
+    def _signature(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.declared).parameters
+
+    @lazy
+    def _keyword_parameters(self) -> dict[str, Parameter]:
+        return {parameter.name: parameter for parameter in self.parameters if parameter.place != "path"}
+
+    def _place(self, parameter: inspect.Parameter) -> Literal["path", "query", "body", "whole_body"]:
+        if f"{{{parameter.name}}}" in self.path:
+            return "path"
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+            return "whole_body"
+        return "query" if self.method == "GET" else "body"
+
+    def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[Any]:
+        """Return the call for these arguments.
+
+        Raises:
+            TypeError, ValueError: an argument cannot be sent; the message names it.
+        """
+        arguments = dict(kwargs)
+        path = self.path
+        if self.id_prefix is not None:
+            path = path.replace("{id}", checked_path_id(self.name, self.id_prefix, args[0]))
+        elif args:
+            arguments[next(iter(self._keyword_parameters))] = args[0]
+        idempotency_key = arguments.pop("idempotency_key", None)
+        placed: dict[str, list[tuple[Parameter, Any]]] = {"query": [], "body": [], "whole_body": []}
+        for name, value in arguments.items():
+            parameter = self._keyword_parameters[name]
+            encoded = self._encoded(parameter, value)
+            if encoded is not NOT_GIVEN:
+                placed[parameter.place].append((parameter, encoded))
+        return Call(
+            operation=self.name,
+            method=self.method,
+            path_template=self.path,
+            path=path,
+            query=query_string([(each.name, each.wire_name, value) for each, value in placed["query"]]),
+            content=self._content(placed),
+            idempotency_key=checked_key(idempotency_key) if self.idempotent else None,
+            decode=self.decode,
+            batch_error=self.batch_error,
+            when_gone=functools.partial(self._deleted, args[0]) if self.method == "DELETE" else None,
+            object_id=args[0] if self._returns_its_object else None,
+        )
+
+    def listing(self, kwargs: Mapping[str, Any]) -> Listing[Any]:
+        """Return the first page of a list with these arguments, without fetching it.
+
+        Raises:
+            TypeError, ValueError: as in ``call``, or because both cursors were passed.
+        """
+        filters = {name: value for name, value in kwargs.items() if name not in _CURSORS}
+        cursors = {
+            name: value
+            for name in _CURSORS
+            if (value := kwargs.get(name, NOT_GIVEN)) is not NOT_GIVEN and value is not None
+        }
+        if len(cursors) > 1:
+            raise ValueError(f"{self.name} takes starting_after or ending_before, not both")
+        direction = next(iter(cursors), "starting_after")
+
+        def call_from(cursor: str | None) -> Call[Envelope[Any]]:
+            return self.call((), {**filters, direction: cursor})
+
+        return Listing.start(self.name, call_from, cursors.get(direction), direction == "ending_before")
+
+    def decode(self, raw: Any) -> Any:
+        """Return the result of the operation from the decoded JSON of a response."""
+        return decode(self.returns, raw) if self.item_type is None else decode_envelope(self.item_type, raw)
+
+    def _encoded(self, parameter: Parameter, value: Any) -> Any:
+        """Return the argument as JSON; NOT_GIVEN if it is omitted."""
+        if not parameter.required and (value is NOT_GIVEN or (value is None and not self._sends_null)):
+            return NOT_GIVEN
+        return None if value is None and self._sends_null else parameter.encode(value, parameter.name)
+
+    def _content(self, placed: Mapping[str, list[tuple[Parameter, Any]]]) -> bytes | None:
+        for parameter, value in placed["whole_body"]:
+            return json_bytes(value, parameter.name)
+        body = {parameter.wire_name: value for parameter, value in placed["body"]}
+        return json_bytes(body, "") if body or self.method == "PATCH" else None
+
+    def _deleted(self, path_id: str) -> Any:
+        assert self.id_prefix is not None
+        return self.returns(id=path_id, object=self.id_prefix.object, deleted=True)

@@ -1,0 +1,1 @@
+"""All that knows httpx and httpcore: the I/O of a call, connections and time limits."""
