@@ -125,8 +125,8 @@ def reliability(session: nox.Session) -> None:
 
 
 @nox.session
-def fuzz(session: nox.Session) -> None:
-    """Run the random tests with a new seed, then with far more inputs for SDK, mock and comparison.
+def nightly(session: nox.Session) -> None:
+    """Run the long tests, the random ones with a new seed, and some of these with far more inputs.
 
     A failure prints the decorator that repeats it, to paste above the test.
     """
@@ -135,9 +135,9 @@ def fuzz(session: nox.Session) -> None:
     sdk = ["tests/sdk/test_fuzz.py", "tests/sdk/test_fuzz_operations.py"]
     mock = ["tests/mockserver/test_contract_fuzz.py", "tests/mockserver/test_model.py"]
     drift = ["tests/drift/test_random_schemas.py"]
-    arguments = session.posargs or ["-n", "auto"]
-    session.run("python", "-m", "pytest", "-m", "hypothesis", "--hypothesis-profile", "random", *arguments)
-    session.run("python", "-m", "pytest", *sdk, *mock, *drift, "--hypothesis-profile", "fuzz", *arguments)
+    pytest = ["python", "-m", "pytest", "--nightly", *(session.posargs or ["-n", "auto"])]
+    session.run(*pytest, "-m", "nightly or hypothesis", "--hypothesis-profile", "random")
+    session.run(*pytest, *sdk, *mock, *drift, "--hypothesis-profile", "fuzz")
 
 
 @nox.session

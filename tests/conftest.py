@@ -1,4 +1,4 @@
-"""Profiles of Hypothesis, databases, Ctrl-C, and what happens to skipped tests.
+"""Profiles of Hypothesis, databases, Ctrl-C, tests of the night, and what happens to skipped tests.
 
 The default profile takes the same examples in each run. ``--hypothesis-profile random`` takes others, ``fuzz`` far more
 of them; a failure prints the decorator that repeats it.
@@ -38,6 +38,18 @@ EXPECTED_SKIPS = (
     "sqlite3 has the attribute autocommit since Python 3.12",
 )
 """The reasons for which a test may be skipped where ``CI`` is set."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--nightly", action="store_true", help="Run the tests with the marker nightly too.")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--nightly"):
+        nightly = [item for item in items if item.get_closest_marker("nightly")]
+        if nightly:
+            config.hook.pytest_deselected(items=nightly)
+            items[:] = [item for item in items if not item.get_closest_marker("nightly")]
 
 
 def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:

@@ -1,4 +1,4 @@
-"""For any input, only documented errors are raised. ``nox -s fuzz`` tries 100,000 inputs."""
+"""For any input, only documented errors are raised. ``nox -s nightly`` tries 100,000 inputs."""
 
 import json
 from typing import Any
