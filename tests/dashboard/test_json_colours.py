@@ -1,7 +1,7 @@
 """The syntax colours of JSON: which tokens get them, and that the characters stay the same."""
 
 from followup_mockserver import MockService
-from followup_mockserver.dashboard.json_colours import coloured
+from followup_mockserver.dashboard.texts import coloured
 
 from .conftest import ANA
 from .html import Views, text_of

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from followup import FollowUp
 from followup_mockserver import MockServer
-from followup_mockserver.dashboard.tables import VIEW_OF_PREFIX
+from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX
 
 from .conftest import ANA, NOON, Open
 

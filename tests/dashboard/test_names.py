@@ -7,7 +7,7 @@ import pytest
 from followup import FollowUp
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
-from followup_mockserver.dashboard.names import Name, name_of
+from followup_mockserver.dashboard.objects import Name, name_of
 
 PHONE = "+5491155550001"
 

@@ -1,18 +1,19 @@
-"""The list of API calls: its tabs, its filters, and the marks of retries, replays and faults."""
+"""The list of API calls, with its tabs, filters and marks, and the results of batches of events."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import attrs
 
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.dashboard.empty_lists import EMPTY_LISTS, EmptyList
-from followup_mockserver.dashboard.json_bodies import json_body
-from followup_mockserver.dashboard.tables import ROWS
+from followup_mockserver.dashboard.columns import EMPTY_LISTS, EmptyList
+from followup_mockserver.dashboard.objects import ROWS
+from followup_mockserver.dashboard.texts import json_body
 from followup_mockserver.state.journal import CallDetails, JournalEntry, RecordedCall
+from followup_mockserver.state.request_faults import INJECTED
 from followup_mockserver.state.tenant import Tenant
 
 CALLS = "calls"
@@ -203,3 +204,54 @@ def events_in(body: Any) -> list[Any]:
     """Return the events in the body of ``events.create``: one, an array, or an array under ``events``."""
     events = body.get("events", body) if isinstance(body, dict) else body
     return events if isinstance(events, list) else [] if events is None else [events]
+
+
+@attrs.frozen(kw_only=True)
+class BatchRow:
+    """An event of a batch, and its result.
+
+    Attributes:
+        index: its position, from 0, as in ``events[0]``.
+        id: the id that the caller sent.
+        type: the type that the caller sent; None if it is not known.
+        status: status of the result.
+        error: the error; None without one.
+        event: id of the stored event; None if it was not stored.
+        produced: id of the object that it created or changed.
+        is_fault: whether a fault made it fail.
+    """
+
+    index: int
+    id: str
+    type: str | None
+    status: str
+    error: str | None
+    event: str | None
+    produced: str | None
+    is_fault: bool
+
+
+def results_of_batch(entry: JournalEntry, details: CallDetails) -> list[BatchRow] | None:
+    """Return the events of a batch with their results; None if the call returned no results, or they were not kept."""
+    if entry.operation != "events.create":
+        return None
+    response = json_body(details.response_body, details.response_is_whole)
+    results = response.get("results") if isinstance(response, dict) else None
+    if not isinstance(results, list):
+        return None
+    sent = events_in(json_body(details.request_body, details.request_is_whole))
+    return [_row(index, result, event) for index, (result, event) in enumerate(zip_longest(results, sent)) if result]
+
+
+def _row(index: int, result: Any, event: Any) -> BatchRow:
+    type_ = event.get("type") if isinstance(event, dict) else None
+    return BatchRow(
+        index=index,
+        id=result["id"],
+        type=type_ if isinstance(type_, str) else None,
+        status=result["status"],
+        error=result["error"],
+        event=result["event"],
+        produced=None if result["result"] is None else result["result"]["id"],
+        is_fault=result["error"] == INJECTED,
+    )

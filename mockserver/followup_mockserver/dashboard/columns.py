@@ -1,14 +1,15 @@
-"""The lists of the dashboard: the columns and the filters of each."""
+"""The lists of the dashboard: the columns and the filters of each, and what it shows while it is empty."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
 import attrs
 
+from followup import Event, WebhookEndpoint
 from followup._for_mockserver import AppointmentStatus, EventStatus, EventType, IntakeStatus, WebhookDeliveryStatus
-from followup_mockserver.dashboard.endpoint_states import state_of
-from followup_mockserver.dashboard.inbound_events import requests_of_events
+from followup_mockserver.state.history import EVENT, Record
+from followup_mockserver.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.state.tenant import Tenant
 
 Kind = Literal["name", "call", "text", "code", "time", "status", "flag", "progress", "error", "id"]
@@ -96,6 +97,35 @@ def _produced(event: Any) -> str | None:
 
 def _requested_service(intake: Any) -> str:
     return str(intake.data.get("requestedService") or intake.summary or "not known yet")
+
+
+def state_of(endpoint: WebhookEndpoint) -> Literal["enabled", "disabled", "failing"]:
+    """Return the state of an endpoint: ``failing`` after a failed attempt, until an attempt succeeds."""
+    if endpoint.status == "disabled":
+        return "disabled"
+    if endpoint.last_error is None:
+        return "enabled"
+    delivered = endpoint.last_delivered_at
+    return "failing" if delivered is None or delivered < endpoint.last_error.at else "enabled"
+
+
+def has_problem(endpoint: WebhookEndpoint) -> bool:
+    """Return whether an endpoint receives nothing, or its last attempt failed."""
+    return state_of(endpoint) != "enabled"
+
+
+def requests_of_events(tenant: Tenant, events: Sequence[Event]) -> dict[str, str]:
+    """Return the id of the last request that brought each event, by the id of the event."""
+    return {
+        record.id: record.cause
+        for record in records_of_events(tenant, {event.id for event in events})
+        if record.cause is not None and record.cause.startswith(REQUEST_ID_PREFIX)
+    }
+
+
+def records_of_events(tenant: Tenant, ids: set[str]) -> Iterator[Record]:
+    """Return what the history has about inbound events, oldest first."""
+    return (record for record in tenant.history.records if record.kind == EVENT and record.id in ids)
 
 
 TABLES: Mapping[str, Table] = {
@@ -230,3 +260,60 @@ TABLES: Mapping[str, Table] = {
         ),
     ),
 }
+
+
+@attrs.frozen
+class EmptyList:
+    """The text of an empty list.
+
+    Attributes:
+        text: what makes a row appear.
+        command: a shell command that does it; None if there is none.
+    """
+
+    text: str
+    command: str | None = None
+
+
+_NEW_PATIENT = '--patient \'{"phone": "+54 9 11 5555-0001"}\''
+_LISTEN = "followup-mock listen --forward-to http://127.0.0.1:8000/webhooks"
+
+EMPTY_LISTS: Mapping[str, EmptyList] = {
+    "calls": EmptyList("No calls yet. Calls to this mock appear here.", "followup account retrieve"),
+    "webhook_deliveries": EmptyList(
+        "No deliveries yet. There is one whenever something happens that an enabled endpoint is subscribed to. This "
+        "creates an endpoint that forwards to your receiver:",
+        _LISTEN,
+    ),
+    "webhook_endpoints": EmptyList(
+        "No endpoints yet. This creates one that forwards to your receiver:",
+        _LISTEN,
+    ),
+    "patients": EmptyList(
+        "No patients yet. They are created directly, or with an appointment, a visit or an inbound event:",
+        "followup patients create --phone '+54 9 11 5555-0001' --full-name 'Eva Sosa'",
+    ),
+    "appointments": EmptyList(
+        "No appointments yet. Each schedules its reminders:",
+        f"followup appointments create {_NEW_PATIENT} --start-at 2030-01-15T10:00:00-03:00",
+    ),
+    "visits": EmptyList(
+        "No visits yet. Each starts the follow-up after the visit:",
+        f"followup visits create {_NEW_PATIENT} --visited-at 2030-01-15T10:30:00-03:00",
+    ),
+    "treatments": EmptyList(
+        "No treatments yet.",
+        f"followup treatments create {_NEW_PATIENT} --name ibuprofen",
+    ),
+    "intake_requests": EmptyList(
+        "No intake requests yet. The service asks the patient for the data that one is missing:",
+        f"followup intake-requests create {_NEW_PATIENT}",
+    ),
+    "events": EmptyList(
+        "No inbound events yet. They arrive with events.create; an invalid event is not stored, but is on the page of "
+        "its call:",
+        'followup events create \'{"id": "order-1", "type": "order.issued", "data": {}}\'',
+    ),
+    "doctors": EmptyList("No doctors. Add one below."),
+}
+"""The name of a view to the text of its list without rows."""

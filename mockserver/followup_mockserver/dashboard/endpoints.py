@@ -8,8 +8,8 @@ import attrs
 
 from followup import WebhookEndpoint
 from followup._for_mockserver import WebhookDeliveryStatus
-from followup_mockserver.dashboard.responses import result_of
-from followup_mockserver.dashboard.tables import page_of
+from followup_mockserver.dashboard.deliveries import result_of
+from followup_mockserver.dashboard.objects import page_of
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES, is_subscribed

@@ -10,7 +10,7 @@ import attrs
 
 from followup import WebhookDelivery
 from followup_mockserver.control.causes import outbound_events
-from followup_mockserver.dashboard.tables import ROWS
+from followup_mockserver.dashboard.objects import ROWS
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.history import Receipt, Record
 from followup_mockserver.state.tenant import Tenant

@@ -7,7 +7,7 @@ from followup import WebhookDelivery
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, format_timestamp
 from followup_mockserver.control.causes import Occurrence
 from followup_mockserver.dashboard.entries import Entry, Text, tone_of
-from followup_mockserver.dashboard.names import address
+from followup_mockserver.dashboard.objects import address
 from followup_mockserver.state.tenant import Tenant
 
 _TONES = {"succeeded": "succeeded", "failed": "failed", "pending": "pending"}

@@ -80,7 +80,7 @@ def view(name: str, id: str | None = None) -> Response:
 
 
 def _html(template: str, variables: Mapping[str, Any], status: int = 200) -> Response:
-    from followup_mockserver.dashboard.displayed import displayed_page  # imported late, as in ``view``
+    from followup_mockserver.dashboard.texts import displayed_page  # imported late, as in ``view``
 
     html = displayed_page(render_template(f"dashboard/{template}", **variables))
     response = Response(html, status, mimetype="text/html")
@@ -96,15 +96,14 @@ def _json(value: Any) -> str:
 @dashboard.app_template_filter("as_coloured_json")
 def _coloured_json(text: str) -> Any:
     # Imported late, as in ``view``.
-    from followup_mockserver.dashboard.displayed import displayed_text
-    from followup_mockserver.dashboard.json_colours import coloured
+    from followup_mockserver.dashboard.texts import coloured, displayed_text
 
     return coloured(displayed_text(text))  # in this order, because the colours may divide a secret
 
 
 @dashboard.app_template_filter("has_secret")
 def _has_secret(text: str) -> bool:
-    from followup_mockserver.dashboard.displayed import has_secret  # imported late, as in ``view``
+    from followup_mockserver.dashboard.texts import has_secret  # imported late, as in ``view``
 
     return has_secret(text)
 
@@ -134,7 +133,7 @@ def _view_of(id: Any) -> str | None:
 @dashboard.app_template_filter("as_name")
 def _name(id: str) -> Any:
     """Return the name of the object with this id, as text and an optional time; None if it has none."""
-    from followup_mockserver.dashboard.names import name_of  # imported late, as in ``view``
+    from followup_mockserver.dashboard.objects import name_of  # imported late, as in ``view``
 
     return name_of(g.tenant, id)
 
@@ -156,7 +155,7 @@ def _forecast(job: PendingJob) -> str | None:
 @dashboard.app_template_filter("last_result")
 def _last_result(delivery: Any) -> str | None:
     """Return why a delivery has not succeeded; None if it has, or was not attempted yet."""
-    from followup_mockserver.dashboard.responses import last_result  # imported late, as in ``view``
+    from followup_mockserver.dashboard.deliveries import last_result  # imported late, as in ``view``
 
     return last_result(g.tenant, delivery)
 

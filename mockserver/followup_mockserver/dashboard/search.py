@@ -10,12 +10,11 @@ from typing import Any, get_args
 import attrs
 
 from followup._for_mockserver import EventSource
-from followup_mockserver.dashboard.batches import results_of_batch
-from followup_mockserver.dashboard.calls import CALLS, events_in
+from followup_mockserver.dashboard.calls import CALLS, events_in, results_of_batch
 from followup_mockserver.dashboard.columns import TABLES
-from followup_mockserver.dashboard.json_bodies import json_body
-from followup_mockserver.dashboard.moments import HISTORY, PREFIXES
-from followup_mockserver.dashboard.tables import VIEW_OF_PREFIX, collection_of
+from followup_mockserver.dashboard.history import HISTORY, PREFIXES
+from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of
+from followup_mockserver.dashboard.texts import json_body
 from followup_mockserver.state.history import CONTROL, Record
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
 from followup_mockserver.state.request_faults import OPERATION_OF_EVENTS

@@ -18,7 +18,7 @@ import attrs
 from followup_mockserver.control.causes import Occurrence
 from followup_mockserver.dashboard import receipts
 from followup_mockserver.dashboard.entries import DUE, Cause, Entry, Text, forecast_in, tone_of
-from followup_mockserver.dashboard.names import name_of
+from followup_mockserver.dashboard.objects import name_of
 from followup_mockserver.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
 from followup_mockserver.state.jobs import (
     AskForMissingData,

@@ -3,30 +3,24 @@
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
+import attrs
+
+from followup import Event, IntakeRequest, Patient
+from followup._for_mockserver import PatientStage, encode, wire_fields
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.dashboard import (
-    call,
-    calls,
-    epochs,
-    moments,
-    navigation,
-    outbound_events,
-    overview,
-    runs,
-    search,
-)
-from followup_mockserver.dashboard.columns import TABLES
+from followup_mockserver.dashboard import call, calls, frame, history, outbound_events, search
+from followup_mockserver.dashboard.columns import TABLES, records_of_events
 from followup_mockserver.dashboard.conversation import conversation_of, reminders_of
-from followup_mockserver.dashboard.details import DETAILS, fields_of
-from followup_mockserver.dashboard.names import name_of
-from followup_mockserver.dashboard.tables import VIEW_OF_PREFIX, collection_of, page_of
+from followup_mockserver.dashboard.deliveries import delivery_details
+from followup_mockserver.dashboard.endpoints import endpoint_details
+from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
 from followup_mockserver.dashboard.timeline import timeline_of
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
-from followup_mockserver.state.request_faults import EVERY_OPERATION, FaultKind, FaultMoment
+from followup_mockserver.state.request_faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.state.webhook_faults import WebhookFaultKind
 from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES
@@ -37,7 +31,7 @@ MAX_JOBS = 100
 VIEW_OF_ID = {
     **VIEW_OF_PREFIX,
     REQUEST_ID_PREFIX: calls.CALLS,
-    **dict.fromkeys(moments.PREFIXES, moments.HISTORY),
+    **dict.fromkeys(history.PREFIXES, history.HISTORY),
 }
 """Prefix of any id to the name of the view that shows what it names."""
 
@@ -51,12 +45,12 @@ def frame_of(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
     return {
         "organization": tenant.organization,
         "version": tenant.version,
-        "epoch": epochs.epoch_of(tenant),
+        "epoch": frame.epoch_of(tenant),
         "clock": control.clock,
         "next_job_at": None if next_job is None else next_job.at,
         "pending_jobs": len(tenant.scheduler),
-        "navigation": navigation.links(tenant),
-        "titles": navigation.TITLES,
+        "navigation": frame.links(tenant),
+        "titles": frame.TITLES,
         "current": name,
     }
 
@@ -88,8 +82,8 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
             refused = {"refused": calls.refused_events(tenant)} if name == "events" else {}
             return "list.html", {"page": page_of(tenant, name, query), **refused}
         return _object(tenant, name, id, query)
-    if name == moments.HISTORY and id is not None:
-        template, variables = moments.moment_of(tenant, id, query)
+    if name == history.HISTORY and id is not None:
+        template, variables = history.moment_of(tenant, id, query)
         return template, dict(variables)
     if name in _OTHER_VIEWS and id is None:
         return f"{name}.html", _OTHER_VIEWS[name](tenant, control, query)
@@ -138,7 +132,7 @@ _WITH_OWN_TEMPLATE = frozenset(
 
 
 def _clock(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
-    return {"jobs": pending_jobs(tenant, MAX_JOBS), "last_run": runs.last_run(tenant)}
+    return {"jobs": pending_jobs(tenant, MAX_JOBS), "last_run": history.last_run(tenant)}
 
 
 def _faults(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
@@ -158,7 +152,7 @@ def _simulate(_: Tenant, __: Control, ___: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _overview(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
-    return overview.overview(tenant)
+    return frame.overview(tenant)
 
 
 def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
@@ -167,9 +161,77 @@ def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, A
 
 
 _OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
-    navigation.OVERVIEW: _overview,
+    frame.OVERVIEW: _overview,
     "clock": _clock,
     "faults": _faults,
     "simulate": _simulate,
     "search": _search,
+}
+
+
+RELATED_ROWS = 10
+"""Rows per table of related objects."""
+
+_OF_PATIENT = ("appointments", "visits", "treatments", "intake_requests")
+
+
+def fields_of(obj: Any) -> dict[str, Any]:
+    """Return the fields of an object by their wire names, nested objects as JSON values."""
+    fields = {}
+    for name, wire_name in wire_fields(type(obj)).items():
+        value = getattr(obj, name)
+        fields[wire_name] = encode(value) if attrs.has(type(value)) else value
+    return fields
+
+
+def _patient_details(tenant: Tenant, patient: Patient) -> dict[str, Any]:
+    return {
+        "stages": get_args(PatientStage),
+        **_related(tenant, patient),
+    }
+
+
+def _related(tenant: Tenant, patient: Patient) -> dict[str, Any]:
+    """Return the tables of the patient's objects: those with rows, and the others."""
+    pages = [page_of(tenant, name, {"patient": patient.id}, RELATED_ROWS) for name in _OF_PATIENT]
+    return {
+        "related": [page for page in pages if page.rows],
+        "none_related": [page for page in pages if not page.rows],
+    }
+
+
+def _intake_request_details(_: Tenant, intake: IntakeRequest) -> dict[str, Any]:
+    return {
+        "questions": {_FIELD_OF_ANSWER.get(name, name): name for name in intake.missing},
+        "is_open": intake.status not in ("loaded", "discarded"),
+    }
+
+
+_FIELD_OF_ANSWER = {"fullName": "patient.fullName", "dni": "patient.dni", "phone": "patient.phone"}
+"""Name in ``missing`` to the path of the field in the body of an answer, if the two differ."""
+
+
+def _event_details(tenant: Tenant, event: Event) -> dict[str, Any]:
+    records = [*records_of_events(tenant, {event.id})]
+    causes = [record.cause for record in records if record.cause is not None]
+    outcome = next((record.outcome for record in reversed(records) if record.outcome), "")
+    return {
+        "requests": [cause for cause in dict.fromkeys(causes) if cause.startswith(REQUEST_ID_PREFIX)],
+        "error_code": outcome.removeprefix(_FAILED)
+        if event.status == "failed" and outcome.startswith(_FAILED)
+        else None,
+        "is_fault": event.error == INJECTED,
+    }
+
+
+_FAILED = "failed: "
+"""The beginning of the outcome of an event that failed; the error code follows."""
+
+
+DETAILS: Mapping[str, Callable[[Tenant, Any], dict[str, Any]]] = {
+    "events": _event_details,
+    "patients": _patient_details,
+    "webhook_deliveries": delivery_details,
+    "intake_requests": _intake_request_details,
+    "webhook_endpoints": endpoint_details,
 }

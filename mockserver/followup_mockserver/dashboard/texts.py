@@ -1,0 +1,162 @@
+"""How the views show texts: secrets and misleading characters are replaced, JSON is coloured, durations are in words.
+
+Others may see the screen, and data may be hostile. So no text shows an API key or a signing secret, and characters that
+reorder or hide others are made visible. Attributes keep their values, except for the texts that a browser shows.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from followup._for_mockserver import visible
+from followup_mockserver.rules.webhook_endpoints import SECRET_PREFIX
+from followup_mockserver.schema.errors import ServiceError
+from followup_mockserver.schema.json_text import decoded_json
+from followup_mockserver.state.registry import LIVE_KEY_PREFIX, TEST_KEY_PREFIX
+
+EXACT = '<pre id="raw-body" hidden>'
+"""Begins a text that stays as it is: nobody sees it, it is copied, and its signature is verified."""
+
+_SECRETS = re.compile(rf"\b({TEST_KEY_PREFIX}|{LIVE_KEY_PREFIX}|{SECRET_PREFIX})[A-Za-z0-9_-]+")
+_LINES = re.compile(r"[^\t\n\f\r]+")
+# Data cannot contain a tag: its angle brackets are escaped, also in the values of attributes.
+_TAGS = re.compile(rf"{re.escape(EXACT)}[^<]*|<[^>]*>")
+_SHOWN_ATTRIBUTES = re.compile(r'(?<=\s)((?:title|aria-label|data-title)=")([^"]*)')
+
+
+def displayed_text(text: str) -> str:
+    """Return a text with its secrets cut to their prefixes, and with its control characters escaped."""
+    redacted = _SECRETS.sub(r"\1…", text)
+    return _LINES.sub(lambda line: visible(line[0]), redacted)
+
+
+def has_secret(text: str) -> bool:
+    """Return whether the displayed text lacks a key or a secret."""
+    return _SECRETS.search(text) is not None
+
+
+def displayed_page(html: str) -> str:
+    """Return a page whose texts are displayed texts."""
+    return html if displayed_text(html) == html else "".join(_parts(html))
+
+
+def _parts(html: str) -> Iterator[str]:
+    end = 0
+    for tag in _TAGS.finditer(html):
+        yield displayed_text(html[end : tag.start()])
+        yield tag[0] if tag[0].startswith(EXACT) else _displayed_tag(tag[0])
+        end = tag.end()
+    yield displayed_text(html[end:])
+
+
+def _displayed_tag(tag: str) -> str:
+    return _SHOWN_ATTRIBUTES.sub(lambda found: found[1] + displayed_text(found[2]), tag)
+
+
+_MAX_DEPTH = 100
+"""A body that is nested more deeply is shown as it is. Python cannot indent a body of ten times this depth."""
+
+
+def json_body(body: bytes | None, is_whole: bool) -> Any:
+    """Return a body as JSON; None if it is not JSON that the page can show.
+
+    Args:
+        body: the body, or its beginning.
+        is_whole: whether it is the whole body.
+    """
+    if not body or not is_whole:
+        return None
+    try:
+        # Strict, because a lone surrogate, which JSON can escape, cannot be encoded in the page.
+        return decoded_json(body, _MAX_DEPTH)
+    except ServiceError:
+        return None
+
+
+def body_text(body: bytes, is_whole: bool = True) -> str:
+    """Return a body as text, indented if it is JSON.
+
+    Args:
+        body: the body, or its beginning.
+        is_whole: False if only the beginning was kept; the text then ends with an ellipsis.
+    """
+    value = json_body(body, is_whole)
+    text = body.decode(errors="replace") if value is None else json.dumps(value, ensure_ascii=False, indent=2)
+    return text if is_whole else f"{text}…"
+
+
+_TOKENS = re.compile(
+    r"""
+    (?P<key>"(?:[^"\\]|\\.)*")(?=\s*:)
+    | (?P<string>"(?:[^"\\]|\\.)*")
+    | (?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
+    | (?P<literal>\b(?:true|false|null)\b)
+    """,
+    re.VERBOSE,
+)
+
+_CLASSES = {kind: f"json-{kind}" for kind in _TOKENS.groupindex}
+
+
+def coloured(text: str) -> Markup:
+    """Return a text as HTML, with its tokens coloured if it begins like a JSON object or list.
+
+    The characters of the text stay the same, so that it can be selected, copied and searched. It need not be complete:
+    a truncated body is coloured as far as it goes.
+    """
+    if not text.lstrip().startswith(("{", "[")):
+        return escape(text)
+    return Markup("").join(_coloured_parts(text))
+
+
+def _coloured_parts(text: str) -> Iterator[Markup]:
+    end = 0
+    for token in _TOKENS.finditer(text):
+        yield escape(text[end : token.start()])
+        assert token.lastgroup is not None  # every alternative is a group
+        yield Markup('<span class="{}">{}</span>').format(_CLASSES[token.lastgroup], token[0])
+        end = token.end()
+    yield escape(text[end:])
+
+
+def redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers, sorted by name, with the caller's credentials redacted."""
+    return {
+        name: value if name != "authorization" else _redacted_authorization(value)
+        for name, value in sorted(headers.items())
+    }
+
+
+def redacted_response_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of a receiver's response, sorted by name, without the cookies that it set."""
+    return {
+        name: value if name != "set-cookie" else f"{value.partition('=')[0]}=…"
+        for name, value in sorted(headers.items())
+    }
+
+
+def _redacted_authorization(value: str) -> str:
+    scheme, _, key = value.partition(" ")
+    key_prefix = next((prefix for prefix in (TEST_KEY_PREFIX, LIVE_KEY_PREFIX) if key.startswith(prefix)), "")
+    return f"{scheme} {key_prefix}…"
+
+
+_UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0), ("s", 1.0))
+
+
+def in_words(duration: timedelta) -> str:
+    """Return a duration in its two largest units: ``2 d 17 h``, ``10 min``, ``0.3 s``."""
+    seconds = duration.total_seconds()
+    if seconds < 10 and seconds % 1:
+        return f"{seconds:.1f} s"
+    parts = []
+    left = round(seconds)
+    for unit, size in _UNITS:
+        number, left = divmod(left, int(size))
+        if number:
+            parts.append(f"{number} {unit}")
+    return " ".join(parts[:2]) or "0 s"
