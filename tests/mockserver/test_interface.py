@@ -405,9 +405,9 @@ def test_an_error_about_a_parameter_names_it() -> None:
 
 @pytest.mark.parametrize("name", ["MockService", "MockServer"])
 def test_without_the_extra_the_import_says_what_to_install(name: str) -> None:
-    code = f"import sys; sys.modules['sortedcontainers'] = None\nfrom followup_mockserver import {name}"
+    code = f"import sys; sys.modules['flask'] = None\nfrom followup_mockserver import {name}"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert result.stderr.strip().splitlines()[-1] == (
-        "ImportError: followup_mockserver needs sortedcontainers, which is not installed: "
+        "ImportError: followup_mockserver needs flask, which is not installed: "
         "python -m pip install 'followup[mockserver]'"
     )

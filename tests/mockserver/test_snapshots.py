@@ -11,7 +11,6 @@ from typing import Any
 import attrs
 import httpx
 import pytest
-from sortedcontainers import SortedList
 from support.rich_mock import rich_mock
 
 from followup import FollowUpError
@@ -425,7 +424,7 @@ class TestRestore:
 
 def graph(value: Any) -> Any:
     """Return everything that an object of the mock's state consists of as plain data."""
-    if isinstance(value, (list, tuple, deque, SortedList)):
+    if isinstance(value, (list, tuple, deque)):
         return [graph(each) for each in value]
     if isinstance(value, (dict, set, frozenset)):
         return {key: graph(value[key]) for key in value} if isinstance(value, dict) else sorted(value)

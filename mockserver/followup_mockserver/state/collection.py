@@ -5,14 +5,17 @@ that key, so a page is a slice of them, whatever the size of the collection.
 """
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping
-from operator import attrgetter
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from sortedcontainers import SortedList
-
 from followup_mockserver.state.copies import shallow_copier
-from followup_mockserver.state.indexes import BLOCK, Index, Key, Numbers, Range, beyond
+
+Key = Hashable
+
+_BLOCK = 1024
+"""How many consecutive arrival numbers make a block, for which a range stores its lowest and its highest value."""
 
 
 class Stored(Protocol):
@@ -44,6 +47,100 @@ def attributes(*names: str) -> dict[str, Callable[[Any], Any]]:
     return {name: attrgetter(name) for name in names}
 
 
+class _Index(Generic[S]):
+    """An index from a key to the arrival numbers of the objects that have it, in ascending order."""
+
+    __slots__ = ("_numbers", "key_of")
+
+    def __init__(self, key_of: Callable[[S], Key]) -> None:
+        self.key_of = key_of
+        self._numbers: dict[Key, list[int]] = {}
+
+    def copy(self) -> "_Index[S]":
+        """Return an independent index."""
+        twin: _Index[S] = _Index(self.key_of)
+        twin._numbers = {key: numbers.copy() for key, numbers in self._numbers.items()}
+        return twin
+
+    def add(self, key: Key, number: int) -> None:
+        """Add a number to a key. A key that is None is not indexed."""
+        if key is not None:
+            insort(self._numbers.setdefault(key, []), number)
+
+    def remove(self, key: Key, number: int) -> None:
+        """Remove a number from a key."""
+        if key is not None:
+            numbers = self._numbers[key]
+            _remove(numbers, number)
+            if not numbers:
+                del self._numbers[key]
+
+    def numbers(self, key: Key) -> Sequence[int]:
+        """Return the numbers of a key."""
+        return self._numbers.get(key, ())
+
+
+class _Range(Generic[S]):
+    """Arrival numbers, sorted by a value that has an order, such as a time.
+
+    Times often increase with arrival, so whole blocks of neighbours are out of bounds, and a query skips them by their
+    lowest and highest value. A removal does not update these two: a needless search costs less than finding them again.
+    """
+
+    __slots__ = ("_entries", "_extremes", "value_of")
+
+    def __init__(self, value_of: Callable[[S], Any]) -> None:
+        self.value_of = value_of
+        self._entries: list[tuple[Any, int]] = []
+        self._extremes: dict[int, tuple[Any, Any]] = {}
+
+    def copy(self) -> "_Range[S]":
+        """Return an independent range."""
+        twin: _Range[S] = _Range(self.value_of)
+        twin._entries = self._entries.copy()
+        twin._extremes = self._extremes.copy()
+        return twin
+
+    def add(self, value: Any, number: int) -> None:
+        """Add a number with its value."""
+        insort(self._entries, (value, number))
+        block = number // _BLOCK
+        lowest, highest = self._extremes.get(block, (value, value))
+        self._extremes[block] = (min(lowest, value), max(highest, value))
+
+    def remove(self, value: Any, number: int) -> None:
+        """Remove a number with its value."""
+        _remove(self._entries, (value, number))
+
+    def positions(self, low: Any, high: Any) -> tuple[int, int]:
+        """Return the positions of the first value in these bounds and of the first beyond them."""
+        start = 0 if low is None else bisect_left(self._entries, low, key=itemgetter(0))
+        stop = len(self._entries) if high is None else bisect_left(self._entries, high, key=itemgetter(0))
+        return start, max(start, stop)
+
+    def may_hold(self, block: int, low: Any, high: Any) -> bool:
+        """Return whether a block may have a value in these bounds."""
+        lowest, highest = self._extremes[block]
+        return (low is None or highest >= low) and (high is None or lowest < high)
+
+    def numbers_between(self, start: int, stop: int) -> Iterator[int]:
+        """Iterate over the numbers at these positions, in order of value."""
+        return map(itemgetter(1), self._entries[start:stop])
+
+
+def _remove(ascending: list[Any], item: Any) -> None:
+    del ascending[bisect_left(ascending, item)]
+
+
+def _beyond(numbers: Sequence[int], cursor: int | None, backwards: bool) -> Iterator[int]:
+    """Iterate over the numbers beyond the cursor: ascending if backwards (towards newer objects), else descending."""
+    if backwards:
+        start = 0 if cursor is None else bisect_right(numbers, cursor)
+        return map(numbers.__getitem__, range(start, len(numbers)))
+    stop = len(numbers) if cursor is None else bisect_left(numbers, cursor)
+    return map(numbers.__getitem__, range(stop - 1, -1, -1))
+
+
 class Collection(Generic[S]):
     """The objects of one resource.
 
@@ -57,12 +154,12 @@ class Collection(Generic[S]):
         indexes: Mapping[str, Callable[[S], Key]] | None = None,
         ranges: Mapping[str, Callable[[S], Any]] | None = None,
     ) -> None:
-        self._indexes = {name: Index(key_of) for name, key_of in (indexes or {}).items()}
-        self._ranges = {name: Range(value_of) for name, value_of in (ranges or {}).items()}
+        self._indexes = {name: _Index(key_of) for name, key_of in (indexes or {}).items()}
+        self._ranges = {name: _Range(value_of) for name, value_of in (ranges or {}).items()}
         self._arrived = 0
         self._number_of: dict[str, int] = {}
         self._objects: dict[int, S] = {}
-        self._all: Numbers = SortedList()
+        self._all: list[int] = []
 
     def copy(self) -> "Collection[S]":
         """Return an independent collection.
@@ -99,7 +196,7 @@ class Collection(Generic[S]):
         self._arrived = number = self._arrived + 1
         self._number_of[obj.id] = number
         self._objects[number] = obj
-        self._all.add(number)
+        self._all.append(number)
         for index in self._indexes.values():
             index.add(index.key_of(obj), number)
         for order in self._ranges.values():
@@ -109,7 +206,7 @@ class Collection(Generic[S]):
         """Remove the object with this id."""
         number = self._number_of.pop(id)
         obj = self._objects.pop(number)
-        self._all.remove(number)
+        _remove(self._all, number)
         for index in self._indexes.values():
             index.remove(index.key_of(obj), number)
         for order in self._ranges.values():
@@ -133,8 +230,8 @@ class Collection(Generic[S]):
 
     def find(self, index: str, key: Key) -> S | None:
         """Return the newest object with a key; None if there is none."""
-        number = self._indexes[index].newest(key)
-        return None if number is None else self._objects[number]
+        numbers = self._indexes[index].numbers(key)
+        return self._objects[numbers[-1]] if numbers else None
 
     def find_all(self, index: str, key: Key) -> list[S]:
         """Return the objects with a key, oldest first."""
@@ -189,7 +286,7 @@ class Collection(Generic[S]):
         wanted: int,
     ) -> list[int]:
         """Return the numbers nearest to the cursor that match every filter."""
-        candidates = self._all
+        candidates: Sequence[int] = self._all
         for name, key in where.items():
             numbers = self._indexes[name].numbers(key)
             if len(numbers) < len(candidates):
@@ -206,20 +303,20 @@ class Collection(Generic[S]):
         return found
 
     def _skipping_blocks(
-        self, numbers: Numbers, cursor: int | None, backwards: bool, between: Mapping[str, Bounds]
+        self, numbers: Sequence[int], cursor: int | None, backwards: bool, between: Mapping[str, Bounds]
     ) -> Iterator[int]:
         """Iterate over the numbers beyond the cursor, without the blocks that are out of bounds."""
         if not between:
-            yield from beyond(numbers, cursor, backwards)
+            yield from _beyond(numbers, cursor, backwards)
             return
         current: int | None = None
-        remaining = beyond(numbers, cursor, backwards)
+        remaining = _beyond(numbers, cursor, backwards)
         while (number := next(remaining, None)) is not None:
-            block = number // BLOCK
+            block = number // _BLOCK
             if block != current:
                 if not self._may_hold(block, between):
-                    far_end = (block + 1) * BLOCK - 1 if backwards else block * BLOCK
-                    remaining = beyond(numbers, far_end, backwards)
+                    far_end = (block + 1) * _BLOCK - 1 if backwards else block * _BLOCK
+                    remaining = _beyond(numbers, far_end, backwards)
                     continue
                 current = block
             yield number
@@ -229,7 +326,7 @@ class Collection(Generic[S]):
 
     def _selective_range(
         self, between: Mapping[str, Bounds], candidates: int, wanted: int
-    ) -> tuple[Range[S], int, int] | None:
+    ) -> tuple[_Range[S], int, int] | None:
         """Return a range with so few matches that sorting them costs less than filtering the candidates, if any."""
         for name, (low, high) in between.items():
             start, stop = self._ranges[name].positions(low, high)
@@ -240,7 +337,7 @@ class Collection(Generic[S]):
 
     def _select_from_range(
         self,
-        selective: tuple[Range[S], int, int],
+        selective: tuple[_Range[S], int, int],
         cursor: int | None,
         backwards: bool,
         where: Mapping[str, Key],
