@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from followup_mockserver.judge.drift.comparison import compare_document
-from followup_mockserver.judge.drift.errors import DocumentError
-from followup_mockserver.judge.drift.reading import read_document
+from followup_mockserver.judge.drift.reading import DocumentError, read_document
 
 OURS = json.dumps(served_document())
 NAMES = ("type", "enum", "$ref", "properties", "required", "anyOf", "allOf", "pattern", "format", "minLength", "items")

@@ -28,7 +28,8 @@ def check(
 ) -> None:
     """Compare a contract document with what SDK and mock implement.
 
-    Each difference has a witness: JSON that only one of the two contracts accepts. There are four classes:
+    Where a plain sample shows a difference, it is printed as a witness: JSON that only one of the two contracts
+    accepts. There are four classes:
 
     "breaking": the service would reject a request of the SDK, or a response could hold something that the SDK does
     not decode or type.
@@ -42,8 +43,7 @@ def check(
     """
     from followup_mockserver.cli.drift_report import lines_of
     from followup_mockserver.judge.drift.comparison import compare_document
-    from followup_mockserver.judge.drift.errors import DocumentError
-    from followup_mockserver.judge.drift.reading import read_document
+    from followup_mockserver.judge.drift.reading import DocumentError, read_document
 
     try:
         report = compare_document(read_document(source))

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from followup_mockserver.judge.drift.differences import Side
-from followup_mockserver.judge.drift.errors import DocumentError
+from followup_mockserver.judge.drift.reading import DocumentError
 from followup_mockserver.judge.drift.schemas import Schema, Schemas
 
 KINDS = ("string", "number", "boolean", "object", "array", "null")

@@ -5,20 +5,20 @@ from typing import Any
 
 from followup_mockserver.contract.openapi import document as our_document
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.judge.drift.comparer import Comparer
 from followup_mockserver.judge.drift.contracts import Contract, Operation, blank
 from followup_mockserver.judge.drift.differences import Difference, Report
-from followup_mockserver.judge.drift.errors import DocumentError
-from followup_mockserver.judge.drift.requests import (
+from followup_mockserver.judge.drift.operations import (
+    Comparer,
     compare_body,
     compare_parameters,
     compare_place,
+    compare_responses,
     compare_security,
     example_path,
 )
-from followup_mockserver.judge.drift.responses import compare_responses
+from followup_mockserver.judge.drift.parts import compare_texts
+from followup_mockserver.judge.drift.reading import DocumentError
 from followup_mockserver.judge.drift.schemas import Schema
-from followup_mockserver.judge.drift.texts import compare_texts
 
 
 def compare_document(document: dict[str, Any]) -> Report:

@@ -1,15 +1,117 @@
 """Reads the operations of an OpenAPI document."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 
-from followup_mockserver.judge.drift.media import ByMediaType
-from followup_mockserver.judge.drift.raw import Raw
+from followup_mockserver.judge.drift.reading import DocumentError, Raw
 from followup_mockserver.judge.drift.schemas import Schema, Schemas
-from followup_mockserver.judge.drift.servers import Routes
+
+JSON = "application/json"
+
+
+@attrs.frozen(eq=False)
+class ByMediaType:
+    """The schemas of a body.
+
+    Attributes:
+        schemas: the schemas by media type, in lower case and without parameters.
+    """
+
+    schemas: Mapping[str, Schema]
+
+    @property
+    def json(self) -> Schema | None:
+        """The schema of a body with the media type ``application/json``; None: the body cannot have it."""
+        return next((self.schemas[name] for name in (JSON, "application/*", "*/*") if name in self.schemas), None)
+
+    @property
+    def other_json(self) -> tuple[str, Schema] | None:
+        """A media type such as ``application/problem+json`` with its schema, if there is one."""
+        return next(((name, schema) for name, schema in self.schemas.items() if name.endswith("+json")), None)
+
+    @property
+    def others(self) -> list[str]:
+        """The media types other than JSON."""
+        return [name for name in self.schemas if name not in (JSON, "application/*", "*/*")]
+
+
+class Routes:
+    """The path items of a document, with their paths below the base URL.
+
+    One document has the paths ``/v1/patients`` below the server ``https://clinic.example/api``, another one the paths
+    ``/patients`` below ``https://clinic.example/api/v1``. Clients are configured with the base URL, so both are the
+    same.
+
+    Args:
+        raw: the document.
+        known_paths: the paths of the service, with ``{}`` for each parameter.
+
+    Raises:
+        DocumentError: the document has no paths.
+    """
+
+    def __init__(self, raw: Raw, known_paths: set[str]) -> None:
+        self._raw = raw
+        self._known = known_paths
+        self._items = raw.object(raw.document.get("paths"), "paths")
+        if not self._items:
+            raise DocumentError("it has no paths")
+        self._base = self._common_base()
+
+    def items(self) -> Iterator[tuple[str, dict[str, Any], str]]:
+        """Iterate over path, path item and place in the document."""
+        for path, value in self._items.items():
+            if path.startswith("/"):
+                item = self._raw.object(value, f"paths.{path}")
+                yield self._below_base(path, item), item, f"paths.{path}"
+
+    def _below_base(self, path: str, item: dict[str, Any]) -> str:
+        below = [each.removeprefix(self._base) for each in self._complete(path, item) if each.startswith(self._base)]
+        known = [each for each in below if _blank(each) in self._known]
+        return next(iter([*known, *below, path]))
+
+    def _common_base(self) -> str:
+        """Return the path of the base URL below which most of the known paths are."""
+        counted: Counter[str] = Counter()
+        for path, value in self._items.items():
+            for complete in self._complete(path, self._raw.object(value, f"paths.{path}")):
+                bases = {
+                    _blank(complete).removesuffix(known) for known in self._known if _blank(complete).endswith(known)
+                }
+                counted.update(base for base in bases if "{}" not in base)
+        return min(counted, key=lambda base: (-counted[base], len(base)), default="")
+
+    def _complete(self, path: str, item: dict[str, Any]) -> list[str]:
+        """Return a path below each of the servers."""
+        operations = [value for value in item.values() if isinstance(value, dict)]
+        servers = next((each["servers"] for each in (*operations, item) if "servers" in each), None)
+        servers = servers or self._raw.document.get("servers") or [{}]
+        found = [_path_of(self._raw.object(each, "servers")) for each in self._raw.list(servers, "servers")]
+        return [*dict.fromkeys(base + path for base in found)]
+
+
+def _path_of(server: dict[str, Any]) -> str:
+    """Return the path of a server's URL, with the default values of its variables."""
+    variables = server.get("variables")
+
+    def default(found: re.Match[str]) -> str:
+        variable = variables.get(found[1]) if isinstance(variables, dict) else None
+        return str(variable.get("default", "")) if isinstance(variable, dict) else ""
+
+    try:
+        return urlsplit(re.sub(r"\{([^}]*)\}", default, str(server.get("url", "/")))).path.rstrip("/")
+    except ValueError as error:
+        raise DocumentError(f"servers: {error}") from None
+
+
+def _blank(path: str) -> str:
+    return re.sub(r"\{[^}]*\}", "{}", path)
+
 
 METHODS = ("get", "post", "put", "patch", "delete", "head", "options", "trace", "query")
 _IGNORED_HEADERS = {"accept", "authorization", "content-type"}

@@ -39,7 +39,7 @@ class Difference:
             ``POST /v1/patients request body.email``.
         detail: a sentence that names the keyword or the part, and both values.
         witness: a JSON value that only one of the two contracts accepts: a whole body, the parameters of one place by
-            name, or a request; for ``added``, an example. None: no example was found.
+            name, or a request; for ``added``, an example. None: no plain sample shows it.
     """
 
     class_: DifferenceClass

@@ -1,17 +1,16 @@
 """Compares what two schemas accept of objects: their properties, and which of them are required."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import attrs
 
 from followup_mockserver.judge.drift.alternatives import Alternative, canonical, paired
-from followup_mockserver.judge.drift.differences import OTHER, SIDES, Side
-from followup_mockserver.judge.drift.parts import Comparison, Part
-from followup_mockserver.judge.drift.samples import NoSampleError, object_sample, sample
+from followup_mockserver.judge.drift.differences import OTHER, SIDES, Side, class_of
+from followup_mockserver.judge.drift.parts import Comparison, Part, annotation, json_text, keyword_detail
+from followup_mockserver.judge.drift.samples import NoSampleError, array_sample, object_sample, sample
 from followup_mockserver.judge.drift.schemas import Schema, Schemas
-from followup_mockserver.judge.drift.texts import annotation
-from followup_mockserver.judge.drift.wordings import json_text, keyword_detail
 
 _UNKNOWN = "unknownField"
 _WRONG: tuple[Any, ...] = (None, 0, "", False, [], {})
@@ -186,3 +185,42 @@ class _PairOfObjects:
             if len(found) == size and self.comparison.accepts(self.part, side, found):
                 return [found]
         return []
+
+
+def compare_union(comparison: Comparison, part: Part, kind: str) -> None:
+    """Report that one side accepts an alternative of the other only in part, if no difference within it shows this.
+
+    Args:
+        comparison: the comparison.
+        part: the part that the union is.
+        kind: ``object`` or ``array``.
+    """
+    ours, theirs = part.of_kind(kind)
+    if len(ours) == len(theirs) == 1:
+        return
+    for side in SIDES:
+        class_ = class_of(comparison.direction, side)
+        if any(each.class_ == class_ and each.where.startswith(part.path) for each in comparison.found):
+            continue
+        values = [
+            value
+            for alternative in (ours if side == "ours" else theirs)
+            for value in _variants(alternative, comparison.schemas[side], kind)
+            if comparison.accepts(part, side, value) and not comparison.accepts(part, OTHER[side], value)
+        ]
+        if values:
+            verb = "rejects" if side == "ours" else "accepts"
+            comparison.report(part, side, f"The contract {verb} this form of the {kind}.", values)
+
+
+def _variants(alternative: Alternative, schemas: Schemas, kind: str) -> Iterator[Any]:
+    if kind == "object":
+        names = alternative.property_names
+        for also in ([], names, *([name] for name in names)):
+            with suppress(NoSampleError):
+                yield object_sample(alternative, schemas, *also)
+        return
+    bounds = {bound for keyword in ("minItems", "maxItems") for bound in alternative.values(keyword)}
+    for size in sorted({0, 1, 2} | bounds | {bound + 1 for bound in bounds}):
+        with suppress(NoSampleError):
+            yield array_sample(alternative, schemas, size)

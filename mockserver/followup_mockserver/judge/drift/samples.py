@@ -1,12 +1,43 @@
-"""Makes valid values of schemas."""
+"""Makes valid values of schemas, and values that may tell two schemas apart."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from followup_mockserver.judge.drift.alternatives import Alternative, alternatives, canonical
-from followup_mockserver.judge.drift.candidates import scalars
+from followup_mockserver.judge.drift.alternatives import Alternative, alternatives, canonical, kind_of
 from followup_mockserver.judge.drift.schemas import Schema, Schemas
 
+FORMATS: dict[str, tuple[str, ...]] = {
+    "date": ("2026-09-28", "0001-01-01", "0000-01-01"),
+    "date-time": (
+        "2026-09-28T12:00:00Z",
+        "2026-09-28T12:00:00.123456+05:30",
+        "0000-01-01T00:00:00Z",
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+    ),
+    "time": ("12:00:00Z",),
+    "duration": ("P3D",),
+    "email": ("ana@clinic.example",),
+    "hostname": ("clinic.example",),
+    "ipv4": ("192.0.2.1",),
+    "ipv6": ("2001:db8::1",),
+    "uri": ("https://clinic.example/webhooks", "http://clinic.example/webhooks", "urn:clinic:1"),
+    "uuid": ("0f1e2d3c-4b5a-4697-8879-6a5b4c3d2e1f",),
+}
+"""Examples of the formats of JSON Schema that contracts use. A format without an example is compared in writing."""
+
+_PLAIN = ("a", "", "A", "0", "-1", "1.5", "true", "a b", "é", "+5491155550000", "[")
+_NUMBERS = (0, 1, -1, 2, 10, 1.5, -1.5, 0.001, 10**10, -(10**10))
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_LENGTHS = ("minLength", "maxLength")
+_WORDS = re.compile(r"\w+", re.ASCII)
+"""Words of a pattern such as ``^pat_``, which are tried as they are: a pattern need not match a whole string."""
+
+_KINDS = ("string", "number", "boolean", "object", "array", "null")
+"""The kinds of values, the most telling ones first."""
+
+_LONGEST = 20_000
 _MAX_DEPTH = 12
 _MOST_ITEMS = 2_000
 
@@ -31,24 +62,19 @@ def sample(schema: Schema, schemas: Schemas, depth: int = 0) -> Any:
 
 def samples_of(alternative: Alternative, schemas: Schemas, depth: int = 0) -> Iterator[Any]:
     """Iterate over values that an alternative may accept, the simplest first; the caller checks them."""
-    for keyword in ("const", "default"):
-        yield from alternative.values(keyword)
-    for keyword in ("enum", "examples"):
-        yield from (value for values in alternative.values(keyword) if isinstance(values, list) for value in values)
-    kinds = sorted(alternative.kinds, key=_ORDER.index)
-    for kind in kinds:
+    for part in alternative.parts:
+        yield from _named(part)
+    for kind in sorted(alternative.kinds, key=_KINDS.index):
         try:
             if kind == "object":
                 yield object_sample(alternative, schemas, depth=depth)
             elif kind == "array":
-                yield array_sample(alternative, schemas, _fewest(alternative), depth=depth)
+                fewest = max([0, *alternative.values("minItems")])
+                yield array_sample(alternative, schemas, int(fewest), depth=depth)
             else:
                 yield from scalars([alternative], kind)
         except NoSampleError:
             continue
-
-
-_ORDER = ("string", "number", "boolean", "object", "array", "null")
 
 
 def object_sample(alternative: Alternative, schemas: Schemas, *also: str, depth: int = 0) -> dict[str, Any]:
@@ -58,15 +84,11 @@ def object_sample(alternative: Alternative, schemas: Schemas, *also: str, depth:
         NoSampleError: a property has no valid value.
     """
     names = [*dict.fromkeys([*alternative.property_names, *also, *sorted(alternative.required)])]
-    wanted = [name for name in names if name in alternative.required or name in also]
-    made = {name: sample(alternative.of_property(name), schemas, depth + 1) for name in wanted}
     fewest = max([0, *alternative.values("minProperties")])
-    for name in [*names, *(f"field{number}" for number in range(fewest))]:
-        if len(made) >= fewest:
-            break
-        if name not in made:
-            made[name] = sample(alternative.of_property(name), schemas, depth + 1)
-    return made
+    wanted = [name for name in names if name in alternative.required or name in also]
+    others = [name for name in (*names, *(f"field{number}" for number in range(fewest))) if name not in wanted]
+    wanted += others[: max(0, fewest - len(wanted))]
+    return {name: sample(alternative.of_property(name), schemas, depth + 1) for name in wanted}
 
 
 def array_sample(alternative: Alternative, schemas: Schemas, size: int, *, depth: int = 0) -> list[Any]:
@@ -92,5 +114,56 @@ def array_sample(alternative: Alternative, schemas: Schemas, size: int, *, depth
     return [*distinct.values()][:size]
 
 
-def _fewest(alternative: Alternative) -> int:
-    return int(max([0, *alternative.values("minItems")]))
+def scalars(found: Iterable[Alternative], kind: str) -> list[Any]:
+    """Return values of a kind that may distinguish schemas, the simplest first.
+
+    Args:
+        found: the alternatives of both schemas.
+        kind: a kind other than object and array.
+    """
+    parts = [part for alternative in found if kind in alternative.kinds for part in alternative.parts]
+    named = [value for part in parts for value in _named(part) if kind_of(value) == kind]
+    match kind:
+        case "null":
+            values: Iterable[Any] = [None]
+        case "boolean":
+            values = [True, False]
+        case "number":
+            values = [*named, *_numbers(parts)]
+        case _:
+            values = [*named, *_strings(parts)]
+    return [*{(type(value), value): value for value in values}.values()]
+
+
+def _named(part: Schema) -> Iterator[Any]:
+    """Iterate over the values that a schema names."""
+    for keyword in ("const", "default"):
+        if keyword in part:
+            yield part[keyword]
+    for keyword in ("enum", "examples"):
+        yield from part[keyword] if isinstance(part.get(keyword), list) else ()
+
+
+def _numbers(parts: list[Schema]) -> Iterator[Any]:
+    for bound in (part[bound] for part in parts for bound in _BOUNDS if bound in part):
+        yield from (bound, bound + 1, bound - 1, bound + 0.5, bound - 0.5)
+    for factor in (part["multipleOf"] for part in parts if "multipleOf" in part):
+        yield from (factor, factor * 3, factor / 2)
+    yield from _NUMBERS
+
+
+def _strings(parts: list[Schema]) -> Iterator[str]:
+    valid = [example for part in parts for example in FORMATS.get(part.get("format", ""), ())]
+    valid += dict.fromkeys(word for part in parts for word in _WORDS.findall(part.get("pattern", "")))
+    yield from valid
+    yield from _PLAIN
+    lengths = {part[length] + more for part in parts for length in _LENGTHS if length in part for more in (-1, 0, 1)}
+    for length in sorted(lengths):
+        if 0 <= length <= _LONGEST:
+            for text in ("", *valid):
+                yield text[:length].ljust(length, "a")
+                yield text.rjust(length, "a")[:length]
+    yield "a" * 300
+    for text in valid:
+        yield from (text[:-1], text[1:], f"{text}a", f"a{text}", f"{text}!", f"{text} ", text.upper(), f"{text}é")
+    yield from (example for examples in FORMATS.values() for example in examples)

@@ -10,8 +10,7 @@ import re
 from typing import Any
 
 from followup_mockserver.judge.drift.differences import Direction
-from followup_mockserver.judge.drift.errors import DocumentError
-from followup_mockserver.judge.drift.raw import Raw
+from followup_mockserver.judge.drift.reading import DocumentError, Raw
 
 Schema = dict[str, Any]
 
