@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 import httpx
 
-from followup._randomness import reproducible_randomness
+from followup._time import reproducible_randomness
 from followup_mockserver import MockService
 from followup_mockserver.http.control_openapi import control_document
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin, is_typeddict
 import followup
 from followup import _annotations
 from followup._annotations import IdPrefix
-from followup._results.model import Model
+from followup._results.results import Model
 from followup.resources import all_groups
 
 from .entries import PythonNames, class_section

@@ -5,9 +5,9 @@ from typing import Any
 
 import followup
 from followup import APIStatusError, EventBatchError
-from followup._call.outcomes import Response
-from followup._call.retry import LONGEST_RETRY_AFTER, seconds_before_retry
-from followup._results.status_errors import status_error_class
+from followup._call.call import LONGEST_RETRY_AFTER, seconds_before_retry
+from followup._call.steps import Response
+from followup._results.errors import status_error_class
 
 from .entries import PythonNames, class_section, link_to
 from .error_requests import CONTROL, SERVICE, Provocation, provoked

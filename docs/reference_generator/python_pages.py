@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from followup._groups import AsyncGroups, SyncGroups
+from followup.resources.groups import AsyncGroups, SyncGroups
 from followup_mockserver.control import Control
 
 from .entries import PythonNames, class_section, function_text, members_of

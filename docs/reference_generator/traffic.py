@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import httpx
 
-from followup._randomness import reproducible_randomness
+from followup._time import reproducible_randomness
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
 from followup_mockserver.state.journal import CallDetails, JournalEntry

@@ -7,167 +7,90 @@ client.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from followup._version import __version__
+from followup._version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from followup._call.pagination import AsyncPage, Page
-    from followup._client import AsyncFollowUp, FollowUp
-    from followup._codec.encode import NOT_GIVEN, NotGiven
-    from followup._results.display import show_personal_data
-    from followup._results.errors import (
-        APIConnectionError,
-        APITimeoutError,
-        ConfigurationError,
-        FollowUpError,
-        PaginationError,
-        ResponseDecodeError,
-        WebhookSignatureError,
-    )
-    from followup._results.results import ResponseInfo
-    from followup._results.status_errors import (
-        APIStatusError,
-        AuthenticationError,
-        ConflictError,
-        IdempotencyError,
-        InternalServerError,
-        InvalidRequestError,
-        NotFoundError,
-        PermissionDeniedError,
-        RateLimitError,
-    )
-    from followup._webhook_event import WebhookEvent
-    from followup.resources.account import Account, ApiKey
-    from followup.resources.appointments import Appointment
-    from followup.resources.doctors import Doctor, DoctorInput
-    from followup.resources.event_batches import (
-        EventBatch,
-        EventBatchError,
-        EventInput,
-        EventOutcome,
-        EventResult,
-        EventSourceInput,
-    )
-    from followup.resources.events import Event
-    from followup.resources.intake_requests import ContactInput, CoverageInput, IntakeRequest, SenderInput
-    from followup.resources.patients import Patient, PatientInput
-    from followup.resources.treatments import Treatment
-    from followup.resources.visits import Visit
-    from followup.resources.webhook_deliveries import WebhookDelivery
-    from followup.resources.webhook_endpoints import DeletedObject, DeliveryFailure, WebhookEndpoint
-    from followup.webhooks import construct_event, verify_signature
+if TYPE_CHECKING:  # in the form that type checkers take for public names
+    from followup._call.pagination import AsyncPage as AsyncPage
+    from followup._call.pagination import Page as Page
+    from followup._client import AsyncFollowUp as AsyncFollowUp
+    from followup._client import FollowUp as FollowUp
+    from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
+    from followup._codec.encode import NotGiven as NotGiven
+    from followup._results.errors import APIConnectionError as APIConnectionError
+    from followup._results.errors import APIStatusError as APIStatusError
+    from followup._results.errors import APITimeoutError as APITimeoutError
+    from followup._results.errors import AuthenticationError as AuthenticationError
+    from followup._results.errors import ConfigurationError as ConfigurationError
+    from followup._results.errors import ConflictError as ConflictError
+    from followup._results.errors import FollowUpError as FollowUpError
+    from followup._results.errors import IdempotencyError as IdempotencyError
+    from followup._results.errors import InternalServerError as InternalServerError
+    from followup._results.errors import InvalidRequestError as InvalidRequestError
+    from followup._results.errors import NotFoundError as NotFoundError
+    from followup._results.errors import PaginationError as PaginationError
+    from followup._results.errors import PermissionDeniedError as PermissionDeniedError
+    from followup._results.errors import RateLimitError as RateLimitError
+    from followup._results.errors import ResponseDecodeError as ResponseDecodeError
+    from followup._results.errors import WebhookSignatureError as WebhookSignatureError
+    from followup._results.results import ResponseInfo as ResponseInfo
+    from followup._results.results import show_personal_data as show_personal_data
+    from followup.resources.account import Account as Account
+    from followup.resources.account import ApiKey as ApiKey
+    from followup.resources.appointments import Appointment as Appointment
+    from followup.resources.doctors import Doctor as Doctor
+    from followup.resources.doctors import DoctorInput as DoctorInput
+    from followup.resources.event_batches import EventBatch as EventBatch
+    from followup.resources.event_batches import EventBatchError as EventBatchError
+    from followup.resources.event_batches import EventInput as EventInput
+    from followup.resources.event_batches import EventOutcome as EventOutcome
+    from followup.resources.event_batches import EventResult as EventResult
+    from followup.resources.event_batches import EventSourceInput as EventSourceInput
+    from followup.resources.events import Event as Event
+    from followup.resources.intake_requests import ContactInput as ContactInput
+    from followup.resources.intake_requests import CoverageInput as CoverageInput
+    from followup.resources.intake_requests import IntakeRequest as IntakeRequest
+    from followup.resources.intake_requests import SenderInput as SenderInput
+    from followup.resources.patients import Patient as Patient
+    from followup.resources.patients import PatientInput as PatientInput
+    from followup.resources.treatments import Treatment as Treatment
+    from followup.resources.visits import Visit as Visit
+    from followup.resources.webhook_deliveries import WebhookDelivery as WebhookDelivery
+    from followup.resources.webhook_endpoints import DeletedObject as DeletedObject
+    from followup.resources.webhook_endpoints import DeliveryFailure as DeliveryFailure
+    from followup.resources.webhook_endpoints import WebhookEndpoint as WebhookEndpoint
+    from followup.webhooks import WebhookEvent as WebhookEvent
+    from followup.webhooks import construct_event as construct_event
+    from followup.webhooks import verify_signature as verify_signature
+else:  # because type checkers would accept every misspelt name
+    _NAMES = {
+        "_call.pagination": "AsyncPage Page",
+        "_client": "AsyncFollowUp FollowUp",
+        "_codec.encode": "NOT_GIVEN NotGiven",
+        "_results.errors": (
+            "APIConnectionError APIStatusError APITimeoutError AuthenticationError ConfigurationError "
+            "ConflictError FollowUpError IdempotencyError InternalServerError InvalidRequestError "
+            "NotFoundError PaginationError PermissionDeniedError RateLimitError ResponseDecodeError "
+            "WebhookSignatureError"
+        ),
+        "_results.results": "ResponseInfo show_personal_data",
+        "resources.account": "Account ApiKey",
+        "resources.appointments": "Appointment",
+        "resources.doctors": "Doctor DoctorInput",
+        "resources.event_batches": "EventBatch EventBatchError EventInput EventOutcome EventResult EventSourceInput",
+        "resources.events": "Event",
+        "resources.intake_requests": "ContactInput CoverageInput IntakeRequest SenderInput",
+        "resources.patients": "Patient PatientInput",
+        "resources.treatments": "Treatment",
+        "resources.visits": "Visit",
+        "resources.webhook_deliveries": "WebhookDelivery",
+        "resources.webhook_endpoints": "DeletedObject DeliveryFailure WebhookEndpoint",
+        "webhooks": "WebhookEvent construct_event verify_signature",
+    }
+    """The public names of each module."""
 
-__all__ = [
-    "NOT_GIVEN",
-    "APIConnectionError",
-    "APIStatusError",
-    "APITimeoutError",
-    "Account",
-    "ApiKey",
-    "Appointment",
-    "AsyncFollowUp",
-    "AsyncPage",
-    "AuthenticationError",
-    "ConfigurationError",
-    "ConflictError",
-    "ContactInput",
-    "CoverageInput",
-    "DeletedObject",
-    "DeliveryFailure",
-    "Doctor",
-    "DoctorInput",
-    "Event",
-    "EventBatch",
-    "EventBatchError",
-    "EventInput",
-    "EventOutcome",
-    "EventResult",
-    "EventSourceInput",
-    "FollowUp",
-    "FollowUpError",
-    "IdempotencyError",
-    "IntakeRequest",
-    "InternalServerError",
-    "InvalidRequestError",
-    "NotFoundError",
-    "NotGiven",
-    "Page",
-    "PaginationError",
-    "Patient",
-    "PatientInput",
-    "PermissionDeniedError",
-    "RateLimitError",
-    "ResponseDecodeError",
-    "ResponseInfo",
-    "SenderInput",
-    "Treatment",
-    "Visit",
-    "WebhookDelivery",
-    "WebhookEndpoint",
-    "WebhookEvent",
-    "WebhookSignatureError",
-    "__version__",
-    "construct_event",
-    "show_personal_data",
-    "verify_signature",
-]
+    _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-
-_MODULES = {
-    "AsyncFollowUp": "_client",
-    "FollowUp": "_client",
-    "NOT_GIVEN": "_codec.encode",
-    "NotGiven": "_codec.encode",
-    "show_personal_data": "_results.display",
-    "APIConnectionError": "_results.errors",
-    "APIStatusError": "_results.status_errors",
-    "APITimeoutError": "_results.errors",
-    "AuthenticationError": "_results.status_errors",
-    "ConfigurationError": "_results.errors",
-    "ConflictError": "_results.status_errors",
-    "FollowUpError": "_results.errors",
-    "IdempotencyError": "_results.status_errors",
-    "InternalServerError": "_results.status_errors",
-    "InvalidRequestError": "_results.status_errors",
-    "NotFoundError": "_results.status_errors",
-    "PaginationError": "_results.errors",
-    "PermissionDeniedError": "_results.status_errors",
-    "RateLimitError": "_results.status_errors",
-    "ResponseDecodeError": "_results.errors",
-    "WebhookSignatureError": "_results.errors",
-    "AsyncPage": "_call.pagination",
-    "Page": "_call.pagination",
-    "ResponseInfo": "_results.results",
-    "Account": "resources.account",
-    "ApiKey": "resources.account",
-    "Appointment": "resources.appointments",
-    "Doctor": "resources.doctors",
-    "DoctorInput": "resources.doctors",
-    "Event": "resources.events",
-    "EventBatch": "resources.event_batches",
-    "EventBatchError": "resources.event_batches",
-    "EventInput": "resources.event_batches",
-    "EventOutcome": "resources.event_batches",
-    "EventResult": "resources.event_batches",
-    "EventSourceInput": "resources.event_batches",
-    "ContactInput": "resources.intake_requests",
-    "CoverageInput": "resources.intake_requests",
-    "IntakeRequest": "resources.intake_requests",
-    "SenderInput": "resources.intake_requests",
-    "Patient": "resources.patients",
-    "PatientInput": "resources.patients",
-    "Treatment": "resources.treatments",
-    "Visit": "resources.visits",
-    "WebhookDelivery": "resources.webhook_deliveries",
-    "DeletedObject": "resources.webhook_endpoints",
-    "DeliveryFailure": "resources.webhook_endpoints",
-    "WebhookEndpoint": "resources.webhook_endpoints",
-    "WebhookEvent": "_webhook_event",
-    "construct_event": "webhooks",
-    "verify_signature": "webhooks",
-}
-"""The module of each public name."""
-
-if not TYPE_CHECKING:  # because type checkers would accept every misspelt name
+    __all__ = sorted([*_MODULES, "__version__"])
 
     def __getattr__(name: str) -> object:
         module = _MODULES.get(name)
@@ -176,6 +99,5 @@ if not TYPE_CHECKING:  # because type checkers would accept every misspelt name
         value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
         return value
 
-
-def __dir__() -> list[str]:
-    return __all__
+    def __dir__() -> list[str]:
+        return __all__

@@ -1,5 +1,6 @@
 """The two clients: options, connections and groups of operations."""
 
+import itertools
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from importlib import import_module
 from types import TracebackType
@@ -10,7 +11,6 @@ import httpx
 
 from followup import _telemetry
 from followup._annotations import SERVICE_VERSION
-from followup._batches import batches, batches_async
 from followup._call.call import run_call
 from followup._call.options import (
     DEFAULT_MAX_RETRIES,
@@ -23,17 +23,45 @@ from followup._call.options import (
 from followup._call.pagination import AsyncListing, Listing, Page
 from followup._call.steps import Call
 from followup._codec.names import kind_of
-from followup._declarations.argument_errors import explain_argument_errors_of
 from followup._declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
-from followup._frames import clears_frames
-from followup._groups import AsyncGroups, SyncGroups
+from followup._frames import clears_frames, clears_frames_of
 from followup._http.connections import AsyncConnections, Connections
 from followup._http.drivers import drive, drive_async
 from followup._http.private_names import mark_missing_sniffio
 from followup._results.errors import ConfigurationError
 from followup._results.results import Result
-from followup._virtual_time import with_current_time
+from followup._time import with_current_time
 from followup.resources import all_groups
+from followup.resources.groups import AsyncGroups, SyncGroups
+
+T = TypeVar("T")
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Return an iterator of lists of this length; the last may be shorter.
+
+    Raises:
+        TypeError: the items are not iterable; raised by the call, not by the iteration.
+    """
+    remaining = iter(items)
+    return iter(lambda: list(itertools.islice(remaining, size)), [])
+
+
+async def batches_async(items: Iterable[T] | AsyncIterable[T], size: int) -> AsyncIterator[list[T]]:
+    """Yield the items in lists of this length; the last may be shorter."""
+    if not isinstance(items, AsyncIterable):
+        for batch in batches(items, size):
+            yield batch
+        return
+    waiting: list[T] = []
+    async for item in items:
+        waiting.append(item)
+        if len(waiting) == size:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
+
 
 HttpClient = TypeVar("HttpClient", bound=httpx.Client | httpx.AsyncClient)
 AnyConnections = TypeVar("AnyConnections", bound=Connections | AsyncConnections)
@@ -41,6 +69,7 @@ AnyClient = TypeVar("AnyClient", bound="_Client[Any, Any]")
 R = TypeVar("R", bound=Result)
 
 
+@clears_frames_of
 class _Client(Generic[HttpClient, AnyConnections]):
     """The base of both clients: options and connections.
 
@@ -168,9 +197,6 @@ class _Client(Generic[HttpClient, AnyConnections]):
 
     def __reduce__(self) -> Any:
         raise TypeError(f"{type(self).__name__} clients cannot be pickled or copied: they hold a key and connections")
-
-
-explain_argument_errors_of(_Client)
 
 
 class FollowUp(SyncGroups, _Client[httpx.Client, Connections]):

@@ -3,10 +3,9 @@
 A traceback keeps the frames it passed through, with their local variables, and error reporters send these: Sentry by
 default, pytest with ``--showlocals``. They would hold API keys, signing secrets, phones and names.
 
-So each public function is a boundary: decorate it with ``clears_frames``, or its class with
-``explain_argument_errors_of`` (``_argument_errors``), which does so for all of its public methods. When an error leaves
-the function, the frames below it are cleared: ours, and those of the HTTP libraries. The frames of the user are kept,
-those of an event hook or a transport included. Nothing happens on success.
+So each public function is a boundary: decorate it with ``clears_frames``, or its class with ``clears_frames_of``. When
+an error leaves the function, the frames below it are cleared: ours, and those of the HTTP libraries. The frames of the
+user are kept, those of an event hook or a transport included. Nothing happens on success.
 
 A private function that is called from outside any boundary is decorated too: one that runs later, such as the body of a
 coroutine or generator that a public function returns, and one that a thread runs.
@@ -15,16 +14,18 @@ coroutine or generator that a public function returns, and one that a thread run
 import functools
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import suppress
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
 
 _CLEARED = frozenset({"followup", "httpx", "httpcore", "h11", "sqlalchemy", "psycopg", "django"})
 """The packages whose frames are cleared: ours, and the libraries that hold the request, with the API key, or the rows
 and the password of a database in frames."""
 
 # The flags of code as in ``inspect``, whose import takes longer than that of everything that verifies a webhook.
+_TAKES_OPTIONS = 0x08
 _IS_GENERATOR = 0x20
 _IS_COROUTINE = 0x80
 _IS_ASYNC_GENERATOR = 0x200
@@ -45,6 +46,25 @@ def clears_frames(function: F) -> F:
     else:
         make = _async_generator_function if flags & _IS_ASYNC_GENERATOR else _plain_function
     return cast("F", functools.wraps(function)(make(function)))
+
+
+def clears_frames_of(cls: C) -> C:
+    """Decorate a class as ``clears_frames`` would its constructor and its public methods that take arguments.
+
+    Inherited methods are decorated too. Properties are not: they take no values.
+    """
+    for name in dir(cls):
+        if name.startswith("_") and name != "__init__":
+            continue
+        found = next(vars(each)[name] for each in cls.__mro__ if name in vars(each))
+        method = found.__func__ if isinstance(found, classmethod) else found
+        if not isinstance(method, FunctionType) or hasattr(method, "__wrapped__"):
+            continue
+        code = method.__code__
+        if code.co_argcount > 1 or code.co_kwonlyargcount or code.co_flags & _TAKES_OPTIONS:
+            clearing = clears_frames(method)
+            setattr(cls, name, classmethod(clearing) if isinstance(found, classmethod) else clearing)
+    return cls
 
 
 def clear_frames(error: BaseException, *, of_user: bool = False) -> None:

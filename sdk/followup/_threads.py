@@ -1,10 +1,44 @@
-"""Threads for work that has no timeout of its own: its caller can stop waiting for it."""
+"""Threads for work that has no timeout of its own, and a lock that forks wait for, so that it is free in the child.
+
+A caller can stop waiting for work in such a thread. A child process inherits the memory and only the thread that
+forked. A lock that another thread held at that moment is never released in the child: neither a lock of ours nor
+OpenSSL's while certificates are loaded. So such work is done under ``unforked``, and a fork waits until it is finished.
+"""
 
 import contextvars
+import os
 import queue
+import socket
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Final, TypeVar
+
+# Re-entrant, because a finalizer or signal handler that forks may run in the thread that holds it.
+_lock = threading.RLock()
+
+
+def unforked() -> AbstractContextManager[object]:
+    """Let forks, and other threads that enter such a block, wait until this with block ends.
+
+    This is the lock itself and no generator: it is written in C, so that the exception of a signal handler is never
+    raised between its acquisition and the block, which would leave it taken for ever.
+    """
+    return _lock
+
+
+def _renew() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which cannot fork
+    os.register_at_fork(
+        before=lambda: _lock.acquire(),
+        after_in_parent=lambda: _lock.release(),
+        after_in_child=_renew,
+    )
+
 
 ATTEMPT_THREAD: Final = "followup-attempt"
 """Name of the threads that make an attempt. Their exceptions are raised in the thread of the caller."""
@@ -58,16 +92,28 @@ def result_in_thread(work: Callable[[], R], name: str) -> "queue.SimpleQueue[R |
     return done
 
 
-def result_within(seconds: float, work: Callable[[], R]) -> R:
-    """Return the result of a request that limits each of its reads only. Its thread is abandoned at the time limit.
+def result_within(seconds: float | None, work: Callable[[], R], name: str = ATTEMPT_THREAD) -> R:
+    """Return the result of work that does not limit its time itself. Its thread is abandoned at the time limit.
 
     Raises:
         TimeoutError: there is no result in time.
     """
     try:
-        result = result_in_thread(work, ATTEMPT_THREAD).get(timeout=seconds)
+        result = result_in_thread(work, name).get(timeout=seconds)
     except queue.Empty:
         raise TimeoutError from None
     if isinstance(result, BaseException):
         raise result
     return result
+
+
+def addresses_of(host: str, port: int) -> list[str]:
+    """Look up the addresses of a host, which may take any time: call it in one of the threads above.
+
+    Raises:
+        OSError: the host has no address.
+    """
+    try:
+        return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    except UnicodeError as error:  # a label of more than 63 characters
+        raise OSError(str(error)) from None

@@ -1,13 +1,27 @@
-"""The time of a client: its clock and its sleep, real or virtual.
+"""Time and randomness: those of the process, unless a test replaces them. No other module of the SDK has its own.
 
 A call reads the clock for its deadline and the request rate, and sleeps between attempts. An outbox and an inbox
-take the date and time of their rows from it, when they are in virtual time. In production the time is that of the
-process. A test can replace it by a virtual one, in which sleeping takes no real time.
+take the date and time of their rows from it, when they are in virtual time, in which sleeping takes no real time. Only
+the mock sets a virtual time: for one client, for every client of a base URL, or for outboxes and inboxes. In production
+nothing is set, and a call checks this with one look at an empty tuple.
 """
 
+import contextvars
+import random
 import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+from weakref import WeakKeyDictionary
+
+import attrs
+
+if TYPE_CHECKING:
+    from followup._call.options import Options
+    from followup._call.request_rate import Governor
+    from followup._client import AsyncFollowUp, FollowUp
 
 
 class Time(Protocol):
@@ -47,3 +61,146 @@ class _RealTime:
 
 
 REAL_TIME: Final[Time] = _RealTime()
+
+
+_ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("followup_attempt_ends", default=None)
+
+
+def set_time_limit(seconds: float | None) -> None:
+    """Set the time limit of the attempt that runs in this context; None for no limit. Network code reads it below."""
+    _ends.set(None if seconds is None else time.monotonic() + seconds)
+
+
+def seconds_left() -> float | None:
+    """Return the seconds that are left of the attempt, 0 or less once the limit is reached; None without a limit."""
+    ends = _ends.get()
+    return None if ends is None else ends - time.monotonic()
+
+
+TimeOf = Callable[[str], Time]
+"""Returns the time of the clients that have an API key; the same object for the same key."""
+
+
+@attrs.frozen(eq=False)
+class _Replacement:
+    """The time of all clients of a base URL, while a test replaces it.
+
+    Attributes:
+        governors: a governor for each client that has a request rate, since the slots of its own are on another clock.
+    """
+
+    base_url: str
+    time_of: TimeOf
+    governors: "WeakKeyDictionary[Governor, Governor]" = attrs.field(factory=WeakKeyDictionary)
+
+    def applies_to(self, options: "Options") -> bool:
+        return f"{options.base_url}/".startswith(f"{self.base_url}/")
+
+    def apply(self, options: "Options") -> "Options":
+        own = options.governor
+        governor = own and self.governors.setdefault(own, type(own)(own.requests_per_minute))
+        return attrs.evolve(options, time=self.time_of(options.api_key), governor=governor)
+
+
+_replacements: tuple[_Replacement, ...] = ()
+_time_of_stores: Time | None = None
+
+
+@contextmanager
+def virtual_time(base_url: str, time_of: TimeOf) -> Iterator[None]:
+    """Replace the time of every client of a base URL, also of those that exist already, until the with block ends.
+
+    It applies to the calls that begin within the with block, in all threads of the process.
+
+    Args:
+        base_url: the base URL; those that begin with it, at a ``/``, are included.
+        time_of: returns the time of a client by its API key.
+    """
+    global _replacements  # replaced as a whole, because other threads read it
+    mine = _Replacement(base_url.rstrip("/"), time_of)
+    _replacements = (*_replacements, mine)
+    try:
+        yield
+    finally:
+        _replacements = tuple(each for each in _replacements if each is not mine)
+
+
+def with_current_time(options: "Options") -> "Options":
+    """Return the options for a call that begins now."""
+    if not _replacements:
+        return options
+    for each in reversed(_replacements):
+        if each.applies_to(options) and options.time is REAL_TIME:
+            return each.apply(options)
+    return options
+
+
+def use_virtual_time(client: "FollowUp | AsyncFollowUp", time_of: TimeOf, *, transport_enforces_limits: bool) -> None:
+    """Let one client, and those derived from it, live in virtual time.
+
+    Args:
+        client: the client. It has not made a call yet.
+        time_of: returns the time of a client by its API key.
+        transport_enforces_limits: whether the transport of its ``http_client`` ends each attempt in time, in the same
+            virtual time; otherwise the driver does, in real time.
+    """
+    client._options = attrs.evolve(client._options, time=time_of(client._options.api_key))
+    client._connections.enforce_time_limits = transport_enforces_limits
+
+
+@contextmanager
+def virtual_store_time(time: Time) -> Iterator[None]:
+    """Replace the time of every Outbox and Inbox of this process until the with block ends.
+
+    None of them reads the clock of its database meanwhile, also if it existed before, and waiting advances ``time``.
+    An Outbox or Inbox that is created again on the same database, as after a crash, goes on in the same time. Two
+    things stay real: the check of a webhook's timestamp, and how long a database waits for a lock. Jitter, event ids
+    and lease tokens are random, unless ``reproducible_randomness`` is set too.
+
+    Args:
+        time: the time. Its ``now`` is what the rows of the tables contain.
+    """
+    global _time_of_stores
+    before = _time_of_stores
+    _time_of_stores = time
+    try:
+        yield
+    finally:
+        _time_of_stores = before
+
+
+def virtual_time_of_stores() -> Time | None:
+    """Return the time that replaces that of every Outbox and Inbox; None if nothing does."""
+    return _time_of_stores
+
+
+_seeded: random.Random | None = None
+
+
+@contextmanager
+def reproducible_randomness(seed: int) -> Iterator[None]:
+    """Make the jitter, ids and lease tokens of this process the same for the same seed, until the with block ends.
+
+    They are reproducible as long as one thread at a time asks for them. Ids are predictable then: for tests only.
+
+    Args:
+        seed: the seed of the random numbers.
+    """
+    global _seeded
+    before = _seeded
+    _seeded = random.Random(seed)  # noqa: S311 - it is predictable on purpose
+    try:
+        yield
+    finally:
+        _seeded = before
+
+
+def random_fraction() -> float:
+    """Return a random number from 0, included, to 1, excluded."""
+    return (_seeded or random).random()
+
+
+def new_uuid() -> uuid.UUID:
+    """Return a random UUID."""
+    source = _seeded
+    return uuid.uuid4() if source is None else uuid.UUID(int=source.getrandbits(128), version=4)

@@ -19,7 +19,8 @@ from typing import Any
 
 import httpx
 
-from followup import AsyncFollowUp, FollowUp, _retry
+from followup import AsyncFollowUp, FollowUp
+from followup._call import call as _call
 
 DEADLINE = 5
 PATIENCE = 60
@@ -121,7 +122,7 @@ def main() -> None:
     logging.disable()
     sys.unraisablehook = lambda _: None  # an interrupt within a finalizer
     faulthandler.dump_traceback_later(PATIENCE + float(calls) / 20, exit=True)
-    _retry.FIRST_BACKOFF = 0.001
+    _call.FIRST_BACKOFF = 0.001
     interrupted = Interrupted(KeyboardInterrupt if mode == "keyboard" else SoftTimeLimit, Random(seed))
     options: dict[str, Any] = {"api_key": "fu_test_x", "base_url": url, "deadline": DEADLINE}
     if mode == "asyncio":

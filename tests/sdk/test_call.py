@@ -25,11 +25,9 @@ from followup import (
     RateLimitError,
     ResponseDecodeError,
 )
-from followup._call.call import run_call
+from followup._call.call import backoff, run_call
 from followup._call.options import Options
-from followup._call.outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
-from followup._call.retry import backoff
-from followup._call.steps import Call, Send, Wait
+from followup._call.steps import Broken, Call, Lost, NotSendable, NotSent, Outcome, Response, Send, TimedOut, Wait
 from followup._telemetry.calls import CallObserver
 from followup.resources.events import Events
 from followup.resources.patients import Patients

@@ -15,12 +15,10 @@ from support.responses import page, patient
 
 from followup import webhooks
 from followup._call.pagination import Envelope
-from followup._codec.decode import WireError, decode
+from followup._codec.decode import BAILS_OUT, WireError, decode, fast_decoder
 from followup._codec.encode import encode
-from followup._codec.fast_path import BAILS_OUT, fast_decoder
 from followup._codec.slow_path import decode_slowly
-from followup._results.model import NO_EXTRA, Model
-from followup._results.results import NO_RESPONSE
+from followup._results.results import NO_EXTRA, NO_RESPONSE, Model
 from followup.resources import all_groups
 from followup.resources.event_batches import EventResult
 from followup.resources.patients import Patient

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from followup import FollowUp, FollowUpError, Page
-from followup._results.model import Model
+from followup._results.results import Model
 from followup_mockserver import MockService
 from followup_mockserver.webhooks.transport import InProcessTransport
 

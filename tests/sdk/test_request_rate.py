@@ -34,9 +34,8 @@ from followup import (
 from followup._call import request_rate
 from followup._call.call import run_call
 from followup._call.options import Options
-from followup._call.outcomes import NotSent, Outcome, Response
 from followup._call.request_rate import Governor
-from followup._call.steps import Send, Wait
+from followup._call.steps import NotSent, Outcome, Response, Send, Wait
 from followup.resources.patients import Patients
 
 RETRIEVE = Patients.retrieve.call(("pat_1",), {})

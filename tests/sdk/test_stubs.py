@@ -1,4 +1,4 @@
-"""``_groups.pyi``: current, complete, and enough for editors that use jedi (IPython, Jupyter, vim)."""
+"""``groups.pyi``: current, complete, and enough for editors that use jedi (IPython, Jupyter, vim)."""
 
 import importlib.util
 import inspect
@@ -12,7 +12,7 @@ import followup
 from followup import Appointment, EventResult, Patient
 
 ROOT = Path(__file__).parents[2]
-STUB = Path(followup.__file__).parent / "_groups.pyi"
+STUB = Path(followup.__file__).parent / "resources" / "groups.pyi"
 
 
 def test_it_is_what_the_declarations_generate() -> None:

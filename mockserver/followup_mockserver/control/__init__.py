@@ -1,6 +1,6 @@
 """The test controls as plain Python: clock, faults, patients and staff in the hands of a test."""
 
-from followup._for_mockserver import explain_argument_errors_of
+from followup._for_mockserver import clears_frames_of
 from followup_mockserver.control.bookings import BookingControls
 from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
@@ -24,6 +24,7 @@ from followup_mockserver.webhooks.mounts import Mounts
 __all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingReminder", "access_to"]
 
 
+@clears_frames_of
 class Control(
     ClockControls,
     WaitControls,
@@ -77,9 +78,6 @@ class Control(
         except ServiceError:
             return "<Control of an unknown API key>"
         return f"<Control of {tenant.organization.id}, {state_of(tenant)}>"
-
-
-explain_argument_errors_of(Control)
 
 
 def access_to(control: Control) -> TenantAccess:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, Unpack, cast
 
 import attrs
 
-from followup._for_mockserver import explain_argument_errors_of
+from followup._for_mockserver import clears_frames_of
 from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.snapshots import body_limit
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from followup import AsyncFollowUp, FollowUp
 
 
+@clears_frames_of
 class MockServer(Mock):
     """A mock of the patient follow-up service on a real socket, in threads of this process; a context manager.
 
@@ -174,9 +175,6 @@ class MockServer(Mock):
     def close(self) -> None:
         """Stop the server; the same as ``stop``."""
         self.stop()
-
-
-explain_argument_errors_of(MockServer)
 
 
 def _is_loopback(host: str) -> bool:

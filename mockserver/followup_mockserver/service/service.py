@@ -11,7 +11,7 @@ from followup._for_mockserver import (
     DEFAULT_TIMEOUT,
     WEBHOOK_ATTEMPT_TIMEOUT,
     Time,
-    explain_argument_errors_of,
+    clears_frames_of,
     use_virtual_time,
     virtual_time,
 )
@@ -115,6 +115,7 @@ class Mock(Control):
         self.close()
 
 
+@clears_frames_of
 class MockService(Mock):
     """A mock of the patient follow-up service in this process, without a socket; a context manager.
 
@@ -278,9 +279,6 @@ class MockService(Mock):
 
     def _time_of(self, api_key: str) -> Time:
         return self._times.setdefault(api_key, VirtualTime(self._access.registry, api_key))
-
-
-explain_argument_errors_of(MockService)
 
 
 @contextmanager

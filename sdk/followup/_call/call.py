@@ -5,7 +5,7 @@
 - The driver starts the generator with ``next`` and resumes it with ``send``, from one thread or task at a time.
 - When the generator yields a ``Send``, the driver makes exactly one attempt, which must end within ``Send.seconds``,
   and resumes the generator with its ``Outcome``. A failed attempt is an outcome too: the driver never raises a failure
-  that ``_outcomes`` has a class for.
+  that ``steps`` has a class for.
 - When the generator yields a ``Wait``, the driver sleeps for ``Wait.seconds`` and resumes the generator with None.
 - When the call succeeds, the generator returns the result (``StopIteration.value``). When it fails for good, the
   generator raises a ``FollowUpError`` with the attributes that a caller needs to resume the call safely.
@@ -30,14 +30,12 @@ import attrs
 from followup._call.bodies import ACCEPT_ENCODING
 from followup._call.endings import error_of, error_without_slot, result_of, with_response
 from followup._call.options import Options
-from followup._call.outcomes import Outcome, Response
 from followup._call.request_rate import Governor, Slot
-from followup._call.retry import may_have_been_done, may_have_reached_the_service, seconds_before_retry
-from followup._call.steps import Call, Send, Steps, Wait
-from followup._randomness import random_fraction
+from followup._call.steps import Broken, Call, NotSendable, NotSent, Outcome, Response, Send, Steps, Wait
 from followup._redaction import redacted
-from followup._results.errors import WasSent
+from followup._results.errors import WasSent, parse_retry_after
 from followup._results.results import Result
+from followup._time import random_fraction
 from followup._version import __version__
 
 R = TypeVar("R", bound=Result)
@@ -224,3 +222,61 @@ def _log_attempt(call: Call[Any], attempt: int, outcome: Outcome, seconds: float
         attempt,
         request_id,
     )
+
+
+FIRST_BACKOFF = 0.5
+LONGEST_BACKOFF = 8.0
+LONGEST_RETRY_AFTER = 60.0
+"""Seconds. For a longer ``Retry-After`` the call fails at once; the error has it as ``retry_after``."""
+
+RETRIED_STATUSES = frozenset({408, 409, 429})
+"""The retried statuses besides every 5xx."""
+
+
+def seconds_before_retry(
+    outcome: Outcome, attempt: int, *, jitter: Callable[[], float], wall_clock: Callable[[], float] | None = None
+) -> float | None:
+    """Return the seconds to wait before the next attempt; None if the call must not be retried.
+
+    Args:
+        outcome: outcome of the latest attempt, which failed.
+        attempt: number of that attempt, from 1.
+        jitter: returns a random number from 0 to 1, so that clients do not retry in step.
+        wall_clock: returns seconds since the epoch, for a ``Retry-After`` that is a date; ``time.time`` when
+            omitted.
+    """
+    if isinstance(outcome, Response):
+        if outcome.status_code not in RETRIED_STATUSES and outcome.status_code < 500:
+            return None
+        requested = parse_retry_after(outcome.headers.get("retry-after"), wall_clock)
+        if requested is not None:
+            return requested if requested <= LONGEST_RETRY_AFTER else None
+    elif isinstance(outcome, NotSendable):
+        return None
+    elif isinstance(outcome, Broken) and attempt == 1:
+        # Most often the service had closed a kept-alive connection. A new one will work, without a wait.
+        return 0.0
+    return backoff(attempt, jitter())
+
+
+def backoff(attempt: int, jitter: float) -> float:
+    """Return the seconds to wait after an attempt: exponential backoff with an upper bound, less up to 25 % jitter.
+
+    Args:
+        attempt: number of the attempt, from 1.
+        jitter: from 0 for the longest wait to 1 for the shortest.
+    """
+    longest = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(attempt - 1, 10))
+    return longest * (1 - jitter / 4)
+
+
+def may_have_reached_the_service(outcome: Outcome) -> bool:
+    """Return whether the service may have received the request."""
+    return not isinstance(outcome, (NotSendable, NotSent))
+
+
+def may_have_been_done(outcome: Outcome) -> bool:
+    """Return whether the service may have carried out the request although the attempt failed."""
+    if isinstance(outcome, Response):
+        return outcome.status_code >= 500 or outcome.status_code == 408
+    return may_have_reached_the_service(outcome)

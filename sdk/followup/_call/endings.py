@@ -8,13 +8,19 @@ from urllib.parse import parse_qsl
 
 from followup._call.bodies import LONGEST_ERROR_TEXT
 from followup._call.options import Options
-from followup._call.outcomes import NoResponse, NotSendable, Outcome, Response
-from followup._call.steps import Call
+from followup._call.steps import Call, NoResponse, NotSendable, Outcome, Response
 from followup._codec.decode import WireError
 from followup._redaction import redacted
-from followup._results.errors import APIConnectionError, APITimeoutError, FollowUpError, ResponseDecodeError, WasSent
+from followup._results.errors import (
+    APIConnectionError,
+    APIStatusError,
+    APITimeoutError,
+    FollowUpError,
+    ResponseDecodeError,
+    WasSent,
+    status_error_class,
+)
 from followup._results.results import ResponseInfo, Result
-from followup._results.status_errors import APIStatusError, status_error_class
 
 R = TypeVar("R", bound=Result)
 

@@ -13,10 +13,8 @@ from followup._call.steps import Call
 from followup._codec.decode import decode
 from followup._frames import clears_frames
 from followup._redaction import redacted
-from followup._results.display import html_table, shows_personal_data
 from followup._results.errors import PaginationError
-from followup._results.model import Model, displayed_fields
-from followup._results.results import ResponseInfo, Result
+from followup._results.results import Model, ResponseInfo, Result, displayed_fields, html_table, shows_personal_data
 
 T = TypeVar("T", bound=Model)
 

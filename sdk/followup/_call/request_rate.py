@@ -8,7 +8,7 @@ program with the same key can send some as well.
 
 from collections import deque
 
-from followup._forks import unforked
+from followup._threads import unforked
 
 WINDOW = 60.0
 """Seconds to which the limit applies."""

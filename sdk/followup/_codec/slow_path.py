@@ -8,9 +8,8 @@ from cattrs import BaseValidationError, Converter, IterableValidationNote
 from cattrs.cols import list_structure_factory
 from cattrs.gen import make_dict_structure_fn, override
 
-from followup._codec.fast_path import BAILS_OUT, fast_decoder
+from followup._codec.decode import BAILS_OUT, LEAVES, Leaf, WireError, fast_decoder, fields_of, is_list, leaf_of
 from followup._codec.names import NOT_IN_JSON, bare, camel, is_optional, without_none
-from followup._codec.plan import LEAVES, Leaf, WireError, fields_of, is_list, leaf_of
 
 _Hook = Callable[[Any, Any], Any]
 

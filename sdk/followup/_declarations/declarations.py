@@ -1,29 +1,128 @@
 """Reads the declarations of operations, and builds the request of each call from one.
 
-A declaration is a typed function without a body (see ``_operations``). Its signature names the parameters, its return
+A declaration is a typed function without a body (see ``operations``). Its signature names the parameters, its return
 annotation the result, and its docstring describes both. The clients, the commands and the mock server all read it here.
 """
 
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, cast, get_args, get_origin
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Literal, Self, TypeVar, cast, get_args, get_origin, overload
+from urllib.parse import quote, urlencode
 
 import attrs
 
-from followup._annotations import IdPrefix
+from followup._annotations import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, IdPrefix
 from followup._call.pagination import Envelope, Listing, Page, decode_envelope
 from followup._call.steps import Call
-from followup._codec.body import json_bytes
 from followup._codec.decode import decode
-from followup._codec.encode import NOT_GIVEN, Encoder, encoder_for
-from followup._codec.names import annotations_of, camel, without_none
-from followup._declarations.docstrings import descriptions_in
-from followup._declarations.lazy import lazy
-from followup._declarations.request_parts import checked_key, checked_path_id, query_string
-from followup._results.model import Model
-from followup._results.status_errors import APIStatusError
+from followup._codec.encode import LONGEST_ID, NOT_GIVEN, Encoder, encoder_for, json_bytes, text_problem
+from followup._codec.names import annotations_of, camel, kind_of, without_none
+from followup._results.errors import APIStatusError
+from followup._results.results import Model
+from followup._time import new_uuid
+
+T = TypeVar("T")
+
+
+class lazy(Generic[T]):  # noqa: N801 - reads as property does
+    """``functools.cached_property`` without its lock, which Python has before 3.12.
+
+    If another thread holds that lock during a fork, it is never released in the child. Without it, two threads may
+    compute the value at the same time, which is harmless here.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | T:
+        if instance is None:
+            return self
+        value: T = self._compute(instance)
+        instance.__dict__[self._name] = value  # shadows this descriptor, which has no __set__
+        return value
+
+
+def descriptions_in(documented: Any, section: str = "Args") -> dict[str, str]:
+    """Return the descriptions in a section of a docstring, each on one line, by the names that they belong to.
+
+    Args:
+        documented: a function or class with a docstring in Google style.
+        section: the heading of the section.
+    """
+    _, _, rest = (inspect.getdoc(documented) or "").partition(f"\n{section}:\n")
+    found = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", rest.partition("\n\n")[0], re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in found}
+
+
+LONGEST_QUERY = 32_768
+"""Characters, once encoded. httpx rejects URLs of more than 65,536."""
+
+_NOT_IN_AN_ID = re.compile(r"[\s/\\?#%\x00-\x1f\x7f]")
+_KEY = re.compile(IDEMPOTENCY_KEY)
+
+
+def checked_path_id(operation: str, kind: IdPrefix, value: Any) -> str:
+    """Check the id in a path, and return it quoted. It cannot be more than one segment of the path.
+
+    Raises:
+        ValueError: it is not an id of this type; neither the message nor the exception's context contains it.
+    """
+    if not isinstance(value, str) or not value.startswith(kind.prefix):
+        found = "; it is empty" if value == "" else "" if isinstance(value, str) else f", not {kind_of(value)}"
+        raise ValueError(f"{operation}: id must be a string that begins with {kind.prefix!r}{found}")
+    if len(value) > LONGEST_ID:
+        raise ValueError(f"{operation}: id must have at most {LONGEST_ID} characters")
+    if _NOT_IN_AN_ID.search(value):
+        raise ValueError(f"{operation}: id must not contain spaces, line breaks or any of / \\ ? # %")
+    if problem := text_problem(value):
+        raise ValueError(f"{operation}: id {problem}")
+    return quote(value, safe="")
+
+
+def checked_key(key: object) -> str:
+    """Check an idempotency key, and return it; generate one for None.
+
+    Raises:
+        ValueError: it is not a valid key; the message does not contain it.
+    """
+    if key is None:
+        return str(new_uuid())
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise ValueError(f"idempotency_key {IDEMPOTENCY_KEY_RULE}")
+    return key
+
+
+def query_string(values: Sequence[tuple[str, str, Any]]) -> str:
+    """Return the query of a URL.
+
+    Args:
+        values: name, wire name and value of each argument.
+
+    Raises:
+        ValueError: the query is too long for a URL; the message names the longest argument.
+    """
+    query = urlencode([(wire_name, _query_value(value)) for _, wire_name, value in values])
+    if len(query) > LONGEST_QUERY:
+        longest = max(values, key=lambda each: len(_query_value(each[2])))[0]
+        raise ValueError(f"{longest} is too long: a query may have {LONGEST_QUERY:,} characters once URL-encoded")
+    return query
+
+
+def _query_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
 
 _CURSORS = ("starting_after", "ending_before")
 

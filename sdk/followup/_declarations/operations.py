@@ -3,26 +3,93 @@
 A resource group is a class whose methods are declarations: the decorator names method and path, the signature the
 parameters, the return annotation the result, and the body is ``...``. ``Operation`` is a descriptor that serves the
 declaration as a plain method on ``FollowUp`` and as a coroutine method on ``AsyncFollowUp``. Type checkers and editors
-see the exact parameters and results on both in ``_groups.pyi``, which is generated from the declarations. The mock
-server reads the same declarations.
+see the exact parameters and results on both in ``resources/groups.pyi``, which is generated from the declarations. The
+mock server reads the same declarations.
+
+All that a module of ``resources`` needs, besides types of its fields, is imported from here.
 """
 
 import functools
+import inspect
+import re
 import types
-from collections.abc import Callable
-from typing import Any, Protocol, Self, overload
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, Literal, Protocol, Self, get_args, get_origin, overload
 
+import attrs
+
+from followup._annotations import IdPrefix
 from followup._call.options import Options
-from followup._call.pagination import Listing, Page
+from followup._call.pagination import Listing
+from followup._call.pagination import Page as Page
 from followup._call.steps import Call, Steps
 from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
 from followup._codec.encode import NotGiven as NotGiven
-from followup._declarations.argument_errors import argument_error
-from followup._declarations.declarations import Declaration
-from followup._declarations.signatures import Described
+from followup._codec.names import is_union
+from followup._declarations.declarations import Declaration, lazy
 from followup._frames import clears_frames
+from followup._results.errors import APIStatusError
 from followup._results.results import Result
-from followup._results.status_errors import APIStatusError
+
+
+class Described:
+    """Stands between a function and the declaration that it wraps: ``inspect`` finds the readable signature here.
+
+    Args:
+        declared: the declaration, as ``__wrapped__`` of the function.
+    """
+
+    def __init__(self, declared: Callable[..., Any]) -> None:
+        self.__wrapped__ = declared
+
+    @lazy
+    def __signature__(self) -> inspect.Signature:
+        signature = inspect.signature(self.__wrapped__)
+        parameters = [each.replace(annotation=_shown(each.annotation)) for each in signature.parameters.values()]
+        return signature.replace(parameters=parameters, return_annotation=_shown(signature.return_annotation))
+
+
+@attrs.frozen(repr=False)
+class _Shown:
+    """An annotation whose ``repr``, which ``inspect`` shows, is this text."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _shown(annotation: Any) -> Any:
+    return annotation if annotation is inspect.Parameter.empty else _Shown(_text(annotation))
+
+
+def _text(annotation: Any) -> str:
+    arguments = get_args(annotation)
+    if annotation is type(None):
+        return "None"
+    if get_origin(annotation) is Annotated:
+        prefixes = [each for each in arguments if isinstance(each, IdPrefix)]
+        return _id_name(prefixes[0]) if prefixes else _text(arguments[0])
+    if get_origin(annotation) is Literal:
+        return f"Literal[{', '.join(map(repr, arguments))}]"
+    if is_union(annotation):
+        return _union(arguments)
+    name = getattr(annotation, "__name__", None) or str(annotation)
+    return f"{name}[{', '.join(map(_text, arguments))}]" if arguments else str(name)
+
+
+def _id_name(prefix: IdPrefix) -> str:
+    """Return the name of a type of id: ``IntakeRequestId`` for that of an ``intake_request``."""
+    return "".join(word.capitalize() for word in prefix.object.split("_")) + "Id"
+
+
+def _union(arms: Iterable[Any]) -> str:
+    """Return a union; ``NotGiven`` is omitted, because the default shows it, and enumerations are merged."""
+    shown = [each for each in arms if each is not NotGiven]
+    values = [value for each in shown if get_origin(each) is Literal for value in get_args(each)]
+    merged = [Literal[tuple(values)] if get_origin(each) is Literal else each for each in shown]
+    return " | ".join(dict.fromkeys(map(_text, merged)))
+
 
 StepsOfBatch = Callable[[list[Any], Options], Steps[list[Any]]]
 """The steps that turn a batch of items into results."""
@@ -79,7 +146,7 @@ class Operation(Declaration):
             try:
                 declared(resource, *args, **kwargs)  # it has no body, so this only checks the arguments
             except TypeError as error:
-                raise argument_error(self.name, declared, (resource, *args), kwargs) or error from None
+                raise TypeError(f"{error}{self._suggestion(str(error), kwargs)}") from None
             client = resource._client
             if self.item_type is None:
                 return client._perform(self.call(args, kwargs))
@@ -94,6 +161,17 @@ class Operation(Declaration):
     def __call__(self, resource: Resource, /, *args: Any, **kwargs: Any) -> Any:
         """Perform the operation; like any method, ``Patients.create`` takes its object as its first argument."""
         return self._bound_method(resource, *args, **kwargs)
+
+    def _suggestion(self, error: str, kwargs: Mapping[str, object]) -> str:
+        """Return the keyword that an unknown one may stand for, as a sentence; empty if there is none."""
+        unknown = next((each for each in kwargs if each not in self._signature), None)
+        if unknown is None or "Did you mean" in error:  # Python 3.13 suggests one itself
+            return ""
+        import difflib
+
+        in_snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unknown).lower()
+        close = difflib.get_close_matches(in_snake_case, self._signature, n=1)
+        return f". Did you mean {close[0]!r}?" if close else ""
 
     @overload
     def __get__(self, resource: None, owner: object) -> Self: ...

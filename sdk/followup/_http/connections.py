@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import httpx
 
-from followup._forks import unforked
 from followup._http.private_names import check_private_names, use_our_network
 from followup._results.errors import ConfigurationError
+from followup._threads import unforked
 
 if TYPE_CHECKING:
     import asyncio

@@ -9,7 +9,7 @@ ends within ``Send.seconds``, in one of three ways:
 - ``send_async`` is cancelled by the event loop.
 
 A signal handler may raise an exception between any two steps of the main thread: ``KeyboardInterrupt``, or the time
-limit of a task queue. httpcore's pool may then be in any state. So a pool of ours is retired (``_httpx_private``), and
+limit of a task queue. httpcore's pool may then be in any state. So a pool of ours is retired (``private_names``), and
 the next call opens a new one. An attempt with a user's own client, whose pool cannot be replaced, never runs in the
 main thread.
 """
@@ -24,8 +24,7 @@ import attrs
 import httpx
 
 from followup._call.bodies import LONGEST_ERROR_TEXT, Body, problem_of
-from followup._call.outcomes import Broken, Lost, NotSendable, NotSent, Outcome, Response, TimedOut
-from followup._call.steps import Send, Steps, Wait
+from followup._call.steps import Broken, Lost, NotSendable, NotSent, Outcome, Response, Send, Steps, TimedOut, Wait
 from followup._http.connections import AsyncConnections, Connections
 from followup._http.private_names import (
     ATTEMPT,
@@ -33,15 +32,14 @@ from followup._http.private_names import (
     forget_unopened_async,
     has_pool,
     keep_no_cookies,
+    our_request,
     proxy_of,
     retire,
     retire_async,
     shut_down,
 )
-from followup._http.quiet import our_request
 from followup._threads import ATTEMPT_THREAD, NoThreadError, result_in_thread
-from followup._time import Time
-from followup._time_limit import seconds_left, set_time_limit
+from followup._time import Time, seconds_left, set_time_limit
 
 R = TypeVar("R")
 

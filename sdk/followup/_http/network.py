@@ -6,24 +6,22 @@ synchronous one below wraps those of httpcore, and limits each operation to the 
 """
 
 import ipaddress
-import queue
-import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 import httpcore
 
-from followup._threads import NoThreadError, run_in_thread
-from followup._time_limit import seconds_left
+from followup._threads import NoThreadError, addresses_of, result_within, run_in_thread
+from followup._time import seconds_left
 
 _PIECE = 16 * 1024
 """Bytes to write at once, so that the time is checked in between."""
 
 
-_Found = list[str] | Exception
+_LOOKUP_THREAD = "followup-lookup"
 _LOOKUP_TOO_LATE = "the DNS lookup of the host took too long"
 
 _SHORTEST = 0.001
@@ -172,50 +170,42 @@ def look_up(host: str, port: int, seconds: float | None) -> list[str]:
         httpcore.ConnectError: the host has no address.
         httpcore.ConnectTimeout: the lookup took too long.
     """
-    done: queue.SimpleQueue[_Found] = queue.SimpleQueue()
-    _look_up_in_thread(host, port, done.put)
     try:
-        return _addresses(done.get(timeout=seconds))
-    except queue.Empty:
+        return result_within(seconds, lambda: addresses_of(host, port), _LOOKUP_THREAD)
+    except TimeoutError:
         raise httpcore.ConnectTimeout(_LOOKUP_TOO_LATE) from None
-
-
-async def _look_up_async(host: str, port: int, seconds: float | None) -> list[str]:
-    """Return the addresses of a host. The event loop's own threads are not used: hanging lookups would fill them."""
-    import asyncio  # takes as long to import as the rest of the package; synchronous code does not need it
-
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[_Found] = loop.create_future()
-
-    def finish(found: _Found) -> None:
-        if not done.done():
-            done.set_result(found)
-
-    def report(found: _Found) -> None:
-        with suppress(RuntimeError):  # the event loop is closed
-            loop.call_soon_threadsafe(finish, found)
-
-    _look_up_in_thread(host, port, report)
-    await asyncio.wait([done], timeout=seconds)
-    if not done.done():
-        raise httpcore.ConnectTimeout(_LOOKUP_TOO_LATE)
-    return _addresses(done.result())
-
-
-def _look_up_in_thread(host: str, port: int, report: Callable[[_Found], object]) -> None:
-    def look_up() -> None:
-        try:
-            report([str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
-        except (OSError, UnicodeError) as error:  # UnicodeError: a label of more than 63 characters
-            report(error)
-
-    try:
-        run_in_thread(look_up, "followup-lookup")
-    except NoThreadError as error:
+    except (OSError, NoThreadError) as error:
         raise httpcore.ConnectError(str(error)) from None
 
 
-def _addresses(found: _Found) -> list[str]:
-    if isinstance(found, Exception):
+async def _look_up_async(host: str, port: int, seconds: float | None) -> list[str]:
+    """Do the same as ``look_up``. The event loop's own threads are not used: hanging lookups would fill them."""
+    import asyncio  # takes as long to import as the rest of the package; synchronous code does not need it
+
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[list[str] | OSError] = loop.create_future()
+
+    def finish(found: list[str] | OSError) -> None:
+        if not done.done():
+            done.set_result(found)
+
+    def look_up_and_report() -> None:
+        found: list[str] | OSError
+        try:
+            found = addresses_of(host, port)
+        except OSError as error:
+            found = error
+        with suppress(RuntimeError):  # the event loop is closed
+            loop.call_soon_threadsafe(finish, found)
+
+    try:
+        run_in_thread(look_up_and_report, _LOOKUP_THREAD)
+    except NoThreadError as error:
+        raise httpcore.ConnectError(str(error)) from None
+    await asyncio.wait([done], timeout=seconds)
+    if not done.done():
+        raise httpcore.ConnectTimeout(_LOOKUP_TOO_LATE)
+    found = done.result()
+    if isinstance(found, OSError):
         raise httpcore.ConnectError(str(found))
     return found

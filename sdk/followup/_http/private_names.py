@@ -2,15 +2,22 @@
 
 ``tests/sdk/test_httpx_private.py`` fails by name when a new version moves one of them, and ``pyproject.toml`` has upper
 bounds for both. If a name is missing all the same, ``_missing`` finds it: what needs it is off, and nothing else fails.
+
+Requests of ours are marked (``our_request``), so that libraries neither log nor export them, and store no cookies for
+them. Our queries contain phones and documents: httpx logs whole URLs at INFO, the OpenTelemetry instrumentation of
+httpx exports them, and a cookie jar could carry a session from one organization to another.
 """
 
+import contextvars
 import functools
+import logging
 import socket
 import ssl
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from http.cookiejar import CookieJar
 from importlib import import_module
 from types import MappingProxyType
@@ -19,7 +26,52 @@ from typing import Any, Final
 import httpx
 
 from followup._call.steps import Send
-from followup._http.quiet import is_ours
+
+_ours: contextvars.ContextVar[bool] = contextvars.ContextVar("followup_request", default=False)
+
+
+def is_ours() -> bool:
+    """Return whether this thread or task is sending a request of the SDK."""
+    return _ours.get()
+
+
+@contextmanager
+def our_request() -> Iterator[None]:
+    """Mark the requests in a with block as those of the SDK."""
+    token = _ours.set(True)
+    try:
+        with _untraced():
+            yield
+    finally:
+        # A coroutine that nobody finishes is closed in another context, in which there is nothing to reset.
+        with suppress(ValueError):
+            _ours.reset(token)
+
+
+def _not_ours(_: logging.LogRecord) -> bool:
+    return not _ours.get()
+
+
+# The application's own requests are still logged.
+logging.getLogger("httpx").addFilter(_not_ours)
+
+
+def _untraced() -> AbstractContextManager[None]:
+    # An active instrumentation has imported this module. If it is not imported, there is nothing to suppress.
+    utils = sys.modules.get("opentelemetry.instrumentation.utils")
+    return nullcontext() if utils is None else _suppressed(utils, sys.modules["opentelemetry.context"])
+
+
+@contextmanager
+def _suppressed(utils: Any, context: Any) -> Iterator[None]:
+    # Older instrumentations read this key; newer ones have a function for it.
+    token = context.attach(context.set_value("suppress_instrumentation", True))
+    try:
+        with getattr(utils, "suppress_http_instrumentation", nullcontext)():
+            yield
+    finally:
+        context.detach(token)
+
 
 _TRANSPORTS = ("Client._transport", "Client._mounts", "HTTPTransport._pool")
 _REQUESTS = ("ConnectionPool._optional_thread_lock", "ConnectionPool._requests", "HTTPConnection._connection")

@@ -1,14 +1,186 @@
-"""The base class of operation results, each with information about the HTTP response that it came from."""
+"""The base classes of the objects that the service returns: unknown fields, export, display, and their response."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import contextvars
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 
-from followup._results.model import Model
+from followup._codec.names import ABSENT_IF_NONE, NOT_IN_JSON
 
 if TYPE_CHECKING:
     import httpx  # imported late below: the mock and the commands read the declarations, and need no HTTP client
+
+
+VARIABLE = "FOLLOWUP_SHOW_PERSONAL_DATA"
+
+_shown: contextvars.ContextVar[bool] = contextvars.ContextVar("followup_show_personal_data", default=False)
+
+
+def shows_personal_data() -> bool:
+    """Return whether ``repr`` shows personal data now."""
+    return _shown.get() or os.environ.get(VARIABLE) == "1"
+
+
+@contextmanager
+def show_personal_data() -> Iterator[None]:
+    """Let ``repr`` and notebooks show the personal data of results within a with block.
+
+    By default they show none, because displayed values are copied to logs, tracebacks and screenshots. The block
+    applies to this thread or task. The environment variable ``FOLLOWUP_SHOW_PERSONAL_DATA=1`` does the same for the
+    whole process. Neither shows secrets, and neither changes what errors and logs show.
+
+    Example::
+
+        with followup.show_personal_data():
+            print(client.patients.retrieve("pat_…"))
+    """
+    token = _shown.set(True)
+    try:
+        yield
+    finally:
+        _shown.reset(token)
+
+
+def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[Any]], *, complete: bool) -> str:
+    """Return an HTML table for a notebook.
+
+    Args:
+        caption: text above it.
+        header: names of the columns.
+        rows: cells, of any type.
+        complete: whether personal data is among them; if not, the caption says that it is hidden.
+    """
+    from html import escape  # needed in notebooks only
+
+    note = "" if complete else ", without personal data"
+    head = "".join(f"<th>{escape(each)}</th>" for each in header)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(_text(cell))}</td>' for cell in row)}</tr>" for row in rows)
+    return (
+        f"<table><caption>{escape(caption)}{note}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else str(value)
+
+
+class _NoExtra(Mapping[str, Any]):
+    """An empty, immutable mapping, which all results without unknown fields share."""
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> NoReturn:
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
+
+    def __reduce__(self) -> str:
+        return "NO_EXTRA"
+
+
+NO_EXTRA = _NoExtra()
+
+
+_NEVER_DISPLAYED = "never_displayed"
+"""Key in the metadata of a field that is never displayed."""
+
+
+@attrs.define(kw_only=True, repr=False)
+class Model:
+    """Base of the objects that the service returns. ``repr`` shows no personal data and no secrets.
+
+    Attributes:
+        extra: fields that this version of the package does not know, by JSON name.
+    """
+
+    extra: Mapping[str, Any] = attrs.field(default=NO_EXTRA, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dict of their own, with snake_case keys and Python values.
+
+        Objects and lists within are dicts and lists, times are aware ``datetime`` and dates ``date``. Fields that this
+        version of the package does not know have their JSON names; the response that the object came from is not
+        included.
+        """
+        fields = {name: _plain(getattr(self, name)) for name in _field_names(type(self))}
+        return {**fields, **{name: _plain(value) for name, value in self.extra.items()}}
+
+    def to_json(self) -> str:
+        """Return the object as JSON text, as on the wire: camelCase names, times and dates as ISO 8601 strings.
+
+        Fields that this version of the package does not know are included.
+        """
+        import json  # this and the encoder are not needed to read a webhook
+
+        from followup._codec.encode import encode
+
+        return json.dumps(encode(self), ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        # Without the kind of object, which the class name states.
+        shown = ", ".join(f"{name}={_short(value)}" for name, value in displayed_fields(self) if name != "object")
+        return f"{type(self).__name__}({shown})"
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            type(self).__name__, ["field", "value"], displayed_fields(self), complete=shows_personal_data()
+        )
+
+
+def _short(value: Any) -> str:
+    # The repr of a datetime is so long that a few of them hide the rest of an object.
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else repr(value)
+
+
+def _field_names(cls: type[Any]) -> list[str]:
+    return [field.name for field in attrs.fields(cls) if field.name not in NOT_IN_JSON]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Model):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def displayed_fields(model: Model) -> list[tuple[str, Any]]:
+    """Return the names and values of the fields that may be displayed now."""
+    everything = shows_personal_data()
+    shown = [
+        (field.name, getattr(model, field.name))
+        for field in attrs.fields(type(model))
+        if field.repr or (everything and field.name not in NOT_IN_JSON and _NEVER_DISPLAYED not in field.metadata)
+    ]
+    return [*shown, ("extra", model.extra)] if everything and model.extra else shown
+
+
+def personal(default: Any = attrs.NOTHING) -> Any:
+    """Declare a field that ``repr`` shows only where ``show_personal_data`` permits it.
+
+    Args:
+        default: value of the field when the response lacks it.
+
+    Returns:
+        The field, for use in the body of a result class.
+    """
+    return attrs.field(default=default, repr=False)
+
+
+def secret() -> Any:
+    """Declare an optional field that ``repr`` never shows, and that is omitted from JSON when it is None."""
+    return attrs.field(default=None, repr=False, metadata={ABSENT_IF_NONE: True, _NEVER_DISPLAYED: True})
 
 
 def _case_insensitive(headers: Mapping[str, str]) -> Mapping[str, str]:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from sqlalchemy import BigInteger, ColumnElement, Connection, literal, literal_column, select
 
 from followup._store.database import Dialect, checked_dialect
-from followup._time import REAL_TIME, Time
-from followup._virtual_time import virtual_time_of_stores, with_current_time
+from followup._time import REAL_TIME, Time, virtual_time_of_stores, with_current_time
 
 if TYPE_CHECKING:
     from followup._client import FollowUp

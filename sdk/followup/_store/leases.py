@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from followup._randomness import new_uuid, random_fraction
+from followup._time import new_uuid, random_fraction
 
 FIRST_WAIT = 0.5
 """Seconds, at most, from the first failure of a row to its next attempt. It doubles with each failure."""

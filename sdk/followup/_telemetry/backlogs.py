@@ -10,10 +10,10 @@ from weakref import WeakMethod
 import attrs
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter_provider
 
-from followup._forks import unforked
 from followup._telemetry import names
 from followup._telemetry.api import LIBRARY
 from followup._telemetry.stores import Backlog, BacklogMethod
+from followup._threads import unforked
 from followup._version import __version__
 
 

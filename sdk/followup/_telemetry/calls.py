@@ -18,10 +18,9 @@ from opentelemetry import context as current
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind, StatusCode, set_span_in_context
 
-from followup._call.outcomes import Outcome, Response
-from followup._call.steps import Call, Send, Steps, Wait
+from followup._call.steps import Call, Outcome, Response, Send, Steps, Wait
+from followup._results.errors import APIStatusError
 from followup._results.results import Result
-from followup._results.status_errors import APIStatusError
 from followup._telemetry import names
 from followup._telemetry.api import call_metrics, headers_of, span_context_of, tracer
 

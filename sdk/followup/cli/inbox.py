@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import attrs
 import typer
 
-from followup._codec.timestamps import format_timestamp
+from followup._codec.names import format_timestamp
 from followup.cli.application import Application
 from followup.cli.exits import INTERRUPTED, CommandFailed, reject
 from followup.cli.inbox_module import load_inbox

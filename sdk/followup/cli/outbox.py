@@ -202,7 +202,7 @@ def _stopping(stop: threading.Event) -> Iterator[list[int]]:
 
 
 def _row(event: "DeadEvent | FailingEvent", time_name: str, time: datetime) -> dict[str, Any]:
-    from followup._codec.timestamps import format_timestamp
+    from followup._codec.names import format_timestamp
     from followup._redaction import redacted
 
     return {

@@ -6,7 +6,7 @@ from typing import Any
 
 from followup._codec.encode import encode
 from followup._redaction import visible
-from followup._results.model import Model
+from followup._results.results import Model
 from followup.cli.lines import json_line, write_line
 
 

@@ -26,9 +26,9 @@ from followup import (
     WebhookEndpoint,
 )
 from followup._codec.encode import encode
-from followup._codec.timestamps import parse_timestamp
+from followup._codec.names import parse_timestamp
 from followup._redaction import visible
-from followup._results.model import Model
+from followup._results.results import Model
 from followup.cli.values import zone_of
 
 _BETWEEN = 3

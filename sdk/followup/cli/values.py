@@ -11,8 +11,7 @@ from datetime import date, datetime
 from typing import Any, Literal, get_args, get_origin, is_typeddict
 
 from followup import NotGiven
-from followup._codec.names import annotations_of, bare, camel, is_union
-from followup._codec.timestamps import format_exactly, in_utc
+from followup._codec.names import annotations_of, bare, camel, format_exactly, in_utc, is_union
 from followup.cli.exits import reject
 
 STANDARD_INPUT = STANDARD_OUTPUT = "-"

@@ -9,8 +9,8 @@ from followup._results.errors import WebhookSignatureError
 from followup._store.clock import StoreTime, sql_time
 from followup._store.statements import insert_if_absent
 from followup._store.texts import checked_text
-from followup._webhook_event import WebhookEvent
 from followup.inbox.tables import EVENTS, WAITING
+from followup.webhooks import WebhookEvent
 
 
 @attrs.frozen

@@ -20,9 +20,9 @@ from followup._results.errors import WebhookSignatureError
 from followup._store.clock import StoreTime, current_time, datetime_of, time_of
 from followup._store.database import Database
 from followup._store.statements import insert_if_absent
-from followup._webhook_event import WebhookEvent
 from followup.inbox.arrivals import Arrival, checked_arrival, store
 from followup.inbox.tables import CURSORS, EVENTS
+from followup.webhooks import WebhookEvent
 
 if TYPE_CHECKING:
     from followup._call.pagination import Page

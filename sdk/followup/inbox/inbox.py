@@ -14,11 +14,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from followup._annotations import OutboundEventType
 from followup._call.options import checked_deadline
 from followup._codec.encode import NOT_GIVEN
-from followup._codec.names import kind_of
-from followup._codec.timestamps import in_utc
-from followup._declarations.argument_errors import explain_argument_errors_of
-from followup._declarations.lazy import lazy
-from followup._frames import clears_frames
+from followup._codec.names import in_utc, kind_of
+from followup._declarations.declarations import lazy
+from followup._frames import clears_frames, clears_frames_of
 from followup._results.errors import ConfigurationError, WebhookSignatureError
 from followup._store.problems import reason_of
 from followup._store.store import Store, checked_age, checked_count
@@ -50,6 +48,7 @@ LONGEST_RECEIVE = 8.0
 logger = logging.getLogger("followup.inbox")
 
 
+@clears_frames_of
 class Inbox(Store):
     """Webhook events in your own database, whose work is done exactly once.
 
@@ -350,9 +349,6 @@ class Inbox(Store):
             telemetry=self._telemetry,
             raises=raises,
         )
-
-
-explain_argument_errors_of(Inbox)
 
 
 def _secrets_of_environment() -> list[str]:

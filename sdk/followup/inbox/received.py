@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from followup._frames import clears_frames
-from followup._webhook_event import WebhookEvent
 from followup.inbox.transactions import transaction_on
+from followup.webhooks import WebhookEvent
 
 if TYPE_CHECKING:
     from followup.outbox.connections import RecordingConnection

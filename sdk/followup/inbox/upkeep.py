@@ -11,8 +11,8 @@ from sqlalchemy import Connection, func, select, update
 
 from followup._codec.decode import decode
 from followup._store.clock import StoreTime, current_time, datetime_of, seconds_since
-from followup._webhook_event import WebhookEvent
 from followup.inbox.tables import DEAD, DONE, EVENTS, IN_FLIGHT, UNHANDLED, WAITING
+from followup.webhooks import WebhookEvent
 
 FinishedState = Literal["done", "dead", "unhandled"]
 

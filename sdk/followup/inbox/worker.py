@@ -23,7 +23,6 @@ from followup._store.leases import retry_wait
 from followup._store.locks import limit_idle_time
 from followup._store.problems import reason_of
 from followup._telemetry.stores import StoreTelemetry
-from followup._webhook_event import WebhookEvent
 from followup.inbox.claims import (
     ABANDONED,
     Claim,
@@ -48,6 +47,7 @@ from followup.inbox.handlers import EVENT_TYPES, Handler, Handlers, check_result
 from followup.inbox.received import Received
 from followup.inbox.tables import EVENTS, IN_FLIGHT, WAITING
 from followup.inbox.transactions import HandlerTransaction
+from followup.webhooks import WebhookEvent
 
 if TYPE_CHECKING:
     from followup.outbox.recording import Steps

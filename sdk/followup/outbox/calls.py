@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from followup._results.errors import FollowUpError
-from followup._results.status_errors import APIStatusError, IdempotencyError, RateLimitError
+from followup._results.errors import APIStatusError, FollowUpError, IdempotencyError, RateLimitError
 from followup.outbox.claims import Claim
 from followup.outbox.events import WIRE_NAMES, as_input
-from followup.resources.event_batches import EventBatchError, EventResult
-from followup.resources.event_sending import without_position
+from followup.resources.event_batches import EventBatchError, EventResult, without_position
 
 if TYPE_CHECKING:
     from followup._client import FollowUp

@@ -9,8 +9,7 @@ from sqlalchemy import URL, Engine
 from followup._annotations import REQUESTS_PER_MINUTE
 from followup._call.options import checked_deadline
 from followup._client import FollowUp
-from followup._declarations.argument_errors import explain_argument_errors_of
-from followup._frames import clears_frames
+from followup._frames import clears_frames, clears_frames_of
 from followup._results.errors import ConfigurationError
 from followup._store.clock import current_time
 from followup._store.database import Dialect
@@ -30,6 +29,7 @@ from followup.outbox.tables import DEAD, SCHEMA, WAITING
 from followup.resources.event_batches import EventInput
 
 
+@clears_frames_of
 class Outbox(Store):
     """Events in your own database, which a relay sends until the service has accepted them.
 
@@ -270,6 +270,3 @@ class Outbox(Store):
             holds=self._on_rejected == "hold",
             telemetry=self._telemetry,
         )
-
-
-explain_argument_errors_of(Outbox)

@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from followup._results.errors import APITimeoutError, ConfigurationError
-from followup._results.status_errors import APIStatusError, AuthenticationError, PermissionDeniedError
+from followup._results.errors import (
+    APIStatusError,
+    APITimeoutError,
+    AuthenticationError,
+    ConfigurationError,
+    PermissionDeniedError,
+)
 from followup._store.clock import StoreTime, current_time, time_of
 from followup._store.database import Database
 from followup._store.leases import retry_wait
@@ -35,7 +40,7 @@ from followup.outbox.claims import (
     settle,
 )
 from followup.outbox.reports import DrainReport
-from followup.resources.event_sending import without_position
+from followup.resources.event_batches import without_position
 
 if TYPE_CHECKING:
     from followup._client import FollowUp

@@ -1,34 +1,34 @@
 """The groups of operations. Each has a module with its result classes, its input dicts and its operations."""
 
+from importlib import import_module
+
 from followup._declarations.operations import Resource
+
+GROUPS = {
+    "account": "AccountGroup",
+    "patients": "Patients",
+    "doctors": "Doctors",
+    "appointments": "Appointments",
+    "visits": "Visits",
+    "intake_requests": "IntakeRequests",
+    "treatments": "Treatments",
+    "events": "Events",
+    "webhook_endpoints": "WebhookEndpoints",
+    "webhook_deliveries": "WebhookDeliveries",
+}
+"""The class of each group, by its module and attribute of the clients, in the order of the specification."""
+
+
+def group_class(name: str) -> type[Resource]:
+    """Import and return the class of a group."""
+    group: type[Resource] = getattr(import_module(f"{__name__}.{name}"), GROUPS[name])
+    return group
 
 
 def all_groups() -> tuple[type[Resource], ...]:
-    """Import and return the class of every group, in the order of the specification.
+    """Import and return the class of every group.
 
     The imports take time, so they are made by the constructor of a client, which calls this, and not by
     ``import followup``.
     """
-    from followup.resources.account import AccountGroup
-    from followup.resources.appointments import Appointments
-    from followup.resources.doctors import Doctors
-    from followup.resources.events import Events
-    from followup.resources.intake_requests import IntakeRequests
-    from followup.resources.patients import Patients
-    from followup.resources.treatments import Treatments
-    from followup.resources.visits import Visits
-    from followup.resources.webhook_deliveries import WebhookDeliveries
-    from followup.resources.webhook_endpoints import WebhookEndpoints
-
-    return (
-        AccountGroup,
-        Patients,
-        Doctors,
-        Appointments,
-        Visits,
-        IntakeRequests,
-        Treatments,
-        Events,
-        WebhookEndpoints,
-        WebhookDeliveries,
-    )
+    return tuple(map(group_class, GROUPS))

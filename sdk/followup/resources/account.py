@@ -6,8 +6,7 @@ import attrs
 
 from followup._annotations import AccountId
 from followup._declarations.operations import Resource, get
-from followup._results.model import Model
-from followup._results.results import Result
+from followup._results.results import Model, Result
 
 ServiceLine = Literal["follow_up", "network"]
 

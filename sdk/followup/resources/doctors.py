@@ -6,8 +6,7 @@ from typing import Literal, TypedDict
 import attrs
 
 from followup._annotations import DoctorId, NonEmpty, PageLimit
-from followup._call.pagination import Page
-from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, get, list_of
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of
 from followup._results.results import Result
 
 

@@ -7,11 +7,9 @@ from typing import Any, Literal
 import attrs
 
 from followup._annotations import MAX_EVENTS_PER_BATCH, EventId, EventType, PageLimit
-from followup._call.pagination import Page
-from followup._declarations.argument_errors import explain_argument_errors
-from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
-from followup._results.model import personal
-from followup._results.results import Result
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
+from followup._frames import clears_frames
+from followup._results.results import Result, personal
 from followup.resources.event_batches import (
     EventBatch,
     EventBatchError,
@@ -19,8 +17,10 @@ from followup.resources.event_batches import (
     EventInput,
     EventOutcome,
     EventResult,
+    EventSender,
+    check_iterable,
+    checked_rounds,
 )
-from followup.resources.event_sending import EventSender, check_iterable, checked_rounds
 
 EventSource = Literal["api", "pms", "email", "tool", "manual", "import"]
 EventStatus = Literal["received", "processed", "failed", "duplicate", "unhandled"]
@@ -125,7 +125,7 @@ class Events(Resource, group="events"):
         """
         ...
 
-    @explain_argument_errors("events.send_all")
+    @clears_frames
     def send_all(
         self, events: Iterable[EventInput] | AsyncIterable[EventInput], *, max_rounds: int = 3
     ) -> Iterator[EventResult] | AsyncIterator[EventResult]:

@@ -7,10 +7,8 @@ from typing import Any, Literal, TypedDict
 import attrs
 
 from followup._annotations import Email, IntakeRequestId, NonEmpty, PageLimit, PatientId
-from followup._call.pagination import Page
-from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
-from followup._results.model import personal
-from followup._results.results import Result
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
+from followup._results.results import Result, personal
 from followup.resources.patients import PatientInput
 
 IntakeStatus = Literal["new", "validating", "ready", "loaded", "discarded"]

@@ -6,10 +6,8 @@ from typing import Annotated, Literal
 import attrs
 
 from followup._annotations import Default, NonEmpty, PageLimit, PatientId, TreatmentId
-from followup._call.pagination import Page
-from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, get, list_of, post
-from followup._results.model import personal
-from followup._results.results import Result
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
+from followup._results.results import Result, personal
 from followup.resources.patients import PatientInput
 
 TreatmentKind = Literal["medication", "therapy", "diet", "study", "lab", "work", "lifestyle"]

@@ -7,10 +7,8 @@ from typing import Any, Literal
 import attrs
 
 from followup._annotations import OutboundEventType, PageLimit, WebhookDeliveryId, WebhookEndpointId
-from followup._call.pagination import Page
-from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, get, list_of
-from followup._results.model import personal
-from followup._results.results import Result
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of
+from followup._results.results import Result, personal
 
 WebhookDeliveryStatus = Literal["pending", "succeeded", "failed"]
 

@@ -7,10 +7,8 @@ from typing import Annotated, Literal
 import attrs
 
 from followup._annotations import HttpsUrl, MinItems, OutboundEventType, PageLimit, WebhookEndpointId
-from followup._call.pagination import Page
-from followup._declarations.operations import NOT_GIVEN, NotGiven, Resource, delete, get, list_of, patch, post
-from followup._results.model import Model, secret
-from followup._results.results import Result
+from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, delete, get, list_of, patch, post
+from followup._results.results import Model, Result, secret
 from followup.resources.webhook_deliveries import WebhookDelivery
 
 EnabledEvent = OutboundEventType | Literal["*"]

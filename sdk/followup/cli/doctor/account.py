@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from followup import Account, WebhookEndpoint
 from followup._annotations import SERVICE_VERSION
-from followup._call.outcomes import NoResponse, Response
 from followup._call.pagination import decode_envelope
+from followup._call.steps import NoResponse, Response
 from followup._codec.decode import WireError, decode
 from followup._declarations.declarations import Declaration
 from followup._declarations.operations import declarations_of

@@ -7,7 +7,7 @@ from typing import get_args
 import attrs
 
 from followup import ConfigurationError
-from followup._call.outcomes import Response
+from followup._call.steps import Response
 from followup._http.connections import Connections
 from followup._redaction import HIDDEN
 from followup.cli.doctor import environment

@@ -12,13 +12,12 @@ import attrs
 
 from followup._annotations import SERVICE_VERSION, WEBHOOK_TOLERANCE
 from followup._call.bodies import ACCEPT_ENCODING
-from followup._call.outcomes import NoResponse, Outcome, Response
-from followup._call.steps import Send, Wait
+from followup._call.steps import NoResponse, Outcome, Response, Send, Wait
 from followup._declarations.operations import declarations_of
 from followup._http.connections import Connections
 from followup._http.drivers import drive
 from followup._redaction import redacted
-from followup._results.status_errors import APIStatusError
+from followup._results.errors import APIStatusError
 from followup._time import REAL_TIME
 from followup._version import __version__
 from followup.cli.doctor.findings import Finding, fail, ok

@@ -1,0 +1,17 @@
+"""The groups of operations of a client, each created on first access.
+
+Type checkers and editors read ``groups.pyi`` instead, which ``tools/group_stubs.py`` generates from the declarations.
+It has the methods of each group for either client, in a form that every editor understands.
+"""
+
+from typing import Any
+
+from followup._declarations.declarations import lazy
+from followup.resources import GROUPS, group_class
+
+
+def _created_on_first_access(name: str) -> lazy[Any]:
+    return lazy(lambda client: group_class(name)(client))
+
+
+SyncGroups = AsyncGroups = type("Groups", (), {name: _created_on_first_access(name) for name in GROUPS})
