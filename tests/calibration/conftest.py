@@ -12,8 +12,7 @@ import attrs
 import pytest
 
 from followup_mockserver import MockServer
-from followup_mockserver.judge.calibration.calibrate import Finding, find
-from followup_mockserver.judge.calibration.clean_up import clean_up
+from followup_mockserver.judge.calibration.calibrate import Finding, clean_up, find
 from followup_mockserver.judge.calibration.probes import POINTS
 from followup_mockserver.judge.calibration.run import Run
 from followup_mockserver.judge.calibration.service import Service
@@ -96,7 +95,7 @@ def new_run(server: MockServer, *phones: str, key: str | None = None, seconds: f
     """Return a run against a server."""
     with server.client(**({} if key is None else {"api_key": key})) as client:
         account = client.account.retrieve()
-    service = Service(server.url, key or server.api_key, time=ShortSleep(), seconds=seconds, requests_per_minute=10_000)
+    service = Service(server.url, key or server.api_key, time=ShortSleep(), seconds=seconds)
     return Run(service, account, tag or uuid4().hex[:8], phones)
 
 

@@ -8,9 +8,7 @@ import pytest
 from calibration.conftest import NOWHERE, OPTIONS, Reply, altered, ask, new_run
 
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.judge.calibration.calibrate import Finding, ask_all
-from followup_mockserver.judge.calibration.clean_up import clean_up
-from followup_mockserver.judge.calibration.report import settings_file
+from followup_mockserver.judge.calibration.calibrate import Finding, ask_all, clean_up, settings_file
 
 OTHERS: list[dict[str, Any]] = [
     {
@@ -127,13 +125,13 @@ def test_the_order_of_missing_data_that_changes_is_no_error(server: MockServer) 
 @pytest.mark.parametrize("start", ["2020-01-01T00:00:00Z", "2031-01-01T00:00:00Z"])
 def test_the_clock_of_the_environment_may_be_another_one(start: str) -> None:
     with MockServer(start_time=start, **OPTIONS) as server:
-        for point in ("stage", "treatment_active", "intake_status", "disabled_endpoint"):
+        for point in ("phone_for_dni", "closed_appointment", "outbound_data"):
             assert ask(server, point)[1].outcome == "same"
 
 
 def test_a_service_without_times_is_asked_at_the_own_time(server: MockServer) -> None:
     altered(server).on("POST", "/v1/patients", lambda reply: reply.body.update(createdAt="yesterday"))
-    assert ask(server, "stage")[1].outcome == "same"
+    assert ask(server, "closed_appointment")[1].outcome == "same"
 
 
 def test_what_cannot_be_observed_is_not_a_setting(server: MockServer) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from followup_mockserver.judge.calibration.not_asked import NOT_ASKED
+from followup_mockserver.judge.calibration.calibrate import NOT_ASKED
 from followup_mockserver.judge.calibration.probes import POINTS
 
 DOCS = Path(__file__).parents[2] / "docs"

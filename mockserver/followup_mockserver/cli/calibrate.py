@@ -151,8 +151,7 @@ def _ask(run: "Run") -> "list[Finding]":
 
 def _clean_up(run: "Run") -> bool:
     """Clean up, and list what is left in the environment. Return whether all that can be cleaned up was."""
-    from followup_mockserver.judge.calibration.clean_up import clean_up
-    from followup_mockserver.judge.calibration.report import left_behind
+    from followup_mockserver.judge.calibration.calibrate import clean_up, left_behind
 
     is_clean = False
     try:
@@ -168,7 +167,7 @@ def _clean_up(run: "Run") -> bool:
 
 
 def _write(output: Path, run: "Run", findings: "list[Finding]") -> None:
-    from followup_mockserver.judge.calibration.report import settings_file
+    from followup_mockserver.judge.calibration.calibrate import settings_file
 
     text = settings_file(run.settings, findings)
     try:

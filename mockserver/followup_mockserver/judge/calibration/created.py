@@ -10,8 +10,10 @@ from followup_mockserver.judge.calibration.service import EnvironmentResponse, w
 PREFIX = "followup-calibrate-"
 """Every external id begins with it, so that a team recognizes the objects in its environment."""
 
+
 KINDS = ("patient", "appointment", "visit", "intake_request", "treatment", "event", "webhook_endpoint")
 """The objects that a run creates."""
+
 
 CANCELLED = "cancelled"
 DELETED = "deleted"

@@ -1,28 +1,59 @@
-"""What the questions of one run share: invented objects, and the list of everything that was written."""
+"""What the questions of one run share: invented objects, and the list of everything that was written.
+
+The patients have North American numbers from 555-0100 to 555-0199, which belong to nobody: they are reserved for
+fiction, in every area code.
+"""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
+
+import attrs
 
 from followup import Account
 from followup._for_mockserver import format_timestamp
 from followup_mockserver.judge.calibration.created import PREFIX, Created, record_response, results_of
-from followup_mockserver.judge.calibration.phones import invented
 from followup_mockserver.judge.calibration.service import SERVER_ERROR, EnvironmentResponse, NotAsked, Service
 
-T = TypeVar("T")
+AREA_CODES = (
+    202, 205, 212, 213, 214, 215, 303, 304, 305, 312, 313, 314, 404, 405, 412, 414, 415, 502, 503, 505, 512, 513, 515,
+    602, 603, 605, 612, 614, 615, 617, 619, 702, 713, 716, 717, 801, 802, 803, 804, 808, 816, 817, 901, 904, 907, 914,
+)  # fmt: skip
+"""North American area codes; there are many more."""
 
+
+NUMBERS = 100
+"""Numbers of each area code."""
+
+
+def invented(tag: str) -> Iterator[str]:
+    """Iterate over invented numbers in E.164, in an order of this run.
+
+    Args:
+        tag: hexadecimal digits that differ from run to run, so that a run finds numbers that no other has used.
+    """
+    total = len(AREA_CODES) * NUMBERS
+    start = int(tag, 16) % total
+    for position in range(total):
+        area, number = divmod((start + position) % total, NUMBERS)
+        yield f"+1{AREA_CODES[area]}55501{number:02}"
+
+
+T = TypeVar("T")
 WEBHOOK_HOST = "https://calibrate.invalid"
 """Where the webhook endpoints are: a name that is reserved for never being one (RFC 2606)."""
 
+
 NAME = "Followup Calibrate"
 """The name of every invented patient."""
+
 
 _REJECTED = (401, 403)
 _POLLS = 10
 _BETWEEN_POLLS = 0.5
 """Seconds."""
+
 
 _PHONES_TRIED = 20
 
@@ -244,3 +275,46 @@ def _shown(path: str) -> str:
     """Return a path with the ids of our own objects shortened, for a message."""
     parts = path.split("/")
     return "/".join(parts[:3] + [("{id}" if position == 0 else part) for position, part in enumerate(parts[3:])])
+
+
+Written = Literal["patients", "appointments", "visits", "intake requests", "treatments", "events", "webhook endpoints"]
+"""A kind of object that a question creates."""
+
+
+@attrs.frozen(kw_only=True)
+class Point:
+    """An open point, and how to ask about it.
+
+    Attributes:
+        id: its name in ``docs/open-points.md`` and in the table ``asked`` of a settings file.
+        mock: what the probe finds at a mock with the default options.
+        scopes: the permissions that the API key needs.
+        writes: the kinds of objects that the probe creates.
+        ask: the probe. It returns what it found, and raises ``NotAsked`` if it found nothing.
+    """
+
+    id: str
+    mock: str
+    scopes: Sequence[str]
+    writes: Sequence[Written]
+    ask: Callable[[Run], str]
+
+    @property
+    def needs_line(self) -> bool:
+        """Whether the organization needs the service line ``follow_up`` (specification, section 5)."""
+        return any(each.endswith(":write") and not each.startswith("webhooks:") for each in self.scopes)
+
+
+def point(*, mock: str, scopes: str = "", writes: Sequence[Written] = ()) -> Callable[[Callable[[Run], str]], Point]:
+    """Declare a probe; its name is the id of the point.
+
+    Args:
+        mock: what it finds at a mock with the default options.
+        scopes: the permissions that it needs, separated by spaces.
+        writes: the kinds of objects that it creates.
+    """
+
+    def declare(ask: Callable[[Run], str]) -> Point:
+        return Point(id=ask.__name__, mock=mock, scopes=tuple(scopes.split()), writes=tuple(writes), ask=ask)
+
+    return declare

@@ -1,12 +1,12 @@
-"""Sends requests to the environment, at a limited rate and for a limited time.
+"""Sends requests to the environment, one at a time and for a limited time.
 
 The requests are not those of the SDK, because most questions are about requests that the SDK does not send, and about
-responses that it would reject.
+responses that it would reject. A whole run has fewer than half of the requests that the rate limit allows in a minute
+(specification, section 8), because others may be using the environment.
 """
 
 import json
 import re
-from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,10 +15,6 @@ import httpx
 
 from followup._for_mockserver import REAL_TIME, SERVICE_VERSION, Time, result_within
 
-REQUESTS_PER_MINUTE = 300
-"""Half of the rate limit (specification, section 8): others may be using the environment."""
-
-WINDOW = 60.0
 LONGEST_WAIT = 60.0
 """Seconds that a 429 is waited for, at most."""
 
@@ -95,7 +91,6 @@ class Service:
         api_key: the API key.
         time: the clock and the sleep.
         seconds: how long questions may be asked.
-        requests_per_minute: maximum number of requests in any 60 seconds.
     """
 
     def __init__(
@@ -105,12 +100,10 @@ class Service:
         *,
         time: Time = REAL_TIME,
         seconds: float = 600.0,
-        requests_per_minute: int = REQUESTS_PER_MINUTE,
     ) -> None:
         self._base_url = base_url.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {api_key}", "Service-Version": SERVICE_VERSION}
-        self._http = httpx.Client(timeout=_TIMEOUT, follow_redirects=False)
-        self._sent: deque[float] = deque(maxlen=requests_per_minute)
+        headers = {"Authorization": f"Bearer {api_key}", "Service-Version": SERVICE_VERSION}
+        self._http = httpx.Client(headers=headers, timeout=_TIMEOUT, follow_redirects=False)
         self._ends: float | None = time.monotonic() + seconds
         self._seconds = seconds
         self.time = time
@@ -125,37 +118,17 @@ class Service:
         """Close the connections."""
         self._http.close()
 
-    def send(
-        self,
-        method: str,
-        path: str,
-        *,
-        json: Any = attrs.NOTHING,
-        content: bytes | None = None,
-        params: Mapping[str, str | int] | None = None,
-        headers: Mapping[str, str | None] | None = None,
-    ) -> EnvironmentResponse:
+    def send(self, method: str, path: str, **request: Any) -> EnvironmentResponse:
         """Send a request, and return its response, whatever its status is.
 
         Args:
             method: the method.
             path: the path, such as ``/v1/patients``.
-            json: the value of a JSON body.
-            content: the bytes of any other body.
-            params: the query.
-            headers: headers that replace those of every request; None removes one.
+            request: ``json``, ``params`` and ``headers``, as httpx takes them.
 
         Raises:
             NotAsked: there was no response, the time is over, or the rate limit is used up.
         """
-        has_json = json is not attrs.NOTHING
-        json_type = {"Content-Type": "application/json"} if has_json else {}
-        merged: dict[str, str | None] = {**self._headers, **json_type, **(headers or {})}
-        request: dict[str, Any] = {
-            "headers": {name: value for name, value in merged.items() if value is not None},
-            "params": params,
-            "content": _encoded(json) if has_json else content,
-        }
         for _ in range(ATTEMPTS):
             response = self._attempt(method, path, request)
             if response.status != TOO_MANY_REQUESTS:
@@ -166,29 +139,16 @@ class Service:
     def _attempt(self, method: str, path: str, request: dict[str, Any]) -> EnvironmentResponse:
         if self._ends is not None and self.time.monotonic() >= self._ends:
             raise NotAsked(f"the time limit of {self._seconds:g} seconds was reached")
-        self._pace()
         try:
             url = self._base_url + path
             response = result_within(_TIMEOUT, lambda: self._http.request(method, url, **request))
         except (httpx.HTTPError, TimeoutError) as error:
             self.lost += 1
-            raise NotAsked(
-                f"there was no response to {method} {path.partition('?')[0]} ({type(error).__name__})"
-            ) from None
+            raise NotAsked(f"there was no response to {method} {path} ({type(error).__name__})") from None
         except BaseException:
             self.lost += 1
             raise
         return EnvironmentResponse(response.status_code, response.headers, response.content)
-
-    def _pace(self) -> None:
-        now = self.time.monotonic()
-        if len(self._sent) == self._sent.maxlen and now - self._sent[0] < WINDOW:
-            self.time.sleep(WINDOW - (now - self._sent[0]))
-        self._sent.append(self.time.monotonic())
-
-
-def _encoded(value: Any) -> bytes:
-    return json.dumps(value).encode()
 
 
 def _seconds_of(retry_after: str | None) -> float:

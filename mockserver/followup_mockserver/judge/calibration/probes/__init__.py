@@ -1,20 +1,11 @@
-"""The probes: one function for each open point that a client can observe."""
+"""The probes: one function for each open point that is asked about."""
 
-from followup_mockserver.judge.calibration.points import Point
-from followup_mockserver.judge.calibration.probes import (
-    appointments,
-    events,
-    idempotency,
-    intake,
-    lists,
-    patients,
-    requests,
-    webhooks,
-)
+from followup_mockserver.judge.calibration.probes import appointments, events, patients, requests
+from followup_mockserver.judge.calibration.run import Point
 
 POINTS: tuple[Point, ...] = tuple(
     each
-    for module in (requests, lists, patients, appointments, idempotency, intake, events, webhooks)
+    for module in (requests, patients, appointments, events)
     for each in vars(module).values()
     if isinstance(each, Point)
 )

@@ -1,9 +1,12 @@
-"""Appointments, visits and treatments (specification, sections 3 and 4)."""
+"""Appointments, visits and intake requests (specification, sections 3 and 4)."""
 
-from followup_mockserver.judge.calibration.points import point
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
 from followup_mockserver.judge.calibration.probes.requests import UNKNOWN, error_code, verdict
-from followup_mockserver.judge.calibration.run import NAME, Run
+from followup_mockserver.judge.calibration.run import NAME, Run, point
 from followup_mockserver.judge.calibration.service import NotAsked, word
+from followup_mockserver.settings.settings import is_intake_field
 
 BOOK = "patients:read patients:write appointments:write"
 BOOK_AND_VISIT = f"{BOOK} visits:write"
@@ -52,12 +55,6 @@ def cancel_completed(run: Run) -> str:
     return word(response.body["status"]) if response.is_success else response.summary
 
 
-@point(scopes="patients:read patients:write visits:write", writes=["patients", "visits"], mock="manual")
-def visit_source(run: Run) -> str:
-    """Which source has a visit that was created through the API?"""
-    return word(run.make("POST", "/v1/visits", json=run.visit())["source"])
-
-
 @point(
     scopes=f"{COMPLETE} visits:read",
     writes=["patients", "appointments", "visits"],
@@ -76,18 +73,6 @@ def visit_of_unknown_appointment(run: Run) -> str:
     return (
         f"unknown: {finding}, {'a' if listed else 'no'} visit; cancelled: {verdict(late)}, the appointment is {status}"
     )
-
-
-@point(
-    scopes=BOOK_AND_VISIT,
-    writes=["patients", "appointments", "visits"],
-    mock="400 invalid_request_error parameter_invalid (appointment)",
-)
-def visit_of_another_patient(run: Run) -> str:
-    """Is a visit accepted whose appointment is that of another patient?"""
-    body = run.visit(patient=run.second_patient["id"], appointment=run.book()["id"])
-    response = run.ask("POST", "/v1/visits", json=body)
-    return "accepted" if response.is_success else error_code(response)
 
 
 @point(
@@ -123,55 +108,117 @@ def unknown_doctor(run: Run) -> str:
     return f"an object: {doctor}; an unknown id: {verdict(unknown)}"
 
 
+CREATE = "intake_requests:write"
+PATH = "/v1/intake_requests"
+CONTACT = {"name": NAME}
+DATA: Mapping[str, Mapping[str, Any]] = {
+    "coverage.insurer": {"coverage": {"insurer": NAME}},
+    "coverage.plan": {"coverage": {"plan": NAME}},
+    "coverage.memberId": {"coverage": {"memberId": "1"}},
+    "address": {"address": NAME},
+    "requestedService": {"requestedService": NAME},
+    "summary": {"summary": NAME},
+    "hospitalized": {"hospitalized": False},
+    "patient.email": {"patient": {"email": "followup-calibrate@example.com"}},
+    "patient.dateOfBirth": {"patient": {"dateOfBirth": "1990-01-01"}},
+    "sender.name": {"sender": {"name": NAME}},
+    "sender.organization": {"sender": {"organization": NAME}},
+    "sender.email": {"sender": {"email": "followup-calibrate@example.com"}},
+    "contacts[0].relationship": {"contacts": [{**CONTACT, "relationship": NAME}]},
+}
+"""The data of an intake request that do not identify a patient, each with a body that has it."""
+
+
 @point(
-    scopes=f"{BOOK} doctors:read",
-    writes=["patients", "appointments"],
-    mock="an object: the doctor stays; null: no doctor",
+    scopes=CREATE,
+    writes=["intake requests", "patients"],
+    mock="fullName, dni, phone, coverage.insurer, address, requestedService",
 )
-def changed_doctor(run: Run) -> str:
-    """What does a PATCH with such a doctor do, and with null?"""
-    roster = run.make("GET", "/v1/doctors", params={"limit": 1})["data"]
-    if not roster:
-        raise NotAsked("the roster of doctors is empty")
-    doctor = roster[0]["id"]
-    path = f"/v1/appointments/{run.book(doctor=doctor)['id']}"
+def intake_required(run: Run) -> str:
+    """Which data does an intake request need to become ready?"""
+    lists = [_missing(run, {}), _missing(run, {"patient": {"fullName": NAME}, "contacts": None})]
+    if "contacts" in lists[1]:
+        patient = {"dni": run.dni(), "externalId": run.external_id()}
+        lists.append(_missing(run, {"patient": patient, "contacts": None}))
+    words = _merged(lists)
+    names = {each: each for each in words if is_intake_field(each)}
+    if len(names) < len(words):
+        names |= _names_of(run, [each for each in words if each not in names], words)
+    if all(each in names for each in words):
+        run.settings["intake_required"] = [names[each] for each in words]
+    return ", ".join(_shown(each, names.get(each)) for each in words) or "nothing"
+
+
+def _shown(name: str, field: str | None) -> str:
+    if field == name:
+        return name
+    return f"{word(name)} ({'no field of the API satisfies it' if field is None else field})"
+
+
+def _missing(run: Run, body: Mapping[str, Any]) -> list[str]:
+    merged = {"contacts": [CONTACT], "summary": None, **body}
+    created = run.make("POST", PATH, json={name: value for name, value in merged.items() if value is not None})
+    return [str(each) for each in created["missing"]]
+
+
+def _merged(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Return all words in their order. Each list lacks the words for what its own request had."""
+    merged: list[str] = []
+    for words in lists:
+        position = 0
+        for each in words:
+            if each not in merged:
+                merged.insert(position, each)
+            position = merged.index(each) + 1
+    return merged
+
+
+def _names_of(run: Run, unknown: list[str], words: Sequence[str]) -> dict[str, str]:
+    """Find out which field each word of the service's own stands for: the field whose presence removes the word."""
+    found: dict[str, str] = {}
+    for field, body in _candidates(run):
+        left = [each for each in unknown if each not in found]
+        if not left:
+            break
+        missing = _missing(run, body)
+        for each in left:
+            if each not in missing and is_intake_field(field) and field not in words:
+                found[each] = field
+    return found
+
+
+def _candidates(run: Run) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield "fullName", {"patient": {"fullName": NAME}}
+    yield "dni", {"patient": {"dni": run.dni(), "externalId": run.external_id()}}
+    yield "phone", {"contacts": [{**CONTACT, "phone": run.phone(unused=False)}]}
+    yield from DATA.items()
+
+
+@point(
+    scopes=f"{CREATE} patients:read patients:write webhooks:read webhooks:write",
+    writes=["intake requests", "patients", "webhook endpoints"],
+    mock="complete: intake.created, intake.ready, intake.requested; incomplete: intake.created, intake.requested",
+)
+def intake_webhooks(run: Run) -> str:
+    """Which webhooks does an intake request send?"""
+    patient = {name: run.patient[name] for name in ("phone", "fullName", "dni") if run.patient.get(name) is not None}
+    whole: dict[str, Any] = {"patient": patient, "contacts": [CONTACT]}
+    for body in DATA.values():
+        for name, value in body.items():
+            whole[name] = {**whole.get(name, {}), **value} if isinstance(value, dict) else value
     found = []
-    for value in ({"fullName": f"{NAME} {run.external_id()}"}, None):
-        response = run.ask("PATCH", path, json={"doctor": value})
-        after = response.body["doctor"] if response.is_success else response.summary
-        found.append({doctor: "the doctor stays", None: "no doctor"}.get(after, after))
-    return f"an object: {found[0]}; null: {found[1]}"
+    for body in (whole, {"contacts": [CONTACT]}):
+        _ = run.endpoint
+        created = run.make("POST", PATH, json=body)
+        found.append((created["status"], _types_about(run, created["id"])))
+    (status, complete), (_, incomplete) = found
+    if status != "ready":
+        raise NotAsked(f"a request with all data is {word(status)}, not ready")
+    return f"complete: {', '.join(complete) or 'none'}; incomplete: {', '.join(incomplete) or 'none'}"
 
 
-@point(
-    scopes="patients:read patients:write visits:write",
-    writes=["patients", "visits"],
-    mock="1900: accepted; 2900: accepted",
-)
-def any_year(run: Run) -> str:
-    """In which years may a visit be?"""
-    times = {year: run.visit(visitedAt=f"{year}-01-01T12:00:00Z") for year in ("1900", "2900")}
-    return "; ".join(f"{year}: {verdict(run.ask('POST', '/v1/visits', json=body))}" for year, body in times.items())
+def _types_about(run: Run, ref: str) -> list[str]:
+    def types() -> list[str]:
+        return sorted({word(each["eventType"]) for each in run.deliveries() if each["payload"].get("ref") == ref})
 
-
-@point(scopes="patients:read patients:write treatments:write", writes=["patients", "treatments"], mock="accepted")
-def treatment_dates(run: Run) -> str:
-    """Is a treatment accepted that ends before it begins?"""
-    dates = {"startDate": run.time(days=-1), "endDate": run.time(days=-9)}
-    return verdict(run.ask("POST", "/v1/treatments", json={"patient": run.patient["id"], "name": NAME, **dates}))
-
-
-@point(
-    scopes="patients:read patients:write treatments:write",
-    writes=["patients", "treatments"],
-    mock="without an end: active; ended yesterday: inactive",
-)
-def treatment_active(run: Run) -> str:
-    """When is a treatment active?"""
-    body = {"patient": run.patient["id"], "name": NAME}
-    running = run.make("POST", "/v1/treatments", json=body)
-    ended = run.make(
-        "POST", "/v1/treatments", json={**body, "startDate": run.time(days=-9), "endDate": run.time(days=-1)}
-    )
-    first, second = ("active" if each["active"] is True else "inactive" for each in (running, ended))
-    return f"without an end: {first}; ended yesterday: {second}"
+    return run.poll(types, bool)

@@ -1,17 +1,13 @@
-"""Inbound events (specification, sections 4 and 6.1)."""
+"""Inbound events and the webhooks that follow (specification, sections 4, 6.1 and 6.2)."""
 
 from typing import Any
 
 from followup_mockserver.judge.calibration.created import record
-from followup_mockserver.judge.calibration.points import point
-from followup_mockserver.judge.calibration.probes.requests import EMAIL, UNKNOWN, verdict
-from followup_mockserver.judge.calibration.run import NAME, Run
+from followup_mockserver.judge.calibration.probes.requests import EMAIL, UNKNOWN
+from followup_mockserver.judge.calibration.run import NAME, Run, point
 from followup_mockserver.judge.calibration.service import EnvironmentResponse, NotAsked, word
 
 EVENTS = "patients:read patients:write events:write"
-
-BATCH = 100
-"""Events that a batch may have (specification, section 8)."""
 
 
 def outcome(response: EnvironmentResponse) -> str:
@@ -48,31 +44,6 @@ def unknown_event_keys(run: Run) -> str:
     unknown = run.send_events(upsert(run, **{UNKNOWN: "x"})).body["results"][0]["status"]
     misspelt = run.send_events(upsert(run, full_name=NAME)).body["results"][0]["status"]
     return f"an unknown key: {word(unknown)}; another spelling of a key: {word(misspelt)}"
-
-
-@point(
-    scopes=EVENTS,
-    writes=["patients", "treatments", "events"],
-    mock="frequency beside treatment: invalid",
-)
-def misplaced_event_keys(run: Run) -> str:
-    """Is a key in the wrong place of the data of an event rejected?"""
-    data = {"patient": {"phone": run.patient["phone"]}, "treatment": {"name": NAME}, "frequency": "followup-calibrate"}
-    return f"frequency beside treatment: {word(run.result('treatment.prescribed', data).get('status'))}"
-
-
-@point(scopes=EVENTS, writes=["patients", "treatments", "events"], mock="an id: invalid")
-def patient_objects(run: Run) -> str:
-    """May the patient of an event be an id?"""
-    data = {"patient": run.patient["id"], "treatment": {"name": NAME}}
-    return f"an id: {word(run.result('treatment.prescribed', data).get('status'))}"
-
-
-@point(scopes="events:write", writes=["events"], mock="empty: unhandled; an order that is a text: invalid")
-def order_data(run: Run) -> str:
-    """Which data may order.issued have?"""
-    empty, text = (run.result("order.issued", data).get("status") for data in ({}, {"order": "followup-calibrate"}))
-    return f"empty: {word(empty)}; an order that is a text: {word(text)}"
 
 
 @point(scopes=EVENTS, writes=["patients", "events"], mock="processed, the field is unchanged")
@@ -185,34 +156,6 @@ def invalid_or_failed(run: Run) -> str:
     return "; ".join(texts)
 
 
-@point(
-    scopes=f"{EVENTS} events:read",
-    writes=["patients", "events"],
-    mock="right after it was accepted: processed; stored again when it is resent: no",
-)
-def event_status(run: Run) -> str:
-    """Which status has a stored event, and is it stored again when it is resent?"""
-    event = upsert(run)
-    stored = run.send_events(event).body["results"][0]["event"]
-    status = word(run.make("GET", f"/v1/events/{stored}")["status"])
-    run.send_events(event)
-    newest = run.make("GET", "/v1/events", params={"limit": 100})["data"]
-    again = [each["sourceRef"] for each in newest].count(event["id"]) > 1
-    return f"right after it was accepted: {status}; stored again when it is resent: {'yes' if again else 'no'}"
-
-
-@point(
-    scopes="patients:read patients:write appointments:write events:read",
-    writes=["patients", "appointments"],
-    mock="no",
-)
-def rest_calls_as_events(run: Run) -> str:
-    """Are REST calls events, too?"""
-    external_id = run.book()["externalId"]
-    events = run.make("GET", "/v1/events", params={"type": "appointment.created", "limit": 100})["data"]
-    return "yes" if any(external_id in str(each) for each in events) else "no"
-
-
 @point(scopes=EVENTS, writes=["patients", "events"], mock="200 duplicate, duplicate; accepted: true, true")
 def duplicates_only(run: Run) -> str:
     """What happens to a batch that consists of duplicates?"""
@@ -235,20 +178,6 @@ def none_accepted(run: Run) -> str:
 @point(
     scopes=EVENTS,
     writes=["patients", "events"],
-    mock="empty: 400 invalid_request_error parameter_invalid; 101 events: 400 invalid_request_error parameter_invalid",
-)
-def batch_size(run: Run) -> str:
-    """What happens to an empty batch, and to one of 101 events? They are copies of an accepted one."""
-    event = upsert(run)
-    run.send_events(event)
-    empty = run.ask("POST", "/v1/events", json=[])
-    large = run.ask("POST", "/v1/events", json=[event] * (BATCH + 1))
-    return f"empty: {verdict(empty)}; 101 events: {verdict(large)}"
-
-
-@point(
-    scopes=EVENTS,
-    writes=["patients", "events"],
     mock="first: 200 processed, failed; with the same key: 200 processed, failed; with another: 200 duplicate, failed",
 )
 def failed_batch_with_key(run: Run) -> str:
@@ -259,3 +188,117 @@ def failed_batch_with_key(run: Run) -> str:
         outcome(run.send_events(events, headers={"Idempotency-Key": key})) for key in (keys[0], keys[0], keys[1])
     )
     return f"first: {first}; with the same key: {same}; with another: {other}"
+
+
+WEBHOOKS = "webhooks:read webhooks:write"
+
+
+@point(
+    scopes=f"patients:read patients:write appointments:write events:write {WEBHOOKS}",
+    writes=["patients", "appointments", "events", "webhook endpoints"],
+    mock="the id of the object that is described",
+)
+def ref(run: Run) -> str:
+    """What is the ref of a webhook that an inbound event causes?"""
+    _ = run.endpoint
+    body = run.booking()
+    patient = {"phone": run.patient["phone"]}
+    appointment = {name: body[name] for name in ("startAt", "externalId")}
+    result = run.result("appointment.created", {"patient": patient, "appointment": appointment})
+    if not result.get("result"):
+        raise NotAsked(f"the event was {word(result.get('status'))}")
+    meanings = {
+        result["result"]["id"]: ("described", "the id of the object that is described"),
+        result["event"]: ("trigger", "the id of the inbound event"),
+    }
+
+    def look() -> list[Any]:
+        created = (each["payload"] for each in run.deliveries() if each["eventType"] == "appointment.created")
+        return [each.get("ref") for each in created if each.get("ref") in meanings]
+
+    found = run.poll(look, bool)
+    if not found:
+        raise NotAsked("there was no delivery about the event")
+    run.settings["ref"], text = meanings[found[0]]
+    return text
+
+
+def _payload(run: Run, ref: str, event_type: str) -> Any:
+    """Return the payload of this type about an object as soon as there is one; None if there is none."""
+
+    def look() -> Any:
+        found = (each for each in run.deliveries() if each["eventType"] == event_type)
+        return next((each["payload"] for each in found if each["payload"].get("ref") == ref), None)
+
+    return run.poll(look, lambda payload: payload is not None)
+
+
+@point(
+    scopes=f"patients:read patients:write appointments:write visits:write treatments:write {WEBHOOKS}",
+    writes=["patients", "appointments", "visits", "treatments", "webhook endpoints"],
+    mock="appointment.created: appointment, patient; visit.completed: patient, visit; "
+    "treatment.prescribed: patient, treatment",
+)
+def outbound_data(run: Run) -> str:
+    """What is in the data of outbound webhooks?"""
+    _ = run.endpoint
+    made = {
+        "appointment.created": run.book()["id"],
+        "visit.completed": run.make("POST", "/v1/visits", json=run.visit())["id"],
+        "treatment.prescribed": run.make("POST", "/v1/treatments", json={"patient": run.patient["id"], "name": NAME})[
+            "id"
+        ],
+    }
+    texts = []
+    for event_type, ref in made.items():
+        payload = _payload(run, ref, event_type)
+        keys = None if payload is None else ", ".join(sorted(map(word, payload["data"])))
+        texts.append(f"{event_type}: {'no delivery about it' if keys is None else keys}")
+    return "; ".join(texts)
+
+
+@point(
+    scopes=f"patients:read patients:write {WEBHOOKS}",
+    writes=["patients", "webhook endpoints"],
+    mock="a new patient: sent; a change of the name: sent; the same name again: not sent",
+)
+def upserted_webhook(run: Run) -> str:
+    """When is patient.upserted sent?"""
+    _ = run.endpoint
+    patient = run.new_patient()["id"]
+    sent = [_upserts(run, patient, 1)]
+    for name in (f"{NAME} {run.external_id()}",) * 2:
+        run.make("PATCH", f"/v1/patients/{patient}", json={"fullName": name})
+        sent.append(_upserts(run, patient, sent[-1] + 1))
+    created, changed, same = (
+        "sent" if after > before else "not sent" for before, after in zip([0, *sent], sent, strict=False)
+    )
+    return f"a new patient: {created}; a change of the name: {changed}; the same name again: {same}"
+
+
+def _upserts(run: Run, patient: str, wanted: int) -> int:
+    def count() -> int:
+        return sum(
+            each["eventType"] == "patient.upserted" and each["payload"].get("ref") == patient
+            for each in run.deliveries()
+        )
+
+    return run.poll(count, lambda found: found >= wanted)
+
+
+@point(
+    scopes=f"patients:read patients:write events:write {WEBHOOKS}",
+    writes=["patients", "events", "webhook endpoints"],
+    mock="order.issued: not sent",
+)
+def not_yet_sent(run: Run) -> str:
+    """Is order.issued still not sent?"""
+    endpoint = run.endpoint
+    result = run.result("order.issued", {"patient": {"phone": run.patient["phone"]}, "order": {"kind": "lab"}})
+    if result.get("accepted") is not True:
+        raise NotAsked(f"the event was {word(result.get('status'))}")
+    # Once a later delivery is there, that of the order would be there, too.
+    ping = run.make("POST", f"/v1/webhook_endpoints/{endpoint}/ping")["id"]
+    seen = run.poll(run.deliveries, lambda found: any(each["id"] == ping for each in found))
+    sent = any(each["eventType"] == "order.issued" for each in seen)
+    return f"order.issued: {'' if sent else 'not '}sent"

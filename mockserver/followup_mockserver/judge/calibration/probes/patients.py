@@ -1,11 +1,94 @@
 """Who a patient is, and how phones are normalized (specification, sections 2 and 4)."""
 
-from followup_mockserver.judge.calibration import countries
+import functools
+import importlib.resources
+from collections.abc import Collection
+
+import phonenumbers
+
 from followup_mockserver.judge.calibration.created import record
-from followup_mockserver.judge.calibration.points import point
 from followup_mockserver.judge.calibration.probes.requests import error_code, verdict
-from followup_mockserver.judge.calibration.run import NAME, Run
-from followup_mockserver.judge.calibration.service import word
+from followup_mockserver.judge.calibration.run import NAME, Run, point
+
+AREAS = (
+    "", "1", "2", "4", "5", "6", "7", "8", "9", "02", "16", "20", "21", "22", "38", "51", "70", "86", "98", "222",
+    "300", "341", "351", "414",
+)  # fmt: skip
+
+
+NUMBERS = tuple(f"{area}5550143" for area in AREAS)
+"""Numbers without a country code. Each is valid in some countries only, and together they tell the countries of
+America, Portugal, Spain and many others apart."""
+
+
+def country_of(run: Run) -> str | None:
+    """Return the ISO 3166 code of the country that numbers without a country code belong to, without storing a number.
+
+    The filter ``phone`` takes a phone in any format. The numbers that it rejects exclude the countries in which they
+    are valid, and the reverse.
+
+    Returns:
+        The code; None if it was not found.
+    """
+    patient = run.patient
+    own = _region_of(patient["phone"])
+    if own is not None and _is_found(run, patient["phone"], patient["id"]):
+        return _preferred(_with_the_calling_code_of(own), run.account.time_zone)
+    accepted = {number: _is_accepted(run, number) for number in NUMBERS}
+    if not any(accepted.values()):
+        return None  # also if the filter accepts no such number at all
+    fitting = [each for each in phonenumbers.SUPPORTED_REGIONS if _validity(each) == tuple(accepted.values())]
+    return _preferred(fitting, run.account.time_zone)
+
+
+def _is_found(run: Run, phone: str, patient: str) -> bool:
+    """Return whether the patient is found by the phone as it is dialled within its own country."""
+    number = phonenumbers.parse(phone)
+    national = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
+    response = run.ask("GET", "/v1/patients", params={"phone": national})
+    return response.is_success and [each["id"] for each in response.body["data"]] == [patient]
+
+
+def _is_accepted(run: Run, number: str) -> bool:
+    return run.ask("GET", "/v1/patients", params={"phone": number}).is_success
+
+
+def _region_of(phone: str) -> str | None:
+    try:
+        return phonenumbers.region_code_for_number(phonenumbers.parse(phone))
+    except phonenumbers.NumberParseException:
+        return None
+
+
+def _with_the_calling_code_of(region: str) -> Collection[str]:
+    return phonenumbers.region_codes_for_country_code(phonenumbers.country_code_for_region(region))
+
+
+@functools.cache
+def _validity(region: str) -> tuple[bool, ...]:
+    return tuple(_is_valid(number, region) for number in NUMBERS)
+
+
+def _is_valid(number: str, region: str) -> bool:
+    try:
+        return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+def _preferred(regions: Collection[str], time_zone: str) -> str | None:
+    """Return the country of the time zone if it fits, else the main country of the only calling code that fits."""
+    if (local := _country_of_zone(time_zone)) in regions:
+        return local
+    codes = {phonenumbers.country_code_for_region(each) for each in regions}
+    return phonenumbers.region_code_for_country_code(codes.pop()) if len(codes) == 1 else None
+
+
+def _country_of_zone(time_zone: str) -> str | None:
+    table = importlib.resources.files("tzdata").joinpath("zoneinfo/zone.tab").read_text()
+    rows = (line.split("\t") for line in table.splitlines() if not line.startswith("#"))
+    return next((row[0] for row in rows if row[2] == time_zone), None)
+
 
 PATIENTS = "patients:read patients:write"
 BOOK = f"{PATIENTS} appointments:write"
@@ -93,19 +176,6 @@ def documents(run: Run) -> str:
 
 
 @point(
-    scopes="patients:read",
-    mock="letters: 400 invalid_request_error parameter_invalid; an extension: 400 invalid_request_error "
-    "parameter_invalid; possible only within an area: 400 invalid_request_error parameter_invalid",
-)
-def whole_phones(run: Run) -> str:
-    """Is a part of a phone number cut off?"""
-    phones = {"letters": "+1 202 555 010O", "an extension": "+1 202 555 0100 ext. 5"}
-    phones["possible only within an area"] = "+1 555 0100"
-    found = {text: run.ask("GET", "/v1/patients", params={"phone": phone}) for text, phone in phones.items()}
-    return "; ".join(f"{text}: {verdict(each)}" for text, each in found.items())
-
-
-@point(
     scopes=PATIENTS,
     writes=["patients"],
     mock="returned in E.164; impossible: 400 invalid_request_error parameter_invalid; without a country code: AR",
@@ -115,32 +185,8 @@ def phone_formats(run: Run) -> str:
     phone = run.patient["phone"]
     shape = "in E.164" if phone.startswith("+") and phone[1:].isdigit() else "in another format"
     impossible = run.ask("GET", "/v1/patients", params={"phone": "+1 202"})
-    country = countries.country_of(run)
+    country = country_of(run)
     if country is not None:
         run.settings["country"] = country
     belongs = country or "not found; pass --phone with a number of the country of the organization"
     return f"returned {shape}; impossible: {verdict(impossible)}; without a country code: {belongs}"
-
-
-@point(
-    scopes=f"{BOOK} visits:write",
-    writes=["patients", "appointments", "visits"],
-    mock="at first: pending_follow_up; with an appointment: scheduled; after its cancellation: pending_follow_up; "
-    "after a visit: periodic_follow_up",
-)
-def stage(run: Run) -> str:
-    """Which stage has a patient?"""
-    patient = run.new_patient()["id"]
-
-    def now() -> str:
-        return word(run.make("GET", f"/v1/patients/{patient}")["stage"])
-
-    first = now()
-    booked = run.book(patient=patient)["id"]
-    ahead = now()
-    run.make("POST", f"/v1/appointments/{booked}/cancel", json={})
-    cancelled = now()
-    run.make("POST", "/v1/visits", json=run.visit(patient=patient))
-    return (
-        f"at first: {first}; with an appointment: {ahead}; after its cancellation: {cancelled}; after a visit: {now()}"
-    )
