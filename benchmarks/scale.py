@@ -15,8 +15,7 @@ from measure import Figure, compare
 
 from followup_mockserver import MockService
 from followup_mockserver.rules import patients
-from followup_mockserver.state.jobs import SendReminder
-from followup_mockserver.state.scheduler import Scheduler
+from followup_mockserver.state.jobs import Scheduler, SendReminder
 from followup_mockserver.webhooks.transport import InProcessTransport
 
 FEW, MANY = 1_000, 1_000_000

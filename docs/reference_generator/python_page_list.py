@@ -26,11 +26,10 @@ from followup_mockserver.pytest_plugin.environment import MockEnvironment, Rejec
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.settings.options import MockOptions
 from followup_mockserver.settings.settings import KeyRecord
+from followup_mockserver.state.faults import Fault, WebhookFault
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, Message, ReceiverResponse
-from followup_mockserver.state.request_faults import Fault
 from followup_mockserver.state.runs import Advanced, JobRun
-from followup_mockserver.state.webhook_faults import WebhookFault
 
 from .markdown import contents, section
 

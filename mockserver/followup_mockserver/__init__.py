@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from followup_mockserver.service.service import MockService
     from followup_mockserver.settings.options import MockOptions
     from followup_mockserver.settings.settings import KeyRecord
+    from followup_mockserver.state.faults import Fault, WebhookFault
     from followup_mockserver.state.journal import JournalEntry
     from followup_mockserver.state.records import Attempt, Message
-    from followup_mockserver.state.request_faults import Fault
     from followup_mockserver.state.runs import Advanced, JobRun
-    from followup_mockserver.state.webhook_faults import WebhookFault
 
 __all__ = [
     "Advanced",

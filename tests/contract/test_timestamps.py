@@ -8,7 +8,7 @@ from contract.live import LiveService
 from hypothesis import given
 from hypothesis import strategies as st
 
-from followup_mockserver.schema.timestamps import is_date, is_timestamp
+from followup_mockserver.schema.formats import is_date, is_timestamp
 
 ACCEPTED = {
     "2026-10-01T10:00:00Z": "2026-10-01T10:00:00.000Z",

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from followup_mockserver import MockServer
-from followup_mockserver.state import idempotency
-from followup_mockserver.state.idempotency import IdempotencyRecords
+from followup_mockserver.state import requests
+from followup_mockserver.state.requests import IdempotencyRecords
 
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
 TREATMENT = {"patient": {"phone": "+5491155550000"}, "name": "x"}
@@ -17,7 +17,7 @@ TREATMENT = {"patient": {"phone": "+5491155550000"}, "name": "x"}
 def test_section_7_a_key_in_progress_outlives_any_number_of_later_keys(
     server: MockServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(idempotency, "MAX_RECORDS", 5)
+    monkeypatch.setattr(requests, "MAX_RECORDS", 5)
     headers = {"Authorization": f"Bearer {server.api_key}"}
     server.add_fault(operation="treatments.create", kind="delay", seconds=300)
     with httpx.Client(base_url=server.url, headers=headers, trust_env=False) as http, ThreadPoolExecutor(1) as pool:

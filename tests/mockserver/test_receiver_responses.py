@@ -13,9 +13,8 @@ from support.server import Action, Received, ScriptedServer, hang_up, reply
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.state import attempts as attempts_module
-from followup_mockserver.state.attempts import Attempts
-from followup_mockserver.state.records import Attempt, ReceiverResponse
+from followup_mockserver.state import records as attempts_module
+from followup_mockserver.state.records import Attempt, Attempts, ReceiverResponse
 from followup_mockserver.webhooks import sender as sender_module
 
 HOOKS = "https://clinic.example/hooks"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from followup_mockserver.state.turns import Turns
+from followup_mockserver.state.runs import Turns
 
 TIMEOUT = 10.0
 

@@ -17,7 +17,7 @@ from followup._codec.encode import encoder_for
 from followup._codec.names import format_exactly, format_timestamp, parse_timestamp
 from followup.inbox import Inbox
 from followup.outbox import Outbox
-from followup_mockserver.schema.timestamps import is_timestamp
+from followup_mockserver.schema.formats import is_timestamp
 
 BUENOS_AIRES = ZoneInfo("America/Argentina/Buenos_Aires")
 ZONES = st.timezones() | st.timedeltas(timedelta(hours=-23), timedelta(hours=23)).map(timezone)

@@ -56,7 +56,7 @@ def check_receiver(
     from followup.cli.tables import progress
     from followup_mockserver.judge.receiver_check import check_receiver
     from followup_mockserver.judge.receiver_origin import Unreachable
-    from followup_mockserver.schema.webhook_urls import is_webhook_target
+    from followup_mockserver.schema.formats import is_webhook_target
 
     for argument, value in (("URL", url), ("--probe", probe)):
         if value is not None and not is_webhook_target(value):

@@ -25,9 +25,8 @@ from followup_mockserver.control import Control
 from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.checks import instant
 from followup_mockserver.schema.errors import InvalidArgument
-from followup_mockserver.schema.webhook_secrets import SECRET_RULE, is_valid_secret
-from followup_mockserver.schema.webhook_urls import is_webhook_target
-from followup_mockserver.state.request_faults import EVERY_OPERATION
+from followup_mockserver.schema.formats import SECRET_RULE, is_valid_secret, is_webhook_target
+from followup_mockserver.state.faults import EVERY_OPERATION
 from followup_mockserver.webhooks.subscriptions import EVERY_TYPE, OUTBOUND_TYPES
 
 commands = Application()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from followup.cli.exits import fail
 from followup_mockserver.cli.private_files import write_private_file
-from followup_mockserver.schema.webhook_secrets import SECRET_RULE, is_valid_secret
+from followup_mockserver.schema.formats import SECRET_RULE, is_valid_secret
 
 _FILE = "listen-secrets.json"
 _CHARACTERS = string.ascii_letters + string.digits

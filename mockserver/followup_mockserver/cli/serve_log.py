@@ -17,7 +17,7 @@ from typing import Any, Self
 import attrs
 
 from followup._for_mockserver import format_timestamp, redacted, visible
-from followup_mockserver.schema.webhook_urls import without_query
+from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state import observers
 from followup_mockserver.state.observers import EndedAttempt, EndedCall
 

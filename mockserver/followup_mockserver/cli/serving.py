@@ -23,8 +23,7 @@ from followup_mockserver.http.app import CONTRACT_PATH
 from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.service.server import MockServer
-from followup_mockserver.settings.options import MockOptions
-from followup_mockserver.settings.settings_file import SettingsFileError, options_in
+from followup_mockserver.settings.options import MockOptions, SettingsFileError, options_in
 from followup_mockserver.state.snapshots.errors import SnapshotError
 from followup_mockserver.state.snapshots.reading import content_of
 

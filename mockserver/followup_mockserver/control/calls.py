@@ -6,8 +6,8 @@ from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.schema.checks import matching
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied
+from followup_mockserver.state.faults import EVERY_OPERATION, FAULT_PREFIX, Fault, FaultKind, FaultMoment
 from followup_mockserver.state.journal import JournalEntry
-from followup_mockserver.state.request_faults import EVERY_OPERATION, FAULT_PREFIX, Fault, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
 
 _operation_or_all = matching(

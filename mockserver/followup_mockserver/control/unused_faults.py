@@ -1,8 +1,7 @@
 """The faults that have had no effect: a test that passes with one of them has not tested what it meant to."""
 
 from followup_mockserver.state.access import TenantAccess
-from followup_mockserver.state.request_faults import Fault
-from followup_mockserver.state.webhook_faults import WebhookFault
+from followup_mockserver.state.faults import Fault, WebhookFault
 
 
 class UnusedFaultControls:

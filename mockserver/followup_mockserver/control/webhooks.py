@@ -12,10 +12,9 @@ from followup_mockserver.schema.checks import boolean, one_of
 from followup_mockserver.settings.options import webhook_target
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied
+from followup_mockserver.state.faults import FAULT_PREFIX, WebhookFault, WebhookFaultKind
 from followup_mockserver.state.records import Attempt
-from followup_mockserver.state.request_faults import FAULT_PREFIX
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.state.webhook_faults import WebhookFault, WebhookFaultKind
 from followup_mockserver.webhooks import subscriptions
 from followup_mockserver.webhooks.mounts import Mounts
 from followup_mockserver.webhooks.receivers import Receiver

@@ -18,8 +18,8 @@ from followup_mockserver.dashboard.calls import results_of_batch
 from followup_mockserver.dashboard.columns import TABLES
 from followup_mockserver.dashboard.texts import body_text, json_body, redacted_headers
 from followup_mockserver.schema.errors import missing
+from followup_mockserver.state.faults import Fault
 from followup_mockserver.state.journal import CallDetails, JournalEntry, RecordedCall
-from followup_mockserver.state.request_faults import Fault
 from followup_mockserver.state.tenant import Tenant
 
 MAX_SHARING = 50

@@ -12,8 +12,8 @@ from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.dashboard.columns import EMPTY_LISTS, EmptyList
 from followup_mockserver.dashboard.objects import ROWS
 from followup_mockserver.dashboard.texts import json_body
+from followup_mockserver.state.faults import INJECTED
 from followup_mockserver.state.journal import CallDetails, JournalEntry, RecordedCall
-from followup_mockserver.state.request_faults import INJECTED
 from followup_mockserver.state.tenant import Tenant
 
 CALLS = "calls"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import attrs
 
-from followup_mockserver.schema.timestamps import parse_timestamp
+from followup_mockserver.schema.formats import parse_timestamp
 
 DUE = "due"
 """Begins the outcome of a job that has not run."""

@@ -15,9 +15,9 @@ from followup_mockserver.dashboard.columns import TABLES
 from followup_mockserver.dashboard.history import HISTORY, PREFIXES
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of
 from followup_mockserver.dashboard.texts import json_body
+from followup_mockserver.state.faults import OPERATION_OF_EVENTS
 from followup_mockserver.state.history import CONTROL, Record
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
-from followup_mockserver.state.request_faults import OPERATION_OF_EVENTS
 from followup_mockserver.state.tenant import Tenant
 
 MAX_RESULTS = 50

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from followup._for_mockserver import visible
 from followup_mockserver.rules.webhook_endpoints import SECRET_PREFIX
 from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.schema.json_text import decoded_json
+from followup_mockserver.schema.validation import decoded_json
 from followup_mockserver.state.registry import LIVE_KEY_PREFIX, TEST_KEY_PREFIX
 
 EXACT = '<pre id="raw-body" hidden>'

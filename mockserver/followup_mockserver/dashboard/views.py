@@ -19,10 +19,9 @@ from followup_mockserver.dashboard.endpoints import endpoint_details
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
 from followup_mockserver.dashboard.timeline import timeline_of
 from followup_mockserver.schema.errors import ServiceError, missing
+from followup_mockserver.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
-from followup_mockserver.state.request_faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.state.webhook_faults import WebhookFaultKind
 from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES
 
 MAX_JOBS = 100

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 
 from followup_mockserver.engine.jobs import ScheduledAttempt, begin, make_attempt
-from followup_mockserver.schema.webhook_urls import parse_webhook_url
+from followup_mockserver.schema.formats import parse_webhook_url
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Run
 from followup_mockserver.state.tenant import Tenant

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from followup_mockserver.rules import local_jobs
 from followup_mockserver.state.history import JOB_PREFIX
-from followup_mockserver.state.jobs import AttemptDelivery, Job, RepeatDelivery
+from followup_mockserver.state.jobs import AttemptDelivery, Job, RepeatDelivery, Timer
 from followup_mockserver.state.runs import Run
-from followup_mockserver.state.scheduler import Timer
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempting
 from followup_mockserver.webhooks.attempting import DueAttempt

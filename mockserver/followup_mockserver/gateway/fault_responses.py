@@ -4,8 +4,8 @@ from followup_mockserver.gateway.parsing import parse_json
 from followup_mockserver.gateway.request import Exchange, Request
 from followup_mockserver.rules import events
 from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.state.request_faults import INJECTED, OPERATION_OF_EVENTS, Fault
-from followup_mockserver.state.virtual_time import wait
+from followup_mockserver.state.access import wait
+from followup_mockserver.state.faults import INJECTED, OPERATION_OF_EVENTS, Fault
 
 _TYPES = {
     401: "authentication_error",

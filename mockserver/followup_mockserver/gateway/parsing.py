@@ -7,10 +7,9 @@ from typing import Any
 
 from followup_mockserver.contract.operations import Operation
 from followup_mockserver.schema.errors import ServiceError, invalid
-from followup_mockserver.schema.json_text import decoded_json
+from followup_mockserver.schema.formats import up_to_milliseconds
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES, TIMESTAMP, Schema, Shape
-from followup_mockserver.schema.timestamps import up_to_milliseconds
-from followup_mockserver.schema.validation import Validator
+from followup_mockserver.schema.validation import Validator, decoded_json
 
 MAX_DEPTH = 32
 """Levels of nesting that a body may have."""

@@ -7,8 +7,8 @@ from followup_mockserver.gateway.request import Exchange
 from followup_mockserver.state import observers
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.copies import copied
+from followup_mockserver.state.faults import OPERATION_OF_EVENTS
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, CallOutcome, JournalEntry
-from followup_mockserver.state.request_faults import OPERATION_OF_EVENTS
 
 
 def record_call(exchange: Exchange) -> None:

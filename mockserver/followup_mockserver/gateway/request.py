@@ -9,10 +9,10 @@ from followup_mockserver.contract.operations import Operation
 from followup_mockserver.gateway.parsing import Parser
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.settings.settings import KeyRecord
-from followup_mockserver.state.idempotency import IdempotencyRecord
+from followup_mockserver.state.faults import Fault
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.registry import Registry
-from followup_mockserver.state.request_faults import Fault
+from followup_mockserver.state.requests import IdempotencyRecord
 from followup_mockserver.state.tenant import Tenant
 
 

@@ -19,15 +19,14 @@ from followup_mockserver.control.webhooks import all_attempts
 from followup_mockserver.rules import account, triggers, webhook_endpoints
 from followup_mockserver.schema.checks import integer, list_of, matching, one_of, optional
 from followup_mockserver.schema.errors import missing
-from followup_mockserver.schema.webhook_secrets import SECRET_RULE, is_valid_secret
+from followup_mockserver.schema.formats import SECRET_RULE, is_valid_secret
 from followup_mockserver.settings.options import webhook_target
 from followup_mockserver.state.access import existing
 from followup_mockserver.state.copies import copied
+from followup_mockserver.state.faults import Fault, WebhookFault
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, Message
-from followup_mockserver.state.request_faults import Fault
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.state.webhook_faults import WebhookFault
 from followup_mockserver.webhooks.subscriptions import EVERY_TYPE, OUTBOUND_TYPES
 
 T = TypeVar("T")

@@ -22,8 +22,8 @@ from followup_mockserver.gateway.parsing import body_too_large
 from followup_mockserver.gateway.request import Response
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_HEAD_BYTES
-from followup_mockserver.schema.wsgi import CLIENT_HAS_LEFT, DROPPED, WSGIApp
 from followup_mockserver.state.clock import RealTime
+from followup_mockserver.state.faults import CLIENT_HAS_LEFT, DROPPED, WSGIApp
 
 THREADS = 64
 """The number of requests that are processed at the same time. It is large because a call that waits or advances a clock

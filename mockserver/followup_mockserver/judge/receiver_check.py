@@ -12,7 +12,7 @@ import attrs
 from followup._for_mockserver import EVENT_TYPE_HEADER, WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.judge.receiver_cases import CASES, Case, Events, Expected, WebhookRequest
 from followup_mockserver.judge.receiver_origin import Origin, Probe, Response, Unreachable
-from followup_mockserver.schema.webhook_urls import without_query
+from followup_mockserver.schema.formats import without_query
 
 FIRST = "genuine"
 """If a receiver fails this case, others show little."""

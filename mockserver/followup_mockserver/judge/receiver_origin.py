@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from followup_mockserver.judge.receiver_cases import WebhookRequest
-from followup_mockserver.schema.webhook_urls import parse_webhook_url, without_query
+from followup_mockserver.schema.formats import parse_webhook_url, without_query
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.webhooks.connections import Connection, Connections
 from followup_mockserver.webhooks.lookups import NotALoopbackAddressError

@@ -19,11 +19,10 @@ from followup._for_mockserver import redacted
 from followup_mockserver.control import access_to, causes
 from followup_mockserver.control.causes import Occurrence
 from followup_mockserver.service.service import Mock
+from followup_mockserver.state.faults import Fault, WebhookFault
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, Message
-from followup_mockserver.state.request_faults import Fault
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.state.webhook_faults import WebhookFault
 
 T = TypeVar("T")
 

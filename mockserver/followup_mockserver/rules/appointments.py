@@ -11,8 +11,7 @@ from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference, doctor_id
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state.collection import PageResult
-from followup_mockserver.state.domain_events import DomainEvent
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 
 def create(

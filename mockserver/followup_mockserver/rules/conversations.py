@@ -3,8 +3,7 @@
 from followup import Patient
 from followup_mockserver.rules import patients
 from followup_mockserver.schema.errors import invalid
-from followup_mockserver.state.domain_events import DomainEvent
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 _NOT_LOST = ("scheduled", "discharged")
 """Stages that silence does not change: the patient is expected at an appointment, or nobody waits for a reply."""

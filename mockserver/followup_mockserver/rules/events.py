@@ -13,10 +13,9 @@ from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import shape_of
 from followup_mockserver.schema.validation import Validator
 from followup_mockserver.state.collection import PageResult
-from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.faults import INJECTED
 from followup_mockserver.state.history import EVENT, EVENT_PREFIX, Record
-from followup_mockserver.state.request_faults import INJECTED
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 MAX_IGNORED_KEYS = 100
 """Keys of one call that the journal names."""

@@ -12,8 +12,7 @@ from followup_mockserver.rules.questions import patient_of
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.schema.shapes import shape_of
 from followup_mockserver.state.collection import PageResult
-from followup_mockserver.state.domain_events import DomainEvent
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 Data = dict[str, Any]
 

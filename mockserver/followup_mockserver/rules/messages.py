@@ -3,11 +3,10 @@
 from datetime import datetime, timedelta
 
 from followup import Appointment, IntakeRequest, Patient, Visit
-from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.history import MESSAGE, Record
 from followup_mockserver.state.jobs import SendPostVisitMessage
 from followup_mockserver.state.records import MESSAGE_PREFIX, Message
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 TEXTS = {
     "es": {

@@ -7,8 +7,7 @@ from followup._for_mockserver import camel
 from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.phones import normalized_dni, normalized_phone
 from followup_mockserver.state.collection import PageResult
-from followup_mockserver.state.domain_events import DomainEvent
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 FoundBy = tuple[str, ...]
 

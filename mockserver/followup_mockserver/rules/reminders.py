@@ -5,9 +5,8 @@ from datetime import timedelta
 from followup import Appointment
 from followup_mockserver.rules import messages
 from followup_mockserver.rules.stages import CANCELLED, UPCOMING, VISITED, moved
-from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import SendReminder
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 _NOT_UPCOMING = "not sent: the appointment is no longer upcoming"
 

@@ -4,9 +4,8 @@ from datetime import timedelta
 
 from followup import Appointment, Patient
 from followup._for_mockserver import format_timestamp
-from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import RecomputeStage
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 _PASSED = timedelta(milliseconds=1)
 """The resolution of the mock's clock: an appointment is over this long after its start."""

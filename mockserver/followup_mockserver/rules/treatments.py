@@ -9,9 +9,8 @@ from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference
 from followup_mockserver.state.collection import PageResult
-from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.jobs import EndTreatment
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 
 def create(

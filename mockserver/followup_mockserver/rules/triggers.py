@@ -12,8 +12,7 @@ from followup_mockserver.rules import doctors, samples, webhook_endpoints
 from followup_mockserver.rules.event_effects import patient_of_order
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.settings.options import Options
-from followup_mockserver.state.domain_events import DomainEvent
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.tenant import DomainEvent, Tenant
 from followup_mockserver.webhooks import queueing, subscriptions
 from followup_mockserver.webhooks.payloads import data_of
 

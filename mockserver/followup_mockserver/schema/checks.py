@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from followup_mockserver.schema.errors import InvalidArgument
-from followup_mockserver.schema.timestamps import parse_timestamp
+from followup_mockserver.schema.formats import parse_timestamp
 
 Check = Callable[[str, Any], None]
 """A function of the name and the value of an argument, which raises ``InvalidArgument`` for an invalid value."""

@@ -28,7 +28,7 @@ from followup._for_mockserver import (
     wire_fields,
     without_none,
 )
-from followup_mockserver.schema.timestamps import parse_timestamp
+from followup_mockserver.schema.formats import parse_timestamp
 
 T = TypeVar("T")
 Schema = dict[str, Any]

@@ -14,8 +14,7 @@ from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.snapshots import body_limit
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
 from followup_mockserver.service.service import Mock
-from followup_mockserver.settings.options import ClientOptions, MockOptions
-from followup_mockserver.settings.settings_file import options_of
+from followup_mockserver.settings.options import ClientOptions, MockOptions, options_of
 from followup_mockserver.state.snapshots.loading import prepare
 from followup_mockserver.state.snapshots.reading import SnapshotSource
 

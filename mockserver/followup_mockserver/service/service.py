@@ -26,13 +26,12 @@ from followup_mockserver.http.waiting import WaitingCalls
 from followup_mockserver.rules import doctors, intake_requests, messages, reminders, stages
 from followup_mockserver.schema.checks import boolean
 from followup_mockserver.schema.errors import InvalidArgument
-from followup_mockserver.schema.webhook_urls import is_local
-from followup_mockserver.settings.options import ClientOptions, MockOptions, Options
-from followup_mockserver.settings.settings_file import options_of
+from followup_mockserver.schema.formats import is_local
+from followup_mockserver.settings.options import ClientOptions, MockOptions, Options, options_of
+from followup_mockserver.state.access import VirtualTime
 from followup_mockserver.state.registry import DEFAULT_KEY, Registry
 from followup_mockserver.state.snapshots.loading import prepare
 from followup_mockserver.state.snapshots.reading import SnapshotSource
-from followup_mockserver.state.virtual_time import VirtualTime
 from followup_mockserver.webhooks import queueing
 from followup_mockserver.webhooks.mounts import Mounts
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import attrs
 
 from followup._for_mockserver import format_timestamp
-from followup_mockserver.state.request_faults import Fault, FaultKind
+from followup_mockserver.state.faults import Fault, FaultKind
 
 REQUEST_ID_PREFIX = "req_"
 

@@ -7,11 +7,13 @@ remain. The modules of this package store and look up data; they neither send re
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
+
+import attrs
 
 from followup import (
     Appointment,
@@ -26,20 +28,37 @@ from followup import (
 )
 from followup_mockserver.settings.options import Options
 from followup_mockserver.settings.settings import KeyRecord, Organization
-from followup_mockserver.state.attempts import Attempts
 from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.collection import Collection, attributes
-from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.faults import Faults, WebhookFaults
 from followup_mockserver.state.history import JOB_PREFIX, History, Receipt, Record
-from followup_mockserver.state.idempotency import IdempotencyRecords
 from followup_mockserver.state.ids import IdFactory
-from followup_mockserver.state.jobs import Job
+from followup_mockserver.state.jobs import Job, Scheduler, Timer
 from followup_mockserver.state.journal import Journal
-from followup_mockserver.state.rate_limit import RateLimiter
-from followup_mockserver.state.records import AttemptInProgress, Message
-from followup_mockserver.state.request_faults import Faults
-from followup_mockserver.state.scheduler import Scheduler, Timer
-from followup_mockserver.state.webhook_faults import WebhookFaults
+from followup_mockserver.state.records import AttemptInProgress, Attempts, Message
+from followup_mockserver.state.requests import IdempotencyRecords, RateLimiter
+
+
+@attrs.frozen(kw_only=True)
+class DomainEvent:
+    """An event inside the service: something happened to an object.
+
+    Attributes:
+        type: an outbound event type (specification, section 6.2), or an internal one, which no webhook carries.
+        name: name of the object in the ``data`` of a webhook, such as ``appointment``.
+        subject: the object, an instance of one of the SDK's result classes.
+        patient: the patient concerned, if there is one.
+        details: further ``data`` of a webhook.
+        change: what changed, without personal data, for the history; None: the status of the subject says it.
+    """
+
+    type: str
+    name: str
+    subject: Any
+    patient: Patient | None = None
+    details: Mapping[str, Any] = attrs.field(factory=dict)
+    change: str | None = None
+
 
 T = TypeVar("T")
 

@@ -15,12 +15,11 @@ from hypothesis.strategies import SearchStrategy
 from followup import EventInput, WebhookDelivery
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, Events, EventSource, EventType, OutboundEventType, sign
 from followup_mockserver.rules import conversations, doctors, events, patients, webhook_endpoints
-from followup_mockserver.schema.timestamps import parse_timestamp
+from followup_mockserver.schema.formats import parse_timestamp
 from followup_mockserver.service.service import SUBSCRIBERS
 from followup_mockserver.settings.options import Options
 from followup_mockserver.settings.settings import NOT_YET_SENT
-from followup_mockserver.state.domain_events import DomainEvent
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.tenant import DomainEvent, Tenant
 from followup_mockserver.strategies.operations import event_of, operation
 from followup_mockserver.strategies.values import LONGEST_TEXT, digest_of, value_of
 from followup_mockserver.webhooks import requests

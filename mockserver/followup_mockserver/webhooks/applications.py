@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from followup_mockserver.schema.webhook_urls import without_query
+from followup_mockserver.schema.formats import without_query
 from followup_mockserver.webhooks.lifespan import Lifespan, StartupNotCompleteError
 from followup_mockserver.webhooks.receivers import Mount, Receiver
 

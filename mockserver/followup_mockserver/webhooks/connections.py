@@ -10,7 +10,7 @@ import weakref
 from collections import OrderedDict
 from functools import cached_property
 
-from followup_mockserver.schema.webhook_urls import WebhookUrl
+from followup_mockserver.schema.formats import WebhookUrl
 from followup_mockserver.webhooks.lookups import Lookups
 from followup_mockserver.webhooks.sockets import TimedSocket, TimedTLSSocket, connect, with_tls
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from followup_mockserver.schema.webhook_urls import without_query
+from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state.interrupts import deferred_interrupts, interruptible
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempting, recording

@@ -5,7 +5,7 @@ import socket
 import threading
 from concurrent.futures import Future
 
-from followup_mockserver.schema.webhook_urls import is_loopback_address
+from followup_mockserver.schema.formats import is_loopback_address
 from followup_mockserver.state.clock import RealTime
 
 MAX_LOOKUPS = 32

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from followup_mockserver.schema.webhook_urls import without_query
+from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.interrupts import interruptible
 from followup_mockserver.webhooks.applications import Applications

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from followup._for_mockserver import encode
-from followup_mockserver.state.domain_events import DomainEvent
+from followup_mockserver.state.tenant import DomainEvent
 
 
 def data_of(event: DomainEvent) -> dict[str, Any]:

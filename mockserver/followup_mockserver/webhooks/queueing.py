@@ -8,10 +8,9 @@ from typing import Any, cast
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import SERVICE_VERSION, OutboundEventType, format_timestamp
 from followup_mockserver.settings.settings import NOT_YET_SENT
-from followup_mockserver.state.domain_events import DomainEvent
 from followup_mockserver.state.history import EVENT_PREFIX, Receipt, Record
 from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.tenant import DomainEvent, Tenant
 from followup_mockserver.webhooks.payloads import data_of
 from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES, is_subscribed
 

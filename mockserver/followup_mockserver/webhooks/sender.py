@@ -7,7 +7,7 @@ the mock's own webhooks. For the same reason they ignore the proxy variables of 
 import http.client
 
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
-from followup_mockserver.schema.webhook_urls import parse_webhook_url
+from followup_mockserver.schema.formats import parse_webhook_url
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
 from followup_mockserver.webhooks.attempting import PreparedAttempt

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import httpx
 
-from followup_mockserver.schema.wsgi import READ_TIMEOUT, ConnectionDropped, ResponseTooLate, WSGIApp
+from followup_mockserver.state.faults import READ_TIMEOUT, ConnectionDropped, ResponseTooLate, WSGIApp
 
 
 class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):

@@ -11,8 +11,7 @@ from followup_mockserver.judge.calibration.created import CANCELLED, DELETED, Cr
 from followup_mockserver.judge.calibration.probes import POINTS
 from followup_mockserver.judge.calibration.run import Point, Run
 from followup_mockserver.judge.calibration.service import NotAsked
-from followup_mockserver.settings.options import Options
-from followup_mockserver.settings.settings_file import ASKED, SETTINGS
+from followup_mockserver.settings.options import ASKED, SETTINGS, Options
 
 
 @attrs.frozen

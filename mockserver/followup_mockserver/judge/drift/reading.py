@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from followup._for_mockserver import result_within
 from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.schema.json_text import decoded_json
+from followup_mockserver.schema.validation import decoded_json
 
 
 class DocumentError(Exception):

@@ -7,8 +7,7 @@ from typing import Any
 
 import attrs
 
-from followup_mockserver.state.attempts import Attempts
-from followup_mockserver.state.records import Attempt, ReceiverResponse
+from followup_mockserver.state.records import Attempt, Attempts, ReceiverResponse
 from followup_mockserver.state.snapshots.codecs import RecordCodec, items, members, scalar
 from followup_mockserver.state.snapshots.errors import SnapshotError
 from followup_mockserver.state.tenant import Tenant

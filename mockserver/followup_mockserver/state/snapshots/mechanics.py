@@ -13,13 +13,12 @@ from followup._for_mockserver import IDEMPOTENCY_KEY
 from followup_mockserver.schema.checks import LATEST_TIME
 from followup_mockserver.settings.settings import KeyRecord
 from followup_mockserver.state.clock import Clock
+from followup_mockserver.state.faults import FAULT_PREFIX, Fault, Faults, WebhookFault, WebhookFaults
 from followup_mockserver.state.history import JOB_PREFIX
-from followup_mockserver.state.idempotency import MAX_RECORDS, IdempotencyRecord
 from followup_mockserver.state.ids import IdFactory
-from followup_mockserver.state.jobs import JOB_OF_KIND, AttemptDelivery, Job, RepeatDelivery
+from followup_mockserver.state.jobs import JOB_OF_KIND, AttemptDelivery, Job, RepeatDelivery, Scheduler, Timer
 from followup_mockserver.state.records import AttemptInProgress
-from followup_mockserver.state.request_faults import FAULT_PREFIX, Fault, Faults
-from followup_mockserver.state.scheduler import Scheduler, Timer
+from followup_mockserver.state.requests import MAX_RECORDS, IdempotencyRecord
 from followup_mockserver.state.snapshots.codecs import (
     RecordCodec,
     items,
@@ -31,7 +30,6 @@ from followup_mockserver.state.snapshots.codecs import (
 )
 from followup_mockserver.state.snapshots.errors import SnapshotError
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.state.webhook_faults import WebhookFault, WebhookFaults
 
 # --- keys and secrets --------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.schema.json_text import decoded_json
+from followup_mockserver.schema.validation import decoded_json
 from followup_mockserver.state.snapshots.document import upgraded
 from followup_mockserver.state.snapshots.errors import SnapshotError
 

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
-from followup_mockserver.schema.webhook_urls import is_webhook_target
+from followup_mockserver.schema.formats import is_webhook_target
 from followup_mockserver.state.collection import Collection
 from followup_mockserver.state.jobs import (
     AskForMissingData,

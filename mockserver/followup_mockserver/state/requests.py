@@ -1,10 +1,12 @@
-"""Responses by idempotency key: a repeated request is replayed, and takes effect only once."""
+"""What a mock remembers of requests: responses by idempotency key, and the rate of each API key (sections 7 and 8)."""
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import attrs
+
+from followup_mockserver.state.clock import RealTime
 
 MAX_RECORDS = 100_000
 """Beyond this number, the oldest record with a response is dropped, so that the memory of a long run is bounded."""
@@ -85,3 +87,39 @@ class IdempotencyRecords:
     def _has_expired(self, record: IdempotencyRecord, now: datetime) -> bool:
         # The record of a request in progress does not expire, however far the clock is advanced meanwhile.
         return record.response is not None and now - record.at >= self._kept_for
+
+
+WINDOW = 60.0
+
+
+class RateLimiter:
+    """Counts requests in a sliding window of one minute.
+
+    The window is measured in real time, plus the time by which the mock's clock was advanced.
+
+    Args:
+        limit: requests per minute; 0 for no limit, and then ``take`` must not be called.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._taken: dict[str, deque[float]] = {}
+
+    def take(self, key: str, advanced: timedelta) -> float | None:
+        """Count a request with a key.
+
+        Args:
+            key: the API key.
+            advanced: how far the mock's clock has been advanced in all.
+
+        Returns:
+            None, or the seconds until the next request is allowed if this one exceeds the limit.
+        """
+        now = RealTime.monotonic() + advanced.total_seconds()
+        taken = self._taken.setdefault(key, deque())
+        while taken and taken[0] <= now - WINDOW:
+            taken.popleft()
+        if len(taken) >= self.limit:
+            return taken[0] + WINDOW - now
+        taken.append(now)
+        return None
