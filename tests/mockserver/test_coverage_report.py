@@ -208,16 +208,6 @@ def test_the_file_is_that_of_the_folder_in_which_pytest_started(pytester: pytest
     assert met(pytester) == {"account.retrieve": {"success": 1}}
 
 
-def test_a_missing_extra_is_named(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]")
-    pytester.makepyfile(_without="import sys; sys.modules['flask'] = None")
-    result = pytester.runpytest_subprocess("-p", "_without", "-p", "no:schemathesis", "--followup-coverage")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        ["ERROR: --followup-coverage needs flask, *: python -m pip install 'followup[[]mockserver[]]'"]
-    )
-
-
 DISTRIBUTED = """
     import os
 

@@ -98,11 +98,8 @@ def pytest_configure(config: pytest.Config) -> None:
     names = ("followup_coverage", "followup_coverage_file", "followup_coverage_fail_under")
     if all(value is None or value is False for value in map(config.getoption, names)):
         return
-    try:
-        from followup_mockserver.pytest_plugin.coverage import CoveragePlugin
-    except ModuleNotFoundError as error:
-        command = "python -m pip install 'followup[mockserver]'"
-        raise pytest.UsageError(f"--followup-coverage needs {error.name}, which is not installed: {command}") from None
+    from followup_mockserver.pytest_plugin.coverage import CoveragePlugin
+
     config.pluginmanager.register(CoveragePlugin(config), "followup-coverage")
 
 
