@@ -13,14 +13,8 @@ from followup_mockserver.control.bookings import BookingControls
 from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.causes.occurrences import HistoryEntry
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
-from followup_mockserver.control.conversations import ConversationControls
-from followup_mockserver.control.history import HistoryControls
 from followup_mockserver.control.organizations import KeyInput, NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
-from followup_mockserver.control.snapshot import SnapshotControls
-from followup_mockserver.control.sources import SourceControls
-from followup_mockserver.control.unused_faults import UnusedFaultControls
-from followup_mockserver.control.waits import WaitControls
 from followup_mockserver.control.webhooks import WebhookControls
 from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
 from followup_mockserver.schema.errors import ServiceError
@@ -199,8 +193,7 @@ CLOCK = PythonPage(
     title="Test controls: clock",
     introduction=_METHODS,
     entries=[
-        _controls("Clock", ClockControls),
-        _controls("Waits", WaitControls),
+        _controls("Clock and waits", ClockControls),
         *_records(ClockState, PendingJob, PendingReminder, Advanced, JobRun, package=""),
     ],
 )
@@ -210,9 +203,7 @@ CALLS = PythonPage(
     title="Test controls: calls and faults",
     introduction=_METHODS,
     entries=[
-        _controls("Calls and faults", CallControls),
-        _controls("Unused faults", UnusedFaultControls),
-        _controls("Causes", HistoryControls),
+        _controls("Calls, faults and causes", CallControls),
         *_records(JournalEntry, Fault, HistoryEntry, package=""),
     ],
 )
@@ -229,8 +220,7 @@ PATIENTS_AND_STAFF = PythonPage(
     title="Test controls: patients and staff",
     introduction=_METHODS + _IN_USE,
     entries=[
-        _controls("People", PeopleControls),
-        _controls("Conversations", ConversationControls),
+        _controls("People and conversations", PeopleControls),
         *_records(Message, package=""),
     ],
 )
@@ -239,7 +229,7 @@ BOOKINGS = PythonPage(
     path="mock/bookings",
     title="Test controls: bookings and other sources",
     introduction=_METHODS + _IN_USE,
-    entries=[_controls("Bookings", BookingControls), _controls("Events of other sources", SourceControls)],
+    entries=[_controls("Bookings and events of other sources", BookingControls)],
 )
 
 ORGANIZATIONS = PythonPage(
@@ -247,8 +237,7 @@ ORGANIZATIONS = PythonPage(
     title="Test controls: organizations and snapshots",
     introduction=_METHODS,
     entries=[
-        _controls("Organizations", OrganizationControls),
-        _controls("Snapshots", SnapshotControls),
+        _controls("Organizations and snapshots", OrganizationControls),
         *_records(NewOrganization, KeyRecord, KeyInput, package=""),
     ],
 )

@@ -1,18 +1,11 @@
 """The test controls as plain Python: clock, faults, patients and staff in the hands of a test."""
 
-from followup._for_mockserver import clears_frames_of
+from followup._for_mockserver import clears_frames_of, format_timestamp
 from followup_mockserver.control.bookings import BookingControls
 from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
-from followup_mockserver.control.conversations import ConversationControls
-from followup_mockserver.control.display import state_of
-from followup_mockserver.control.history import HistoryControls
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
-from followup_mockserver.control.snapshot import SnapshotControls
-from followup_mockserver.control.sources import SourceControls
-from followup_mockserver.control.unused_faults import UnusedFaultControls
-from followup_mockserver.control.waits import WaitControls
 from followup_mockserver.control.webhooks import WebhookControls
 from followup_mockserver.engine import Engine
 from followup_mockserver.schema.errors import ServiceError
@@ -21,23 +14,17 @@ from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.mounts import Mounts
 
-__all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingReminder", "access_to"]
+__all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingReminder", "access_to", "state_of"]
 
 
 @clears_frames_of
 class Control(
     ClockControls,
-    WaitControls,
     CallControls,
-    UnusedFaultControls,
     WebhookControls,
     PeopleControls,
-    ConversationControls,
     BookingControls,
-    SourceControls,
     OrganizationControls,
-    SnapshotControls,
-    HistoryControls,
 ):
     """The test controls of one organization: what happens to the service outside its API.
 
@@ -83,3 +70,24 @@ class Control(
 def access_to(control: Control) -> TenantAccess:
     """Return the access to the state behind these controls, for the control API and the dashboard."""
     return control._access
+
+
+def state_of(tenant: Tenant) -> str:
+    """Return the time of the clock, and how many calls, jobs and so on there are.
+
+    It does not wait for the lock of the tenant, because a debugger calls ``repr`` while other threads stand still.
+    """
+    counts = {
+        "API call": len(tenant.journal),
+        "pending job": len(tenant.scheduler),
+        "delivery": len(tenant.webhook_deliveries),
+        "message": len(tenant.messages),
+        "fault": len(tenant.faults) + len(tenant.webhook_faults),
+    }
+    clock = f"{format_timestamp(tenant.now())}{' (frozen)' if tenant.clock.frozen else ''}"
+    return ", ".join([clock, *(_counted(number, name) for name, number in counts.items() if number)])
+
+
+def _counted(number: int, name: str) -> str:
+    plural = name if number == 1 else f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+    return f"{number} {plural}"

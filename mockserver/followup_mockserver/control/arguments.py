@@ -15,6 +15,16 @@ from followup_mockserver.schema.validation import Validator
 _MUST_BE = "This must be "
 
 
+def arguments_of(names: Mapping[str, Any], *others: str) -> dict[str, Any]:
+    """Return the keyword arguments of a method except ``others``.
+
+    Args:
+        names: the ``locals()`` of the method, before it assigns names of its own.
+        others: arguments that are used in another way.
+    """
+    return {name: value for name, value in names.items() if name not in ("self", "id", *others)}
+
+
 def rule_arguments(declaration: Declaration, **arguments: Any) -> dict[str, Any]:
     """Return arguments as a rule takes them: copied, and converted as those of a request.
 

@@ -1,21 +1,25 @@
-"""Appointments and visits that do not come from the API: of the service's agent, of the team, of a practice system."""
+"""What does not come from the API: appointments, visits and events of the agent, the team, a practice system and so on."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, get_args
 
-from followup import Appointment, DoctorInput, PatientInput, Visit
-from followup._for_mockserver import Appointments, PatientId, Visits, VisitSource
-from followup_mockserver.control.arguments import naming_arguments, rule_arguments
-from followup_mockserver.rules import appointments, visits
+from followup import Appointment, DoctorInput, Event, EventInput, PatientInput, Visit
+from followup._for_mockserver import Appointments, Events, PatientId, Visits, VisitSource
+from followup_mockserver.control.arguments import arguments_of, json_object, naming_arguments, rule_arguments
+from followup_mockserver.rules import appointments, events, visits
 from followup_mockserver.schema.checks import one_of
-from followup_mockserver.state.access import TenantAccess, existing
+from followup_mockserver.schema.errors import InvalidArgument
+from followup_mockserver.state.access import TenantAccess
 from followup_mockserver.state.tenant import Tenant
 
 OwnAppointmentSource = Literal["agent", "manual", "pms"]
+OtherEventSource = Literal["pms", "email", "tool", "manual", "import"]
 NewAppointmentStatus = Literal["confirmed", "pending"]
 
 _source_of_appointment = one_of(get_args(OwnAppointmentSource))
 _source_of_visit = one_of(get_args(VisitSource))
+_source_of_event = one_of(get_args(OtherEventSource))
 _status = one_of(get_args(NewAppointmentStatus))
 
 
@@ -59,9 +63,7 @@ class BookingControls:
         """
         _source_of_appointment("source", source)
         _status("status", status)
-        fields = rule_arguments(
-            Appointments.create, patient=patient, start_at=start_at, doctor=doctor, type=type, external_id=external_id
-        )
+        fields = rule_arguments(Appointments.create, **arguments_of(locals(), "source", "status"))
         with naming_arguments():
             return self._access.change(
                 "add_appointment", lambda tenant: appointments.create(tenant, **fields, source=source, status=status)
@@ -79,9 +81,7 @@ class BookingControls:
         Raises:
             ServiceError: 404: there is no such appointment; 400: it is cancelled or completed.
         """
-        return self._access.change(
-            "confirm_appointment", lambda tenant: appointments.confirm(tenant, _appointment(tenant, id)), id
-        )
+        return self._access.change_object("confirm_appointment", "appointment", id, appointments.confirm)
 
     def reschedule_appointment(self, id: str, /, *, start_at: datetime | str) -> Appointment:
         """Move an appointment to another time, as the service's agent or the team does.
@@ -99,11 +99,7 @@ class BookingControls:
             ValueError: an invalid argument; the message names it.
         """
         changes = rule_arguments(Appointments.create, start_at=start_at)
-        return self._access.change(
-            "reschedule_appointment",
-            lambda tenant: appointments.update(tenant, _appointment(tenant, id), **changes),
-            id,
-        )
+        return self._access.change_object("reschedule_appointment", "appointment", id, appointments.update, **changes)
 
     def cancel_appointment(self, id: str, /, *, reason: str | None = None) -> Appointment:
         """Cancel an appointment, as the service's agent or the team does. Cancelling it again changes nothing.
@@ -121,9 +117,7 @@ class BookingControls:
             ValueError: an invalid argument; the message names it.
         """
         details = rule_arguments(Appointments.cancel, reason=reason)
-        return self._access.change(
-            "cancel_appointment", lambda tenant: appointments.cancel(tenant, _appointment(tenant, id), **details), id
-        )
+        return self._access.change_object("cancel_appointment", "appointment", id, appointments.cancel, **details)
 
     def add_visit(
         self,
@@ -162,20 +156,38 @@ class BookingControls:
             ValueError: an invalid argument; the message names it.
         """
         _source_of_visit("source", source)
-        fields = rule_arguments(
-            Visits.create,
-            patient=patient,
-            visited_at=visited_at,
-            doctor=doctor,
-            type=type,
-            external_id=external_id,
-            diagnosis=diagnosis,
-            notes=notes,
-            appointment=appointment,
-        )
+        fields = rule_arguments(Visits.create, **arguments_of(locals(), "source"))
         with naming_arguments():
             return self._access.change("add_visit", lambda tenant: visits.create(tenant, **fields, source=source))
 
+    def receive_event(self, event: EventInput, *, source: OtherEventSource) -> Event:
+        """Receive an inbound event from another source than the API (specification, section 6.1).
 
-def _appointment(tenant: Tenant, id: str) -> Appointment:
-    return existing(tenant.appointments.get(id), "appointment")
+        It is processed and stored like an event of ``events.create``. Its ``id`` becomes the ``source_ref``: an id that
+        the same source has sent before changes nothing, unless that event failed.
+
+        Args:
+            event: the event, with ``id``, ``type`` and ``data``; the functions of ``followup.inbound`` build one.
+            source: ``pms`` (practice-system connector), ``email``, ``tool`` (a tool of the service's agent),
+                ``manual`` (the team) or ``import``.
+
+        Returns:
+            The stored event, also if it failed; its ``status`` and ``error`` tell.
+
+        Raises:
+            TypeError: an argument of the wrong type, as in ``events.create``.
+            ValueError: an invalid argument, or an event that is invalid and therefore not stored.
+        """
+        _source_of_event("source", source)
+        if not isinstance(event, Mapping):
+            raise InvalidArgument("event", "one event, as a function of followup.inbound returns it")
+        raw = json_object("event", Events.create.parameters[0].encode(event, "event"))
+
+        def receive(tenant: Tenant) -> Event:
+            result = events.process(tenant, raw, source)
+            stored = tenant.events.get(result.event or "")
+            if stored is None:
+                raise InvalidArgument("event", f"a valid event ({result.error})")
+            return stored
+
+        return self._access.change("receive_event", receive)

@@ -1,14 +1,18 @@
-"""The API calls of a test: the journal of past calls, and fault injection for the next ones."""
+"""The API calls of a test: the journal of past calls, faults for the next ones, and the causes of what happened."""
 
 from http import HTTPStatus
 
 from followup_mockserver.contract.operations import OPERATIONS
+from followup_mockserver.control import causes
+from followup_mockserver.control.arguments import arguments_of
+from followup_mockserver.control.causes import HistoryEntry
 from followup_mockserver.schema.checks import matching
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.faults import EVERY_OPERATION, FAULT_PREFIX, Fault, FaultKind, FaultMoment
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.state.webhook_faults import WebhookFault
 
 _operation_or_all = matching(
     [EVERY_OPERATION, *OPERATIONS].__contains__, "the name of an operation, such as patients.create, or * for all"
@@ -23,16 +27,12 @@ class CallControls:
     @property
     def requests(self) -> list[JournalEntry]:
         """The last 10,000 API calls, newest first."""
-        tenant = self._access.tenant
-        with tenant.lock:
-            return list(tenant.journal.newest_first())
+        return self._access.read(lambda tenant: list(tenant.journal.newest_first()))
 
     @property
     def faults(self) -> list[Fault]:
         """The faults that still apply to future calls, oldest first."""
-        tenant = self._access.tenant
-        with tenant.lock:
-            return copied(tenant.faults.all())
+        return self._access.read(lambda tenant: copied(tenant.faults.all()))
 
     def add_fault(
         self,
@@ -82,18 +82,7 @@ class CallControls:
         _operation_or_all("operation", operation)
         if retry_after is None and status == HTTPStatus.TOO_MANY_REQUESTS:
             retry_after = 1
-        fault = Fault(
-            operation=operation,
-            kind=kind,
-            status=status,
-            seconds=seconds,
-            times=times,
-            when=when,
-            skip=skip,
-            probability=probability,
-            retry_after=retry_after,
-            optional=optional,
-        )
+        fault = Fault(**arguments_of(locals()))
 
         def add(tenant: Tenant) -> list[Fault]:
             fault.id = tenant.ids.new(FAULT_PREFIX)
@@ -120,3 +109,36 @@ class CallControls:
     def clear_faults(self) -> None:
         """Remove all faults of API calls. Webhook faults stay."""
         self._access.change("clear_faults", lambda tenant: tenant.faults.clear())
+
+    def unused_faults(self) -> list[Fault | WebhookFault]:
+        """Return the faults that have not matched a single call, event or delivery, oldest first.
+
+        Faults of API calls come first, then webhook faults. Without an API key, these are the faults of every
+        organization. Optional faults are excepted, and so are faults with a probability below 1. ``clear_faults``,
+        ``clear_webhook_faults``, ``remove_fault`` and ``reset`` remove faults on purpose, so that they do not count as
+        unused.
+        """
+        unused: list[Fault | WebhookFault] = []
+        for tenant in self._access.tenants:
+            with tenant.lock:
+                unused += [*tenant.faults.unused(), *tenant.webhook_faults.unused()]
+        return unused
+
+    def explain(self, id: str, /) -> list[HistoryEntry]:
+        """Return the chain of causes of an object, a delivery, a message or a request, in time order.
+
+        The chain contains what happened to an object, what became of its jobs, messages and webhooks, the reasons why
+        something was not sent, and what caused each of these. Each ``cause`` is the ``id`` of an entry before it.
+
+        Args:
+            id: id of an object of the API, or of a request (``req_…``), an inbound event (``evt_…``), a job
+                (``job_…``), a call of a test control (``ctl_…``), a message (``msg_…``), a webhook delivery (``whd_…``)
+                or one of its attempts (``whd_….1``).
+
+        Returns:
+            The entries. The history keeps the last 50,000 records; of what is older, only part of the chain is left.
+
+        Raises:
+            ServiceError: 404: there is no such id.
+        """
+        return self._access.read(lambda tenant: existing(causes.explain(tenant, id), "id in the history"))

@@ -1,4 +1,4 @@
-"""The mock's clock: the current time, the jobs and reminders that are due later, and advancing the time."""
+"""The mock's clock: the current time, the jobs and reminders that are due later, advancing the time, and the waits."""
 
 from datetime import datetime, timedelta
 
@@ -69,9 +69,7 @@ class ClockControls:
     @property
     def clock(self) -> ClockState:
         """The mock's time, and whether the clock is frozen."""
-        tenant = self._access.tenant
-        with tenant.lock:
-            return ClockState(now=tenant.now(), frozen=tenant.clock.frozen)
+        return self._access.read(lambda tenant: ClockState(now=tenant.now(), frozen=tenant.clock.frozen))
 
     @property
     def jobs(self) -> list[PendingJob]:
@@ -190,6 +188,16 @@ class ClockControls:
         with tenant.lock:
             target = _ahead(tenant.now(), to)
         return tenant, lambda _: target
+
+    @property
+    def waits(self) -> list[float]:
+        """The waits of the organization's clients so far, in seconds, in order; at most the last 10,000.
+
+        A client of a ``MockService`` does not sleep: each of its waits advances the clock, and is listed here. Such are
+        the waits before a retry, for the request rate of the client and between the rounds of ``send_all``, and the
+        delays by faults, each up to the timeout of the client. Clients of a ``MockServer`` sleep, and are not listed.
+        """
+        return self._access.read(lambda tenant: list(tenant.waits))
 
 
 def pending_jobs(tenant: Tenant, limit: int | None = None) -> list[PendingJob]:

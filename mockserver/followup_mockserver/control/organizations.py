@@ -1,4 +1,4 @@
-"""Organizations, their settings and their API keys, and the reset to the state at start."""
+"""Organizations, their settings and their API keys; snapshots of the state, and the reset to the state at start."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -8,11 +8,13 @@ import attrs
 
 from followup import NOT_GIVEN, Account, NotGiven
 from followup._for_mockserver import OutboundEventType, ServiceLine
+from followup_mockserver.control.arguments import arguments_of
 from followup_mockserver.rules import account
 from followup_mockserver.schema.checks import boolean, instant, list_of, one_of, text
 from followup_mockserver.settings.settings import ALL_SCOPES, KeyRecord
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied, passed
+from followup_mockserver.state.snapshots.reading import SnapshotSource
 from followup_mockserver.state.tenant import Tenant
 
 
@@ -120,20 +122,7 @@ class OrganizationControls:
         Raises:
             ValueError: an invalid setting; then none is changed.
         """
-        changes = passed(
-            name=name,
-            service_lines=service_lines,
-            time_zone=time_zone,
-            reminder_hours=reminder_hours,
-            post_visit_hours=post_visit_hours,
-            intake_messages=intake_messages,
-            intake_required=intake_required,
-            activated_events=activated_events,
-            country=country,
-            language=language,
-            mobiles=mobiles,
-            ref=ref,
-        )
+        changes = passed(**arguments_of(locals()))
 
         def change(tenant: Tenant) -> Account:
             tenant.organization = attrs.evolve(tenant.organization, **changes)
@@ -201,6 +190,44 @@ class OrganizationControls:
         created. On the controls that ``organization(key)`` returned it resets that organization only.
         """
         self._access.reset()
+
+    def save(self) -> dict[str, Any]:
+        """Return the state as JSON-compatible data.
+
+        On a ``MockService`` or ``MockServer`` this is the state of the whole mock, on the controls that
+        ``organization(key)`` returned that of the organization. The state consists of the organizations with their
+        settings, all records, the clock, the pending jobs, deliveries and attempts, messages, idempotency keys, faults,
+        the history, and what the next ids depend on; it does not contain the journal and the windows of the rate limit.
+        A request or a delivery attempt that is in progress counts as not yet begun.
+
+        The data contains personal data, API keys and signing secrets.
+
+        Returns:
+            A new dict, for ``json.dump``, ``restore`` and ``MockService.load``.
+        """
+        return self._access.save()
+
+    def restore(self, state: SnapshotSource) -> None:
+        """Replace the state by a saved one. Nothing of the current state remains, and none of its webhooks is sent.
+
+        On a ``MockService`` or ``MockServer`` this replaces all organizations. The options of the mock, its mounted
+        applications and the state that ``reset`` returns to stay as they are.
+
+        On the controls that ``organization(key)`` returned it replaces the state of that organization by a snapshot of
+        one organization. If that is the same organization, its API keys are restored as well. A snapshot of another
+        organization can be loaded into any number of organizations: each keeps its own id and API keys.
+
+        Args:
+            state: the data that ``save`` returned, its JSON text (``str`` or ``bytes``), or the path of a file with
+                this text (``pathlib.Path``).
+
+        Raises:
+            OSError: the file cannot be read.
+            ServiceError: 409: an API key in the snapshot belongs to another organization.
+            ValueError: an invalid snapshot, or one of a newer version of followup; the message names the place, and
+                nothing has changed.
+        """
+        self._access.restore(state)
 
 
 def _scopes(scopes: Iterable[str] | None) -> list[str]:

@@ -15,14 +15,13 @@ from followup import (
     SenderInput,
 )
 from followup._for_mockserver import IntakeRequests, PatientStage
-from followup_mockserver.control.arguments import rule_arguments
-from followup_mockserver.rules import doctors, intake_requests, patients
-from followup_mockserver.schema.checks import Check, boolean, matching, one_of, optional
+from followup_mockserver.control.arguments import arguments_of, rule_arguments
+from followup_mockserver.rules import conversations, doctors, intake_requests, patients
+from followup_mockserver.schema.checks import Check, boolean, matching, one_of, optional, text
 from followup_mockserver.schema.shapes import MAX_STRING_LENGTH
-from followup_mockserver.state.access import TenantAccess, existing
+from followup_mockserver.state.access import TenantAccess
 from followup_mockserver.state.copies import passed
 from followup_mockserver.state.records import Message
-from followup_mockserver.state.tenant import Tenant
 
 _text = matching(
     lambda value: 0 < len(value) <= MAX_STRING_LENGTH,
@@ -46,9 +45,7 @@ class PeopleControls:
     @property
     def messages(self) -> list[Message]:
         """The messages that the service has written to patients, oldest first."""
-        tenant = self._access.tenant
-        with tenant.lock:
-            return list(tenant.messages)
+        return self._access.read(lambda tenant: list(tenant.messages))
 
     def add_doctor(
         self,
@@ -74,13 +71,7 @@ class PeopleControls:
         Raises:
             ValueError: an invalid argument; the message names it.
         """
-        fields = passed(
-            full_name=full_name,
-            specialty=specialty,
-            license_number=license_number,
-            external_id=external_id,
-            active=active,
-        )
+        fields = passed(**arguments_of(locals()))
         _check(fields, _DOCTOR)
         return self._access.change("add_doctor", lambda tenant: doctors.add(tenant, **fields))
 
@@ -112,19 +103,9 @@ class PeopleControls:
             ServiceError: 404: there is no such doctor.
             ValueError: an invalid argument; the message names it.
         """
-        changes = passed(
-            full_name=full_name,
-            specialty=specialty,
-            license_number=license_number,
-            external_id=external_id,
-            active=active,
-        )
+        changes = passed(**arguments_of(locals()))
         _check(changes, _DOCTOR)
-        return self._access.change(
-            "update_doctor",
-            lambda tenant: doctors.update(tenant, existing(tenant.doctors.get(id), "doctor"), **changes),
-            id,
-        )
+        return self._access.change_object("update_doctor", "doctor", id, doctors.update, **changes)
 
     def update_patient(
         self, id: str, /, *, opted_out: bool | NotGiven = NOT_GIVEN, stage: PatientStage | NotGiven = NOT_GIVEN
@@ -145,12 +126,7 @@ class PeopleControls:
         """
         changes = passed(opted_out=opted_out, stage=stage)
         _check(changes, _PATIENT)
-
-        def change(tenant: Tenant) -> Patient:
-            patient = existing(tenant.patients.get(id), "patient")
-            return patients.set_service_fields(tenant, patient, **changes)
-
-        return self._access.change("update_patient", change, id)
+        return self._access.change_object("update_patient", "patient", id, patients.set_service_fields, **changes)
 
     def answer_intake_request(
         self,
@@ -191,20 +167,8 @@ class PeopleControls:
             TypeError: an argument of the wrong type, as in ``intake_requests.create``.
             ValueError: an invalid argument; the message names it.
         """
-        data = rule_arguments(
-            IntakeRequests.create,
-            patient=patient,
-            contacts=contacts,
-            coverage=coverage,
-            address=address,
-            requested_service=requested_service,
-            summary=summary,
-            hospitalized=hospitalized,
-            sender=sender,
-        )
-        return self._access.change(
-            "answer_intake_request", lambda tenant: intake_requests.answer(tenant, _intake(tenant, id), **data), id
-        )
+        data = rule_arguments(IntakeRequests.create, **arguments_of(locals()))
+        return self._access.change_object("answer_intake_request", "intake request", id, intake_requests.answer, **data)
 
     def load_intake_request(self, id: str, /) -> IntakeRequest:
         """Mark an intake request as loaded into the organization's own system.
@@ -218,9 +182,7 @@ class PeopleControls:
         Raises:
             ServiceError: 404: there is no such intake request; 400: it is not ``ready``.
         """
-        return self._access.change(
-            "load_intake_request", lambda tenant: intake_requests.load(tenant, _intake(tenant, id)), id
-        )
+        return self._access.change_object("load_intake_request", "intake request", id, intake_requests.load)
 
     def discard_intake_request(self, id: str, /, *, reason: str | None = None) -> IntakeRequest:
         """Discard an intake request, as the organization's staff can.
@@ -235,17 +197,65 @@ class PeopleControls:
         Raises:
             ServiceError: 404: there is no such intake request; 400: it is already loaded or discarded.
         """
-        return self._access.change(
-            "discard_intake_request",
-            lambda tenant: intake_requests.discard(tenant, _intake(tenant, id), reason=reason),
-            id,
+        return self._access.change_object(
+            "discard_intake_request", "intake request", id, intake_requests.discard, reason=reason
         )
+
+    def receive_reply(self, id: str, /) -> Patient:
+        """Receive a message of a patient, such as the reply to a reminder.
+
+        The stage becomes ``in_conversation``. It changes again with the next appointment or visit, or with
+        ``update_patient``.
+
+        Args:
+            id: id of the patient.
+
+        Returns:
+            The patient after the change.
+
+        Raises:
+            ServiceError: 404: there is no such patient; 400: the patient has no phone.
+        """
+        return self._access.change_object("receive_reply", "patient", id, conversations.reply)
+
+    def report_silence(self, id: str, /) -> Patient:
+        """Note that a patient stopped answering: the stage becomes ``lost``, and ``patient.silent`` occurs.
+
+        The stage stays ``scheduled`` or ``discharged``. The service does not send this webhook yet: activate it with
+        ``update_organization(activated_events=["patient.silent"])``.
+
+        Args:
+            id: id of the patient.
+
+        Returns:
+            The patient after the change.
+
+        Raises:
+            ServiceError: 404: there is no such patient; 400: the patient has no phone.
+        """
+        return self._access.change_object("report_silence", "patient", id, conversations.fall_silent)
+
+    def hand_off_conversation(self, id: str, /, *, reason: str | None = None) -> Patient:
+        """Hand the conversation with a patient off to the team: ``conversation.handoff`` occurs.
+
+        The stage becomes ``in_conversation``. The service does not send this webhook yet: activate it with
+        ``update_organization(activated_events=["conversation.handoff"])``.
+
+        Args:
+            id: id of the patient.
+            reason: why the conversation needs a person; part of the webhook's data.
+
+        Returns:
+            The patient after the change.
+
+        Raises:
+            ServiceError: 404: there is no such patient; 400: the patient has no phone.
+            ValueError: an invalid argument; the message names it.
+        """
+        optional(text)("reason", reason)
+        return self._access.change_object("hand_off_conversation", "patient", id, conversations.hand_off, reason=reason)
 
 
 def _check(arguments: Mapping[str, Any], checks: Mapping[str, Check]) -> None:
     for argument, value in arguments.items():
         checks[argument](argument, value)
-
-
-def _intake(tenant: Tenant, id: str) -> IntakeRequest:
-    return existing(tenant.intake_requests.get(id), "intake request")

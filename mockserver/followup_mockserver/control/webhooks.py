@@ -58,9 +58,7 @@ class WebhookControls:
     @property
     def deliveries(self) -> list[WebhookDelivery]:
         """The webhook deliveries, newest first."""
-        tenant = self._access.tenant
-        with tenant.lock:
-            return copied([*reversed([*tenant.webhook_deliveries])])
+        return self._access.read(lambda tenant: copied([*reversed([*tenant.webhook_deliveries])]))
 
     def attempts(self, id: str, /) -> list[Attempt]:
         """Return every attempt of a delivery, oldest first.
@@ -189,9 +187,7 @@ class WebhookControls:
     @property
     def webhook_faults(self) -> list[WebhookFault]:
         """The webhook faults that still apply to future deliveries, oldest first."""
-        tenant = self._access.tenant
-        with tenant.lock:
-            return copied(tenant.webhook_faults.all())
+        return self._access.read(lambda tenant: copied(tenant.webhook_faults.all()))
 
     def clear_webhook_faults(self) -> None:
         """Remove all webhook faults that apply to future deliveries. Faults of API calls stay."""

@@ -15,8 +15,7 @@ from followup._for_mockserver import (
     use_virtual_time,
     virtual_time,
 )
-from followup_mockserver.control import Control
-from followup_mockserver.control.display import state_of
+from followup_mockserver.control import Control, state_of
 from followup_mockserver.dashboard.routes import dashboard
 from followup_mockserver.engine import Engine
 from followup_mockserver.gateway.pipeline import Gateway

@@ -52,6 +52,12 @@ class TenantAccess:
         """The current state of the organization; without a key, of every organization of the mock."""
         return self.registry.all() if self._key is None else [self.tenant]
 
+    def read(self, look: Callable[[Tenant], T]) -> T:
+        """Return a value that is read under the lock."""
+        tenant = self.tenant
+        with tenant.lock:
+            return look(tenant)
+
     def change(self, control: str, change: Callable[[Tenant], T], about: str | None = None) -> T:
         """Change the state under its lock, and return a copy of the result.
 
@@ -65,6 +71,26 @@ class TenantAccess:
             result = tenant.control(control, change, about)
             tenant.notify()
             return copied(result)
+
+    def change_object(self, control: str, kind: str, id: str, rule: Callable[..., T], **arguments: Any) -> T:
+        """Let a rule change an object, see ``change``.
+
+        Args:
+            control: name of the test control.
+            kind: the kind of object, such as ``intake request``.
+            id: id of the object.
+            rule: takes the tenant, the object and ``arguments``.
+            arguments: further arguments of the rule.
+
+        Raises:
+            ServiceError: 404: there is no such object.
+        """
+
+        def change(tenant: Tenant) -> T:
+            collection = getattr(tenant, f"{kind.replace(' ', '_')}s")
+            return rule(tenant, existing(collection.get(id), kind), **arguments)
+
+        return self.change(control, change, id)
 
     def wait_until(
         self, look: Callable[[Tenant], tuple[bool, T]], seconds: float, copy: Callable[[T], T] = copied
