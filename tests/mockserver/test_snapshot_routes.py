@@ -16,7 +16,6 @@ from support.waiting import wait_for
 
 from followup import FollowUp, FollowUpError
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.http import snapshots
 
 MEBIBYTE = 1024 * 1024
 PHONE = "+5491155550000"
@@ -167,7 +166,7 @@ class TestServer:
 
     def test_a_web_page_of_another_host_cannot_send_a_large_body(self, server: MockServer) -> None:
         host, port = server.url.removeprefix("http://").split(":")
-        head = f"PUT {snapshots.PATH} HTTP/1.1\r\nHost: evil.example\r\nContent-Length: {60 * MEBIBYTE}\r\n\r\n"
+        head = f"PUT /_mock/snapshot HTTP/1.1\r\nHost: evil.example\r\nContent-Length: {60 * MEBIBYTE}\r\n\r\n"
         with socket.create_connection((host, int(port)), timeout=20) as connection:
             connection.sendall(head.encode() + b"x")
             assert connection.recv(65536).startswith(b"HTTP/1.1 413 ")

@@ -20,9 +20,7 @@ from followup._for_mockserver import (
     WEBHOOK_TOLERANCE,
     Model,
 )
-from followup_mockserver.contract.links import links_of
-from followup_mockserver.contract.openapi_examples import REQUEST_EXAMPLES
-from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, Operation
+from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, REQUEST_EXAMPLES, Operation, links_of
 from followup_mockserver.rules.events import ENVELOPE
 from followup_mockserver.schema.shapes import HTTPS_URL, MAX_BODY_BYTES, MAX_HEAD_BYTES, Schema, open_schema, shape_of
 from followup_mockserver.webhooks.requests import USER_AGENT

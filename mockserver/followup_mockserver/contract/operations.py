@@ -5,12 +5,25 @@ its rule, and add its row here.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, get_args
 
 import attrs
 
-from followup._for_mockserver import Declaration, all_groups, declarations_of, group_name, lazy
+from followup._for_mockserver import (
+    Declaration,
+    IdPrefix,
+    Parameter,
+    all_groups,
+    annotations_of,
+    bare,
+    camel,
+    declarations_of,
+    group_name,
+    is_union,
+    lazy,
+    wire_fields,
+)
 from followup_mockserver.rules import (
     account,
     appointments,
@@ -191,3 +204,103 @@ OPERATIONS: Mapping[str, Operation] = {
     for name, declaration in declarations_of(group).items()
 }
 """The 32 operations, by name."""
+
+
+Link = dict[str, Any]
+
+
+def links_of(operation: Operation) -> dict[str, Link]:
+    """Return the links of the successful response of an operation, each under the name of the operation it leads to."""
+    return {link["operationId"]: link for link in _links(operation) if link["operationId"] != operation.name}
+
+
+def _links(operation: Operation) -> Iterator[Link]:
+    declaration = operation.declaration
+    result = declaration.item_type or declaration.returns
+    # The first item of a list; a tool does not follow the link if there is none.
+    start = "/" if declaration.item_type is None else "/data/0/"
+    for name, annotation in annotations_of(result).items():
+        prefix = _prefix_in(annotation)
+        if name in wire_fields(result) and prefix is not None:
+            yield from _followers(prefix, f"$response.body#{start}{camel(name)}", is_own_id=name == "id")
+
+
+def _followers(prefix: IdPrefix, value: str, *, is_own_id: bool) -> Iterator[Link]:
+    """Yield the links to the operations that take an id with this prefix.
+
+    Args:
+        prefix: the prefix of the id.
+        value: the runtime expression of the id.
+        is_own_id: whether the id is that of the result. To the id of another object, only retrieving it is a link.
+    """
+    for operation in OPERATIONS.values():
+        declaration = operation.declaration
+        if declaration.id_prefix == prefix and (is_own_id or declaration.method_name == "retrieve"):
+            yield _link(operation, "path.id", value)
+        if is_own_id and declaration.item_type is not None:
+            for parameter in declaration.parameters:
+                if prefix in map(_prefix_in, _types_of(parameter)) and parameter.name not in _CURSORS:
+                    yield _link(operation, f"query.{parameter.wire_name}", value)
+
+
+_CURSORS = ("starting_after", "ending_before")
+
+
+def _link(operation: Operation, parameter: str, value: str) -> Link:
+    summary = operation.description.partition("\n\n")[0]
+    return {"operationId": operation.name, "parameters": {parameter: value}, "description": summary}
+
+
+def _types_of(parameter: Parameter) -> tuple[Any, ...]:
+    """Return the types of a parameter; that of an omitted argument is one of them."""
+    return get_args(parameter.annotation) if is_union(parameter.annotation) else (parameter.annotation,)
+
+
+def _prefix_in(annotation: Any) -> IdPrefix | None:
+    """Return the prefix of an id that is never null; None for any other value."""
+    if bare(annotation) is not str:
+        return None
+    return next((each for each in get_args(annotation)[1:] if isinstance(each, IdPrefix)), None)
+
+
+_EXAMPLE_PATIENT = {"phone": "+54 9 11 5555-0000", "fullName": "Ana Pérez", "dni": "30.123.456"}
+
+REQUEST_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "patients.create": {
+        **_EXAMPLE_PATIENT,
+        "email": "ana@clinic.example",
+        "dateOfBirth": "1980-05-17",
+        "externalId": "P-1",
+    },
+    "patients.update": {"email": "ana@clinic.example"},
+    "appointments.create": {
+        "patient": _EXAMPLE_PATIENT,
+        "startAt": "2026-12-01T14:30:00Z",
+        "doctor": {"externalId": "D-1"},
+        "type": "check-up",
+        "externalId": "A-1",
+    },
+    "appointments.update": {"startAt": "2026-12-02T14:30:00Z"},
+    "appointments.cancel": {"reason": "The patient is travelling."},
+    "visits.create": {"patient": _EXAMPLE_PATIENT, "visitedAt": "2026-12-01T15:00:00Z", "appointment": "A-1"},
+    "intake_requests.create": {
+        "patient": _EXAMPLE_PATIENT,
+        "contacts": [{"name": "Luis Pérez", "relationship": "son", "phone": "+54 9 11 5555-0001"}],
+        "coverage": {"insurer": "Salud Sur", "plan": "210", "memberId": "123"},
+        "requestedService": "home nursing",
+    },
+    "treatments.create": {
+        "patient": _EXAMPLE_PATIENT,
+        "name": "ibuprofen",
+        "dosage": "400 mg",
+        "frequency": "every 8 h",
+    },
+    "events.create": {
+        "id": "visit-1",
+        "type": "visit.completed",
+        "data": {"patient": _EXAMPLE_PATIENT, "visit": {"visitedAt": "2026-12-01T15:00:00Z", "externalId": "V-1"}},
+    },
+    "webhook_endpoints.create": {"url": "https://clinic.example/hooks", "enabledEvents": ["*"]},
+    "webhook_endpoints.update": {"disabled": True},
+}
+"""Request bodies by operation."""

@@ -1,4 +1,4 @@
-"""What does not come from the API: appointments, visits and events of the agent, the team, a practice system and so on."""
+"""Appointments, visits and events that do not come from the API: of the agent, the team, a practice system."""
 
 from collections.abc import Mapping
 from datetime import datetime

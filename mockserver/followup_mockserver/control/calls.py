@@ -9,10 +9,9 @@ from followup_mockserver.control.causes import HistoryEntry
 from followup_mockserver.schema.checks import matching
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied
-from followup_mockserver.state.faults import EVERY_OPERATION, FAULT_PREFIX, Fault, FaultKind, FaultMoment
+from followup_mockserver.state.faults import EVERY_OPERATION, FAULT_PREFIX, Fault, FaultKind, FaultMoment, WebhookFault
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.state.webhook_faults import WebhookFault
 
 _operation_or_all = matching(
     [EVERY_OPERATION, *OPERATIONS].__contains__, "the name of an operation, such as patients.create, or * for all"

@@ -10,8 +10,8 @@ from flask import Blueprint, Response, g, render_template, request
 
 from followup._for_mockserver import format_timestamp
 from followup_mockserver.control import PendingJob, access_to
+from followup_mockserver.http.access import current_control, current_guard
 from followup_mockserver.http.control_routes import PREFIX
-from followup_mockserver.http.current import current_control, current_guard
 from followup_mockserver.rules import local_jobs
 from followup_mockserver.schema.errors import ServiceError
 

@@ -4,9 +4,8 @@ import logging
 from collections.abc import Callable
 
 from followup._for_mockserver import SERVICE_VERSION
-from followup_mockserver.gateway import idempotency, recording, responding, steps
-from followup_mockserver.gateway.parsing import parser
-from followup_mockserver.gateway.request import Exchange, Request, Response
+from followup_mockserver.gateway import responding, steps
+from followup_mockserver.gateway.request import Exchange, Request, Response, parser
 from followup_mockserver.gateway.responding import error_response
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.settings.options import Options
@@ -24,7 +23,7 @@ STEPS: tuple[Callable[[Exchange], None], ...] = (
     steps.authorize,
     steps.limit_rate,
     steps.check_version,
-    idempotency.claim_idempotency_key,
+    responding.claim_idempotency_key,
     steps.apply_delay,
     responding.respond,
     steps.apply_fault_after,
@@ -32,10 +31,10 @@ STEPS: tuple[Callable[[Exchange], None], ...] = (
 """A ``ServiceError`` of a step skips those that follow."""
 
 FINAL_STEPS: tuple[Callable[[Exchange], None], ...] = (
-    idempotency.release_idempotency_key,
+    responding.release_idempotency_key,
     steps.break_response,
-    recording.record_call,
-    recording.report_call,
+    responding.record_call,
+    responding.report_call,
 )
 """They run for every response, also for an error."""
 

@@ -1,13 +1,71 @@
-"""Makes the response of a request that has passed all checks: a replay, or the result of the rule."""
+"""Answers a request that has passed all checks: by a replay or the rule of its operation. Then the call is recorded."""
 
+import hashlib
 import json
+import re
 from typing import Any
 
-from followup._for_mockserver import encode
-from followup_mockserver.gateway.request import Exchange, Response
+from followup._for_mockserver import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION, encode
+from followup_mockserver.gateway.request import Exchange, Request, Response
 from followup_mockserver.schema.errors import ServiceError, invalid, missing
+from followup_mockserver.state import observers
+from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.collection import PageResult
-from followup_mockserver.state.journal import REQUEST_ID_PREFIX
+from followup_mockserver.state.copies import copied
+from followup_mockserver.state.faults import OPERATION_OF_EVENTS
+from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, CallOutcome, JournalEntry
+
+_IDEMPOTENCY_KEY = re.compile(IDEMPOTENCY_KEY)
+
+
+def claim_idempotency_key(exchange: Exchange) -> None:
+    """Claim the idempotency key, or find the response to replay.
+
+    Raises:
+        ServiceError: 400: the key is invalid or was used for another request; 409: such a request is in progress.
+    """
+    request, tenant = exchange.request, exchange.tenant
+    key = request.headers.get("idempotency-key")
+    if key is None or not request.operation.declaration.idempotent:
+        return
+    if not _IDEMPOTENCY_KEY.fullmatch(key):
+        raise invalid("parameter_invalid", f"This {IDEMPOTENCY_KEY_RULE}.", "Idempotency-Key")
+    fingerprint = _fingerprint(request)
+    with tenant.lock:
+        now = tenant.now()
+        record = tenant.idempotency.find(key, now)
+        if record is None:
+            exchange.claimed = tenant.idempotency.begin(key, fingerprint, now)
+        elif record.fingerprint != fingerprint:
+            raise ServiceError(
+                400,
+                "idempotency_error",
+                "idempotency_key_reused",
+                "This key was used with another method, path or body; use a new one for a new request.",
+                param="Idempotency-Key",
+            )
+        elif record.response is None:
+            raise ServiceError(
+                409,
+                "idempotency_error",
+                "idempotency_key_in_use",
+                "Another request with this key is in progress; try again with the same key.",
+                param="Idempotency-Key",
+            )
+        else:
+            exchange.replayed, exchange.replay_of = record.response, record.request_id
+
+
+def release_idempotency_key(exchange: Exchange) -> None:
+    """Release the idempotency key of a request that failed, so that it can be used again."""
+    if exchange.claimed is not None:
+        with exchange.tenant.lock:
+            exchange.tenant.idempotency.release(exchange.claimed)
+
+
+def _fingerprint(request: Request) -> bytes:
+    source = b"\0".join((request.operation.method.encode(), request.path.encode(), request.body or b""))
+    return hashlib.sha256(source).digest()
 
 
 def respond(exchange: Exchange) -> None:
@@ -77,3 +135,81 @@ def _json_bytes(value: Any) -> bytes:
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def record_call(exchange: Exchange) -> None:
+    """Record the call in the journal, under its request id. A request that reached no rule gets a new one."""
+    request, response, tenant = exchange.request, exchange.response, exchange.tenant
+    error, fault = exchange.error, exchange.fault if exchange.is_fault_applied else None
+    accepted = _accepted(exchange)
+    with tenant.lock:
+        request_id = exchange.request_id or tenant.ids.new(REQUEST_ID_PREFIX)
+        key, method = request.headers.get("idempotency-key"), request.operation.method
+        exchange.entry = JournalEntry(
+            operation=request.operation.name,
+            method=method,
+            path=request.path,
+            status=0 if response.broken == "disconnect" else response.status,
+            request_id=request_id,
+            idempotency_key=key,
+            at=tenant.now(),
+            error_code=None if error is None else error.code,
+            param=None if error is None else error.param,
+            attempt=tenant.journal.next_attempt(key, method, request.path),
+            replayed=exchange.is_replay,
+            fault=None if fault is None else fault.kind,
+            events=len(accepted),
+            refused=accepted.count(False),
+            ignored_keys=exchange.ignored_keys,
+        )
+        tenant.journal.record(
+            exchange.entry,
+            CallOutcome(
+                about=exchange.about or request.path_id,
+                replay_of=exchange.replay_of if exchange.is_replay else None,
+                fault=copied(fault),
+            ),
+            CallDetails(
+                query=request.query,
+                request_headers=request.headers,
+                request_body=request.body,
+                response_headers=response.headers,
+                response_body=response.body,
+                seconds=RealTime.monotonic() - exchange.began,
+            ),
+        )
+        tenant.notify()
+    response.headers["Request-Id"] = request_id
+    response.headers["Service-Version"] = SERVICE_VERSION
+
+
+def _accepted(exchange: Exchange) -> list[bool]:
+    """Return for each event of a batch whether the service accepted it; empty for a response without results."""
+    fault = exchange.fault if exchange.is_fault_applied else None
+    if exchange.request.operation.name != OPERATION_OF_EVENTS or (fault is not None and fault.kind == "status"):
+        return []  # a fault invents its results
+    return [result["accepted"] for result in json.loads(exchange.response.body).get("results", ())]
+
+
+def report_call(exchange: Exchange) -> None:
+    """Report the call to the observers of this process."""
+    if not observers.observers:
+        return
+    entry = exchange.entry
+    call = observers.EndedCall(
+        operation=entry.operation,
+        method=entry.method,
+        path=exchange.request.path,
+        status=None if exchange.response.broken else exchange.response.status,
+        error_code=entry.error_code,
+        param=entry.param,
+        attempt=entry.attempt,
+        replayed=entry.replayed,
+        fault=entry.fault,
+        events=entry.events,
+        refused=entry.refused,
+        seconds=RealTime.monotonic() - exchange.began,
+        ignored_keys=exchange.ignored_keys,
+    )
+    for observer in observers.observers:
+        observer.call_ended(call)

@@ -1,12 +1,15 @@
 """The checks that precede every rule, and the faults that change a call. A ``ServiceError`` ends the request."""
 
 import math
+from collections.abc import Mapping
 
 from followup._for_mockserver import SERVICE_VERSION
-from followup_mockserver.gateway import auth
-from followup_mockserver.gateway.fault_responses import apply
-from followup_mockserver.gateway.request import Exchange
+from followup_mockserver.contract.operations import FOLLOW_UP
+from followup_mockserver.gateway.request import Exchange, Request, parse_json
+from followup_mockserver.rules import events
 from followup_mockserver.schema.errors import ServiceError, invalid
+from followup_mockserver.state.access import wait
+from followup_mockserver.state.faults import INJECTED, OPERATION_OF_EVENTS, Fault
 
 VERSIONS = (SERVICE_VERSION,)
 """Values of ``Service-Version`` that a request may send (specification, section 9)."""
@@ -14,7 +17,7 @@ VERSIONS = (SERVICE_VERSION,)
 
 def find_tenant(exchange: Exchange) -> None:
     """Find the tenant by the API key. A request with a missing or unknown key belongs to the default tenant."""
-    value = exchange.key_value = auth.bearer_token(exchange.request.headers)
+    value = exchange.key_value = bearer_token(exchange.request.headers)
     exchange.known_tenant = exchange.registry.by_key(value) if value else None
     exchange.tenant = exchange.known_tenant or exchange.registry.default
 
@@ -34,14 +37,40 @@ def apply_fault(exchange: Exchange) -> None:
         apply(fault, exchange)
 
 
+def bearer_token(headers: Mapping[str, str]) -> str | None:
+    """Return the key of the ``Authorization: Bearer`` header, or None if there is no such header."""
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    return value.strip() or None if scheme.lower() == "bearer" else None
+
+
 def authenticate(exchange: Exchange) -> None:
-    """Reject a missing or invalid API key (401)."""
-    exchange.key = auth.authenticate(exchange.known_tenant, exchange.key_value)
+    """Reject a missing, unknown, revoked or expired API key (401; specification, section 5)."""
+    tenant, value = exchange.known_tenant, exchange.key_value
+    if value is None:
+        raise _unauthorized("api_key_missing", "Send the API key as Authorization: Bearer <API_KEY>.")
+    key = tenant.keys.get(value) if tenant is not None else None
+    if tenant is None or key is None:
+        raise _unauthorized("api_key_invalid", "There is no such API key.")
+    if key.revoked:
+        raise _unauthorized("api_key_revoked", "The API key was revoked.")
+    if key.expires_at is not None and tenant.now() >= key.expires_at:
+        raise _unauthorized("api_key_expired", "The API key has expired.")
+    exchange.key = key
+
+
+def _unauthorized(code: str, message: str) -> ServiceError:
+    return ServiceError(401, "authentication_error", code, message, headers={"WWW-Authenticate": "Bearer"})
 
 
 def authorize(exchange: Exchange) -> None:
     """Reject a key without the scope, or an organization without the service line, of the operation (403)."""
-    auth.authorize(exchange.tenant, exchange.key, exchange.request.operation)
+    row = exchange.request.operation.row
+    if row.scope is not None and row.scope not in exchange.key.scopes:
+        raise ServiceError(403, "permission_error", "scope_missing", f"The API key lacks the scope {row.scope}.")
+    if row.line and FOLLOW_UP not in exchange.tenant.organization.service_lines:
+        raise ServiceError(
+            403, "permission_error", "service_line_missing", f"The organization lacks the service line {FOLLOW_UP}."
+        )
 
 
 def limit_rate(exchange: Exchange) -> None:
@@ -90,3 +119,58 @@ def break_response(exchange: Exchange) -> None:
     elif fault is not None and fault.kind in ("disconnect", "truncate"):
         exchange.response.broken = fault.kind
         exchange.is_fault_applied = True
+
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    409: "idempotency_error",
+    429: "rate_limit_error",
+}
+_CODES = {404: "resource_missing"}
+"""Codes that the specification fixes. All other faults have the code ``fault``."""
+
+
+def apply(fault: Fault, exchange: Exchange) -> None:
+    """Apply a fault to a call.
+
+    A fault that breaks the connection after the rule has run is applied later, by the server.
+
+    Raises:
+        ServiceError: the error response.
+    """
+    exchange.is_fault_applied = True
+    if fault.kind == "delay":
+        _delay(fault.seconds, exchange)
+    elif fault.kind == "status":
+        raise _error(fault, exchange.request)
+    elif fault.when == "before":
+        raise ServiceError(500, "api_error", "fault", "The connection is dropped.")
+
+
+def _delay(seconds: float, exchange: Exchange) -> None:
+    """Let time pass. In virtual time, no more than the client waits: the request itself is handled in any case."""
+    if not exchange.registry.has_virtual_time:
+        exchange.registry.pause(seconds)
+        exchange.late = exchange.request.client_has_left()
+        return
+    timeout = exchange.request.read_timeout
+    if timeout is not None and timeout < seconds:
+        exchange.late, seconds = True, timeout
+    wait(exchange.tenant, seconds)
+
+
+def _error(fault: Fault, request: Request) -> ServiceError:
+    kind = "api_error" if fault.status >= 500 else _TYPES.get(fault.status, "invalid_request_error")
+    headers = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
+    body = {}
+    if fault.status == 500 and request.operation.name == OPERATION_OF_EVENTS:
+        body = events.all_failed(_json(request), INJECTED)
+    return ServiceError(fault.status, kind, _CODES.get(fault.status, "fault"), INJECTED, headers=headers, body=body)
+
+
+def _json(request: Request) -> object:
+    try:
+        return parse_json(request.headers, request.body or b"")
+    except ServiceError:
+        return None

@@ -9,7 +9,7 @@ from flask import Blueprint
 
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
-from followup_mockserver.http.current import current_gateway
+from followup_mockserver.http.access import current_gateway
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.state.faults import (
     CLIENT_HAS_LEFT,

@@ -9,11 +9,10 @@ from flask import Blueprint, Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
-from followup_mockserver.http import snapshots
+from followup_mockserver.http.access import EXTENSION, ServedMock, current_gateway, current_guard
 from followup_mockserver.http.api import api, flask_response
 from followup_mockserver.http.control import control_api
 from followup_mockserver.http.control_routes import PREFIX
-from followup_mockserver.http.current import EXTENSION, ServedMock, current_gateway, current_guard
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.state import observers
@@ -144,5 +143,4 @@ def _template(dashboard: Blueprint) -> Flask:
     return app
 
 
-snapshots.add_routes(control_api)
 control_api.add_url_rule("/openapi.json", view_func=control_contract, provide_automatic_options=False)

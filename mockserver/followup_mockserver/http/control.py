@@ -1,4 +1,7 @@
-"""The control API under ``/_mock``: checks the input of each route, calls its function and encodes the result."""
+"""The control API under ``/_mock``: checks the input of each route, calls its function and encodes the result.
+
+The bodies of snapshots are larger than those of all other routes.
+"""
 
 import functools
 import inspect
@@ -8,17 +11,20 @@ from datetime import date, datetime
 from typing import Any
 
 import attrs
+import werkzeug
 from flask import Blueprint, Response, request
+from werkzeug.datastructures import Headers
 
 from followup._for_mockserver import IntakeRequests, Model, annotations_of, camel, encode, format_timestamp
 from followup_mockserver.control import Control
-from followup_mockserver.gateway.parsing import parse_json, query_values
+from followup_mockserver.gateway.request import body_too_large, check_json_type, parse_json, query_values
+from followup_mockserver.http.access import Guard, current_control, current_guard, current_waiting_calls
 from followup_mockserver.http.control_routes import LONGEST_WAIT, PREFIX, ROUTES
-from followup_mockserver.http.current import current_control, current_guard, current_waiting_calls
-from followup_mockserver.schema.errors import invalid
-from followup_mockserver.schema.shapes import Shape, object_shape
+from followup_mockserver.schema.errors import ServiceError, invalid
+from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Shape, object_shape
 from followup_mockserver.schema.validation import Validator
 from followup_mockserver.state.journal import OMITTED_IF_EMPTY
+from followup_mockserver.state.snapshots.reading import MAX_BYTES
 
 control_api = Blueprint("control", __name__, url_prefix=PREFIX)
 
@@ -124,3 +130,48 @@ def as_json(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return value.isoformat() if isinstance(value, date) else value
+
+
+class _LargeRequest(werkzeug.Request):
+    """A request whose body may be as large as a snapshot."""
+
+    max_content_length = MAX_BYTES
+
+
+@control_api.get("/snapshot", provide_automatic_options=False)
+def save_snapshot() -> Response:
+    """Return the state of the organization of the API key or, without a key, of the whole mock."""
+    _check_no_query()
+    text = json.dumps(current_control().save(), ensure_ascii=False, separators=(",", ":"))
+    return Response(text, mimetype="application/json")
+
+
+@control_api.put("/snapshot", provide_automatic_options=False)
+def restore_snapshot() -> Response:
+    """Replace the state of the organization of the API key or, without a key, of the whole mock."""
+    control = current_control()
+    _check_no_query()
+    check_json_type({"content-type": request.headers.get("Content-Type", "")})
+    if (request.content_length or 0) > MAX_BYTES:
+        raise body_too_large(MAX_BYTES)
+    control.restore(_LargeRequest(request.environ).get_data(cache=False))
+    return _response(None)
+
+
+def body_limit(guard: Guard, method: str, path: str, headers: Callable[[], Headers]) -> int:
+    """Return the largest body that a request may have.
+
+    Only a request that may use the control API can send a snapshot: a server reads the body before any view runs.
+    """
+    if (method, path) != ("PUT", f"{PREFIX}/snapshot"):
+        return MAX_BODY_BYTES
+    try:
+        guard.check(headers())
+    except ServiceError:
+        return MAX_BODY_BYTES
+    return MAX_BYTES
+
+
+def _check_no_query() -> None:
+    for name in request.args:
+        raise invalid("parameter_unknown", "There is no such field; check its spelling.", name)

@@ -18,8 +18,7 @@ from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import BadRequest, RequestEntityTooLarge
 from werkzeug.datastructures import Headers
 
-from followup_mockserver.gateway.parsing import body_too_large
-from followup_mockserver.gateway.request import Response
+from followup_mockserver.gateway.request import Response, body_too_large
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_HEAD_BYTES
 from followup_mockserver.state.clock import RealTime

@@ -19,9 +19,8 @@ from followup_mockserver.control import Control, state_of
 from followup_mockserver.dashboard.routes import dashboard
 from followup_mockserver.engine import Engine
 from followup_mockserver.gateway.pipeline import Gateway
+from followup_mockserver.http.access import Guard, WaitingCalls
 from followup_mockserver.http.app import create_app
-from followup_mockserver.http.guard import Guard
-from followup_mockserver.http.waiting import WaitingCalls
 from followup_mockserver.rules import doctors, intake_requests, messages, reminders, stages
 from followup_mockserver.schema.checks import boolean
 from followup_mockserver.schema.errors import InvalidArgument

@@ -1,13 +1,21 @@
-"""Access control: rejects requests from web pages of other hosts and, if a token is required, those without it."""
+"""Access to the mock that serves a request, and what protects it: from web pages, and from too many calls that wait."""
 
 import functools
 import hmac
 import ipaddress
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import attrs
+from flask import Flask, current_app, request
 from werkzeug.datastructures import Headers
 
+from followup_mockserver.control import Control, access_to
+from followup_mockserver.gateway.pipeline import Gateway
+from followup_mockserver.gateway.steps import bearer_token
 from followup_mockserver.http.control_routes import TOKEN_HEADER
 from followup_mockserver.schema.errors import ServiceError
 
@@ -97,3 +105,97 @@ def _authority(origin: str) -> str:
 
 def _forbidden(code: str, message: str) -> ServiceError:
     return ServiceError(403, "permission_error", code, message)
+
+
+MAX_WAITING_CALLS = 32
+"""Half of the server's threads. The other half always serves the API, which receivers call while an advance waits."""
+
+_WAIT_FOR_RECEIVERS = (Control.advance, Control.step, Control.resend)
+
+
+class WaitingCalls:
+    """Limits how many calls wait at the same time. Thread-safe."""
+
+    def __init__(self, limit: int = MAX_WAITING_CALLS) -> None:
+        self._slots = threading.BoundedSemaphore(limit)
+
+    @contextmanager
+    def admit(self, call: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """Occupy a slot for the duration of a call that waits.
+
+        Args:
+            call: the function of the route.
+            arguments: its keyword arguments; a ``wait`` other than 0 makes it a long poll.
+
+        Yields:
+            The arguments to pass. ``wait`` is 0 if all slots are taken, so that a long poll responds at once.
+
+        Raises:
+            ServiceError: 429 if all slots are taken and the call has to wait for receivers.
+        """
+        if not arguments.get("wait") and call not in _WAIT_FOR_RECEIVERS:
+            yield arguments
+        elif self._slots.acquire(blocking=False):
+            try:
+                yield arguments
+            finally:
+                self._slots.release()
+        elif call in _WAIT_FOR_RECEIVERS:
+            raise ServiceError(
+                429,
+                "rate_limit_error",
+                "too_many_waiting",
+                "Too many calls are waiting for receivers or advancing a clock; retry when one of them has finished.",
+                headers={"Retry-After": "1"},
+            )
+        else:
+            yield {**arguments, "wait": 0.0}
+
+
+EXTENSION = "followup"
+"""The key of the mock in ``app.extensions``."""
+
+
+class ServedMock(Protocol):
+    """The attributes of a mock that only the views use."""
+
+    _gateway: Gateway
+    _guard: Guard
+    _waiting_calls: WaitingCalls
+
+
+def current_gateway() -> Gateway:
+    """Return the gateway of the current mock."""
+    return _current_mock()._gateway
+
+
+def current_guard() -> Guard:
+    """Return the guard of the current mock."""
+    return _current_mock()._guard
+
+
+def current_waiting_calls() -> WaitingCalls:
+    """Return the limit on the waiting calls of the current mock."""
+    return _current_mock()._waiting_calls
+
+
+def _current_mock() -> ServedMock:
+    # An attribute read through the proxy ``current_app`` takes six times as long, and every call needs the mock twice.
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+    mock: ServedMock = app.extensions[EXTENSION]
+    return mock
+
+
+def current_control() -> Control:
+    """Return the test controls of the organization whose API key the request carries, or of the default one.
+
+    Raises:
+        ServiceError: 401 if no organization has this key.
+    """
+    mock: Control = current_app.extensions[EXTENSION]
+    key = bearer_token({"authorization": request.headers.get("Authorization", "")})
+    if key is None:
+        return mock
+    control = mock.organization(key)
+    _ = access_to(control).tenant  # raises for an unknown key
+    return control
