@@ -11,8 +11,8 @@ from followup import inbox, outbox
 from followup_mockserver import MockServer, MockService, simulation, strategies
 from followup_mockserver.control.bookings import BookingControls
 from followup_mockserver.control.calls import CallControls
-from followup_mockserver.control.causes.occurrences import HistoryEntry
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
+from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.control.organizations import KeyInput, NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
 from followup_mockserver.control.webhooks import WebhookControls

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from followup_mockserver.control import ClockState, NewOrganization, PendingJob, PendingReminder
-    from followup_mockserver.control.causes import HistoryEntry
+    from followup_mockserver.control.occurrences import HistoryEntry
     from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
     from followup_mockserver.schema.errors import ServiceError
     from followup_mockserver.service.server import MockServer
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "control.causes": ("HistoryEntry",),
+    "control.occurrences": ("HistoryEntry",),
     "control": ("ClockState", "NewOrganization", "PendingJob", "PendingReminder"),
     "state.runs": ("Advanced", "JobRun"),
     "schema.errors": ("ServiceError",),

@@ -9,7 +9,7 @@ import pytest
 
 from followup import FollowUp
 from followup_mockserver import MockService
-from followup_mockserver.control.causes import HistoryEntry
+from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.pytest_plugin.failure_report import summary_of
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.state.snapshots.errors import SnapshotError
@@ -18,6 +18,7 @@ from .conftest import ANA, HOOKS, NOON
 from .html import Views, text_of
 
 MOST_RECORDS = 50_000
+RESET = {"kind": "other", "reason": "reset"}
 VIEWS = {"pat": "patients", "apt": "appointments", "whd": "webhook_deliveries", "evt": "events", "req": "calls"}
 LISTS = ["overview", "calls", "outbound_events", "webhook_deliveries", "webhook_endpoints", "events", "clock"]
 
@@ -46,7 +47,7 @@ def add(columns: Columns, **values: Any) -> None:
     """Add a record."""
     record = {
         "at": NOON, "kind": "reminder", "id": "job_900", "cause": None, "outcome": None, "about": None,
-        "patient": None, "due": "2026-09-30T12:00:00Z", "detail": None, "receipts": [],
+        "patient": None, "due": "2026-09-30T12:00:00Z", "hours": None, "receipts": [],
     } | values  # fmt: skip
     assert record.keys() == columns.keys()
     for name, value in record.items():
@@ -92,7 +93,7 @@ def explained(service: MockService, name: str) -> list[HistoryEntry]:
 
 def control_calls_that_cause_each_other(columns: Columns) -> None:
     for one, other in (("ctl_901", "ctl_902"), ("ctl_902", "ctl_901"), ("ctl_903", "ctl_903")):
-        add(columns, kind="control", id=one, cause=other, outcome="reset", due=None)
+        add(columns, kind="control", id=one, cause=other, outcome=RESET, due=None)
 
 
 def jobs_that_cause_each_other(columns: Columns) -> None:
@@ -123,13 +124,14 @@ def empty_ids(columns: Columns) -> None:
 
 
 def impossible_times_in_texts(columns: Columns) -> None:
-    texts = ["failed: 2026-02-30T12:00:00.000Z", "due 0000-00-00T00:00:00Z", "moved: 2026-13-13T25:61:61Z", None]
-    columns["outcome"] = [texts[position % 4] for position in range(len(columns["id"]))]
+    texts = ["failed: 2026-02-30T12:00:00.000Z", "due 0000-00-00T00:00:00Z", "moved: 2026-13-13T25:61:61Z"]
+    outcomes = [None, *({"kind": "other", "reason": text} for text in texts)]
+    columns["outcome"] = [outcomes[position % 4] for position in range(len(columns["id"]))]
 
 
 def impossible_hours(columns: Columns) -> None:
-    hours = ["1.2.3", "...", "1" + "0" * 400, "99999999999"]
-    columns["detail"] = [f"{hours[position % 4]} h before the start" for position in range(len(columns["id"]))]
+    hours = [1e300, -1e300, 99999999999, 0.1]
+    columns["hours"] = [hours[position % 4] for position in range(len(columns["id"]))]
 
 
 def the_ends_of_time(columns: Columns) -> None:
@@ -185,7 +187,7 @@ def jobs_of_one_call(columns: Columns) -> None:
     appointment = appointment_in(columns)
     for column in columns.values():
         column.clear()
-    add(columns, kind="control", id="ctl_1", outcome="reset", due=None)
+    add(columns, kind="control", id="ctl_1", outcome=RESET, due=None)
     for number in range(1, MOST_RECORDS):
         add(columns, id=f"job_{number}", cause="ctl_1", about=appointment)
 
@@ -208,7 +210,7 @@ class TestLimits:
         """The views of a mock with a control call that has caused 120 jobs, which are due later."""
 
         def edit(columns: Columns) -> None:
-            add(columns, kind="control", id="ctl_900", outcome="reset", due=None, at="2026-09-30T11:00:00Z")
+            add(columns, kind="control", id="ctl_900", outcome=RESET, due=None, at="2026-09-30T11:00:00Z")
             appointment = appointment_in(columns)
             for number in range(1_000, 1_120):
                 add(columns, id=f"job_{number}", cause="ctl_900", about=appointment, due="2026-10-30T12:00:00Z")

@@ -21,7 +21,7 @@ from followup import FollowUp, WebhookDelivery
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.webhooks import attempting
 from followup_mockserver.webhooks.attempting import PreparedAttempt
-from followup_mockserver.webhooks.outcomes import Outcome
+from followup_mockserver.webhooks.outcomes import AttemptResult
 from followup_mockserver.webhooks.sender import Sender
 
 LIMIT = 0.3
@@ -141,8 +141,8 @@ class TestSockets:
 
     def test_section_6_2_neither_has_a_receiver_that_does_not_read(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            outcome = sent(f"http://127.0.0.1:{listener.getsockname()[1]}/", body=b"x" * 50_000_000)
-        assert outcome.error == TOO_LATE
+            result = sent(f"http://127.0.0.1:{listener.getsockname()[1]}/", body=b"x" * 50_000_000)
+        assert result.outcome.error == TOO_LATE
 
     def test_section_6_2_a_receiver_may_respond_before_it_has_read_everything(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -158,9 +158,9 @@ class TestSockets:
 
             responding = threading.Thread(target=respond)
             responding.start()
-            outcome = sent(f"http://127.0.0.1:{listener.getsockname()[1]}/", body=b"x" * 5_000_000, timeout=HANG_GUARD)
+            result = sent(f"http://127.0.0.1:{listener.getsockname()[1]}/", body=b"x" * 5_000_000, timeout=HANG_GUARD)
             responding.join(HANG_GUARD)
-        assert outcome.status_code == 204
+        assert result.outcome.status == 204
 
     def test_section_6_2_interim_responses_are_passed_over(self, server: ImpatientServer) -> None:
         def act(connection: socket.socket, _: Received) -> bool:
@@ -209,7 +209,7 @@ class TestSockets:
         assert delivery.last_error == "No response (NotALoopbackAddressError)."
 
 
-def sent(url: str, *, body: bytes, timeout: float = LIMIT) -> Outcome:
+def sent(url: str, *, body: bytes, timeout: float = LIMIT) -> AttemptResult:
     """What came of one attempt with a body that is larger than any webhook's."""
     mock = MockService(allow_http_webhooks=True)
     with mock.client() as client:

@@ -94,7 +94,7 @@ class TestServe:
             ),
             (
                 b'{"format": "followup-mock-snapshot", "version": 99}',
-                "version: This must be at most 1: a newer followup saved this snapshot; upgrade followup to load it.",
+                "version: This must be at most 2: a newer followup saved this snapshot; upgrade followup to load it.",
             ),
         ],
     )

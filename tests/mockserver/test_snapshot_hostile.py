@@ -203,7 +203,7 @@ def test_an_id_that_exists_is_not_generated_again() -> None:
         ({}, "format: This must be followup-mock-snapshot"),
         ({**SAVED, "version": True}, "version: This must be a whole number, 1 or more"),
         ({**SAVED, "version": 0}, "version: This must be a whole number, 1 or more"),
-        ({**SAVED, "version": 10**30}, "version: This must be at most 1: a newer followup saved this snapshot"),
+        ({**SAVED, "version": 10**30}, "version: This must be at most 2: a newer followup saved this snapshot"),
         ({**SAVED, "options": {"seed": "x"}}, "options.seed: This must be a whole number"),
         ({**SAVED, "options": {"forwardTo": "https://evil.example"}}, "options: This has an unknown field"),
         ({**SAVED, "organizations": []}, "organizations: This must be a non-empty array"),

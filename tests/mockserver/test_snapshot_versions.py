@@ -1,6 +1,7 @@
 """Snapshots of every version of the format load for ever, and behave as when they were saved.
 
-``version_1.json`` is what ``support.rich_mock.rich_mock().save()`` returned when version 1 was made. It never changes.
+``version_1.json`` is what ``support.rich_mock.rich_mock().save()`` returned when version 1 was made, and so on. They
+never change.
 """
 
 import json

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import causes
 from followup_mockserver.control.arguments import arguments_of
-from followup_mockserver.control.causes import HistoryEntry
+from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.schema.checks import matching
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied

@@ -152,7 +152,7 @@ def _success(tenant: Tenant, call: RecordedCall, body: Any) -> tuple[str, str | 
 def _found_or_created(tenant: Tenant, call: RecordedCall) -> str:
     """Return what a call that creates or finds a patient did, by the history."""
     outcomes = [
-        record.outcome
+        record.outcome.text if record.outcome else ""
         for record in tenant.history.records
         if record.cause == call.entry.request_id and record.id == call.outcome.about
     ]

@@ -7,11 +7,12 @@ from operator import itemgetter
 
 import attrs
 
-from followup_mockserver.control.causes import Occurrence
-from followup_mockserver.dashboard.entries import DUE, Cause, Text, forecast_in, tone_of
+from followup_mockserver.control.occurrences import Occurrence
+from followup_mockserver.dashboard.entries import Cause, is_due, shown
 from followup_mockserver.dashboard.timeline import job_title, named_cause, planned_start, title_of
 from followup_mockserver.state.history import MESSAGE
 from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
+from followup_mockserver.state.outcomes import Part
 from followup_mockserver.state.records import Message
 from followup_mockserver.state.tenant import Tenant
 
@@ -45,7 +46,7 @@ class Line:
     about: str
     more: str | None = None
     text: str | None = None
-    outcome: Text | None = None
+    outcome: Sequence[Part] | None = None
     tone: str = "note"
     is_due: bool = False
     start: datetime | None = None
@@ -113,9 +114,9 @@ def _messages_of(tenant: Tenant, occurrences: Sequence[Occurrence]) -> list[tupl
             about=job.about or job.id,
             more=job.id,
             text=None if message is None else texts.get(message.id),
-            outcome=None if message is not None else Text.of(forecast_in(job.outcome) or job.outcome),
-            is_due=job.outcome.startswith(DUE),
-            tone=tone_of(job.outcome),
+            outcome=None if message is not None else shown(job),
+            is_due=is_due(job.outcome),
+            tone=job.outcome.tone,
             start=planned_start(job),
             planned=None if cause is None else named_cause("planned by", cause),
         )
@@ -131,7 +132,7 @@ def _note(event: Occurrence) -> Line:
         at=event.at,
         title=title,
         about=event.about or event.id,
-        outcome=Text.of(outcome) if outcome else None,
+        outcome=outcome or None,
     )
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import attrs
 
 from followup_mockserver.control.causes import occurrences_of
-from followup_mockserver.dashboard.entries import Text, tone_of
 from followup_mockserver.dashboard.objects import address
 from followup_mockserver.dashboard.timeline import TEST_CONTROL, job_title, timeline_of, title_of
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.history import CONTROL, CONTROL_PREFIX, JOB_PREFIX, Record
 from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
+from followup_mockserver.state.outcomes import Part, before_start, other
 from followup_mockserver.state.records import MESSAGE_PREFIX
 from followup_mockserver.state.tenant import Tenant
 
@@ -49,8 +49,8 @@ def moment_of(tenant: Tenant, id: str, query: Mapping[str, str]) -> tuple[str, M
         "id": id,
         "title": title.removeprefix(f"{TEST_CONTROL} "),
         "occurrence": occurrence,
-        "outcome": Text.of(outcome) if outcome else None,
-        "tone": tone_of(outcome),
+        "outcome": outcome or None,
+        "tone": occurrence.outcome.tone if outcome else "",
         "timeline": timeline_of(tenant, id, occurrences, query),
     }
 
@@ -82,7 +82,7 @@ class RunJob:
     at: datetime
     about: str | None
     endpoint: str | None
-    outcome: Text
+    outcome: Sequence[Part]
     tone: str
 
 
@@ -116,7 +116,7 @@ def run_of(tenant: Tenant, id: str) -> Mapping[str, Any] | None:
     groups = _groups(tenant, id)
     return {
         "id": id,
-        "title": _TITLES[control.outcome or ""],
+        "title": _TITLES[_name_of(control)],
         "at": control.at,
         "ran": sum(group.count for group in groups),
         "groups": groups,
@@ -125,21 +125,25 @@ def run_of(tenant: Tenant, id: str) -> Mapping[str, Any] | None:
 
 
 def _is_run(record: Record) -> bool:
-    return record.kind == CONTROL and record.outcome in _TITLES
+    return record.kind == CONTROL and _name_of(record) in _TITLES
+
+
+def _name_of(control: Record) -> str:
+    return "" if control.outcome is None else control.outcome.text
 
 
 def _groups(tenant: Tenant, control: str) -> list[Group]:
     """Return the jobs that a control call ran by what they did and what became of them, the largest group first."""
-    details: dict[str, str | None] = {}
+    details: dict[str, str] = {}
     ran: dict[tuple[str, str], list[Record]] = {}
     for record in tenant.history.records:
         if not record.id.startswith(JOB_PREFIX):
             continue
         if record.outcome is None:
-            details[record.id] = record.detail
+            details[record.id] = "" if record.hours is None else before_start(record.hours)
         elif record.cause == control:
-            title = job_title(record.kind, details.get(record.id))
-            ran.setdefault((title, tone_of(record.outcome)), []).append(record)
+            title = job_title(record.kind, details.get(record.id, ""))
+            ran.setdefault((title, record.outcome.tone), []).append(record)
     return [
         Group(
             title=title,
@@ -159,7 +163,7 @@ def _result(kind: str, tone: str) -> str:
 
 
 def _job(tenant: Tenant, record: Record) -> RunJob:
-    outcome = record.outcome or ""
+    outcome = record.outcome or other("")
     delivery = tenant.webhook_deliveries.get(record.about or "")
     endpoint = None if delivery is None else tenant.webhook_endpoints.get(delivery.webhook_endpoint)
     return RunJob(
@@ -167,6 +171,6 @@ def _job(tenant: Tenant, record: Record) -> RunJob:
         at=record.due or record.at,
         about=record.about,
         endpoint=None if endpoint is None else address(endpoint.url),
-        outcome=Text.of(outcome),
-        tone=tone_of(outcome),
+        outcome=outcome.parts,
+        tone=outcome.tone,
     )

@@ -13,14 +13,11 @@ from followup_mockserver.control.causes import outbound_events
 from followup_mockserver.dashboard.objects import ROWS
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.history import Receipt, Record
+from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.tenant import Tenant
 
 OUTBOUND_EVENTS = "outbound_events"
 """The name of the view, and the first part of its addresses."""
-
-_NOT_SENT = "not sent: "
-_SHORT_REASONS = ("not subscribed",)
-"""What the summary shows of longer reasons, such as ``not subscribed to appointment.created``."""
 
 
 @attrs.frozen(kw_only=True)
@@ -33,6 +30,7 @@ class ShownReceipt:
         delivery: the delivery; None if none was made, or it was deleted with its endpoint.
         status: ``succeeded``, ``pending``, ``failed`` or ``deleted`` of a delivery; ``not_sent`` if none was made.
         reason: why no delivery was made; empty if one was.
+        short_reason: the reason as a summary shows it.
     """
 
     endpoint: str | None
@@ -40,6 +38,7 @@ class ShownReceipt:
     delivery: WebhookDelivery | None
     status: str
     reason: str
+    short_reason: str
 
 
 @attrs.frozen(kw_only=True)
@@ -67,7 +66,7 @@ class OutboundEvent:
         """Texts with the class of their colour, such as ``2 delivered`` and ``1 failed``."""
         counts = Counter(receipt.status for receipt in self.receipts)
         made = [(f"{counts[status]} {word}", status) for status, word in _WORDS.items() if counts[status]]
-        reasons = Counter(_short(receipt.reason) for receipt in self.receipts if receipt.status == "not_sent")
+        reasons = Counter(receipt.short_reason for receipt in self.receipts if receipt.status == "not_sent")
         if not reasons:
             return made
         if len(self.receipts) == 1 or self.receipts[0].endpoint is None:
@@ -216,11 +215,13 @@ def _shown_receipt(tenant: Tenant, receipt: Receipt) -> ShownReceipt:
         exists=receipt.endpoint is not None and receipt.endpoint in tenant.webhook_endpoints,
         delivery=tenant.webhook_deliveries.get(receipt.delivery or ""),
         status=_status(tenant, receipt),
-        reason=(receipt.reason or "").removeprefix(_NOT_SENT),
+        reason="" if receipt.reason is None else receipt.reason.why,
+        short_reason=_short(receipt.reason),
     )
 
 
-def _short(reason: str) -> str:
-    return next(
-        (short for short in _SHORT_REASONS if reason.startswith(short)), reason.removeprefix("the endpoint was ")
-    )
+_SHORT_REASONS = {Kind.NOT_SUBSCRIBED: "not subscribed", Kind.ENDPOINT_DISABLED: "disabled"}
+
+
+def _short(reason: Outcome | None) -> str:
+    return "" if reason is None else _SHORT_REASONS.get(reason.kind, reason.why)

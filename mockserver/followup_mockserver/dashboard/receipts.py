@@ -4,13 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from followup import WebhookDelivery
-from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, format_timestamp
-from followup_mockserver.control.causes import Occurrence
-from followup_mockserver.dashboard.entries import Entry, Text, tone_of
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
+from followup_mockserver.control.occurrences import Occurrence
+from followup_mockserver.dashboard.entries import DUE, Entry
 from followup_mockserver.dashboard.objects import address
+from followup_mockserver.state.outcomes import Outcome, Part
 from followup_mockserver.state.tenant import Tenant
-
-_TONES = {"succeeded": "succeeded", "failed": "failed", "pending": "pending"}
 
 
 def entries_of(
@@ -24,7 +23,7 @@ def entries_of(
         attempts: the attempts of each delivery.
         own: id of the object that the page shows.
     """
-    missed: dict[str, list[str]] = defaultdict(list)
+    missed: dict[Outcome, list[str]] = defaultdict(list)
     for receipt in event.receipts:
         if receipt.delivery is not None and receipt.endpoint is not None:
             yield _delivery(tenant, event, receipt.endpoint, receipt.delivery, attempts[receipt.delivery], own)
@@ -33,28 +32,27 @@ def entries_of(
     for reason, endpoints in missed.items():
         to = ", ".join(_address_of(tenant, endpoint) for endpoint in endpoints)
         yield Entry(
-            key=f"{event.kind} {event.at} {reason}",
+            key=f"{event.kind} {event.at} {reason.text}",
             at=event.at,
             title=f"webhook {event.kind} to {to}" if to else f"webhook {event.kind}",
             more=endpoints[0] if len(endpoints) == 1 and endpoints[0] in tenant.webhook_endpoints else None,
-            outcome=Text.of(reason),
-            tone="muted",
+            outcome=reason.parts,
+            tone=reason.tone,
         )
 
 
-def progress_of(delivery: WebhookDelivery) -> str:
+def progress_of(delivery: WebhookDelivery) -> Sequence[Part]:
     """Return what became of a delivery, such as ``3 attempts failed, delivered at the 4th (204)``."""
     made = delivery.attempts
     failed = "1 attempt failed" if made == 1 else f"{made} attempts failed"
     if delivery.status == "succeeded":
-        return _delivered(delivery)
+        return [_delivered(delivery)]
     if delivery.status == "failed":
         end = "none is left" if made >= MAX_WEBHOOK_ATTEMPTS else "given up"
-        return f"{failed}, {end}: {delivery.last_error}" if made else f"not attempted: {delivery.last_error}"
+        return [f"{failed}, {end}: {delivery.last_error}" if made else f"not attempted: {delivery.last_error}"]
     if delivery.next_attempt_at is None:
-        return f"attempt {max(made, 1)} is in progress"
-    due = format_timestamp(delivery.next_attempt_at)
-    return f"{failed}, the next is due {due}" if made else f"the first attempt is due {due}"
+        return [f"attempt {max(made, 1)} is in progress"]
+    return [f"{failed}, the next is due " if made else "the first attempt is due ", delivery.next_attempt_at]
 
 
 def _delivered(delivery: WebhookDelivery) -> str:
@@ -69,17 +67,14 @@ def _delivery(
     tenant: Tenant, event: Occurrence, endpoint: str, id: str, attempts: Sequence[Occurrence], own: str
 ) -> Entry:
     delivery = tenant.webhook_deliveries.get(id)
-    if delivery is None:
-        progress, tone = "deleted with its endpoint", "muted"
-    else:
-        progress, tone = progress_of(delivery), _TONES.get(delivery.status, "")
+    progress: Sequence[Part] = ["deleted with its endpoint"] if delivery is None else progress_of(delivery)
     return Entry(
         key=id,
         at=event.at,
         title=f"webhook {event.kind} to {_address_of(tenant, endpoint)}",
         more=None if id == own or delivery is None else id,
-        outcome=Text.of(progress),
-        tone=tone,
+        outcome=progress,
+        tone="muted" if delivery is None else delivery.status,
         attempts=[_attempt(each) for each in attempts] if len(attempts) > 1 else (),
     )
 
@@ -90,8 +85,8 @@ def _attempt(attempt: Occurrence) -> Entry:
         key=f"{attempt.id} {attempt.at}",
         at=attempt.at,
         title=f"attempt {number}",
-        outcome=Text.of(attempt.outcome),
-        tone=tone_of(attempt.outcome),
+        outcome=attempt.parts,
+        tone=attempt.outcome.tone,
     )
 
 
@@ -106,7 +101,7 @@ def next_attempts(tenant: Tenant, event: Occurrence, own: str) -> Iterator[Entry
                 at=delivery.next_attempt_at,
                 title=f"attempt {delivery.attempts + 1} of webhook {event.kind} to {to}",
                 more=None if delivery.id == own else delivery.id,
-                outcome=Text.of("due"),
+                outcome=[DUE],
                 tone="pending",
             )
 

@@ -143,13 +143,14 @@ def _job(kind: str) -> str:
     """Return what a pending job does, such as ``webhook attempt``."""
     from followup_mockserver.dashboard.timeline import job_title  # imported late, as in ``view``
 
-    return job_title(kind, None)
+    return job_title(kind)
 
 
 @dashboard.app_template_filter("as_forecast")
 def _forecast(job: PendingJob) -> str | None:
     """Return why a pending job will not send its message; None if nothing is known to prevent it."""
-    return local_jobs.forecast(g.tenant, job.kind, job.about)
+    obstacle = local_jobs.forecast(g.tenant, job.kind, job.about)
+    return None if obstacle is None else f"will not be sent: {obstacle.why}"
 
 
 @dashboard.app_template_filter("last_result")

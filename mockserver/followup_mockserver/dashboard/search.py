@@ -146,7 +146,7 @@ def _with_id(tenant: Tenant, text: str) -> Iterator[SearchResult]:
 
 def _kind(record: Record) -> str:
     """Return a job, message or control call in words, such as ``reminder`` or ``advance``."""
-    return ((record.outcome if record.kind == CONTROL else None) or record.kind).replace("_", " ")
+    return (record.outcome.text if record.kind == CONTROL and record.outcome else record.kind).replace("_", " ")
 
 
 def _begins(id: str, text: str) -> bool:

@@ -5,7 +5,6 @@ webhook deliveries, stands below them. A job that is due later, such as a remind
 an entry of its own at the time when it ran, would have run, or is due.
 """
 
-import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,9 +14,9 @@ from operator import attrgetter
 
 import attrs
 
-from followup_mockserver.control.causes import Occurrence
+from followup_mockserver.control.occurrences import REQUEST, Occurrence
 from followup_mockserver.dashboard import receipts
-from followup_mockserver.dashboard.entries import DUE, Cause, Entry, Text, forecast_in, tone_of
+from followup_mockserver.dashboard.entries import DUE, WILL_NOT_BE_SENT, Cause, Entry, shown
 from followup_mockserver.dashboard.objects import name_of
 from followup_mockserver.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
 from followup_mockserver.state.jobs import (
@@ -29,6 +28,7 @@ from followup_mockserver.state.jobs import (
     SendPostVisitMessage,
     SendReminder,
 )
+from followup_mockserver.state.outcomes import Kind, Part, joined
 from followup_mockserver.state.tenant import Tenant
 
 MAX_ENTRIES = 100
@@ -40,7 +40,6 @@ MAX_EFFECTS = 50
 _MAX_DEPTH = 8
 """An effect stands on its own, not below its cause, if that would be deeper. No rule of the mock leads so deep."""
 
-_REQUEST = "request"
 _ATTEMPT_JOBS = (AttemptDelivery.kind, RepeatDelivery.kind)
 _JOB_TITLES = {
     SendReminder.kind: "reminder",
@@ -52,8 +51,8 @@ _JOB_TITLES = {
     RepeatDelivery.kind: "repeated webhook attempt",
 }
 TEST_CONTROL = "test control"
-_HOURS = re.compile(r"([\d.]+) h before")
-_WITHDRAWN = ("cancelled", "moved")
+_SHORT = {Kind.DUE: DUE, Kind.WILL_NOT_BE_SENT: WILL_NOT_BE_SENT}
+"""What an announcement shows of a job that is due: its time stands beside it."""
 _AT_ONCE = timedelta(seconds=1)
 """A job that is due so soon after its cause stands below it, even if the clock runs."""
 
@@ -101,30 +100,26 @@ def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], quer
     )
 
 
-def title_of(occurrence: Occurrence) -> tuple[str, str | None, str]:
+def title_of(occurrence: Occurrence) -> tuple[str, str | None, Sequence[Part]]:
     """Return what happened, the id of the page that shows more, and the outcome unless the title says it."""
-    kind, outcome = occurrence.kind, occurrence.outcome
-    if kind == _REQUEST:
-        operation, colon, status = outcome.partition(": ")
-        return (operation, occurrence.id, status) if colon else ("API call", None, outcome)
+    kind, outcome = occurrence.kind, shown(occurrence)
+    if kind == REQUEST:
+        return (occurrence.operation, occurrence.id, outcome) if occurrence.operation else ("API call", None, outcome)
     if kind == CONTROL:
-        return f"{TEST_CONTROL} {outcome}", occurrence.id, ""
+        return f"{TEST_CONTROL} {joined(outcome)}", occurrence.id, ()
     if kind == EVENT:
         return "inbound event", occurrence.id, outcome
     if kind == MESSAGE:
-        return outcome.replace("_", " "), occurrence.id, ""
+        return " ".join(filter(None, [joined(outcome).replace("_", " "), occurrence.detail])), occurrence.id, ()
     if kind in _JOB_TITLES:
         return job_title(kind, occurrence.detail), occurrence.id, outcome
-    if kind == DELIVERY:
-        return f"webhook {occurrence.detail}" if occurrence.detail else "webhook", occurrence.id, outcome
     if kind == ATTEMPT:
         return f"attempt {occurrence.id.rpartition('.')[2]}", occurrence.about, outcome
     title = kind.replace(".", " ").replace("_", " ")
-    outcome = outcome.partition("; ")[0]  # the rest says why there is no webhook, which is an entry of its own
-    return title, None, "" if title.endswith(f" {outcome}") else outcome
+    return title, None, () if title.endswith(f" {joined(outcome)}") else outcome
 
 
-def job_title(kind: str, detail: str | None) -> str:
+def job_title(kind: str, detail: str = "") -> str:
     """Return what a job does, such as ``reminder 24 h before the start``."""
     return f"{_JOB_TITLES[kind]} {detail}" if detail else _JOB_TITLES[kind]
 
@@ -137,12 +132,11 @@ def named_cause(relation: str, cause: Occurrence) -> Cause:
 
 def planned_start(job: Occurrence) -> datetime | None:
     """Return the start of the appointment that a reminder was planned for, which may have changed since."""
-    hours = _HOURS.match(job.detail or "") if job.kind == SendReminder.kind else None
-    if hours is None or job.due is None:
+    if job.kind != SendReminder.kind or job.hours is None or job.due is None:
         return None
     try:
-        return job.due + timedelta(hours=float(hours[1]))
-    except (ValueError, OverflowError):  # in a snapshot that somebody has edited
+        return job.due + timedelta(hours=job.hours)
+    except OverflowError:  # in a snapshot that somebody has edited
         return None
 
 
@@ -174,7 +168,7 @@ class _Builder:
             self._effects[each.cause].append(each)
             if each.kind == ATTEMPT and each.about is not None:
                 self._attempts[each.about].append(each)
-            elif _is_job(each) and each.outcome.startswith(_WITHDRAWN):
+            elif _is_job(each) and each.outcome.kind.is_withdrawn:
                 self._withdrawn[each.ended_by].append(each)
         self._depths = self._depths_of_causes()
 
@@ -213,7 +207,7 @@ class _Builder:
         """Return whether there is an entry for an occurrence; attempts and messages are part of other entries."""
         kind = occurrence.kind
         if kind == DELIVERY:
-            return occurrence.id not in self._with_receipt
+            return False  # it is part of the entry of its event
         if occurrence.id == self._own:
             return True
         if kind in _ATTEMPT_JOBS:
@@ -234,8 +228,8 @@ class _Builder:
             more=None if more == self._own else more,
             subject=self._subject(occurrence),
             start=planned_start(occurrence),
-            outcome=Text.of(_without_due_time(outcome)) if outcome else None,
-            tone=tone_of(outcome),
+            outcome=outcome or None,
+            tone=occurrence.outcome.tone if outcome else "",
             causes=[*self._named_causes(occurrence)],
             text=self._message(occurrence),
             children=children,
@@ -249,12 +243,11 @@ class _Builder:
         if cause is not None:
             yield named_cause("planned by" if is_job else "by", cause)
         withdrawn_by = self._causes.get(occurrence.ended_by or "")
-        if withdrawn_by is not None and occurrence.outcome.startswith(_WITHDRAWN):
-            verb = occurrence.outcome.partition(":")[0]
-            yield named_cause(f"{verb} by", withdrawn_by)
+        if withdrawn_by is not None and occurrence.outcome.kind.is_withdrawn:
+            yield named_cause(f"{occurrence.outcome.what} by", withdrawn_by)
 
     def _subject(self, occurrence: Occurrence) -> str | None:
-        if occurrence.kind in (_REQUEST, DELIVERY, ATTEMPT):
+        if occurrence.kind in (REQUEST, DELIVERY, ATTEMPT):
             return None
         return None if occurrence.about == self._own else occurrence.about
 
@@ -293,7 +286,6 @@ class _Builder:
 
     def _announced(self, job: Occurrence, key: str | None = None) -> Entry:
         """Return the line below the cause of a job that is due later, without the reason for its outcome."""
-        outcome = _short(job.outcome)
         return Entry(
             key=key or f"planned {job.id}",
             at=job.at,
@@ -301,23 +293,14 @@ class _Builder:
             more=job.id,
             subject=self._subject(job),
             start=planned_start(job),
-            outcome=Text.of(outcome),
-            tone=tone_of(job.outcome),
+            outcome=[_SHORT.get(job.outcome.kind, job.outcome.what)],
+            tone=job.outcome.tone,
             is_planned=True,
         )
 
 
-def _short(outcome: str) -> str:
-    """Return an outcome without its reason, and without the time at which a job is due."""
-    return _without_due_time(outcome).partition(":")[0]
-
-
-def _without_due_time(outcome: str) -> str:
-    return (forecast_in(outcome) or DUE) if outcome.startswith(DUE) else outcome
-
-
 def _can_cause(occurrence: Occurrence) -> bool:
-    return occurrence.kind in (_REQUEST, CONTROL, EVENT) or _is_job(occurrence)
+    return occurrence.kind in (REQUEST, CONTROL, EVENT) or _is_job(occurrence)
 
 
 def _is_job(occurrence: Occurrence) -> bool:

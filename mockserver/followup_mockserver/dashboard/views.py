@@ -21,6 +21,7 @@ from followup_mockserver.dashboard.timeline import timeline_of
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
+from followup_mockserver.state.outcomes import Kind
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES
 
@@ -213,18 +214,12 @@ _FIELD_OF_ANSWER = {"fullName": "patient.fullName", "dni": "patient.dni", "phone
 def _event_details(tenant: Tenant, event: Event) -> dict[str, Any]:
     records = [*records_of_events(tenant, {event.id})]
     causes = [record.cause for record in records if record.cause is not None]
-    outcome = next((record.outcome for record in reversed(records) if record.outcome), "")
+    outcome = next((record.outcome for record in reversed(records) if record.outcome), None)
     return {
         "requests": [cause for cause in dict.fromkeys(causes) if cause.startswith(REQUEST_ID_PREFIX)],
-        "error_code": outcome.removeprefix(_FAILED)
-        if event.status == "failed" and outcome.startswith(_FAILED)
-        else None,
+        "error_code": outcome.reason if event.status == "failed" and outcome and outcome.kind is Kind.FAILED else None,
         "is_fault": event.error == INJECTED,
     }
-
-
-_FAILED = "failed: "
-"""The beginning of the outcome of an event that failed; the error code follows."""
 
 
 DETAILS: Mapping[str, Callable[[Tenant, Any], dict[str, Any]]] = {

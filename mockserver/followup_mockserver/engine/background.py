@@ -65,7 +65,7 @@ class Background:
                 attempted = self._dispatcher.drive(make_attempt(self._dispatcher, tenant, run, scheduled))
             if attempted.raised is not None:  # not by a receiver, whose exceptions are logged and not raised here
                 logger.error("a delivery attempt failed inside the mock", exc_info=attempted.raised)
-            run.attempt_ended(scheduled.timer, attempted.summary)
+            run.attempt_ended(scheduled.timer, attempted.outcome)
 
         url = attempting.url_of(tenant, scheduled.attempt.endpoint)
         self._workers.submit(parse_webhook_url(url).origin, attempt)

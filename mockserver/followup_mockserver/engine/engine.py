@@ -269,7 +269,7 @@ class Engine:
                 self._background.submit(tenant, run, each)
                 continue
             attempted = yield from make_attempt(self._dispatcher, tenant, run, each)
-            run.record(each.timer, attempted.summary)
+            run.record(each.timer, attempted.outcome)
             if attempted.raised is not None:
                 raise _ReceiverRaised(attempted.raised)
         run.wait_until_idle()

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from followup_mockserver.rules import local_jobs
 from followup_mockserver.state.history import JOB_PREFIX
 from followup_mockserver.state.jobs import AttemptDelivery, Job, RepeatDelivery, Timer
+from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.runs import Run
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempting
@@ -48,7 +49,7 @@ def make_attempt(dispatcher: Dispatcher, tenant: Tenant, run: Run, scheduled: Sc
         attempted = yield from dispatcher.attempt(tenant, scheduled.attempt)
     except Exception as error:
         logger.exception("a delivery attempt failed inside the mock")
-        attempted = Attempted(f"failed inside the mock: {type(error).__name__}")
+        attempted = Attempted(Outcome(Kind.FAILED_INSIDE, type(error).__name__))
     with tenant.lock:
-        tenant.end_job(scheduled.timer, attempted.summary, run.control)
+        tenant.end_job(scheduled.timer, attempted.outcome, run.control)
     return attempted

@@ -17,7 +17,7 @@ import attrs
 from followup import WebhookDelivery
 from followup._for_mockserver import redacted
 from followup_mockserver.control import access_to, causes
-from followup_mockserver.control.causes import Occurrence
+from followup_mockserver.control.occurrences import Occurrence
 from followup_mockserver.service.service import Mock
 from followup_mockserver.state.faults import Fault, WebhookFault
 from followup_mockserver.state.journal import JournalEntry
@@ -208,11 +208,10 @@ def _cause_of(tenant: Tenant, id: str) -> str:
 
 def _described(occurrence: Occurrence) -> str:
     if occurrence.kind == "request":
-        operation, _, _ = occurrence.outcome.partition(":")
-        return f"{occurrence.id} {operation}"
+        return f"{occurrence.id} {occurrence.operation or occurrence.outcome.text}"
     if occurrence.id.startswith("job_"):
         return " ".join(filter(None, [occurrence.kind, occurrence.detail]))
-    return f"{occurrence.id} {occurrence.outcome}" if occurrence.kind == "control" else occurrence.id
+    return f"{occurrence.id} {occurrence.outcome.text}" if occurrence.kind == "control" else occurrence.id
 
 
 def _webhooks_not_sent(tenant: Tenant) -> list[str]:
@@ -226,7 +225,7 @@ def _webhooks_not_sent(tenant: Tenant) -> list[str]:
         if receipt.reason is not None
     )
     return [
-        f"{kind}{'' if endpoint is None else f' to {_host_of(tenant, endpoint)}'}: {reason.removeprefix('not sent: ')}"
+        f"{kind}{'' if endpoint is None else f' to {_host_of(tenant, endpoint)}'}: {reason.why}"
         + ("" if times == 1 else f" ({times} times)")
         for (kind, endpoint, reason), times in skipped.items()
     ]
@@ -235,7 +234,7 @@ def _webhooks_not_sent(tenant: Tenant) -> list[str]:
 def _messages_not_sent(tenant: Tenant) -> list[str]:
     """Return one line for each message that was not sent, oldest first."""
     return [
-        f"{' '.join(filter(None, [each.kind, each.detail]))} about {each.about}: {each.outcome}"
+        f"{' '.join(filter(None, [each.kind, each.detail]))} about {each.about}: {each.outcome.text}"
         for each in causes.messages_not_sent(tenant)
     ]
 

@@ -4,13 +4,14 @@ from datetime import datetime
 from typing import Any
 
 from followup import Appointment, DoctorInput, Patient, PatientInput
-from followup._for_mockserver import AppointmentSource, AppointmentStatus, format_timestamp
+from followup._for_mockserver import AppointmentSource, AppointmentStatus
 from followup_mockserver.rules import stages
 from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference, doctor_id
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state.collection import PageResult
+from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 
@@ -67,8 +68,7 @@ def update(tenant: Tenant, appointment: Appointment, **changes: Any) -> Appointm
     if any(getattr(appointment, name) != value for name, value in changes.items()):
         tenant.appointments.update(appointment, **changes, updated_at=tenant.now())
     if rescheduled:
-        start = format_timestamp(appointment.start_at)
-        change = f"start {start} instead of {format_timestamp(start_before)}"
+        change = Outcome(Kind.RESCHEDULED, at=appointment.start_at, before=start_before)
         _publish(tenant, "appointment.rescheduled", appointment, change)
     return appointment
 
@@ -99,7 +99,7 @@ def complete(tenant: Tenant, appointment: Appointment) -> None:
     """Set the status to ``completed``, unless the appointment was cancelled."""
     if appointment.status not in ("cancelled", "completed"):
         tenant.appointments.update(appointment, status="completed", updated_at=tenant.now())
-        tenant.note("appointment.completed", appointment.id, "completed", appointment.patient)
+        tenant.note("appointment.completed", appointment.id, other("completed"), appointment.patient)
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[Appointment]:
@@ -121,7 +121,7 @@ def _require_active(tenant: Tenant, doctor: str | None) -> None:
         raise invalid("doctor_inactive", "The agent books appointments only with active doctors.", "doctor")
 
 
-def _publish(tenant: Tenant, type: str, appointment: Appointment, change: str | None = None) -> None:
+def _publish(tenant: Tenant, type: str, appointment: Appointment, change: Outcome | None = None) -> None:
     patient = _patient(tenant, appointment)
     stages.refresh(tenant, patient)
     tenant.publish(DomainEvent(type=type, name="appointment", subject=appointment, patient=patient, change=change))

@@ -3,6 +3,7 @@
 from followup import Patient
 from followup_mockserver.rules import patients
 from followup_mockserver.schema.errors import invalid
+from followup_mockserver.state.outcomes import other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 _NOT_LOST = ("scheduled", "discharged")
@@ -21,7 +22,7 @@ def fall_silent(tenant: Tenant, patient: Patient) -> Patient:
     if patient.stage not in _NOT_LOST:
         patients.set_service_fields(tenant, patient, stage="lost")
     tenant.publish(
-        DomainEvent(type="patient.silent", name="patient", subject=patient, patient=patient, change="silent")
+        DomainEvent(type="patient.silent", name="patient", subject=patient, patient=patient, change=other("silent"))
     )
     return patient
 
@@ -37,7 +38,7 @@ def hand_off(tenant: Tenant, patient: Patient, *, reason: str | None = None) -> 
             subject=patient,
             patient=patient,
             details=details,
-            change="handed off to the team",
+            change=other("handed off to the team"),
         )
     )
     return patient

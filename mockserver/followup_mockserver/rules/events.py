@@ -15,6 +15,7 @@ from followup_mockserver.schema.validation import Validator
 from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.faults import INJECTED
 from followup_mockserver.state.history import EVENT, EVENT_PREFIX, Record
+from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 MAX_IGNORED_KEYS = 100
@@ -145,7 +146,7 @@ def _apply(
             status, code = "failed", error.code
     stored = _store(tenant, event, event_id, stored, source, status=status, result=outcome, error=problem)
     result_id = None if outcome is None else outcome.id
-    tenant.history.add(Record(tenant.now(), EVENT, event_id, None, f"{status}: {code}" if code else status, result_id))
+    tenant.history.add(Record(tenant.now(), EVENT, event_id, None, _history_outcome(status, code), result_id))
     if status == "unhandled":
         patient = patient_of_order(tenant, stored.data)
         with tenant.caused_by(event_id):
@@ -158,6 +159,12 @@ def _apply(
         result=outcome,
         error=problem,
     )
+
+
+def _history_outcome(status: EventResultStatus, code: str | None) -> Outcome:
+    if code is not None:
+        return Outcome(Kind.FAILED, code)
+    return Outcome(Kind.PROCESSED) if status == "processed" else other(status)
 
 
 def _is_permanent(error: ServiceError) -> bool:

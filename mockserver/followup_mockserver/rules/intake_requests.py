@@ -12,6 +12,7 @@ from followup_mockserver.rules.questions import patient_of
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.schema.shapes import shape_of
 from followup_mockserver.state.collection import PageResult
+from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 Data = dict[str, Any]
@@ -93,7 +94,7 @@ def discard(tenant: Tenant, intake: IntakeRequest, *, reason: str | None = None)
     _require_open(intake, "discarded")
     now = tenant.now()
     tenant.intake_requests.update(intake, status="discarded", discard_reason=reason, closed_at=now, updated_at=now)
-    tenant.cancel_jobs(intake.id, "cancelled: the intake request was discarded")
+    tenant.cancel_jobs(intake.id, Outcome(Kind.DISCARDED))
     return intake
 
 
@@ -149,7 +150,7 @@ def _assess(tenant: Tenant, intake: IntakeRequest) -> None:
     if intake.status not in ("new", "validating"):
         return
     if _becomes_ready(tenant, intake):
-        tenant.cancel_jobs(intake.id, "cancelled: nothing is missing any more")
+        tenant.cancel_jobs(intake.id, Outcome(Kind.COMPLETED))
         _publish(tenant, "intake.ready", intake)
     else:
         questions.schedule_if_possible(tenant, intake)
@@ -184,7 +185,8 @@ def _has(tenant: Tenant, intake: IntakeRequest, name: str) -> bool:
 
 
 def _publish(tenant: Tenant, type: str, intake: IntakeRequest) -> None:
-    change = f"{intake.status}, missing {', '.join(intake.missing)}" if intake.missing else intake.status
+    missing = tuple(intake.missing)
+    change = Outcome(Kind.INCOMPLETE, intake.status, names=missing) if missing else None
     tenant.publish(
         DomainEvent(type=type, name="intakeRequest", subject=intake, patient=patient_of(tenant, intake), change=change)
     )

@@ -12,24 +12,25 @@ from followup_mockserver.state.jobs import (
     SendPostVisitMessage,
     SendReminder,
 )
+from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.tenant import Tenant
 
 logger = logging.getLogger("followup_mockserver")
 
 
-def run(tenant: Tenant, job: LocalJob) -> str:
-    """Run a job that sends no webhook, and return a summary of its outcome."""
+def run(tenant: Tenant, job: LocalJob) -> Outcome:
+    """Run a job that sends no webhook, and return its outcome."""
     try:
         outcome = _run_job(tenant, job)
     except Exception as error:
         logger.exception("a job of kind %s failed inside the mock", job.kind)
-        outcome = f"failed inside the mock: {type(error).__name__}"
+        outcome = Outcome(Kind.FAILED_INSIDE, type(error).__name__)
     tenant.notify()
     return outcome
 
 
-def forecast(tenant: Tenant, kind: str, about: str | None) -> str | None:
-    """Return why a pending job will not send its message, as things stand.
+def forecast(tenant: Tenant, kind: str, about: str | None) -> Outcome | None:
+    """Return the outcome that a pending job would have if it were due now, and sent no message.
 
     Args:
         tenant: the state of the organization.
@@ -37,15 +38,9 @@ def forecast(tenant: Tenant, kind: str, about: str | None) -> str | None:
         about: id of the object that it concerns.
 
     Returns:
-        Such as ``will not be sent: the patient has opted out``; None if nothing is known to prevent the message, or the
-        job sends none.
+        The outcome; None if nothing is known to prevent the message, or the job sends none.
     """
-    outcome = _obstacle(tenant, kind, about or "")
-    return None if outcome is None else f"will not be {outcome.removeprefix('not ')}"
-
-
-def _obstacle(tenant: Tenant, kind: str, about: str) -> str | None:
-    """Return the outcome that a job would have if it were due now and sent nothing."""
+    about = about or ""
     if kind == SendReminder.kind and (appointment := tenant.appointments.get(about)) is not None:
         return reminders.obstacle(tenant, appointment)
     if kind == SendPostVisitMessage.kind and (visit := tenant.visits.get(about)) is not None:
@@ -55,7 +50,7 @@ def _obstacle(tenant: Tenant, kind: str, about: str) -> str | None:
     return None
 
 
-def _run_job(tenant: Tenant, job: LocalJob) -> str:
+def _run_job(tenant: Tenant, job: LocalJob) -> Outcome:
     match job:
         case SendReminder():
             return reminders.send(tenant, job)

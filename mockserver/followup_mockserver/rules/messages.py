@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from followup import Appointment, IntakeRequest, Patient, Visit
 from followup_mockserver.state.history import MESSAGE, Record
 from followup_mockserver.state.jobs import SendPostVisitMessage
+from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
@@ -53,9 +54,8 @@ TEXTS = {
     },
 }
 
-OPTED_OUT = "not sent: the patient has opted out"
-NO_PHONE = "not sent: no phone number is known"
-SENT = "sent"
+OPTED_OUT = Outcome(Kind.OPTED_OUT)
+NO_PHONE = Outcome(Kind.NO_PHONE)
 
 
 def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
@@ -65,7 +65,7 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
         tenant.schedule(max(at, tenant.now()), SendPostVisitMessage(about=event.subject.id))
 
 
-def send_reminder(tenant: Tenant, appointment: Appointment) -> str:
+def send_reminder(tenant: Tenant, appointment: Appointment) -> Outcome:
     """Remind the patient of an appointment. The text has the time in the organization's time zone.
 
     Returns:
@@ -87,7 +87,7 @@ def send_reminder(tenant: Tenant, appointment: Appointment) -> str:
     )
 
 
-def obstacle_to_patient(tenant: Tenant, about: Appointment | Visit) -> str | None:
+def obstacle_to_patient(tenant: Tenant, about: Appointment | Visit) -> Outcome | None:
     """Return the outcome of a message to the patient of an object that cannot be sent; None if it can be sent."""
     patient = _patient(tenant, about)
     if patient.opted_out:
@@ -95,21 +95,21 @@ def obstacle_to_patient(tenant: Tenant, about: Appointment | Visit) -> str | Non
     return NO_PHONE if patient.phone is None else None
 
 
-def send_post_visit(tenant: Tenant, job: SendPostVisitMessage) -> str:
+def send_post_visit(tenant: Tenant, job: SendPostVisitMessage) -> Outcome:
     """Ask the patient how they are after a visit. Return the outcome, as ``send_reminder`` does."""
     visit = tenant.visits.get(job.about)
     assert visit is not None  # visits are never removed
     return _send_to_patient(tenant, visit, kind="post_visit", text=_text(tenant, _patient(tenant, visit), "post_visit"))
 
 
-def send_question(tenant: Tenant, intake: IntakeRequest, patient: Patient | None, phone: str) -> str:
+def send_question(tenant: Tenant, intake: IntakeRequest, patient: Patient | None, phone: str) -> Outcome:
     """Ask for the missing data of an intake request. Return the outcome."""
     texts = _texts(tenant)
     missing = ", ".join(texts.get(name, name) for name in intake.missing)
     return _write(tenant, patient, phone, "intake", _text(tenant, patient, "intake", missing=missing), intake)
 
 
-def _send_to_patient(tenant: Tenant, about: Appointment | Visit, *, kind: str, text: str) -> str:
+def _send_to_patient(tenant: Tenant, about: Appointment | Visit, *, kind: str, text: str) -> Outcome:
     patient = _patient(tenant, about)
     obstacle = obstacle_to_patient(tenant, about)
     if obstacle is not None or patient.phone is None:
@@ -124,7 +124,7 @@ def _write(
     kind: str,
     text: str,
     about: Appointment | Visit | IntakeRequest,
-) -> str:
+) -> Outcome:
     now = tenant.now()
     message = tenant.ids.new(MESSAGE_PREFIX)
     tenant.messages.append(
@@ -138,8 +138,10 @@ def _write(
             about=about.id,
         )
     )
-    tenant.history.add(Record(now, MESSAGE, message, tenant.cause, kind, about.id, patient.id if patient else None))
-    return SENT
+    tenant.history.add(
+        Record(now, MESSAGE, message, tenant.cause, other(kind), about.id, patient.id if patient else None)
+    )
+    return Outcome(Kind.SENT)
 
 
 def _patient(tenant: Tenant, about: Appointment | Visit) -> Patient:

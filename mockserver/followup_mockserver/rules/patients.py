@@ -7,6 +7,7 @@ from followup._for_mockserver import camel
 from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.phones import normalized_dni, normalized_phone
 from followup_mockserver.state.collection import PageResult
+from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 FoundBy = tuple[str, ...]
@@ -87,7 +88,7 @@ def add(tenant: Tenant, details: PatientInput) -> Patient:
         **cast("dict[str, Any]", details),
     )
     tenant.patients.add(patient)
-    _publish(tenant, patient, "created")
+    _publish(tenant, patient, other("created"))
     return patient
 
 
@@ -108,7 +109,7 @@ def set_service_fields(tenant: Tenant, patient: Patient, **changes: Any) -> Pati
     if changed:
         tenant.patients.update(patient, **changes, updated_at=tenant.now())
         change = ", ".join(_service_field(patient, name) for name in changed)
-        _publish(tenant, patient, change, type=SERVICE_FIELDS_CHANGED)
+        _publish(tenant, patient, other(change), type=SERVICE_FIELDS_CHANGED)
     return patient
 
 
@@ -122,8 +123,8 @@ def _change(tenant: Tenant, patient: Patient, changes: Any) -> None:
     changed = [name for name, value in changes.items() if getattr(patient, name) != value]
     if changed:
         tenant.patients.update(patient, **changes, updated_at=tenant.now())
-        _publish(tenant, patient, f"changed: {', '.join(map(camel, changed))}")
+        _publish(tenant, patient, Outcome(Kind.CHANGED, names=tuple(map(camel, changed))))
 
 
-def _publish(tenant: Tenant, patient: Patient, change: str, type: str = "patient.upserted") -> None:
+def _publish(tenant: Tenant, patient: Patient, change: Outcome, type: str = "patient.upserted") -> None:
     tenant.publish(DomainEvent(type=type, name="patient", subject=patient, patient=patient, change=change))

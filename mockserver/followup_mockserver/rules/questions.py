@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from followup import IntakeRequest, Patient
 from followup_mockserver.rules import messages
 from followup_mockserver.state.jobs import AskForMissingData
+from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.tenant import Tenant
 
 
@@ -21,7 +22,7 @@ def schedule_if_possible(tenant: Tenant, intake: IntakeRequest) -> None:
         schedule(tenant, intake)
 
 
-def ask(tenant: Tenant, job: AskForMissingData) -> str:
+def ask(tenant: Tenant, job: AskForMissingData) -> Outcome:
     """Send the message, and set the status of the request to ``validating``. Return the outcome of the job."""
     intake = tenant.intake_requests.get(job.about)
     assert intake is not None  # intake requests are never removed
@@ -33,10 +34,10 @@ def ask(tenant: Tenant, job: AskForMissingData) -> str:
     return messages.send_question(tenant, intake, patient_of(tenant, intake), phone)
 
 
-def obstacle(tenant: Tenant, intake: IntakeRequest) -> str | None:
+def obstacle(tenant: Tenant, intake: IntakeRequest) -> Outcome | None:
     """Return the outcome of a message that cannot be sent as things stand; None if it can be sent."""
     if intake.status != "new" or not intake.missing:
-        return "not sent: nothing is missing"
+        return Outcome(Kind.NOTHING_MISSING)
     patient = patient_of(tenant, intake)
     if patient is not None and patient.opted_out:
         return messages.OPTED_OUT

@@ -1,10 +1,11 @@
 """The stage of a patient, which changes with appointments, visits and time (specification, sections 2 and 3)."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from followup import Appointment, Patient
-from followup._for_mockserver import format_timestamp
-from followup_mockserver.state.jobs import RecomputeStage
+from followup_mockserver.state.jobs import RecomputeStage, SendReminder
+from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 _PASSED = timedelta(milliseconds=1)
@@ -12,9 +13,6 @@ _PASSED = timedelta(milliseconds=1)
 
 UPCOMING = ("confirmed", "pending", "rescheduled")
 """Statuses of an appointment that is expected to take place."""
-
-CANCELLED = "cancelled: the appointment was cancelled"
-VISITED = "cancelled: the visit has taken place"
 
 
 def refresh(tenant: Tenant, patient: Patient) -> None:
@@ -32,26 +30,38 @@ def refresh(tenant: Tenant, patient: Patient) -> None:
         tenant.patients.update(patient, stage=stage, updated_at=now)
 
 
-def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
-    """Schedule a recomputation for the time when an upcoming appointment is over."""
-    if event.type == "appointment.created":
-        _schedule(tenant, event.subject)
-    elif event.type == "appointment.rescheduled":
-        tenant.cancel_jobs(event.subject.id, moved(event.subject), RecomputeStage.kind)
-        _schedule(tenant, event.subject)
-    elif event.type == "appointment.cancelled":
-        tenant.cancel_jobs(event.subject.id, CANCELLED, RecomputeStage.kind)
-    elif event.type == "visit.completed" and event.subject.appointment is not None:
-        tenant.cancel_jobs(event.subject.appointment, VISITED, RecomputeStage.kind)
+def follows_appointment(
+    job: type[RecomputeStage | SendReminder], schedule: Callable[[Tenant, Appointment], None]
+) -> Callable[[Tenant, DomainEvent], None]:
+    """Return a subscriber that keeps the jobs of an appointment up to date.
+
+    Args:
+        job: the class of the jobs.
+        schedule: schedules the jobs of an appointment.
+    """
+
+    def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
+        if event.type == "appointment.created":
+            schedule(tenant, event.subject)
+        elif event.type == "appointment.rescheduled":
+            moved = Outcome(Kind.APPOINTMENT_MOVED, at=event.subject.start_at)
+            tenant.cancel_jobs(event.subject.id, moved, job.kind)
+            schedule(tenant, event.subject)
+        elif event.type == "appointment.cancelled":
+            tenant.cancel_jobs(event.subject.id, Outcome(Kind.APPOINTMENT_CANCELLED), job.kind)
+        elif event.type == "visit.completed" and event.subject.appointment is not None:
+            tenant.cancel_jobs(event.subject.appointment, Outcome(Kind.VISITED), job.kind)
+
+    return on_domain_event
 
 
-def recompute(tenant: Tenant, job: RecomputeStage) -> str:
+def recompute(tenant: Tenant, job: RecomputeStage) -> Outcome:
     """Recompute the stage after the time of an appointment. Return the outcome of the job: the stage."""
     appointment = tenant.appointments.get(job.about)
     patient = tenant.patients.get(appointment.patient) if appointment else None
     assert patient is not None  # neither appointments nor patients are removed
     refresh(tenant, patient)
-    return patient.stage
+    return other(patient.stage)
 
 
 def _schedule(tenant: Tenant, appointment: Appointment) -> None:
@@ -59,6 +69,4 @@ def _schedule(tenant: Tenant, appointment: Appointment) -> None:
         tenant.schedule(appointment.start_at + _PASSED, RecomputeStage(about=appointment.id))
 
 
-def moved(appointment: Appointment) -> str:
-    """Return the reason for cancelling the jobs of the former start of an appointment."""
-    return f"moved: the appointment now starts at {format_timestamp(appointment.start_at)}"
+on_domain_event = follows_appointment(RecomputeStage, _schedule)

@@ -10,6 +10,7 @@ from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference
 from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.jobs import EndTreatment
+from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 
@@ -53,18 +54,18 @@ def create(
             name="treatment",
             subject=treatment,
             patient=treated,
-            change="active" if treatment.active else "not active",
+            change=other("active" if treatment.active else "not active"),
         )
     )
     return treatment
 
 
-def end(tenant: Tenant, job: EndTreatment) -> str:
+def end(tenant: Tenant, job: EndTreatment) -> Outcome:
     """Set a treatment to inactive at its end date. Return the outcome of the job."""
     treatment = tenant.treatments.get(job.about)
     assert treatment is not None  # treatments are never removed
     tenant.treatments.update(treatment, active=False, updated_at=tenant.now())
-    return "ended"
+    return Outcome(Kind.ENDED)
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[Treatment]:

@@ -16,7 +16,7 @@ from followup_mockserver.webhooks.applications import Applications
 from followup_mockserver.webhooks.asgi import call_asgi
 from followup_mockserver.webhooks.event_loop import EventLoopThread
 from followup_mockserver.webhooks.framework_exceptions import caught
-from followup_mockserver.webhooks.receivers import Kind, Mount, kind_of
+from followup_mockserver.webhooks.receivers import Mount, ReceiverKind, kind_of
 from followup_mockserver.webhooks.transport import call_wsgi
 
 Carry = Callable[["Process", httpx.Request], httpx.Response]
@@ -178,9 +178,9 @@ class Receiving:
         self._loop.close()
 
     def _response(self, request: httpx.Request) -> httpx.Response:
-        if self._mount.kind is Kind.WSGI:
+        if self._mount.kind is ReceiverKind.WSGI:
             return call_wsgi(self._mount.receiver, request)
-        if self._mount.kind is Kind.ASGI:
+        if self._mount.kind is ReceiverKind.ASGI:
             return httpx.Response(self._run(self._asgi(request)))
         returned = self._mount.receiver(request)
         if inspect.isawaitable(returned):

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from followup_mockserver.state.outcomes import Outcome, other
+
 LENGTH = 50_000
 """Number of records that are kept; older ones are dropped. A call leaves about five, and the journal has 10,000."""
 
@@ -35,7 +37,7 @@ class Receipt(NamedTuple):
 
     endpoint: str | None
     delivery: str | None
-    reason: str | None
+    reason: Outcome | None
 
 
 class Record(NamedTuple):
@@ -53,7 +55,7 @@ class Record(NamedTuple):
         about: id of the object concerned, if it is not ``id``.
         patient: id of the patient concerned, where the record alone knows it.
         due: when a job is due.
-        detail: what distinguishes it from others of its kind, such as ``24 h before the start`` for a reminder.
+        hours: of a reminder, the hours before the start of the appointment.
         receipts: what became of an outbound event, by endpoint.
     """
 
@@ -61,11 +63,11 @@ class Record(NamedTuple):
     kind: str
     id: str
     cause: str | None = None
-    outcome: str | None = None
+    outcome: Outcome | None = None
     about: str | None = None
     patient: str | None = None
     due: datetime | None = None
-    detail: str | None = None
+    hours: float | None = None
     receipts: Sequence[Receipt] = ()
 
 
@@ -96,7 +98,7 @@ class History:
     def begin_control(self, at: datetime, name: str, about: str | None = None) -> Record:
         """Record the beginning of a call of a test control, which gets the next id."""
         self.controls += 1
-        record = Record(at, CONTROL, f"{CONTROL_PREFIX}{self.controls}", None, name, about)
+        record = Record(at, CONTROL, f"{CONTROL_PREFIX}{self.controls}", None, other(name), about)
         self.add(record)
         return record
 

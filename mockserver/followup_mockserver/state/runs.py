@@ -13,6 +13,7 @@ import attrs
 from followup._for_mockserver import format_timestamp
 from followup_mockserver.state.interrupts import wait_for, wait_on
 from followup_mockserver.state.jobs import Job, Timer
+from followup_mockserver.state.outcomes import Outcome
 
 
 class _Turn(Future[None]):
@@ -191,17 +192,17 @@ class Run:
         self.ran = 0
         self.records.clear()
 
-    def record(self, timer: Timer[Job], outcome: str) -> None:
+    def record(self, timer: Timer[Job], outcome: Outcome) -> None:
         """Record a job that has run."""
         self.ran += 1
-        self.records.append(JobRun(at=timer.at, kind=timer.job.kind, about=timer.job.about, outcome=outcome))
+        self.records.append(JobRun(at=timer.at, kind=timer.job.kind, about=timer.job.about, outcome=outcome.text))
 
     def attempt_started(self) -> None:
         """Count an attempt that a worker is going to make."""
         with self._changed:
             self._in_progress += 1
 
-    def attempt_ended(self, timer: Timer[Job], outcome: str) -> None:
+    def attempt_ended(self, timer: Timer[Job], outcome: Outcome) -> None:
         """Record an attempt that a worker has completed."""
         with self._changed:
             self.record(timer, outcome)

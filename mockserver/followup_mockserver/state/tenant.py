@@ -35,6 +35,7 @@ from followup_mockserver.state.history import JOB_PREFIX, History, Receipt, Reco
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.jobs import Job, Scheduler, Timer
 from followup_mockserver.state.journal import Journal
+from followup_mockserver.state.outcomes import Outcome, other
 from followup_mockserver.state.records import AttemptInProgress, Attempts, Message
 from followup_mockserver.state.requests import IdempotencyRecords, RateLimiter
 
@@ -57,7 +58,7 @@ class DomainEvent:
     subject: Any
     patient: Patient | None = None
     details: Mapping[str, Any] = attrs.field(factory=dict)
-    change: str | None = None
+    change: Outcome | None = None
 
 
 T = TypeVar("T")
@@ -179,7 +180,7 @@ class Tenant:
         """Record a domain event, and pass it to every subscriber."""
         receipts: list[Receipt] = []
         subject, patient = event.subject, event.patient
-        outcome = event.change or getattr(subject, "status", "created")
+        outcome = event.change or other(getattr(subject, "status", "created"))
         patient_id = None if patient is None else patient.id
         record = Record(self.now(), event.type, subject.id, self.cause, outcome, None, patient_id, None, None, receipts)
         self.history.add(record)
@@ -188,7 +189,7 @@ class Tenant:
             if found is not None:
                 receipts += found
 
-    def note(self, kind: str, about: str, outcome: str, patient: str | None = None) -> None:
+    def note(self, kind: str, about: str, outcome: Outcome, patient: str | None = None) -> None:
         """Record a change of an object that no domain event reports, such as ``appointment.completed``."""
         self.history.add(Record(self.now(), kind, about, self.cause, outcome, None, patient))
 
@@ -228,32 +229,34 @@ class Tenant:
 
     # --- jobs ----------------------------------------------------------------------------------------------------
 
-    def schedule(self, at: datetime, job: Job, detail: str | None = None) -> None:
+    def schedule(self, at: datetime, job: Job, hours: float | None = None) -> None:
         """Schedule a job, and record its cause.
 
         Args:
             at: when it is due.
             job: the job.
-            detail: what distinguishes it from others of its kind and object.
+            hours: of a reminder, the hours before the start of the appointment.
         """
         number = self.scheduler.schedule(at, job).number
         self.history.add(
-            Record(self.now(), job.kind, f"{JOB_PREFIX}{number}", self.cause, None, job.about, None, at, detail)
+            Record(self.now(), job.kind, f"{JOB_PREFIX}{number}", self.cause, None, job.about, None, at, hours)
         )
 
-    def skip_job(self, job: Job, reason: str, detail: str | None = None) -> None:
+    def skip_job(self, job: Job, outcome: Outcome) -> None:
         """Record that a job is not scheduled, because the time at which it would have been due is past."""
         job_id = f"{JOB_PREFIX}{self.scheduler.next_number()}"
-        self.history.add(Record(self.now(), job.kind, job_id, self.cause, reason, job.about, None, None, detail))
+        self.history.add(
+            Record(self.now(), job.kind, job_id, self.cause, outcome, job.about, None, None, outcome.hours)
+        )
 
-    def cancel_jobs(self, about: str, reason: str, kind: str | None = None) -> int:
-        """Cancel the jobs of an object, of one kind or of all, record the reason, and return how many there were."""
+    def cancel_jobs(self, about: str, outcome: Outcome, kind: str | None = None) -> int:
+        """Cancel the jobs of an object, of one kind or of all, record the outcome, and return how many there were."""
         cancelled = self.scheduler.cancel_about(about, kind)
         for timer in cancelled:
-            self.end_job(timer, reason, self.cause)
+            self.end_job(timer, outcome, self.cause)
         return len(cancelled)
 
-    def end_job(self, timer: Timer[Job], outcome: str, by: str | None) -> None:
+    def end_job(self, timer: Timer[Job], outcome: Outcome, by: str | None) -> None:
         """Record what became of a job.
 
         Args:

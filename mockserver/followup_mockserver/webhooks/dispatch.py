@@ -1,6 +1,6 @@
 """Makes delivery attempts: prepares and records each under the tenant's lock, and sends it without the lock.
 
-Code that makes attempts is a generator: it yields each attempt, and is resumed with its outcome. ``Dispatcher.drive``
+Code that makes attempts is a generator: it yields each attempt, and is resumed with its result. ``Dispatcher.drive``
 sends the attempts of such a generator from synchronous code, ``Dispatcher.drive_async`` from a coroutine.
 """
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state.interrupts import deferred_interrupts, interruptible
+from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempting, recording
 from followup_mockserver.webhooks.attempting import DueAttempt, PreparedAttempt
 from followup_mockserver.webhooks.mounts import Mounts
-from followup_mockserver.webhooks.outcomes import Outcome
+from followup_mockserver.webhooks.outcomes import AttemptResult
 from followup_mockserver.webhooks.receivers import Receiver
 from followup_mockserver.webhooks.sender import Sender
 
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Sending = Generator[PreparedAttempt, Outcome, T]
+Sending = Generator[PreparedAttempt, AttemptResult, T]
 """Code that makes attempts, and returns a ``T``."""
 
-NOTHING_TO_SEND = "nothing to send"
+NOTHING_TO_SEND = Outcome(Kind.NOTHING_TO_SEND)
 
 _URLS_LISTED = 10
 """An error lists at most this many mounted URLs."""
@@ -36,11 +37,11 @@ class Attempted(NamedTuple):
     """An attempt that has been recorded.
 
     Attributes:
-        summary: a summary of its outcome.
+        outcome: its outcome.
         raised: the exception that is raised out of ``advance``; None if there is none.
     """
 
-    summary: str
+    outcome: Outcome
     raised: BaseException | None = None
 
 
@@ -76,11 +77,11 @@ class Dispatcher:
             prepared = None if tenant.ended else attempting.begin(tenant, due)
         if prepared is None:
             return Attempted(NOTHING_TO_SEND)
-        outcome = yield prepared
+        result = yield prepared
         with tenant.lock:
-            summary = recording.finish(tenant, prepared, outcome)
+            outcome = recording.finish(tenant, prepared, result)
             tenant.notify()
-        return Attempted(summary, outcome.raised)
+        return Attempted(outcome, result.raised)
 
     def drive(self, sending: Sending[T]) -> T:
         """Send the attempts of a generator one after the other, and return its result."""
@@ -94,15 +95,15 @@ class Dispatcher:
 
     async def drive_async(self, sending: Sending[T]) -> T:
         """Do the same in a coroutine: asynchronous receivers run in the running event loop."""
-        outcome: Any = None
+        result: Any = None
         try:
             while True:
                 with deferred_interrupts():
-                    prepared = sending.send(outcome)
-                outcome = await self._send_async(prepared)
+                    prepared = sending.send(result)
+                result = await self._send_async(prepared)
         except StopIteration as end:
-            result: T = end.value
-            return result
+            returned: T = end.value
+            return returned
 
     def check_thread(self) -> None:
         """Check that no application runs in the event loop of this thread, which ``drive`` would block.
@@ -132,7 +133,7 @@ class Dispatcher:
         if self._mounted_sender is not None:
             await self._mounted_sender.close_async()
 
-    def _send(self, prepared: PreparedAttempt) -> Outcome:
+    def _send(self, prepared: PreparedAttempt) -> AttemptResult:
         try:
             mount = self._mounts.at(prepared.url)
             if mount is not None:
@@ -141,7 +142,7 @@ class Dispatcher:
         except BaseException as error:  # noqa: BLE001 - raised again when the attempt has been recorded
             return _interrupted(error)
 
-    async def _send_async(self, prepared: PreparedAttempt) -> Outcome:
+    async def _send_async(self, prepared: PreparedAttempt) -> AttemptResult:
         try:
             mount = self._mounts.at(prepared.url)
             if mount is not None:
@@ -154,14 +155,10 @@ class Dispatcher:
         except BaseException as error:  # noqa: BLE001
             return _interrupted(error)
 
-    def _nothing_mounted(self, url: str) -> Outcome:
+    def _nothing_mounted(self, url: str) -> AttemptResult:
         urls = [without_query(each) for each in self._mounts.urls()]
-        listed = ", ".join(urls[:_URLS_LISTED]) + (", …" if len(urls) > _URLS_LISTED else "")
-        error = (
-            f"Nothing is mounted for {without_query(url)}; mounted: {listed or 'nothing'}. "
-            "Use service.mount(), or MockService(allow_network=True)."
-        )
-        return Outcome(status_code=None, error=error, seconds=0.0)
+        listed = [*urls[:_URLS_LISTED], *(["…"] if len(urls) > _URLS_LISTED else ())] or ["nothing"]
+        return AttemptResult(Outcome(Kind.NOTHING_MOUNTED, without_query(url), names=tuple(listed)), 0.0)
 
     def _to_mounted(self) -> "MountedSender":
         # Imported late, because it imports httpx and asyncio, and a mock of its own process has nothing mounted.
@@ -175,8 +172,6 @@ class Dispatcher:
             return self._mounted_sender
 
 
-def _interrupted(error: BaseException) -> Outcome:
-    """Return the outcome of an attempt that was interrupted: by Ctrl-C, or because its task was cancelled."""
-    return Outcome(
-        status_code=None, error=f"The attempt was interrupted ({type(error).__name__}).", seconds=0.0, raised=error
-    )
+def _interrupted(error: BaseException) -> AttemptResult:
+    """Return the result of an attempt that was interrupted: by Ctrl-C, or because its task was cancelled."""
+    return AttemptResult(Outcome(Kind.INTERRUPTED, type(error).__name__), 0.0, raised=error)

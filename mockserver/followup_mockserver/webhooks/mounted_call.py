@@ -14,13 +14,14 @@ import httpx
 from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.interrupts import interruptible
+from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.webhooks.applications import Applications
 from followup_mockserver.webhooks.asgi import Headers, call_asgi
 from followup_mockserver.webhooks.attempting import PreparedAttempt
 from followup_mockserver.webhooks.lifespan import StartupNotCompleteError
 from followup_mockserver.webhooks.mounted_response import MountedResponse
-from followup_mockserver.webhooks.outcomes import Outcome, timeout_error
-from followup_mockserver.webhooks.receivers import Kind, Mount
+from followup_mockserver.webhooks.outcomes import AttemptResult
+from followup_mockserver.webhooks.receivers import Mount, ReceiverKind
 from followup_mockserver.webhooks.transport import call_wsgi
 
 logger = logging.getLogger("followup_mockserver")
@@ -80,11 +81,11 @@ class MountedCall:
     def begin(self) -> Pending | None:
         """Call the receiver, and return the rest of the call if the receiver is asynchronous."""
         try:
-            if self._mount.kind is Kind.ASGI:
+            if self._mount.kind is ReceiverKind.ASGI:
                 self._in_startup = True
                 self.gives_up_at += self._timeout + _STARTUP_EXTRA
                 return self._call_asgi
-            if self._mount.kind is Kind.WSGI:
+            if self._mount.kind is ReceiverKind.WSGI:
                 self._end_with(interruptible(call_wsgi, self._mount.receiver, self._request))
                 return None
             returned = interruptible(self._mount.receiver, self._request)
@@ -113,8 +114,8 @@ class MountedCall:
                 await asyncio.wait({task}, timeout=CANCELLATION_TIMEOUT)
             raise
 
-    def outcome(self, caught: list[BaseException]) -> Outcome:
-        """Return the outcome of the attempt, and set ``error`` to the exception that caused it.
+    def result(self, caught: list[BaseException]) -> AttemptResult:
+        """Return the result of the attempt, and set ``error`` to the exception that caused it.
 
         Args:
             caught: the exceptions that Flask or Django turned into a response.
@@ -124,12 +125,10 @@ class MountedCall:
         succeeded = self._status is not None and 200 <= self._status < 300
         if self.error is None and caught and not succeeded:
             self.error = caught[-1]
-        status, reason = self._status, self._reason(succeeded)
-        if self._is_late:
-            status, reason = None, timeout_error(self._timeout)
+        outcome = Outcome(Kind.TIMED_OUT, seconds=self._timeout) if self._is_late else self._outcome(succeeded)
         text = None if self.error is None or self._is_unfinished_startup else _traceback(self.error)
-        response = None if status is None or self._response is None else self._response.kept()
-        return Outcome(status_code=status, error=reason, seconds=seconds, traceback=text, response=response)
+        response = None if outcome.status is None or self._response is None else self._response.kept()
+        return AttemptResult(outcome, seconds, text, response)
 
     @property
     def raises(self) -> bool:
@@ -207,15 +206,13 @@ class MountedCall:
     def _is_unfinished_startup(self) -> bool:
         return isinstance(self.error, StartupNotCompleteError)
 
-    def _reason(self, succeeded: bool) -> str | None:
-        if succeeded:
-            return None
-        if self._is_unfinished_startup:
-            return f"The startup of the receiver did not complete within {self._timeout:g} s."
-        if self.error is not None:
-            what = "The startup of the receiver" if self._in_startup else "The receiver"
-            return f"{what} raised {type(self.error).__name__}."
-        return f"HTTP status {self._status}."
+    def _outcome(self, succeeded: bool) -> Outcome:
+        if not succeeded and self._is_unfinished_startup:
+            return Outcome(Kind.STARTUP_UNFINISHED, seconds=self._timeout, status=self._status)
+        if not succeeded and self.error is not None:
+            kind = Kind.STARTUP_RAISED if self._in_startup else Kind.RAISED
+            return Outcome(kind, type(self.error).__name__, self._status)
+        return Outcome(Kind.RESPONDED, status=self._status)
 
 
 def _traceback(error: BaseException) -> str:

@@ -22,8 +22,8 @@ from followup_mockserver.webhooks.call_threads import CallAbandonedError, CallTh
 from followup_mockserver.webhooks.event_loop import EventLoopThread
 from followup_mockserver.webhooks.framework_exceptions import caught
 from followup_mockserver.webhooks.mounted_call import CANCELLATION_TIMEOUT, MountedCall, Pending
-from followup_mockserver.webhooks.outcomes import Outcome
-from followup_mockserver.webhooks.receivers import Kind, Mount, Receiver
+from followup_mockserver.webhooks.outcomes import AttemptResult
+from followup_mockserver.webhooks.receivers import Mount, Receiver, ReceiverKind
 
 logger = logging.getLogger("followup_mockserver")
 
@@ -33,7 +33,7 @@ _MAX_IDLE_THREADS = 32
 class MountedSender:
     """Passes delivery attempts to mounted receivers. Thread-safe.
 
-    An exception of a receiver is a failed attempt. In process, the outcome also has the exception itself, for the
+    An exception of a receiver is a failed attempt. In process, the result also has the exception itself, for the
     caller to raise; in a server, it is logged.
 
     Args:
@@ -48,23 +48,23 @@ class MountedSender:
         self._event_loop = EventLoopThread()
         self._applications = Applications(timeout)
 
-    def send(self, mount: Mount, attempt: PreparedAttempt) -> Outcome:
-        """Make an attempt, and return its outcome."""
+    def send(self, mount: Mount, attempt: PreparedAttempt) -> AttemptResult:
+        """Make an attempt, and return its result."""
         call = self._call(mount, attempt)
         with caught(attempt.signature) as exceptions:
             pending = self._begin(mount, call)
             if pending is not None:
                 self._finish(call, pending)
-            return self._concluded(mount, call, call.outcome(exceptions))
+            return self._concluded(mount, call, call.result(exceptions))
 
-    async def send_async(self, mount: Mount, attempt: PreparedAttempt) -> Outcome:
-        """Make an attempt, and return its outcome; an asynchronous receiver runs in the running event loop."""
+    async def send_async(self, mount: Mount, attempt: PreparedAttempt) -> AttemptResult:
+        """Make an attempt, and return its result; an asynchronous receiver runs in the running event loop."""
         call = self._call(mount, attempt)
         with caught(attempt.signature) as exceptions:
             pending = call.begin()
             if pending is not None:
                 await call.finish(pending)
-            return self._concluded(mount, call, call.outcome(exceptions))
+            return self._concluded(mount, call, call.result(exceptions))
 
     def check_thread(self) -> None:
         """Check that no application runs in the event loop of this thread, which ``send`` would block.
@@ -99,7 +99,7 @@ class MountedSender:
         return MountedCall(mount, attempt, self._applications, self._timeout)
 
     def _begin(self, mount: Mount, call: MountedCall) -> Pending | None:
-        if self._in_process or mount.kind is Kind.ASGI:
+        if self._in_process or mount.kind is ReceiverKind.ASGI:
             return call.begin()
         try:
             return self._threads.call(call.begin, self._timeout)
@@ -120,20 +120,20 @@ class MountedSender:
         if not finishing.cancelled():
             finishing.result()
 
-    def _concluded(self, mount: Mount, call: MountedCall, outcome: Outcome) -> Outcome:
+    def _concluded(self, mount: Mount, call: MountedCall, result: AttemptResult) -> AttemptResult:
         error = call.error
         if error is None:
-            return outcome
+            return result
         if not self._in_process:
             logger.error("exception in %s", call.describe(), exc_info=error)
-            return outcome
+            return result
         # A test cannot do without an exit, such as KeyboardInterrupt or an outcome of pytest.
         is_exit = not isinstance(error, (Exception, asyncio.CancelledError))
         if not call.raises or not (mount.raise_exceptions or is_exit):
-            return outcome
+            return result
         with suppress(Exception):  # an exception can be immutable
             error.add_note(f"Raised by {call.describe()}.")
-        return attrs.evolve(outcome, raised=error)
+        return attrs.evolve(result, raised=error)
 
     def _report_shutdowns(self, errors: list[BaseException]) -> None:
         """Raise the first of these exceptions in process, and log the others."""

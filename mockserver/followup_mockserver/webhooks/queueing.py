@@ -10,6 +10,7 @@ from followup._for_mockserver import SERVICE_VERSION, OutboundEventType, format_
 from followup_mockserver.settings.settings import NOT_YET_SENT
 from followup_mockserver.state.history import EVENT_PREFIX, Receipt, Record
 from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
+from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 from followup_mockserver.webhooks.payloads import data_of
 from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES, is_subscribed
@@ -27,7 +28,7 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> Sequence[Receipt]:
     if not tenant.sends_webhooks:
         return (_MADE_FOR_TRIGGER,)
     if event_type in NOT_YET_SENT and event_type not in tenant.organization.activated_events:
-        return (Receipt(None, None, f"not sent: the service does not send {event_type} yet"),)
+        return (Receipt(None, None, Outcome(Kind.NOT_YET_SENT, event_type)),)
     if not tenant.webhook_endpoints:
         return (_NO_ENDPOINT,)
     checked = [(each, _reason_not_to_send(each, event_type)) for each in tenant.webhook_endpoints]
@@ -45,20 +46,20 @@ def _ref_of(tenant: Tenant, event: DomainEvent) -> str:
     return described
 
 
-_MADE_FOR_TRIGGER = Receipt(None, None, "not sent: made for a triggered event")
-_NO_ENDPOINT = Receipt(None, None, "not sent: there is no webhook endpoint")
-_DISABLED = "not sent: the endpoint was disabled"
+_MADE_FOR_TRIGGER = Receipt(None, None, Outcome(Kind.MADE_FOR_TRIGGER))
+_NO_ENDPOINT = Receipt(None, None, Outcome(Kind.NO_ENDPOINT))
+_DISABLED = Outcome(Kind.ENDPOINT_DISABLED)
 
 
-def _reason_not_to_send(endpoint: WebhookEndpoint, type: OutboundEventType) -> str | None:
+def _reason_not_to_send(endpoint: WebhookEndpoint, type: OutboundEventType) -> Outcome | None:
     if not is_subscribed(endpoint, type):
         return _not_subscribed(type)
     return None if endpoint.status == "enabled" else _DISABLED
 
 
 @functools.cache
-def _not_subscribed(type: OutboundEventType) -> str:
-    return f"not sent: not subscribed to {type}"
+def _not_subscribed(type: OutboundEventType) -> Outcome:
+    return Outcome(Kind.NOT_SUBSCRIBED, type)
 
 
 def queue(
@@ -70,7 +71,7 @@ def queue(
 ) -> list[WebhookDelivery]:
     """Record an event that no domain event reports, a ping or a triggered one, and queue it for these endpoints."""
     receipts: list[Receipt] = []
-    tenant.history.add(Record(tenant.now(), type, ref, tenant.cause, "sent", receipts=receipts))
+    tenant.history.add(Record(tenant.now(), type, ref, tenant.cause, Outcome(Kind.SENT), receipts=receipts))
     queued = _queue(tenant, endpoints, type, data, ref)
     receipts += [Receipt(each.webhook_endpoint, each.id, None) for each in queued]
     return queued
@@ -145,7 +146,7 @@ def fail_pending(tenant: Tenant, endpoint: WebhookEndpoint) -> None:
     """Mark the pending deliveries of an endpoint that was disabled as failed; they are not attempted again."""
     for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
         if delivery.status == "pending":
-            tenant.cancel_jobs(delivery.id, "cancelled: the endpoint was disabled")
+            tenant.cancel_jobs(delivery.id, Outcome(Kind.DISABLED_MEANWHILE))
             error = "The endpoint was disabled."
             tenant.webhook_deliveries.update(delivery, status="failed", last_error=error, next_attempt_at=None)
 
@@ -153,6 +154,6 @@ def fail_pending(tenant: Tenant, endpoint: WebhookEndpoint) -> None:
 def delete_all(tenant: Tenant, endpoint: WebhookEndpoint) -> None:
     """Delete every delivery of an endpoint, pending or not."""
     for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
-        tenant.cancel_jobs(delivery.id, "cancelled: the endpoint was deleted")
+        tenant.cancel_jobs(delivery.id, Outcome(Kind.ENDPOINT_DELETED))
         tenant.webhook_deliveries.remove(delivery.id)
         tenant.attempts.remove(delivery.id)

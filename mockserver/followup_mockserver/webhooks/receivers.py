@@ -12,7 +12,7 @@ Receiver = Callable[..., Any]
 httpx.Response."""
 
 
-class Kind(enum.Enum):
+class ReceiverKind(enum.Enum):
     """How a receiver is called; the value is the number of its positional arguments."""
 
     ASGI = 3
@@ -33,11 +33,11 @@ class Mount:
 
     url: str
     receiver: Receiver = attrs.field(repr=False)
-    kind: Kind
+    kind: ReceiverKind
     raise_exceptions: bool
 
 
-def kind_of(receiver: Receiver) -> Kind:
+def kind_of(receiver: Receiver) -> ReceiverKind:
     """Return the kind of a receiver: ASGI applications require three arguments, WSGI applications two, functions one.
 
     Optional arguments do not count. A callable that accepts any number, such as a class instance that passes its
@@ -47,12 +47,12 @@ def kind_of(receiver: Receiver) -> Kind:
     return _kind_by_signature(receiver) or _kind_of_wrapped(receiver)
 
 
-def _kind_by_signature(receiver: Receiver) -> Kind | None:
+def _kind_by_signature(receiver: Receiver) -> ReceiverKind | None:
     """Return the kind of a receiver, or None if its signature allows more than one."""
     try:
         signature = inspect.signature(receiver)
     except ValueError:  # a callable without a signature, such as one that is written in C
-        return Kind.WSGI
+        return ReceiverKind.WSGI
     positional = [
         each
         for each in signature.parameters.values()
@@ -60,21 +60,21 @@ def _kind_by_signature(receiver: Receiver) -> Kind | None:
     ]
     required = sum(each.default is inspect.Parameter.empty for each in positional)
     if 1 <= required <= 3:
-        return Kind(required)
-    for kind in Kind:
+        return ReceiverKind(required)
+    for kind in ReceiverKind:
         try:
             signature.bind(*[None] * kind.value)
         except TypeError:
             continue
         return None
-    return Kind.FUNCTION  # the call will name the argument that is missing or not accepted
+    return ReceiverKind.FUNCTION  # the call will name the argument that is missing or not accepted
 
 
-def _kind_of_wrapped(receiver: Receiver) -> Kind:
+def _kind_of_wrapped(receiver: Receiver) -> ReceiverKind:
     for inner in getattr(receiver, "__dict__", {}).values():
         if callable(inner) and not isinstance(inner, type):
             kind = _kind_by_signature(inner)
-            if kind in (Kind.ASGI, Kind.WSGI):
+            if kind in (ReceiverKind.ASGI, ReceiverKind.WSGI):
                 return kind
     call = receiver if inspect.isfunction(receiver) or inspect.ismethod(receiver) else type(receiver).__call__
-    return Kind.ASGI if inspect.iscoroutinefunction(call) else Kind.FUNCTION
+    return ReceiverKind.ASGI if inspect.iscoroutinefunction(call) else ReceiverKind.FUNCTION

@@ -9,10 +9,11 @@ import http.client
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.schema.formats import parse_webhook_url
 from followup_mockserver.state.clock import RealTime
+from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
 from followup_mockserver.webhooks.attempting import PreparedAttempt
 from followup_mockserver.webhooks.connections import Connection, Connections
-from followup_mockserver.webhooks.outcomes import Outcome, timeout_error
+from followup_mockserver.webhooks.outcomes import AttemptResult
 
 _BODY_TIMEOUT = 1.0
 """Seconds that the beginning of a response's body has to arrive after its head."""
@@ -29,8 +30,8 @@ class Sender:
         self._timeout = timeout
         self._connections = Connections()
 
-    def send(self, attempt: PreparedAttempt) -> Outcome:
-        """Send an attempt, and return its outcome. Errors are part of the outcome, and not raised."""
+    def send(self, attempt: PreparedAttempt) -> AttemptResult:
+        """Send an attempt, and return its result. Errors are part of the result, and not raised."""
         began = RealTime.monotonic()
         ends = began + self._timeout
         try:
@@ -42,16 +43,12 @@ class Sender:
                 self._connections.drop(connection)
                 raise
         except TimeoutError:
-            return _without_response(timeout_error(self._timeout), began)
+            return _without_response(Outcome(Kind.TIMED_OUT, seconds=self._timeout), began)
         except Exception as problem:  # noqa: BLE001 - any error is a failed attempt
-            return _without_response(f"No response ({type(problem).__name__}).", began)
+            return _without_response(Outcome(Kind.UNREACHABLE, type(problem).__name__), began)
         seconds = RealTime.monotonic() - began
-        return Outcome(
-            status_code=response.status,
-            error=None if 200 <= response.status < 300 else f"HTTP status {response.status}.",
-            seconds=seconds,
-            response=self._read(connection, response, ends),
-        )
+        outcome = Outcome(Kind.RESPONDED, status=response.status)
+        return AttemptResult(outcome, seconds, response=self._read(connection, response, ends))
 
     def close(self) -> None:
         """Close all connections; attempts in progress fail."""
@@ -94,5 +91,5 @@ def _beginning_of(response: http.client.HTTPResponse) -> tuple[bytes, bool]:
     return body, len(body) == expected and len(body) <= LONGEST_RESPONSE_BODY
 
 
-def _without_response(error: str, began: float) -> Outcome:
-    return Outcome(status_code=None, error=error, seconds=RealTime.monotonic() - began)
+def _without_response(outcome: Outcome, began: float) -> AttemptResult:
+    return AttemptResult(outcome, RealTime.monotonic() - began)

@@ -1,10 +1,9 @@
 """The document of a snapshot: its version, the options of the mock, and its organizations.
 
-A change of the format that old snapshots do not follow is a new version, with a function in ``UPGRADES`` that turns the
-version before into it. A snapshot of every version is under ``tests``, and must load for ever.
+A snapshot of every version is under ``tests``, and must load for ever.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -19,15 +18,10 @@ from followup_mockserver.state.snapshots.codecs import errors_at, items, joined,
 from followup_mockserver.state.snapshots.errors import SnapshotError
 from followup_mockserver.state.snapshots.parts import PARTS
 from followup_mockserver.state.snapshots.references import check_references, ids_of
+from followup_mockserver.state.snapshots.upgrades import UPGRADES, VERSION
 from followup_mockserver.state.tenant import Tenant
 
 FORMAT = "followup-mock-snapshot"
-VERSION = 1
-
-Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
-
-UPGRADES: Mapping[int, Upgrade] = {}
-"""By version: the function that returns a document of the version after it."""
 
 OPTIONS_NOT_SAVED = {
     "forward_to": "where webhooks are sent depends on the machine; a file must not decide it",

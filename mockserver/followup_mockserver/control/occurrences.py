@@ -8,14 +8,12 @@ import attrs
 
 from followup._for_mockserver import format_timestamp
 from followup_mockserver.rules import local_jobs
-from followup_mockserver.state.history import DELIVERY, EVENT, JOB_PREFIX, MESSAGE, Receipt, Record
+from followup_mockserver.state.history import ATTEMPT, DELIVERY, EVENT, JOB_PREFIX, MESSAGE, Receipt, Record
 from followup_mockserver.state.journal import RecordedCall
+from followup_mockserver.state.outcomes import Kind, Outcome, Part, before_start, joined, other
 from followup_mockserver.state.tenant import Tenant
 
 REQUEST = "request"
-
-NOT_IN_JOURNAL = "no longer in the journal"
-"""The outcome of a request that the journal does not hold: it was dropped, or made before a snapshot was loaded."""
 
 
 @attrs.frozen(kw_only=True)
@@ -44,11 +42,13 @@ class Occurrence:
     """A ``HistoryEntry`` with what the dashboard shows besides. It has no personal data.
 
     Attributes:
-        at: as in ``HistoryEntry``, and so are ``kind``, ``id``, ``cause`` and ``outcome``.
+        at: as in ``HistoryEntry``, and so are ``kind``, ``id`` and ``cause``.
+        outcome: what became of it.
         about: id of the object concerned.
         patient: id of the patient concerned; None if there is none, or it is unknown.
         due: when a job is or was due; None for anything else.
-        detail: what distinguishes it from others of its kind, such as ``24 h before the start`` for a reminder.
+        hours: of a reminder and its message, the hours before the start of the appointment.
+        operation: of a request, the operation; None if that is unknown.
         ended_by: id of the control call that ran a job, or of the cause of its cancellation.
         receipts: what became of an outbound event: for each endpoint the delivery, or the reason why none was made. An
             endpoint of None means that the reason concerns no single one.
@@ -58,18 +58,36 @@ class Occurrence:
     kind: str
     id: str
     cause: str | None
-    outcome: str
+    outcome: Outcome
     about: str | None = None
     patient: str | None = None
     due: datetime | None = None
-    detail: str | None = None
+    hours: float | None = None
+    operation: str | None = None
     ended_by: str | None = None
     receipts: Sequence[Receipt] = ()
 
     @property
+    def detail(self) -> str:
+        """What distinguishes it from others of its kind, such as ``24 h before the start``; empty if nothing does."""
+        return "" if self.hours is None else before_start(self.hours)
+
+    @property
+    def parts(self) -> list[Part]:
+        """The sentence of the outcome."""
+        return self.outcome.brief if self.kind in (REQUEST, ATTEMPT) else self.outcome.parts
+
+    @property
     def entry(self) -> HistoryEntry:
         """The entry as the control API returns it."""
-        return HistoryEntry(at=self.at, kind=self.kind, id=self.id, cause=self.cause, outcome=self.outcome)
+        text = joined(self.parts)
+        if self.operation is not None:
+            text = f"{self.operation}: {text}"
+        elif self.kind == MESSAGE and self.hours is not None:
+            text = f"{text} {self.detail}"
+        nowhere = [each.reason.text for each in self.receipts if each.endpoint is None and each.reason is not None]
+        outcome = "; ".join(filter(None, [text, *nowhere]))
+        return HistoryEntry(at=self.at, kind=self.kind, id=self.id, cause=self.cause, outcome=outcome)
 
 
 def is_paired(record: Record) -> bool:
@@ -93,55 +111,54 @@ def of_records(tenant: Tenant, records: Sequence[Record]) -> Iterator[Occurrence
     for record in records:
         if is_paired(record):
             paired.setdefault(record.id, []).append(record)
-    details = {job: each[0].detail for job, each in paired.items()}
+    hours = {job: each[0].hours for job, each in paired.items()}
     for record in records:
         if is_paired(record):
             if record is _beginning(paired[record.id]):
                 yield _merged(tenant, paired[record.id])
         elif record.kind == MESSAGE:
-            detail = details.get(record.cause or "")
-            yield _single(record, f"{record.outcome} {detail}" if detail else record.outcome, detail)
+            yield _single(record, hours.get(record.cause or ""))
         else:
-            nowhere = [each.reason for each in record.receipts if each.endpoint is None]
-            yield _single(record, "; ".join(filter(None, [record.outcome, *nowhere])), record.detail)
+            yield _single(record, record.hours)
             yield from _deliveries(tenant, record)
 
 
 def of_call(call: RecordedCall) -> Occurrence:
     """Return a call of the journal as an occurrence."""
     entry, outcome = call.entry, call.outcome
-    status = str(entry.status) if entry.status else "no response"
-    original = outcome.replay_of or "an earlier request"
-    replay = f", replayed the response of {original}" if entry.replayed else ""
-    refused = (
-        f", {entry.refused} of {entry.events} events refused" if entry.refused and entry.status == HTTPStatus.OK else ""
-    )
+    replay_of = outcome.replay_of or "an earlier request" if entry.replayed else ""
+    if entry.refused and entry.status == HTTPStatus.OK:
+        ended = Outcome(Kind.PARTLY_REFUSED, f"{entry.refused} of {entry.events}", entry.status, replay_of=replay_of)
+    else:
+        kind = Kind.RESPONDED if entry.status else Kind.DROPPED
+        ended = Outcome(kind, status=entry.status or None, replay_of=replay_of)
     return Occurrence(
         at=entry.at,
         kind=REQUEST,
         id=entry.request_id,
         cause=None,
-        outcome=f"{entry.operation}: {status}{refused}{replay}",
+        outcome=ended,
         about=outcome.about,
+        operation=entry.operation or "no operation",
     )
 
 
 def lost_request(request_id: str, effects: Iterable[Occurrence]) -> Occurrence:
     """Return the occurrence of a request that the journal does not hold, at the time of its first effect."""
     at = min(each.at for each in effects)
-    return Occurrence(at=at, kind=REQUEST, id=request_id, cause=None, outcome=NOT_IN_JOURNAL)
+    return Occurrence(at=at, kind=REQUEST, id=request_id, cause=None, outcome=Outcome(Kind.NOT_IN_JOURNAL))
 
 
-def _single(record: Record, outcome: str | None, detail: str | None) -> Occurrence:
+def _single(record: Record, hours: float | None) -> Occurrence:
     return Occurrence(
         at=record.at,
         kind=record.kind,
         id=record.id,
         cause=record.cause,
-        outcome=outcome or "",
+        outcome=record.outcome or other(""),
         about=record.about or record.id,
         patient=record.patient,
-        detail=detail,
+        hours=hours,
         receipts=tuple(record.receipts),
     )
 
@@ -167,16 +184,16 @@ def _merged(tenant: Tenant, parts: Sequence[Record]) -> Occurrence:
         about=about,
         patient=_patient_of(tenant, about),
         due=due,
-        detail=first.detail,
+        hours=first.hours,
         ended_by=None if ended is None else ended.cause,
     )
 
 
-def _pending(tenant: Tenant, kind: str, about: str | None, due: datetime | None) -> str:
+def _pending(tenant: Tenant, kind: str, about: str | None, due: datetime | None) -> Outcome:
     if due is None:
-        return "in progress"
-    reason = local_jobs.forecast(tenant, kind, about)
-    return f"due {format_timestamp(due)}" + (f"; {reason}" if reason else "")
+        return Outcome(Kind.IN_PROGRESS)
+    obstacle = local_jobs.forecast(tenant, kind, about)
+    return Outcome(Kind.DUE, at=due) if obstacle is None else Outcome(Kind.WILL_NOT_BE_SENT, obstacle.why, at=due)
 
 
 def _deliveries(tenant: Tenant, record: Record) -> Iterator[Occurrence]:
@@ -190,10 +207,9 @@ def _deliveries(tenant: Tenant, record: Record) -> Iterator[Occurrence]:
             kind=DELIVERY,
             id=receipt.delivery or receipt.endpoint,
             cause=record.cause,
-            outcome=receipt.reason or made,
+            outcome=receipt.reason or other(made),
             about=record.id,
             patient=record.patient,
-            detail=record.kind,
         )
 
 

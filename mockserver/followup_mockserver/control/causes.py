@@ -1,0 +1,273 @@
+"""The chain of causes of an id: what happened, what caused it, and what did not happen and why.
+
+The chain is in time order: every cause precedes what it has caused.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import count
+
+import attrs
+
+from followup_mockserver.control.occurrences import (
+    REQUEST,
+    HistoryEntry,
+    Occurrence,
+    is_end,
+    is_paired,
+    lost_request,
+    of_call,
+    of_records,
+)
+from followup_mockserver.state.collection import Collection
+from followup_mockserver.state.history import (
+    CONTROL,
+    CONTROL_PREFIX,
+    EVENT,
+    EVENT_PREFIX,
+    JOB_PREFIX,
+    Receipt,
+    Record,
+)
+from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
+from followup_mockserver.state.journal import REQUEST_ID_PREFIX, RecordedCall
+from followup_mockserver.state.tenant import Tenant
+
+_NOT_SENT = ("not sent", "not scheduled")
+
+_NOBODY = ""
+"""No record has this patient."""
+
+_CAUSES = (REQUEST_ID_PREFIX, EVENT_PREFIX, JOB_PREFIX, CONTROL_PREFIX)
+"""Prefixes of the ids of causes."""
+
+
+@attrs.frozen
+class _Selection:
+    """The selected records, and the objects whose calls belong to the chain.
+
+    Attributes:
+        records: the records, oldest first.
+        objects: the ids of the objects; calls that create or change one of them belong to the chain.
+    """
+
+    records: Sequence[Record]
+    objects: frozenset[str]
+
+
+def explain(tenant: Tenant, id: str) -> list[HistoryEntry] | None:
+    """Return the chain of causes of an id, in time order. The caller holds the lock.
+
+    Each ``cause`` is the ``id`` of an entry that precedes it.
+
+    Args:
+        tenant: the state of the organization.
+        id: id of an object of the API, a request, an inbound event, a job, a control call, a message, a delivery or an
+            attempt.
+
+    Returns:
+        The entries; none if the history has dropped them. None if there is no such id.
+    """
+    found = occurrences_of(tenant, id)
+    return [each.entry for each in found] if found or _exists(tenant, id) else None
+
+
+def occurrences_of(tenant: Tenant, id: str) -> list[Occurrence]:
+    """Return the chain of causes of an id as occurrences; see ``explain``."""
+    selection = _select(tenant, id)
+    found = [*of_records(tenant, selection.records)]
+    return _in_order(found, _requests(tenant, id, selection, found))
+
+
+def outbound_events(tenant: Tenant) -> list[Record]:
+    """Return the events that the service sends to webhook endpoints, newest first, with their receipts.
+
+    Events that nobody received are among them. The caller holds the lock.
+    """
+    return [record for record in reversed(tenant.history.records) if record.receipts]
+
+
+def messages_not_sent(tenant: Tenant) -> list[Occurrence]:
+    """Return the reminders and other messages that were not sent or not scheduled, oldest first.
+
+    Those that were cancelled or moved are not among them. The caller holds the lock.
+    """
+    kinds = (SendReminder.kind, SendPostVisitMessage.kind, AskForMissingData.kind)
+    records = [record for record in tenant.history.records if record.kind in kinds]
+    return [each for each in of_records(tenant, records) if each.outcome.what in _NOT_SENT]
+
+
+def _requests(tenant: Tenant, id: str, selection: _Selection, found: Sequence[Occurrence]) -> list[Occurrence]:
+    """Return the requests of a chain, in the order of the calls: its causes, and calls that changed its object."""
+    causes = {record.cause for record in selection.records} | {id}
+    wanted = {each for each in causes if each is not None and each.startswith(REQUEST_ID_PREFIX)}
+    calls: dict[str, RecordedCall] = {}
+    for call in tenant.journal.recorded_newest_first():
+        entry, outcome = call.entry, call.outcome
+        if entry.request_id in wanted or (outcome.about in selection.objects and entry.method != "GET"):
+            calls[entry.request_id] = call
+            wanted |= {entry.request_id} if outcome.replay_of is None else {entry.request_id, outcome.replay_of}
+    effects: dict[str, list[Occurrence]] = {}
+    for each in found:
+        if each.cause in wanted:
+            effects.setdefault(each.cause, []).append(each)
+    lost = [lost_request(each, effects[each]) for each in wanted if each not in calls and each in effects]
+    kept = [of_call(call) for call in reversed(calls.values())]
+    return [*lost, *(_moved_before(each, effects.get(each.id, ())) for each in kept)]
+
+
+def _moved_before(request: Occurrence, effects: Iterable[Occurrence]) -> Occurrence:
+    """Return a request at a time before its effects: the journal has the time of its response."""
+    return attrs.evolve(request, at=min([request.at, *(each.at for each in effects)]))
+
+
+def _in_order(found: Sequence[Occurrence], requests: Sequence[Occurrence]) -> list[Occurrence]:
+    """Return all occurrences in time order, and those of the same time in the order in which they happened."""
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for position, each in enumerate(found):
+        if each.cause is not None:
+            first.setdefault(each.cause, position)
+            last[each.cause] = position
+    order: dict[int, tuple[float, int]] = {id(each): (position, 0) for position, each in enumerate(found)}
+    previous = -1.0
+    for number, request in zip(count(1), requests):
+        before = first.get(request.id)
+        order[id(request)] = (previous + 0.5 if before is None else before - 0.5, number)
+        previous = last.get(request.id, previous)
+    ordered = sorted([*found, *requests], key=lambda each: (each.at, order[id(each)]))
+    return _causes_first(ordered)
+
+
+def _causes_first(ordered: Sequence[Occurrence]) -> list[Occurrence]:
+    """Return occurrences with each cause before its effects.
+
+    A cause that is not among them is unknown, and so is one of those that cause each other, as in a snapshot that
+    somebody has edited.
+    """
+    causes: dict[str | None, Occurrence] = {
+        each.id: each for each in ordered if each.kind == REQUEST or _can_cause(each)
+    }
+    placed: set[int] = set()
+    found = []
+    for occurrence in ordered:
+        chain: dict[int, Occurrence] = {}
+        each: Occurrence | None = occurrence
+        while each is not None and id(each) not in placed and id(each) not in chain:
+            chain[id(each)] = each
+            each = causes.get(each.cause)
+        for each in reversed(chain.values()):
+            cause = causes.get(each.cause)
+            is_known = cause is not None and id(cause) in placed
+            found.append(each if is_known else attrs.evolve(each, cause=None))
+            placed.add(id(each))
+    return found
+
+
+def _can_cause(occurrence: Occurrence) -> bool:
+    return occurrence.kind in (EVENT, CONTROL) or occurrence.id.startswith(JOB_PREFIX)
+
+
+def _exists(tenant: Tenant, id: str) -> bool:
+    collections = [each for each in vars(tenant).values() if isinstance(each, Collection)]
+    if id == tenant.organization.id or any(id in each for each in collections):
+        return True
+    attempts = tenant.attempts.of(id.partition(".")[0])
+    return any(f"{each.delivery}.{each.number}" == id for each in attempts) or any(
+        each.id == id for each in tenant.messages
+    )
+
+
+# --- the records of a chain ----------------------------------------------------------------------------------
+
+
+def _select(tenant: Tenant, id: str) -> _Selection:
+    """Return the records of the chain of an id: what it is about or causes, and all causes of that."""
+    objects = _objects(tenant, id)
+    search = _Search(id, objects, [*tenant.history.records])
+    while search.follow_effects():
+        pass
+    search.follow_causes()
+    return _Selection(search.found(), objects)
+
+
+def _objects(tenant: Tenant, id: str) -> frozenset[str]:
+    """Return an id and, if it is a patient's, the ids of the patient's objects."""
+    if id not in tenant.patients:
+        return frozenset((id,))
+    collections = (tenant.appointments, tenant.visits, tenant.treatments, tenant.intake_requests)
+    return frozenset((id, *(each.id for every in collections for each in every.find_all("patient", id))))
+
+
+class _Search:
+    """The search for the records of one chain.
+
+    Causes precede their effects in the history, so one pass forwards finds all effects, and one backwards all causes.
+    Only the effects of jobs that a control call has run need a second pass, because that is known when a job ends.
+    """
+
+    def __init__(self, id: str, objects: frozenset[str], records: Sequence[Record]) -> None:
+        self._id = id
+        self._records = records
+        self._objects = set(objects)
+        self._causes = {id} if id.startswith(_CAUSES) else set[str]()
+        self._chosen: dict[int, Record] = {}
+
+    def follow_effects(self) -> bool:
+        """Choose the records about the objects, and those that the id has caused. Return whether to look again."""
+        known, end_of_run = len(self._causes), self._id.startswith(CONTROL_PREFIX)
+        patient = self._id if self._id.startswith("pat_") else _NOBODY
+        has_receipts = self._id.startswith(("we_", "whd_"))
+        objects, causes = self._objects, self._causes
+        for position, record in enumerate(self._records):  # a full history has 50,000 records
+            is_subject = record.id in objects or record.patient == patient
+            is_effect = record.cause in causes
+            if is_subject or is_effect:
+                self._choose(position, record, record.receipts)
+                if is_effect and is_paired(record):
+                    causes.add(record.id)
+            elif record.about in objects:
+                self._choose(position, record, ())
+            elif has_receipts and record.receipts and (receipts := self._receipts(record)):
+                self._choose(position, record, receipts)
+        return end_of_run and len(causes) > known
+
+    def follow_causes(self) -> None:
+        """Choose the causes of the chosen records, and what these are about if the id itself has caused nothing."""
+        chosen = self._chosen.values()
+        needed = {each.cause for each in chosen if not is_end(each)} | {each.id for each in chosen}
+        for position in range(len(self._records) - 1, -1, -1):
+            record = self._records[position]
+            if record.id in needed and (is_paired(record) or record.kind == CONTROL):
+                self._chosen.setdefault(position, record)
+                if not is_end(record):
+                    needed.add(record.cause)
+        self._choose_subjects(needed)
+        known = {each.id for each in self._chosen.values() if is_paired(each)}
+        for position, record in enumerate(self._records):
+            if record.id in known and is_paired(record):
+                self._chosen.setdefault(position, record)
+
+    def found(self) -> list[Record]:
+        """Return the chosen records, oldest first."""
+        return [self._chosen[position] for position in sorted(self._chosen)]
+
+    def _choose(self, position: int, record: Record, receipts: Sequence[Receipt]) -> None:
+        kept = len(receipts) == len(record.receipts)
+        self._chosen[position] = record if kept else record._replace(receipts=receipts)
+        self._objects.update(each.delivery for each in receipts if each.delivery is not None)
+
+    def _receipts(self, record: Record) -> Sequence[Receipt]:
+        """Return the receipts of an event at the endpoint, or for the delivery, that has the id."""
+        return [each for each in record.receipts if self._id in (each.endpoint, each.delivery)]
+
+    def _choose_subjects(self, needed: set[str | None]) -> None:
+        """Choose the events that led to a message, a job or an attempt: those of its object, from the same causes."""
+        subjects = {record.about for record in self._chosen.values() if record.id == self._id and record.about}
+        if self._id.startswith((REQUEST_ID_PREFIX, CONTROL_PREFIX)) or not subjects:
+            return
+        for position, record in enumerate(self._records):
+            if position in self._chosen or record.cause not in needed or is_paired(record):
+                continue
+            receipts = [each for each in record.receipts if each.delivery in subjects]
+            if receipts or (record.id in subjects and record.kind != CONTROL):
+                self._chosen[position] = record._replace(receipts=receipts)

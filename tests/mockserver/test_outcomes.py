@@ -1,0 +1,152 @@
+"""Outcomes: their tones, their sentences, and how older snapshots, which have the sentences, become data."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import attrs
+import httpx
+import pytest
+
+from followup_mockserver import MockService
+from followup_mockserver.control.causes import occurrences_of
+from followup_mockserver.dashboard.timeline import planned_start
+from followup_mockserver.state.outcomes import Kind, Outcome, joined, other
+from followup_mockserver.state.snapshots.errors import SnapshotError
+from followup_mockserver.state.snapshots.histories import outcome_data
+from followup_mockserver.state.snapshots.upgrades import UPGRADES
+
+NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
+HOOKS = "https://clinic.example/hooks"
+PHONE = "+5491155550000"
+SNAPSHOT = Path(__file__).parent / "snapshots" / "version_2.json"
+FIELDS: dict[str, Any] = {
+    "status": 404, "names": ("dni", "phone"), "hours": 1.5, "seconds": 5.0, "reason": "ValueError", "at": NOON,
+    "before": NOON + timedelta(days=1),
+}  # fmt: skip
+
+
+def delivered(receive: Any) -> list[tuple[str, str, str]]:
+    """Return kind, tone and sentence of the outcomes of the attempts of a delivery, and of their jobs."""
+    service = MockService(start_time=NOON)
+    with service.client() as client:
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        if receive is not None:
+            service.mount(HOOKS, receive, raise_exceptions=False)
+        client.patients.create(phone=PHONE)
+        service.advance()
+    ended = [each for each in service._tenant.history.records if each.kind in ("attempt", "delivery")]
+    return [(each.kind, each.outcome.tone, each.outcome.text) for each in ended if each.outcome is not None]
+
+
+def raising(_: httpx.Request) -> httpx.Response:
+    raise ValueError("x")
+
+
+@pytest.mark.parametrize(
+    ("receive", "tone", "sentence"),
+    [
+        (raising, "failed", "The receiver raised ValueError."),
+        (None, "failed", f"Nothing is mounted for {HOOKS}; mounted: nothing."),
+        (lambda _: httpx.Response(100), "failed", "HTTP status 100."),
+        (lambda _: httpx.Response(301), "failed", "HTTP status 301."),
+        (lambda _: httpx.Response(204), "succeeded", "204"),
+    ],
+)
+def test_an_attempt_and_its_job_have_the_same_tone(receive: Any, tone: str, sentence: str) -> None:
+    ended = delivered(receive)
+    assert {kind for kind, _, _ in ended} == {"attempt", "delivery"}
+    for _, found, text in ended:
+        assert found == tone
+        assert text.startswith(sentence)
+
+
+def test_a_name_never_has_a_tone() -> None:
+    for name in ("failed: x", "due 2026", "cancelled", "sent", "404"):
+        assert other(name).tone == ""
+        assert other(name).text == name
+
+
+@pytest.mark.parametrize("hours", [1 / 3, 0.123456789])
+def test_a_reminder_knows_the_exact_start_of_its_appointment(hours: float) -> None:
+    service = MockService(start_time=NOON, reminder_hours=[hours])
+    start = NOON + timedelta(hours=hours + 1)
+    with service.client() as client:
+        appointment = client.appointments.create(patient={"phone": PHONE}, start_at=start)
+    (reminder,) = (each for each in occurrences_of(service._tenant, appointment.id) if each.kind == "reminder")
+    planned = planned_start(reminder)
+    assert planned is not None
+    assert abs(planned - appointment.start_at) < timedelta(milliseconds=1)
+
+
+def upgraded(*texts: str | None) -> list[Any]:
+    """Return what version 1 of the snapshots had as the texts of outcomes, as data."""
+    columns = {"outcome": [*texts], "detail": [None for _ in texts], "receipts": [[] for _ in texts]}
+    UPGRADES[1]({"organizations": [{"history": {"records": columns}}]})
+    return json.loads(json.dumps(columns["outcome"]).replace(".000Z", "Z"))
+
+
+@pytest.mark.parametrize("kind", [each for each in Kind if each not in (Kind.OTHER, Kind.DUE, Kind.WILL_NOT_BE_SENT)])
+def test_the_sentences_of_version_1_become_data(kind: Kind) -> None:
+    outcome = Outcome(kind, **{name: FIELDS[name] for name in kind.fields})
+    for text in {joined(outcome.parts), joined(outcome.brief)}:
+        assert upgraded(text) == [outcome_data(outcome)]
+
+
+def test_the_errors_of_attempts_that_are_made_again() -> None:
+    again = attrs.evolve(Outcome(Kind.TIMED_OUT, seconds=10.0), next_at=NOON)
+    assert upgraded(again.text, None) == [outcome_data(again), None]
+
+
+IMPOSSIBLE = (
+    "moved: the appointment now starts at 2026-13-13T25:61:61Z",
+    "HTTP status 500. Next attempt at 2026-13-13T25:61:61Z.",
+)
+
+
+def test_any_other_text_of_version_1_remains_as_it_is() -> None:
+    for text in ("reset", "", "not sent: of a kind that nobody knows", "HTTP status x.", *IMPOSSIBLE):
+        assert upgraded(text) == [{"kind": "other", "reason": text}]
+
+
+def test_version_1_had_texts_for_hours_and_reasons() -> None:
+    columns = {
+        "outcome": [None, None, None],
+        "detail": ["0.7 h before the start", "1.2.3 h before the start", None],
+        "receipts": [[["we_1", None, "not sent: not subscribed to intake.ready"], ["we_2", "whd_1", None]], [], []],
+    }
+    UPGRADES[1]({"organizations": [{"history": {"records": columns}}]})
+    reason = {"kind": "not_subscribed", "reason": "intake.ready"}
+    assert columns == {
+        "outcome": [None, None, None],
+        "hours": [0.7, None, None],
+        "receipts": [[["we_1", None, reason], ["we_2", "whd_1", None]], [], []],
+    }
+
+
+@pytest.mark.parametrize("organizations", [None, [None], [{}], [{"history": {"records": {"outcome": 1, "detail": 2}}}]])
+def test_what_is_no_snapshot_is_left_to_the_checks(organizations: Any) -> None:
+    assert UPGRADES[1]({"organizations": organizations})["organizations"] == organizations
+
+
+@pytest.mark.parametrize(
+    ("outcome", "problem"),
+    [
+        ("sent", "These must be null, or objects with a known kind."),
+        ({"kind": "sold"}, "These must be null, or objects with a known kind."),
+        ({"kind": "responded"}, "This field is required."),
+        ({"kind": "responded", "status": "404"}, "The field status must be a whole number."),
+        ({"kind": "changed", "names": "dni"}, "The field names must be an array of strings."),
+        ({"kind": "changed", "names": [1]}, "These must be strings."),
+        ({"kind": "timed_out", "seconds": True}, "These must be numbers."),
+        ({"kind": "due", "at": "yesterday"}, "This must be a time with a time zone, before the year 9000."),
+        ({"kind": "sent", "colour": "red"}, "This has an unknown field"),
+    ],
+)
+def test_an_invalid_outcome_in_a_snapshot(outcome: Any, problem: str) -> None:
+    saved = json.loads(SNAPSHOT.read_text())
+    saved["organizations"][0]["history"]["records"]["outcome"][3] = outcome
+    with pytest.raises(SnapshotError, match=r"history\.records\.outcome.*" + re.escape(problem)):
+        MockService.load(saved)
