@@ -39,13 +39,13 @@ def moment_of(tenant: Tenant, id: str, query: Mapping[str, str]) -> tuple[str, M
     """
     run = run_of(tenant, last_run(tenant) or "" if id == LAST_RUN else id)
     if run is not None:
-        return "run.html", run
+        return "history.html", run
     occurrences = occurrences_of(tenant, id) if id.startswith(PREFIXES) else []
     occurrence = next((each for each in occurrences if each.id == id), None)
     if occurrence is None:
         raise missing("job, message or control call", param="id")
     title, _, outcome = title_of(occurrence)
-    return "moment.html", {
+    return "history.html", {
         "id": id,
         "title": title.removeprefix(f"{TEST_CONTROL} "),
         "occurrence": occurrence,

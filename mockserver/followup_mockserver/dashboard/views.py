@@ -96,9 +96,9 @@ def _object(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> Tem
         raise missing(TABLES[name].singular, param="id")
     details = DETAILS[name](tenant, obj) if name in DETAILS else {}
     variables = {"object": obj, "view": name, "noun": TABLES[name].singular, "name": name_of(tenant, id), **details}
-    if name in _WITH_TIMELINE:
+    if name not in _WITHOUT_TIMELINE:
         variables |= _history(tenant, name, id, query)
-    template = name if name in _WITH_OWN_TEMPLATE else "object"
+    template = "object" if name in _PLAIN else name
     return f"{template}.html", {**variables, "fields": fields_of(obj)}
 
 
@@ -113,22 +113,9 @@ def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> di
     return variables
 
 
-_WITH_TIMELINE = frozenset(
-    {"patients", "appointments", "visits", "treatments", "intake_requests", "events", "webhook_deliveries"}
-)
-_WITH_OWN_TEMPLATE = frozenset(
-    {
-        "patients",
-        "appointments",
-        "visits",
-        "treatments",
-        "webhook_deliveries",
-        "webhook_endpoints",
-        "intake_requests",
-        "doctors",
-        "events",
-    }
-)
+_WITHOUT_TIMELINE = ("webhook_endpoints", "doctors")
+_PLAIN = ("visits", "treatments")
+"""Views of objects whose page needs no template of its own."""
 
 
 def _clock(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
