@@ -112,7 +112,7 @@ def test_links_are_reached_with_the_keyboard(tab: Page, go: Open, client: Follow
     expect(tab.get_by_role("heading", level=1)).to_be_focused()
 
 
-@pytest.mark.parametrize("view", ["calls", "appointments", "webhook_deliveries", "patients", "events"])
+@pytest.mark.parametrize("view", ["calls", "appointments"])
 def test_rows_are_one_line_each_down_to_a_small_window(tab: Page, go: Open, client: FollowUp, view: str) -> None:
     book(client, 4)
     client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
@@ -151,6 +151,7 @@ def test_a_long_state_does_not_run_into_the_next_column(tab: Page, go: Open, cli
         )
 
 
+@pytest.mark.nightly
 def test_no_text_of_a_caller_makes_a_page_scroll_sideways(
     tab: Page, go: Open, client: FollowUp, mock: MockServer
 ) -> None:

@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import islice, zip_longest
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
 
 import attrs
 
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.dashboard.columns import EMPTY_LISTS, EmptyList
-from followup_mockserver.dashboard.objects import ROWS
+from followup_mockserver.dashboard.objects import ROWS, ListPage
 from followup_mockserver.dashboard.texts import json_body
 from followup_mockserver.state.faults import INJECTED
 from followup_mockserver.state.journal import CallDetails, JournalEntry, RecordedCall
@@ -60,37 +59,18 @@ class CallRow:
 
 
 @attrs.frozen(kw_only=True)
-class CallsPage:
-    """A page of the list of calls, newest first.
+class CallsPage(ListPage):
+    """A page of the list of calls. It counts the calls of each tab.
 
     Attributes:
-        rows: the calls of this page.
-        filters: ``show``, ``operation`` and ``q``, as far as they are set.
-        counts: number of calls for each tab, with the other filters applied.
-        matching: number of calls that match the filters.
-        total: number of all calls.
         operations: number of calls of each operation that was called.
         is_later_page: whether there are newer calls that match.
-        older: request id of the last row if older calls match, else None.
-        name: name of the view.
         empty: what the list shows if there are no calls at all.
     """
 
-    rows: list[CallRow]
-    filters: Mapping[str, str]
-    counts: Mapping[str, int]
-    matching: int
-    total: int
     operations: Mapping[str, int]
     is_later_page: bool
-    older: str | None
-    name: str = CALLS
     empty: EmptyList = EMPTY_LISTS[CALLS]
-
-    def address(self, **changes: str) -> str:
-        """Return the address of the list with other filters; an empty value removes a filter."""
-        query = {name: value for name, value in {**self.filters, **changes}.items() if value}
-        return f"#/{CALLS}?{urlencode(query)}" if query else f"#/{CALLS}"
 
 
 class Refused(NamedTuple):
@@ -125,6 +105,7 @@ def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> CallsPage:
     start = next((place for place, call in enumerate(shown, 1) if call.entry.request_id == query.get("after")), 0)
     rows = list(islice(shown, start, start + ROWS))
     return CallsPage(
+        name=CALLS,
         rows=[
             CallRow(
                 call=call,

@@ -1,24 +1,13 @@
 """The objects that the views show: the pages of their lists, and their names for people."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import attrs
 
-from followup import (
-    Appointment,
-    Doctor,
-    Event,
-    IntakeRequest,
-    Patient,
-    Treatment,
-    Visit,
-    WebhookDelivery,
-    WebhookEndpoint,
-)
+from followup import IntakeRequest
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.dashboard.columns import EMPTY_LISTS, TABLES, Column, EmptyList, Table
 from followup_mockserver.state.collection import Collection, UnknownCursor
@@ -37,37 +26,50 @@ VIEW_OF_PREFIX = {
 
 
 @attrs.frozen(kw_only=True)
-class TablePage:
+class ListPage:
     """A page of a list, newest first.
 
     Attributes:
         name: name of the view.
-        table: the list.
-        rows: the objects of this page.
-        found: heading of a column with a lookup to the values that it found, by id of the object.
-        empty: what the list shows if there are no objects at all.
-        columns: the columns to show; the first is the link to the object.
-        matching: number of objects that match the filters.
-        total: number of all objects.
-        filters: index to the selected value.
-        counts: index to the number of objects for each choice, with the other filters applied; the empty choice
-            counts all.
-        newer: id of the first row if there are newer rows, else None.
-        older: id of the last row if there are older rows, else None.
+        rows: what this page shows.
+        matching: number of rows that match the filters, on all pages.
+        total: number of rows without filters.
+        filters: name of a filter to the selected value.
+        counts: number of rows for each choice of a filter, with the other filters applied; the empty choice counts all.
+        older: identifies the last row if there are older rows, else None.
     """
 
     name: str
-    table: Table
-    empty: EmptyList
-    columns: tuple[Column, ...]
-    rows: list[Any]
-    found: Mapping[str, Mapping[str, Any]]
+    rows: Sequence[Any]
     matching: int
     total: int
     filters: Mapping[str, str]
-    counts: Mapping[str, Mapping[str, int]]
-    newer: str | None = None
-    older: str | None = None
+    counts: Mapping[str, Any]
+    older: str | None
+
+    def address(self, **changes: str) -> str:
+        """Return the address of this list with other filters; an empty value removes a filter."""
+        query = {name: value for name, value in {**self.filters, **changes}.items() if value}
+        return f"#/{self.name}?{urlencode(query)}" if query else f"#/{self.name}"
+
+
+@attrs.frozen(kw_only=True)
+class TablePage(ListPage):
+    """A page of a list of objects. Its filters are indexes of their collection, and it counts the choices of each.
+
+    Attributes:
+        table: the list.
+        found: heading of a column with a lookup to the values that it found, by id of the object.
+        empty: what the list shows if there are no objects at all.
+        columns: the columns to show; the first is the link to the object.
+        newer: id of the first row if there are newer rows, else None.
+    """
+
+    table: Table
+    empty: EmptyList
+    columns: tuple[Column, ...]
+    found: Mapping[str, Mapping[str, Any]]
+    newer: str | None
 
     @property
     def headings(self) -> list[tuple[str, str]]:
@@ -77,11 +79,6 @@ class TablePage:
     def value(self, column: Column, row: Any) -> Any:
         """Return the value of a cell."""
         return column.value(row) if column.lookup is None else self.found[column.heading].get(row.id)
-
-    def address(self, changes: Mapping[str, str] = MappingProxyType({})) -> str:
-        """Return the address of this list with other filters; an empty value removes a filter."""
-        query = {name: value for name, value in {**self.filters, **changes}.items() if value}
-        return f"#/{self.name}?{urlencode(query)}" if query else f"#/{self.name}"
 
 
 def collection_of(tenant: Tenant, name: str) -> Collection[Any]:
@@ -184,52 +181,23 @@ def address(url: str) -> str:
     return f"{parts.netloc}{parts.path}".rstrip("/")
 
 
-def _patient(tenant: Tenant, patient: Patient) -> Name | None:
-    text = patient_name(tenant, patient.id)
-    return None if text is None else Name(text)
-
-
-def _doctor(_: Tenant, doctor: Doctor) -> Name:
-    return Name(doctor.full_name)
-
-
-def _appointment(tenant: Tenant, appointment: Appointment) -> Name:
-    return Name(patient_name(tenant, appointment.patient) or "Appointment", appointment.start_at)
-
-
-def _visit(tenant: Tenant, visit: Visit) -> Name:
-    return Name(patient_name(tenant, visit.patient) or "Visit", visit.visited_at)
-
-
-def _treatment(_: Tenant, treatment: Treatment) -> Name:
-    return Name(treatment.name)
+def _of_patient(tenant: Tenant, id: str | None, otherwise: str, at: datetime | None = None) -> Name:
+    return Name(patient_name(tenant, id) or otherwise, at)
 
 
 def _intake_request(tenant: Tenant, intake: IntakeRequest) -> Name | None:
     text = intake.data.get("patient", {}).get("fullName") or patient_name(tenant, intake.patient) or intake.summary
-    return None if not text else Name(text)
-
-
-def _event(_: Tenant, event: Event) -> Name:
-    return Name(event.type)
-
-
-def _webhook_endpoint(_: Tenant, endpoint: WebhookEndpoint) -> Name:
-    return Name(address(endpoint.url))
-
-
-def _webhook_delivery(_: Tenant, delivery: WebhookDelivery) -> Name:
-    return Name(delivery.event_type)
+    return Name(text) if text else None
 
 
 _NAMES: Mapping[str, Callable[[Tenant, Any], Name | None]] = {
-    "patients": _patient,
-    "doctors": _doctor,
-    "appointments": _appointment,
-    "visits": _visit,
-    "treatments": _treatment,
+    "patients": lambda tenant, patient: Name(text) if (text := patient_name(tenant, patient.id)) else None,
+    "doctors": lambda _, doctor: Name(doctor.full_name),
+    "appointments": lambda tenant, each: _of_patient(tenant, each.patient, "Appointment", each.start_at),
+    "visits": lambda tenant, each: _of_patient(tenant, each.patient, "Visit", each.visited_at),
+    "treatments": lambda _, treatment: Name(treatment.name),
     "intake_requests": _intake_request,
-    "events": _event,
-    "webhook_endpoints": _webhook_endpoint,
-    "webhook_deliveries": _webhook_delivery,
+    "events": lambda _, event: Name(event.type),
+    "webhook_endpoints": lambda _, endpoint: Name(address(endpoint.url)),
+    "webhook_deliveries": lambda _, delivery: Name(delivery.event_type),
 }

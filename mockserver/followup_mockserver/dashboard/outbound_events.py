@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
 
 import attrs
 
 from followup import WebhookDelivery
 from followup_mockserver.control.causes import outbound_events
-from followup_mockserver.dashboard.objects import ROWS
+from followup_mockserver.dashboard.objects import ROWS, ListPage
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.history import Receipt, Record
 from followup_mockserver.state.outcomes import Kind, Outcome
@@ -94,35 +93,18 @@ _TEXTS = {"not_sent": "not sent to anyone"}
 
 
 @attrs.frozen(kw_only=True)
-class EventsPage:
-    """A page of the list, newest first.
+class EventsPage(ListPage):
+    """A page of the list. It counts the events of each value of ``show``.
 
     Attributes:
-        rows: the events of this page.
-        matching: number of events that match the filters.
-        total: number of all events.
-        filters: the selected filters by name.
-        counts: number of events by filter, with the selected type.
-        texts: text of each filter.
-        types: number of events by type, with the selected filter.
+        texts: text of each value of ``show``.
+        types: number of events by type.
         is_later_page: whether there are newer rows.
-        older: key of the last row if there are older rows, else None.
     """
 
-    rows: list[OutboundEvent]
-    matching: int
-    total: int
-    filters: Mapping[str, str]
-    counts: Mapping[str, int]
     texts: Mapping[str, str]
     types: Mapping[str, int]
     is_later_page: bool
-    older: str | None
-
-    def address(self, **changes: str) -> str:
-        """Return the address of this list with other filters; an empty value removes a filter."""
-        query = {name: value for name, value in {**self.filters, **changes}.items() if value}
-        return f"#/{OUTBOUND_EVENTS}?{urlencode(query)}" if query else f"#/{OUTBOUND_EVENTS}"
 
 
 def list_of_events(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
@@ -142,6 +124,7 @@ def list_of_events(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
     rows = matching[begin : begin + ROWS]
     return {
         "page": EventsPage(
+            name=OUTBOUND_EVENTS,
             rows=[_shown(tenant, event) for event in rows],
             matching=len(matching),
             total=len(found),
