@@ -7,13 +7,13 @@ from typing import Any
 
 import typer.main
 
-from followup.cli import examples
+from followup.cli.app import EXAMPLES
 from followup.cli.app import app as followup
+from followup.cli.application import name_values
 from followup.cli.exits import EXIT_STATUS
-from followup.cli.help_pages import name_values
-from followup_mockserver.cli import examples as examples_of_mock
+from followup_mockserver.cli.app import EXAMPLES as EXAMPLES_OF_MOCK
 from followup_mockserver.cli.app import app as followup_mock
-from followup_mockserver.cli.demo.command import app as demo
+from followup_mockserver.cli.demo import app as demo
 
 from .entries import PythonNames
 from .markdown import block, bullets, contents, link, page, section, table
@@ -119,7 +119,7 @@ def _examples(words: str) -> str:
     return block("sh", "\n".join(found)) if found else ""
 
 
-_EXAMPLES = {"followup": examples.EXAMPLES, "followup-mock": examples_of_mock.EXAMPLES}
+_EXAMPLES = {"followup": EXAMPLES, "followup-mock": EXAMPLES_OF_MOCK}
 """The examples of each program, by command."""
 
 _FEWEST = 5

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.shell import COMMAND, Shell
 
-from followup.cli import lines
+from followup.cli import output
 
 MOCK = [sys.executable, "-m", "followup_mockserver"]
 
@@ -73,7 +73,7 @@ def test_a_full_disk_is_one_line(command: list[str], shell: Shell) -> None:
     assert (result.stderr, result.returncode) == (expected, 1)
 
 
-@pytest.mark.parametrize("write", [lambda: lines.write_line("x"), lines.flush])
+@pytest.mark.parametrize("write", [lambda: output.write_line("x"), output.flush])
 def test_a_pipe_that_is_closed_on_windows(write: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     class Closed(io.StringIO):
         code = errno.EINVAL

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from followup_mockserver.cli.env_file import write_env_file
+from followup.cli.output import write_private_file
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="FIFOs, modes and symbolic links of POSIX")
 GUARD = 60
-VALUES = {"FOLLOWUP_BASE_URL": "http://127.0.0.1:4210", "FOLLOWUP_API_KEY": "fu_test_mock"}
 LINES = "FOLLOWUP_BASE_URL=http://127.0.0.1:4210\nFOLLOWUP_API_KEY=fu_test_mock\n"
 
 
@@ -47,7 +46,7 @@ def test_the_file_is_its_owners_alone_and_nothing_is_left_beside_it(tmp_path: Pa
     if exists:
         path.write_text("OLD=1\n" * 100)
         path.chmod(0o644)
-    write_env_file(path, VALUES)
+    write_private_file(path, LINES)
     assert path.read_text() == LINES
     assert path.stat().st_mode & 0o777 == 0o600
     assert [each.name for each in tmp_path.iterdir()] == ["mock.env"]
@@ -59,7 +58,7 @@ def test_the_file_that_a_symbolic_link_names_is_written(tmp_path: Path, exists: 
     if exists:
         target.write_text("OLD=1\n")
     link.symlink_to(target.name)
-    write_env_file(link, VALUES)
+    write_private_file(link, LINES)
     assert link.is_symlink()
     assert target.read_text() == LINES
 
@@ -81,7 +80,7 @@ def test_what_is_no_file_is_rejected_and_stays(tmp_path: Path, monkeypatch: pyte
             (loop, "a symbolic link to itself"),
         ):
             with pytest.raises(OSError, match=reason):
-                write_env_file(path, VALUES)
+                write_private_file(path, LINES)
     assert fifo.is_fifo()
     assert Path("/dev/null").is_char_device()
 
@@ -89,7 +88,7 @@ def test_what_is_no_file_is_rejected_and_stays(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("path", ["/nowhere/mock.env", "/dev/null/mock.env"])
 def test_where_no_file_can_be_made_the_reason_is_the_systems(path: str) -> None:
     with pytest.raises(OSError, match=r"No such file|Not a directory"):
-        write_env_file(Path(path), VALUES)
+        write_private_file(Path(path), LINES)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
@@ -98,5 +97,5 @@ def test_a_file_that_may_not_be_written_stays_as_it_was(tmp_path: Path) -> None:
     path.write_text("OLD=1\n")
     path.chmod(0o400)
     with pytest.raises(PermissionError):
-        write_env_file(path, VALUES)
+        write_private_file(path, LINES)
     assert path.read_text() == "OLD=1\n"

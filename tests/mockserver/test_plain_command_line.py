@@ -12,7 +12,7 @@ BOTH_PARSERS = """
 import json, sys, typer.main
 from followup_mockserver.cli.plain_serve import plain_options
 from followup_mockserver.cli.serve import commands
-from followup_mockserver.cli.values import mock_options
+from followup_mockserver.cli.generated import mock_options
 from followup_mockserver.settings.options import options_of
 
 OWN = ("host", "port", "env_file", "quiet")  # as text, since older versions of Typer make a path of it later

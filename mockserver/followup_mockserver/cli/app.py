@@ -1,6 +1,7 @@
 """``followup-mock``: the commands of the program. Each is imported when it is used: a help page loads no service."""
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -18,7 +19,6 @@ _CONTROLS = {
     "fault": "Make the next calls of an operation fail; without an operation, list the faults.",
     "disturb": "Make the next webhook deliveries fail; without a kind, list the webhook faults.",
     "resend": "Make one more attempt of a webhook delivery now.",
-    "listen": "Deliver webhooks to a receiver, and print a line for each attempt.",
 }
 """The commands that control a running mock, with the first paragraph of each one's help."""
 
@@ -44,65 +44,81 @@ _GROUPS = {
 _CALIBRATE = "Ask a test environment of the service what the specification leaves open, and write a settings file."
 
 
-def _serve() -> Application:
-    from followup_mockserver.cli.serve import commands
+EXAMPLES: Mapping[str, Sequence[str]] = {
+    "serve": ["serve --allow-http-webhooks", "serve --env-file mock.env --start-time 2030-01-01T09:00:00Z"],
+    "wait": ["wait", "wait --timeout 60 --url http://127.0.0.1:4210"],
+    "check": ["check openapi.json", "check https://api.example/openapi.json --json"],
+    "collection": ["collection --output collection.json"],
+    "advance": ["advance 3h", "advance 2030-01-03T09:00:00Z"],
+    "clock": ["clock", "clock --limit 5"],
+    "reset": ["reset", "reset --api-key fu_test_mock"],
+    "explain": ["explain apt_1a2b3c", "explain whd_1a2b3c --json"],
+    "trigger": ["trigger intake.ready", 'trigger order.issued --data \'{"order": {"kind": "lab"}}\''],
+    "fault": ["fault patients.create --status 503 --times 2", "fault '*' --kind delay --seconds 0.2"],
+    "disturb": ["disturb duplicate", "disturb --clear"],
+    "resend": ["resend whd_1a2b3c", "resend whd_1a2b3c --json"],
+    "listen": [
+        "listen --forward-to http://127.0.0.1:8000/webhooks",
+        "listen --forward-to http://127.0.0.1:8000/webhooks --events intake.ready",
+    ],
+    "reminders": ["reminders", "reminders --appointment apt_1a2b3c"],
+    "messages": ["messages --follow", "messages --patient pat_1a2b3c"],
+    "requests": ["requests --follow", "requests --operation patients.create --limit 5"],
+    "deliveries": ["deliveries --status failed", "deliveries --all --columns id,event-type"],
+    "patients update": ["patients update pat_1a2b3c --opted-out", "patients update pat_1a2b3c --stage discharged"],
+    "patients reply": ["patients reply pat_1a2b3c", "patients reply pat_1a2b3c --json"],
+    "patients silence": ["patients silence pat_1a2b3c", "patients silence pat_1a2b3c --json"],
+    "patients handoff": ["patients handoff pat_1a2b3c", "patients handoff pat_1a2b3c --json"],
+    "doctors add": [
+        "doctors add --full-name 'Dra. Nueva'",
+        "doctors add --full-name 'Dra. Nueva' --specialty oncology",
+    ],
+    "doctors update": ["doctors update doc_1a2b3c --no-active", "doctors update doc_1a2b3c --specialty oncology"],
+    "appointments add": [
+        "appointments add --patient pat_1a2b3c --start-at 2030-01-04T09:00:00Z",
+        "appointments add --patient pat_1a2b3c --start-at 2030-01-04T09:00:00Z --status pending",
+    ],
+    "appointments confirm": ["appointments confirm apt_1a2b3c", "appointments confirm apt_1a2b3c --json"],
+    "appointments reschedule": ["appointments reschedule apt_1a2b3c --start-at 2030-01-05T09:00:00Z"],
+    "appointments cancel": ["appointments cancel apt_1a2b3c", "appointments cancel apt_1a2b3c --json"],
+    "visits add": ["visits add --patient pat_1a2b3c --visited-at 2030-01-04T09:00:00Z"],
+    "intake-requests answer": [
+        'intake-requests answer int_1a2b3c --patient \'{"dni": "30123456"}\'',
+        "intake-requests answer int_1a2b3c --address 'Calle 1'",
+    ],
+    "intake-requests load": ["intake-requests load int_1a2b3c", "intake-requests load int_1a2b3c --json"],
+    "intake-requests discard": ["intake-requests discard int_1a2b3c --reason duplicate"],
+    "events receive": ["events receive --source pms --event - <event.json"],
+    "organization update": [
+        "organization update --time-zone Europe/Madrid",
+        "organization update --reminder-hours 48,2",
+    ],
+    "calibrate": ["calibrate https://test.example --api-key-env CLINIC_TEST_KEY --output mock.toml"],
+    "snapshot save": ["snapshot save clinic.json", "snapshot save clinic.json --api-key fu_test_mock"],
+    "snapshot load": ["snapshot load clinic.json", "snapshot load - <clinic.json"],
+    "check-receiver": [
+        "check-receiver http://127.0.0.1:8000/webhooks --secret whsec_1a2b3c",
+        "check-receiver https://clinic.example/hooks --json",
+    ],
+}
+"""The examples of each command, without the name of the program."""
 
-    return commands
 
+def _load(module: str, name: str = "commands") -> Callable[[], Application]:
+    """Return the function that imports a module of commands, and returns its application of this name."""
 
-def _wait() -> Application:
-    from followup_mockserver.cli.wait import commands
-
-    return commands
-
-
-def _controls() -> Application:
-    from followup_mockserver.cli.controls import commands
-
-    return commands
-
-
-def _lists() -> Application:
-    from followup_mockserver.cli.lists import commands
-
-    return commands
-
-
-def _snapshot() -> Application:
-    from followup_mockserver.cli.snapshots import commands
-
-    return commands
-
-
-def _check_receiver() -> Application:
-    from followup_mockserver.cli.check_receiver import commands
-
-    return commands
-
-
-def _collection() -> Application:
-    from followup_mockserver.cli.collection import commands
-
-    return commands
-
-
-def _check() -> Application:
-    from followup_mockserver.cli.check import commands
-
-    return commands
-
-
-def _calibrate() -> Application:
-    from followup_mockserver.cli.calibrate import commands
-
-    return commands
-
-
-def _group(name: str) -> Callable[[], Application]:
     def load() -> Application:
-        from followup_mockserver.cli.acting import group
+        application: Application = getattr(importlib.import_module(f"followup_mockserver.cli.{module}"), name)
+        return application
 
-        return group(name)
+    return load
+
+
+def _acting(name: str) -> Callable[[], Application]:
+    def load() -> Application:
+        from followup_mockserver.cli.controls import group
+
+        return group(name, _GROUPS[name])
 
     return load
 
@@ -110,23 +126,29 @@ def _group(name: str) -> Callable[[], Application]:
 app = Application(
     name="followup-mock",
     no_args_is_help=True,
-    examples="followup_mockserver.cli.examples",
+    examples=EXAMPLES,
     epilog=EXIT_STATUS,
     deferred={
-        "serve": Deferred("Start the mock server.", _serve),
-        "wait": Deferred("Wait until the mock server is ready; for CI jobs.", _wait),
-        "check": Deferred("Compare a contract document with what SDK and mock implement.", _check),
+        "serve": Deferred("Start the mock server.", _load("serve")),
+        "wait": Deferred("Wait until the mock server is ready; for CI jobs.", _load("serve")),
+        "check": Deferred("Compare a contract document with what SDK and mock implement.", _load("check")),
         "collection": Deferred(
-            "Write all requests as a collection for Bruno, Postman, Insomnia or Hoppscotch.", _collection
+            "Write all requests as a collection for Bruno, Postman, Insomnia or Hoppscotch.",
+            _load("files", "collections"),
         ),
-        **{name: Deferred(summary, _controls) for name, summary in _CONTROLS.items()},
-        **{name: Deferred(summary, _lists) for name, summary in _LISTS.items()},
-        **{name: Deferred(summary, _group(name), is_group=True) for name, summary in _GROUPS.items()},
-        "calibrate": Deferred(_CALIBRATE, _calibrate),
-        "snapshot": Deferred("Save the state of the mock to a file, or load it from one.", _snapshot, is_group=True),
+        **{
+            name: Deferred(summary, _load("listen" if name == "listen" else "controls"))
+            for name, summary in _CONTROLS.items()
+        },
+        **{name: Deferred(summary, _load("lists")) for name, summary in _LISTS.items()},
+        **{name: Deferred(summary, _acting(name), is_group=True) for name, summary in _GROUPS.items()},
+        "calibrate": Deferred(_CALIBRATE, _load("calibrate")),
+        "snapshot": Deferred(
+            "Save the state of the mock to a file, or load it from one.", _load("files", "snapshots"), is_group=True
+        ),
         "check-receiver": Deferred(
             "Send genuine, forged and repeated webhooks to a live receiver: PASS, FAIL or NOT SEEN for each case.",
-            _check_receiver,
+            _load("check"),
         ),
     },
 )

@@ -14,7 +14,7 @@ import typer
 from followup._for_mockserver import visible
 from followup.cli.application import Application
 from followup.cli.exits import FAILURE, fail, reject
-from followup.cli.lines import write_line
+from followup.cli.output import write_line
 from followup.cli.values import parts_of
 
 if TYPE_CHECKING:

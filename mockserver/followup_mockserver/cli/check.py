@@ -1,12 +1,23 @@
-"""``followup-mock check``, which compares a contract document with what SDK and mock implement."""
+"""``followup-mock check`` and ``check-receiver``: a contract document, and a live receiver, under examination."""
 
-from typing import Annotated
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from followup._for_mockserver import visible
 from followup.cli.application import Application
-from followup.cli.exits import FAILURE, USAGE, fail
-from followup.cli.lines import json_line, write_line
+from followup.cli.exits import FAILURE, USAGE, fail, reject
+from followup.cli.output import json_line, write_line
+
+if TYPE_CHECKING:
+    from followup_mockserver.judge.drift.differences import Difference, Report
+    from followup_mockserver.judge.receiver_check import Report as ReceiverReport
+    from followup_mockserver.judge.receiver_check import Verdict
 
 commands = Application()
 
@@ -41,7 +52,6 @@ def check(
 
     "wording": a text, or another change after which the same JSON is valid.
     """
-    from followup_mockserver.cli.drift_report import lines_of
     from followup_mockserver.judge.drift.comparison import compare_document
     from followup_mockserver.judge.drift.reading import DocumentError, read_document
 
@@ -56,3 +66,174 @@ def check(
             write_line(line)
     if not report.is_compatible:
         raise typer.Exit(FAILURE)
+
+
+_WIDTH = 80
+_MOST_PLACES = 5
+"""Places that are listed of one difference that occurs in many."""
+_OPERATION = re.compile(r"^[A-Z]+ \S+( response \d+)?")
+_FREQUENT = ("additionalProperties:", "maxLength:", "minLength:")
+"""Differences that most parts of a contract have in common, and that are shown together."""
+_LIST_ITEM = " body.data[]"
+_LONGEST_STRING = 60
+"""Characters of a string in a witness that are shown."""
+
+
+def lines_of(report: "Report") -> Iterator[str]:
+    """Iterate over the lines of a report: grouped by class, in 80 columns."""
+    from followup_mockserver.judge.drift.differences import CLASSES
+
+    if not report.differences:
+        yield "No differences: SDK and mock fit this contract."
+        return
+    for class_ in CLASSES:
+        differences = report.of_class(class_)
+        if differences:
+            yield f"{class_}: {len(differences)}"
+            for group in _grouped(differences):
+                yield from _group(group)
+            yield ""
+    counts = ", ".join(f"{len(report.of_class(class_))} {class_}" for class_ in CLASSES)
+    yield counts
+
+
+def _grouped(differences: "Iterable[Difference]") -> "Iterable[list[Difference]]":
+    """Return the differences that are the same in several places together."""
+    groups: dict[tuple[str, str], list[Difference]] = {}
+    for each in differences:
+        part = _OPERATION.sub("", each.where).replace(_LIST_ITEM, " body")
+        is_frequent = each.class_ == "wording" or each.detail.startswith(_FREQUENT)
+        groups.setdefault(("" if is_frequent else part, each.detail), []).append(each)
+    return groups.values()
+
+
+def _group(group: "list[Difference]") -> Iterator[str]:
+    shown = group if len(group) <= _MOST_PLACES + 1 else group[:_MOST_PLACES]
+    for each in shown:
+        yield from _wrapped(each.where, "  ", "    ")
+    if len(group) > len(shown):
+        yield f"  … and {len(group) - len(shown)} other places"
+    yield from _wrapped(group[0].detail, "      ", "      ")
+    witness = group[0].witness
+    if witness is not None:
+        yield from _wrapped(f"witness: {json.dumps(_shortened(witness), ensure_ascii=False)}", "      ", "        ")
+
+
+def _wrapped(text: str, first: str, others: str) -> list[str]:
+    return textwrap.wrap(
+        visible(text),
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_on_hyphens=False,
+    )
+
+
+def _shortened(value: Any) -> Any:
+    """Return a value in which long strings and arrays are cut."""
+    if isinstance(value, str) and len(value) > _LONGEST_STRING:
+        return f"{value[:_LONGEST_STRING]}… ({len(value):,} characters)"
+    if isinstance(value, list) and len(value) > 3:
+        return [*map(_shortened, value[:2]), f"… ({len(value):,} items)"]
+    if isinstance(value, list):
+        return [_shortened(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _shortened(each) for name, each in value.items()}
+    return value
+
+
+_SECRET = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of the variable
+_OUTCOME, _NAME = 8, 17
+_INDENT = _OUTCOME + _NAME + 4
+_NARROWEST = 20
+"""Widths of the first two columns, of both with the space after each, and the least width of the third."""
+
+_STYLES = {"PASS": "green", "FAIL": "bold red", "NOT SEEN": "yellow"}
+
+
+@commands.command(name="check-receiver")
+def check_receiver(
+    url: Annotated[
+        str, typer.Argument(help="URL of the receiver: https, or http to a loopback address.", metavar="URL")
+    ],
+    secret: Annotated[
+        str,
+        typer.Option(
+            envvar=_SECRET, help="Signing secret of the endpoint, whsec_…; of several, separated by commas, the first."
+        ),
+    ] = "",
+    probe: Annotated[
+        str | None,
+        typer.Option(help='URL that responds to GET with {"handled": {EVENT_ID: TIMES}}, asked for up to 10 seconds.'),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Send genuine, forged and repeated webhooks to a live receiver: PASS, FAIL or NOT SEEN for each case.
+
+    It sends 66 requests about appointments of invented patients.
+    Run it against a test environment. Without --probe, the effects of requests are not seen.
+
+    Exit status: 0 if no case fails, 1 if one fails, 2 if the receiver or the probe cannot be reached, or if the
+    arguments are invalid.
+    """
+    # Imported late, because a help page needs neither the rules of the service nor rich.
+    from rich.progress import TextColumn
+
+    from followup.cli.tables import progress
+    from followup_mockserver.judge.receiver_check import check_receiver
+    from followup_mockserver.judge.receiver_origin import Unreachable
+    from followup_mockserver.schema.formats import is_webhook_target
+
+    for argument, value in (("URL", url), ("--probe", probe)):
+        if value is not None and not is_webhook_target(value):
+            reject(f"{argument} must be an https URL, or an http URL of a loopback address")
+    usable = _usable(secret)
+    with progress(TextColumn("{task.description}")) as shown:
+        task = shown.add_task("Asking the probe" if probe else "Connecting")
+        try:
+            report = check_receiver(
+                url, usable, probe, on_step=lambda step: shown.update(task, description=visible(step))
+            )
+        except Unreachable as error:
+            fail(str(error), USAGE)
+    if as_json:
+        write_line(json_line(report.to_dict()))
+    else:
+        _show(report)
+    if report.failed:
+        raise typer.Exit(FAILURE)
+
+
+def _usable(secret: str) -> str:
+    first = next((each for each in secret.split(",") if each), "")
+    if not first:
+        reject(f"no secret: set the environment variable {_SECRET} to the whsec_… secret of the endpoint")
+    if not first.isascii() or not first.isprintable():
+        reject("--secret must be printable ASCII text, such as whsec_…")
+    return first
+
+
+def _show(report: "ReceiverReport") -> None:
+    """Print a line for each case: on a terminal wrapped below its text, in a pipe as one line."""
+    counts = f"{report.passed} passed, {report.failed} failed, {report.not_seen} not seen."
+    if not sys.stdout.isatty():
+        for verdict in report.cases:
+            write_line(f"{_beginning(verdict)}{visible(f'{verdict.detail} {verdict.specification}')}")
+        write_line(counts)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    for verdict in report.cases:
+        beginning = Text(_beginning(verdict))
+        beginning.stylize(_STYLES[verdict.outcome], 0, _OUTCOME)
+        for text, style in ((verdict.detail, ""), (verdict.specification, "dim")):
+            for line in textwrap.wrap(visible(text), max(console.width - _INDENT, _NARROWEST), break_on_hyphens=False):
+                console.print(Text.assemble(beginning, (line, style)), soft_wrap=True)
+                beginning = Text(" " * _INDENT)
+    console.print(counts, highlight=False)
+
+
+def _beginning(verdict: "Verdict") -> str:
+    return f"{verdict.outcome:<{_OUTCOME}}  {verdict.case:<{_NAME}}  "

@@ -1,33 +1,29 @@
-"""The commands that control a running mock. Their options are generated from the functions of the control API."""
+"""The commands that control a running mock, and those that act as patients, staff and the service.
+
+Their options are generated from the functions of the control API.
+"""
 
 import functools
+import inspect
 import math
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from followup.cli.application import Application
 from followup.cli.exits import reject
-from followup.cli.lines import flush, write_line
-from followup.cli.options import AsJson
-from followup.cli.output import warn
-from followup.cli.values import parts_of
-from followup_mockserver.cli.control_commands import control
-from followup_mockserver.cli.generated import reject_unless_one_of
-from followup_mockserver.cli.listen import listen_until_stopped
-from followup_mockserver.cli.listen_secrets import secret_of
-from followup_mockserver.cli.output import show
+from followup.cli.options import AsJson, for_the_command_line
+from followup.cli.output import show_rows
+from followup_mockserver.cli.generated import control, reject_unless_one_of
 from followup_mockserver.cli.remote import Remote
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
 from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.checks import instant
 from followup_mockserver.schema.errors import InvalidArgument
-from followup_mockserver.schema.formats import SECRET_RULE, is_valid_secret, is_webhook_target
 from followup_mockserver.state.faults import EVERY_OPERATION
-from followup_mockserver.webhooks.subscriptions import EVERY_TYPE, OUTBOUND_TYPES
 
 commands = Application()
 _control = functools.partial(control, commands)
@@ -44,7 +40,7 @@ def advance(
     """Advance the clock, and run everything that becomes due."""
     result = remote.call(Control.advance, **parsed_duration(duration))
     ran = "1 job ran" if result["ran"] == 1 else f"{result['ran']} jobs ran"
-    show(result["jobs"], as_json, whole=result, title=f"It is {result['now']}; {ran}.", nothing="")
+    show_rows(result["jobs"], as_json, whole=result, title=f"It is {result['now']}; {ran}.", nothing="")
 
 
 @_control(routes.jobs, defaults={"limit": 25})
@@ -54,7 +50,7 @@ def clock(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False)
     jobs = remote.call(routes.jobs, **arguments)["data"]
     state = "frozen" if now["frozen"] else "running"
     title = f"It is {now['now']} ({state})."
-    show(jobs, as_json, whole={**now, "jobs": jobs}, title=title, nothing="No jobs are pending.")
+    show_rows(jobs, as_json, whole={**now, "jobs": jobs}, title=title, nothing="No jobs are pending.")
 
 
 @_control()
@@ -72,7 +68,7 @@ def explain(
     """Show what happened to an object, what caused it, and what was not sent and why."""
     columns = ("at", "kind", "id", "cause", "outcome")
     nothing = "The history has nothing about it."
-    show(remote.call(Control.explain, id)["data"], as_json, columns=columns, nothing=nothing, wrap=True)
+    show_rows(remote.call(Control.explain, id)["data"], as_json, columns=columns, nothing=nothing, wrap=True)
 
 
 @_control(Control.trigger, argument="type")
@@ -81,12 +77,14 @@ def trigger(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = Fals
     if "type" not in arguments:
         examples = remote.call(routes.trigger_types)
         rows = [{"type": name, "data": ", ".join(each)} for name, each in examples.items()]
-        show(rows, as_json, whole=examples, title="Types and the keys of their data; --json shows examples.", wrap=True)
+        show_rows(
+            rows, as_json, whole=examples, title="Types and the keys of their data; --json shows examples.", wrap=True
+        )
         return
     sent = remote.call(Control.trigger, **arguments)["data"]
     columns = ("id", "eventType", "status", "webhookEndpoint")
     title = f"Sent to {len(sent)} subscribed endpoint{'' if len(sent) == 1 else 's'}."
-    show(sent, as_json, columns=columns, title=title, nothing="")
+    show_rows(sent, as_json, columns=columns, title=title, nothing="")
 
 
 @_control(Control.add_fault, argument="operation", defaults={"kind": "status"})
@@ -105,7 +103,7 @@ def fault(
         reject_unless_one_of("OPERATION", arguments["operation"], allowed, expected)
         remote.call(Control.add_fault, **arguments)
     columns = ("operation", "kind", "when", "times", "matched", "status", "seconds", "optional")
-    show(remote.call(routes.faults)["data"], as_json, columns=columns, nothing="No faults are pending.")
+    show_rows(remote.call(routes.faults)["data"], as_json, columns=columns, nothing="No faults are pending.")
 
 
 @_control(Control.disturb, argument="kind")
@@ -120,7 +118,7 @@ def disturb(
         remote.call(Control.clear_webhook_faults)
     elif "kind" in arguments:
         remote.call(Control.disturb, **arguments)
-    show(remote.call(routes.webhook_faults)["data"], as_json, nothing="No webhook faults are pending.")
+    show_rows(remote.call(routes.webhook_faults)["data"], as_json, nothing="No webhook faults are pending.")
 
 
 @_control()
@@ -129,54 +127,7 @@ def resend(
 ) -> None:
     """Make one more attempt of a webhook delivery now."""
     result = remote.call(Control.resend, delivery)
-    show([result], as_json, columns=("id", "eventType", "status", "attempts", "lastStatusCode"), whole=result)
-
-
-@_control()
-def listen(
-    remote: Remote,
-    forward_to: Annotated[str, typer.Option(help="URL of the receiver that you are developing.")],
-    events: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Event types; * for all. Separated by commas; the option can be repeated.",
-            metavar="LIST",
-            show_default="*",
-        ),
-    ] = None,
-    secret: Annotated[
-        str | None,
-        typer.Option(help="Signing secret of the receiver; by default the one of the last run with this URL."),
-    ] = None,
-) -> None:
-    """Deliver webhooks to a receiver, and print a line for each attempt.
-
-    Registers an endpoint for the receiver and prints its signing secret, which stays the same for this URL. Each line
-    has the status and the first line of the response, and the time of the next attempt. The endpoint is removed when
-    the command is stopped with Ctrl-C or SIGTERM.
-    """
-    chosen = parts_of(events or (EVERY_TYPE,))
-    for each in chosen:
-        reject_unless_one_of("--events", each, [EVERY_TYPE, *OUTBOUND_TYPES], "event types, or * for all")
-    if not is_webhook_target(forward_to):
-        reject("--forward-to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000")
-    if secret is None:
-        secret = _stored_secret(forward_to)
-    elif not is_valid_secret(secret):
-        reject(f"--secret must be {SECRET_RULE}")
-    listen_until_stopped(remote, forward_to, chosen, secret, _write_now)
-
-
-def _stored_secret(url: str) -> str:
-    secret, problem = secret_of(url)
-    if problem is not None:
-        warn(f"The next run will have another secret: {problem}")
-    return secret
-
-
-def _write_now(line: str) -> None:
-    write_line(line)
-    flush()
+    show_rows([result], as_json, columns=("id", "eventType", "status", "attempts", "lastStatusCode"), whole=result)
 
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
@@ -205,3 +156,95 @@ def parsed_duration(text: str) -> dict[str, Any]:
         return {"to": instant("to", text).isoformat()}
     except InvalidArgument:
         reject(f"cannot advance by {text!r}: use a duration such as 90s, 5m, 3h or 1d12h, or a time with an offset")
+
+
+class _Group(NamedTuple):
+    """A group of commands.
+
+    Attributes:
+        object: the kind of object that an id names.
+        columns: the columns of the table that shows the result.
+        functions: the function of the control API that each command calls.
+    """
+
+    object: str
+    columns: Sequence[str]
+    functions: Mapping[str, Callable[..., Any]]
+
+
+_GROUPS = {
+    "patients": _Group(
+        "patient",
+        ("id", "fullName", "stage", "optedOut"),
+        {
+            "update": Control.update_patient,
+            "reply": Control.receive_reply,
+            "silence": Control.report_silence,
+            "handoff": Control.hand_off_conversation,
+        },
+    ),
+    "doctors": _Group(
+        "doctor",
+        ("id", "fullName", "specialty", "externalId", "active"),
+        {"add": Control.add_doctor, "update": Control.update_doctor},
+    ),
+    "appointments": _Group(
+        "appointment",
+        ("id", "startAt", "status", "source", "externalId"),
+        {
+            "add": Control.add_appointment,
+            "confirm": Control.confirm_appointment,
+            "reschedule": Control.reschedule_appointment,
+            "cancel": Control.cancel_appointment,
+        },
+    ),
+    "visits": _Group(
+        "visit",
+        ("id", "visitedAt", "source", "externalId", "appointment"),
+        {"add": Control.add_visit},
+    ),
+    "intake-requests": _Group(
+        "intake request",
+        ("id", "status", "missing", "discardReason"),
+        {
+            "answer": Control.answer_intake_request,
+            "load": Control.load_intake_request,
+            "discard": Control.discard_intake_request,
+        },
+    ),
+    "events": _Group(
+        "event",
+        ("id", "type", "source", "status", "error"),
+        {"receive": Control.receive_event},
+    ),
+    "organization": _Group(
+        "organization",
+        ("id", "name", "timeZone", "serviceLines"),
+        {"update": Control.update_organization},
+    ),
+}
+
+
+def group(name: str, summary: str) -> Application:
+    """Return a group of commands, with the help that sums it up."""
+    described = _GROUPS[name]
+    application = Application(help=summary, no_args_is_help=True)
+    for command, function in described.functions.items():
+        _add(application, command, function, described)
+    return application
+
+
+def _add(application: Application, name: str, function: Callable[..., Any], described: _Group) -> None:
+    def on_one(remote: Remote, arguments: Mapping[str, Any], id: str, as_json: AsJson = False) -> None:
+        _show(remote.call(function, id, **arguments), as_json)
+
+    def on_none(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
+        _show(remote.call(function, **arguments), as_json)
+
+    def _show(result: Mapping[str, Any], as_json: bool) -> None:
+        show_rows([result], as_json, columns=described.columns, whole=result)
+
+    command: Callable[..., None] = on_one if "id" in inspect.signature(function).parameters else on_none
+    on_one.__annotations__["id"] = Annotated[str, typer.Argument(help=f"Id of the {described.object}.")]
+    command.__doc__ = for_the_command_line((inspect.getdoc(function) or "").partition("\n\n")[0])
+    control(application, function, name=name)(command)

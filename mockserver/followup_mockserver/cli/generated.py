@@ -1,4 +1,4 @@
-"""Options of commands, generated from the functions of the control API and from the options of a mock.
+"""Commands that call the control API of a running mock, and options that are generated from its functions.
 
 A parameter that is added to one of these functions, or an option that is added to ``MockOptions``, becomes an option of
 its command, with the description in its docstring as the help.
@@ -7,19 +7,83 @@ its command, with the description in its docstring as the help.
 import difflib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from followup import NOT_GIVEN
 from followup._for_mockserver import annotations_of, camel, descriptions_in
+from followup.cli.application import Application
 from followup.cli.exits import reject
-from followup.cli.help_pages import sentence
-from followup.cli.options import completing, keyword, placeholder, with_values
-from followup.cli.values import kebab, literals
-from followup_mockserver.cli.values import flags_of, kind_of_option, may_be_id, takes_input_dict, value_of_option
+from followup.cli.options import argument as argument_option
+from followup.cli.options import keyword, option, sentence
+from followup.cli.values import kebab, literals, value_of_option
+from followup_mockserver.cli.remote import DEFAULT_URL, TOKEN_VARIABLE, Remote
 from followup_mockserver.settings.options import MockOptions, Options, meanings
+
+Url = Annotated[str, typer.Option("--url", envvar="FOLLOWUP_BASE_URL", help="Base URL of the mock.")]
+"""The option ``--url``."""
+
+Key = Annotated[
+    str | None,
+    typer.Option("--api-key", envvar="FOLLOWUP_API_KEY", help="API key of the organization to act on."),
+]
+"""The option ``--api-key``."""
+
+Token = Annotated[
+    str | None,
+    typer.Option("--token", envvar=TOKEN_VARIABLE, help="Token that the mock printed when it started, if any."),
+]
+"""The option ``--token``."""
+
+_WHICH_MOCK = [keyword("url", Url, DEFAULT_URL), keyword("api_key", Key, None), keyword("token", Token, None)]
+
+
+def control(
+    application: Application,
+    function: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    argument: str | None = None,
+    defaults: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the decorated function, which takes a ``Remote``, as a command of an application.
+
+    The command has the options that select the mock, and those that ``options_of`` generates.
+
+    Args:
+        application: the program or the group that gets the command.
+        function: a function of the control API. Its parameters become options of the command, whose values the
+            decorated function takes as a mapping, its second argument.
+        name: name of the command; default: that of the decorated function.
+        argument: name of the parameter that becomes an argument of the command instead of an option.
+        defaults: defaults that replace those of ``function``.
+        settings: the options of ``typer.Typer.command``.
+    """
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        def run(*, url: str, api_key: str | None, token: str | None, **values: Any) -> None:
+            remote = Remote(url, api_key, token, options)
+            own = {each.name: values[each.name] for each in written}
+            if function is None:
+                command(remote, **own)
+            else:
+                command(remote, arguments_of(function, values, argument=argument), **own)
+
+        options = {} if function is None else names_in_errors(function, argument=argument)
+        generated = [] if function is None else options_of(function, argument=argument, defaults=defaults)
+        first = 1 if function is None else 2
+        written = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for each in [*inspect.signature(command).parameters.values()][first:]
+        ]
+        run.__signature__ = inspect.Signature(generated + written + _WHICH_MOCK)  # type: ignore[attr-defined]
+        application.command(name or command.__name__, help=inspect.getdoc(command), **settings)(run)
+        return command
+
+    return add
+
 
 LONG_POLLING = ("wait", "seen")
 """Parameters of the control API that have no use on the command line."""
@@ -30,9 +94,19 @@ def options_of_mock() -> list[inspect.Parameter]:
     texts = meanings()
     defaults = Options()
     return [
-        _option(name, annotation, sentence(texts[name]), getattr(defaults, name, None))
+        option(name, annotation, sentence(texts[name]), getattr(defaults, name, None))
         for name, annotation in annotations_of(MockOptions).items()
     ]
+
+
+def mock_options(values: Mapping[str, Any]) -> Any:
+    """Convert the values of options to the keyword arguments of a mock.
+
+    Raises:
+        UsageError: an option that takes numbers contains something else.
+    """
+    annotations = annotations_of(MockOptions)
+    return {name: value_of_option(name, annotation, values[name]) for name, annotation in annotations.items()}
 
 
 def options_of(
@@ -51,9 +125,9 @@ def options_of(
         text = sentence(texts.get(parameter.name, ""), literals(annotation))
         default = {parameter.name: parameter.default, **(defaults or {})}[parameter.name]
         if parameter.name == argument:
-            found.append(keyword(parameter.name, _argument(annotation, text), None))
+            found.append(keyword(parameter.name, argument_option(annotation, text), None))
         else:
-            found.append(_option(parameter.name, annotation, text, None if default is NOT_GIVEN else default))
+            found.append(option(parameter.name, annotation, text, None if default is NOT_GIVEN else default))
     return found
 
 
@@ -118,37 +192,3 @@ def _parameters(function: Callable[..., Any]) -> Iterator[tuple[inspect.Paramete
     for parameter in parameters:
         if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY and parameter.name not in LONG_POLLING:
             yield parameter, annotations[parameter.name]
-
-
-def _argument(annotation: Any, text: str) -> Any:
-    argument = typer.Argument(
-        help=with_values(text, annotation), show_default=False, autocompletion=completing(annotation)
-    )
-    return Annotated[str | None, argument]
-
-
-def _option(name: str, annotation: Any, text: str, default: Any) -> inspect.Parameter:
-    kind = kind_of_option(annotation)
-    text = with_values(text, annotation)
-    if kind is list:
-        option = typer.Option(help=f"{text} Separated by commas; the option can be repeated.", metavar="LIST")
-        if default is None:
-            return keyword(name, Annotated[list[str] | None, option], None)
-        shown = default if default is inspect.Parameter.empty else [",".join(map(_text, default or ()))]
-        return keyword(name, Annotated[list[str], option], shown)
-    if takes_input_dict(annotation):
-        text = f"{text} As JSON, - for standard input{', or an id' * may_be_id(annotation)}."
-    if kind is dict:
-        return keyword(name, Annotated[str | None, typer.Option(help=text, metavar="JSON")], default)
-    if kind is Path:
-        text = f"{text} - reads standard input."
-    flags = ["/".join(flags_of(name, default))] if kind is bool else []
-    if default is None:
-        kind = kind | None
-    shown_as = None if flags else placeholder(name, annotation)
-    option = typer.Option(*flags, help=text, metavar=shown_as, autocompletion=completing(annotation))
-    return keyword(name, Annotated[kind, option], default)
-
-
-def _text(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

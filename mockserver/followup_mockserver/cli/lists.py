@@ -1,29 +1,113 @@
-"""The commands that list what a mock has recorded: API calls, messages, webhook deliveries, and pending reminders."""
+"""The commands that list, and follow, what a mock has recorded: API calls, messages, webhook deliveries, reminders."""
 
+import contextlib
+import select
+import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args
 
 import typer
 
-from followup._for_mockserver import annotations_of
+from followup._for_mockserver import annotations_of, visible
 from followup.cli.application import Application
 from followup.cli.options import AsJson, Columns, chosen_columns
-from followup.cli.output import warn
-from followup_mockserver.cli.control_commands import control
-from followup_mockserver.cli.following import follow
-from followup_mockserver.cli.output import show, write_followed
+from followup.cli.output import end_quietly, flush, json_line, limited_to, show_rows, warn, write_line
+from followup_mockserver.cli.generated import control
 from followup_mockserver.cli.remote import Remote
 from followup_mockserver.cli.serve_log import remarks_on
 from followup_mockserver.http import control_routes as routes
 
 commands = Application()
 
+Row = Mapping[str, Any]
+
+_BETWEEN_LOOKS = 2.0
+"""Seconds after which a command that writes to a pipe looks whether somebody still reads it."""
+
 _DEFAULT_LIMIT = 20
 
 _Limit = Annotated[int, typer.Option(min=1, help="Show the last N only.")]
 _All = Annotated[bool, typer.Option("--all", help="Show all.")]
 _Follow = Annotated[bool, typer.Option("--follow", help="Go on with a line for each new one, until Ctrl-C.")]
+
+
+def follow(
+    remote: Remote, fetch: Callable[[], Sequence[Row]], write: Callable[[Row], None], *, last: int | None = None
+) -> None:
+    """Report the rows of a list, and then each row that is new or has changed, until Ctrl-C or SIGTERM.
+
+    It also ends, with success, when the reader of standard output has closed the pipe.
+
+    Args:
+        remote: the mock.
+        fetch: fetches the list, the oldest row first.
+        write: reports a row.
+        last: number of rows that are reported of those that are there at first; None: all.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with contextlib.suppress(KeyboardInterrupt):
+        version = remote.call(routes.changes)["version"]
+        rows = fetch()
+        for row in rows if last is None else rows[-last:]:
+            write(row)
+        while True:
+            known: Counter[str] = Counter(map(str, rows))
+            version = _changed(remote, version)
+            rows = fetch()
+            # Counted, because two rows can be equal while the clock is frozen.
+            for row in rows:
+                if known[str(row)]:
+                    known[str(row)] -= 1
+                else:
+                    write(row)
+
+
+def _changed(remote: Remote, version: int) -> int:
+    """Wait until the state has another version, and return it."""
+    while True:
+        current: int = remote.call(routes.changes, since=version, wait=longest_wait())["version"]
+        if current != version:
+            return current
+        end_if_unread()
+
+
+def longest_wait() -> float:
+    """Return the seconds to wait for news: in a pipe few, because its reader may be gone meanwhile."""
+    return routes.LONGEST_WAIT if sys.stdout.isatty() else _BETWEEN_LOOKS
+
+
+def end_if_unread() -> None:
+    """End the command with success if nobody reads standard output any more.
+
+    A write would find out, but there may be nothing to write. Windows cannot tell.
+    """
+    if not hasattr(select, "poll"):
+        return
+    poll = select.poll()
+    poll.register(sys.stdout, 0)  # errors are always reported
+    if any(event & select.POLLERR for _, event in poll.poll(0)):
+        end_quietly()
+
+
+def _write_followed(
+    row: Mapping[str, Any], as_json: bool, *, columns: Sequence[str], chosen: Sequence[str] | None
+) -> None:
+    """Print a row of a list that is followed: its values side by side, or JSON.
+
+    Args:
+        row: the row.
+        as_json: whether to print JSON on a terminal, too.
+        columns: the fields to print; in JSON all.
+        chosen: the fields to print instead, also in JSON.
+    """
+    if as_json or not sys.stdout.isatty():
+        write_line(json_line(limited_to(chosen, row)))
+    else:
+        values = (row.get(name) for name in chosen or columns)
+        write_line(visible("  ".join(str(value) for value in values if value is not None)))
+    flush()
 
 
 def _add(
@@ -66,13 +150,13 @@ def _add(
             follow(
                 remote,
                 fetch,
-                lambda row: write_followed(row, as_json, columns=fields, chosen=chosen),
+                lambda row: _write_followed(row, as_json, columns=fields, chosen=chosen),
                 last=None if all_of_them else limit,
             )
             return
         rows = fetch()
         last = rows if all_of_them else rows[-limit:]
-        show(last, as_json, columns=fields, chosen=chosen, wrapped=wrapped)
+        show_rows(last, as_json, columns=fields, chosen=chosen, wrapped=wrapped)
         if len(last) < len(rows):
             warn(f"Showing the last {len(last)} of {len(rows)}; --all or --limit shows further ones.")
 

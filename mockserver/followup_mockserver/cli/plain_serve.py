@@ -13,9 +13,8 @@ from typing import Any
 
 from followup._for_mockserver import annotations_of
 from followup.cli.exits import UsageError
-from followup.cli.values import kebab
-from followup_mockserver.cli.defaults import DEFAULT_HOST, DEFAULT_PORT, MAX_PORT
-from followup_mockserver.cli.values import flags_of, kind_of_option, value_of_option
+from followup.cli.values import flags_of, kebab, kind_of_option, value_of_option
+from followup_mockserver.cli.remote import DEFAULT_HOST, DEFAULT_PORT, MAX_PORT
 from followup_mockserver.settings.options import MockOptions, Options
 
 _PLAIN_VALUES = {

@@ -1,4 +1,4 @@
-"""A client of the control API of a running mock."""
+"""A client of the control API of a running mock, and where a mock listens. Needs neither Typer nor click."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,6 +7,14 @@ from urllib.parse import quote
 from followup._for_mockserver import camel
 from followup.cli.exits import fail, reject
 from followup_mockserver.http.control_routes import PREFIX, ROUTES, TOKEN_HEADER
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 4210
+DEFAULT_URL = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}"
+MAX_PORT = 65535
+
+TOKEN_VARIABLE = "FOLLOWUP_MOCK_TOKEN"  # noqa: S105 - the name of a variable
+"""The environment variable with the token of the control API, for ``serve`` and for the commands that call it."""
 
 TIMEOUT = 300.0
 """Seconds. Advancing the clock by days takes long if an endpoint does not respond."""

@@ -15,9 +15,9 @@ from typing import Unpack
 
 from followup import __version__
 from followup.cli.exits import fail, reject
+from followup.cli.output import write_private_file
 from followup.cli.values import STANDARD_INPUT, kebab, read_standard_input
-from followup_mockserver.cli.defaults import TOKEN_VARIABLE
-from followup_mockserver.cli.env_file import write_env_file
+from followup_mockserver.cli.remote import TOKEN_VARIABLE
 from followup_mockserver.cli.serve_log import ServeLog
 from followup_mockserver.http.app import CONTRACT_PATH
 from followup_mockserver.http.control_routes import PREFIX
@@ -140,7 +140,7 @@ def _announce(server: MockServer, env_file: Path | None, *, quiet: bool) -> None
         lines.append(f"token      {token}")
     if env_file is not None:
         try:
-            write_env_file(env_file, values)
+            write_private_file(env_file, "".join(f"{name}={value}\n" for name, value in values.items()))
         except OSError as error:
             fail(f"cannot write --env-file {env_file}: {error.strerror}")
     if not quiet:

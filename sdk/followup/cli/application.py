@@ -1,4 +1,4 @@
-"""The base class of both programs: how help is formatted, and when a command is imported."""
+"""The base class of both programs: how help and errors are formatted, and when a command is imported."""
 
 import sys
 from collections import UserDict
@@ -10,11 +10,107 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from followup.cli.exits import INTERRUPTED, USAGE, CommandFailed, run_program
-from followup.cli.help_pages import name_values, usage_pieces, write_examples, write_options
 
 _ParserError: Any = typer.BadParameter.__base__
 """The base class of every error that Typer finds in the arguments. Newer versions of Typer bring their own copy of
 click, which it comes from."""
+
+
+_PLACEHOLDERS = (("int", "N"), ("float", "NUMBER"), ("path", "PATH"), ("file", "PATH"))
+"""What stands for a value of a type whose name contains the first text; for all others TEXT."""
+
+_OPTIONS = "Options"
+
+_GROUPS = {
+    "limit": "Pages",
+    "starting_after": "Pages",
+    "ending_before": "Pages",
+    "all_pages": "Pages",
+    "all_of_them": "Pages",
+    "follow_new": "Pages",
+    "columns": "Output",
+    "as_json": "Output",
+    "url": "Which mock",
+    "api_key": "Which mock",
+    "token": "Which mock",
+    "host": "Server",
+    "port": "Server",
+    "env_file": "Server",
+    "quiet": "Server",
+    "rate_limit": "Server",
+    "snapshot": "State at the start",
+    "settings": "State at the start",
+    "start_time": "State at the start",
+    "seed": "State at the start",
+    "allow_http_webhooks": "Webhooks",
+    "forward_to": "Webhooks",
+    "install_completion": "Shell completion",
+    "show_completion": "Shell completion",
+}
+"""The group of an option, by the name of its parameter; for all others ``Options``."""
+
+_LAST = ("Pages", "Output", "Which mock")
+"""Groups that follow those of the command itself, in this order."""
+
+
+def name_values(parameters: Sequence[Any]) -> None:
+    """Give each option and argument without a placeholder one that says what to type, instead of a type of Python.
+
+    A flag gets none: Typer would write ``<bool>`` after it, as if a value had to follow.
+    """
+    for parameter in parameters:
+        if parameter.metavar is None:
+            if parameter.param_type_name == "argument":
+                parameter.metavar = parameter.name.upper()
+            elif getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+            else:
+                parameter.metavar = _placeholder(parameter)
+
+
+def _placeholder(parameter: Any) -> str:
+    # Newer versions of Typer describe the type themselves, older ones have the type of click.
+    kind = parameter.bare_type() if hasattr(parameter, "bare_type") else str(parameter.type.name)
+    return next((shown for part, shown in _PLACEHOLDERS if part in kind.lower()), "TEXT")
+
+
+def _usage_pieces(parameters: Sequence[Any]) -> list[str]:
+    """Return what follows the name of a command in its usage line. Versions of Typer write arguments differently."""
+    pieces = ["[OPTIONS]"]
+    for parameter in parameters:
+        if parameter.param_type_name == "argument":
+            name = parameter.metavar.strip("[]")
+            pieces.append(name if parameter.required else f"[{name}]")
+    return pieces
+
+
+def _write_options(parameters: Sequence[Any], context: Any, formatter: Any) -> None:
+    """Write the arguments and the options of a command, the options in groups."""
+    arguments: list[Any] = []
+    groups: dict[str, list[Any]] = {}
+    for parameter in parameters:
+        record = parameter.get_help_record(context)
+        if record is None:
+            continue
+        if parameter.param_type_name == "argument":
+            arguments.append((parameter.metavar, record[1]))
+        else:
+            groups.setdefault(_GROUPS.get(parameter.name, _OPTIONS), []).append(record)
+    order = sorted(groups, key=lambda name: (name != _OPTIONS, _LAST.index(name) + 1 if name in _LAST else 0))
+    for name, records in (("Arguments", arguments), *((name, groups[name]) for name in order)):
+        if records:
+            with formatter.section(name):
+                formatter.write_dl(records)
+
+
+def _write_examples(context: Any, formatter: Any) -> None:
+    """Write the examples of a command, if its program has any."""
+    program, _, command = context.command_path.partition(" ")
+    found = getattr(context.find_root().command, "examples", {}).get(command, ())
+    if found:
+        with formatter.section("Examples"):
+            for example in found:
+                formatter.write(f"{'':>{formatter.current_indent}}{program} {example}\n")
 
 
 class _Command(TyperCommand):
@@ -23,14 +119,14 @@ class _Command(TyperCommand):
         name_values(parameters)
         return parameters
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return usage_pieces(self.get_params(ctx))
+    def collect__usage_pieces(self, ctx: Any) -> list[str]:
+        return _usage_pieces(self.get_params(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        write_options(self.get_params(ctx), ctx, formatter)
+        _write_options(self.get_params(ctx), ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        write_examples(ctx, formatter)
+        _write_examples(ctx, formatter)
         super().format_epilog(ctx, formatter)
 
 
@@ -82,7 +178,7 @@ class _Commands(UserDict[str, Any]):
 
 class _Group(TyperGroup):
     deferred: ClassVar[Mapping[str, Deferred]] = {}
-    examples: ClassVar[str | None] = None
+    examples: ClassVar[Mapping[str, Sequence[str]]] = {}
     commands: _Commands
 
     def __init__(self, *, commands: Mapping[str, Any], **options: Any) -> None:
@@ -106,7 +202,7 @@ class _Group(TyperGroup):
             self.commands.loads = True
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        write_options(self.get_params(ctx), ctx, formatter)
+        _write_options(self.get_params(ctx), ctx, formatter)
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -122,16 +218,20 @@ class Application(typer.Typer):
 
     Args:
         deferred: commands that are imported when they are used, by name. They follow the others in the list.
-        examples: the module with the examples of the program. A program, unlike a group of commands, also has options
-            that install and show the completion of its commands in a shell.
+        examples: the examples of each command of a program, without its name. A program, unlike a group of commands,
+            also has options that install and show the completion of its commands in a shell.
         options: the options of ``typer.Typer``.
     """
 
     def __init__(
-        self, *, deferred: Mapping[str, Deferred] | None = None, examples: str | None = None, **options: Any
+        self,
+        *,
+        deferred: Mapping[str, Deferred] | None = None,
+        examples: Mapping[str, Sequence[str]] | None = None,
+        **options: Any,
     ) -> None:
         # Typer makes the group, and takes a class only.
-        group = type("_Group", (_Group,), {"deferred": deferred or {}, "examples": examples})
+        group = type("_Group", (_Group,), {"deferred": deferred or {}, "examples": examples or {}})
         super().__init__(
             cls=group,
             add_completion=examples is not None,

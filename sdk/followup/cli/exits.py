@@ -1,14 +1,22 @@
-"""How a command ends: its exit status, and one line on standard error if it failed. Needs neither Typer nor click."""
+"""How a command ends: its exit status, and one line on standard error if it failed, which suggests what to do.
+
+Needs neither Typer nor click.
+"""
 
 import errno
 import io
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from followup.cli.lines import discard_output, end_quietly, flush
+from followup.cli.output import discard_output, end_quietly, flush
+
+if TYPE_CHECKING:
+    from followup import APIStatusError, FollowUp
 
 FAILURE = 1
 USAGE = 2
@@ -56,6 +64,56 @@ def reject(message: str) -> NoReturn:
         UsageError: always.
     """
     raise UsageError(message)
+
+
+@contextmanager
+def connected(
+    *, requests_per_minute: int | None = None, options: Mapping[str, str] | None = None
+) -> "Iterator[FollowUp]":
+    """Create a client from the environment, and close it afterwards.
+
+    Args:
+        requests_per_minute: maximum number of requests in any 60 s; None for no limit.
+        options: the options of the command, by the names of the parameters in JSON and in Python, for errors.
+
+    Raises:
+        CommandFailed: there is no key or base URL, or a call failed.
+        UsageError: an argument is invalid; nothing was sent.
+    """
+    import followup  # imported late, because a help page needs no client
+
+    try:
+        with followup.FollowUp(requests_per_minute=requests_per_minute) as client:
+            yield client
+    except followup.ConfigurationError as error:
+        fail(str(error).replace("pass api_key=..., or set", "set").replace("pass base_url=..., or set", "set"))
+    except followup.AuthenticationError as error:
+        fail(f"{error}. Check FOLLOWUP_API_KEY: it may be invalid, revoked, expired, or of another environment.")
+    except followup.PermissionDeniedError as error:
+        fail(f"{error}. Ask your organization for a key with this scope, or to enable the service line.")
+    except followup.APIConnectionError as error:
+        fail(f'{error}. Check FOLLOWUP_BASE_URL and the network: "followup doctor" finds out what is wrong.')
+    except followup.APIStatusError as error:
+        fail(_with_option(error, options or {}))
+    except followup.FollowUpError as error:
+        fail(str(error))
+    except (ValueError, TypeError) as error:
+        reject(_begun_with_option(str(error), options or {}))
+
+
+def _with_option(error: "APIStatusError", options: Mapping[str, str]) -> str:
+    """Return the text of an error, with the option for the invalid parameter, if the command has one."""
+    param = error.param or ""
+    option = options.get(re.split(r"[.\[]", param, maxsplit=1)[0])
+    if option is None:
+        return str(error)
+    return str(error).replace(f"[param {param}]", f"[{option}]" if param.isalpha() else f"[{option}, {param}]")
+
+
+def _begun_with_option(problem: str, options: Mapping[str, str]) -> str:
+    """Return an error of the SDK, which begins with an argument, with the option instead."""
+    problem = re.sub(r"^\w+\.\w+: (?=id )", "", problem)  # the operation, before the id in its path
+    return re.sub(r"^\w+(?= )", lambda found: options.get(found[0], found[0]), problem)
 
 
 def run_program(name: str, command: Callable[[], Any]) -> NoReturn:

@@ -11,11 +11,10 @@ import typer
 
 from followup._codec.names import format_timestamp
 from followup.cli.application import Application
-from followup.cli.exits import INTERRUPTED, CommandFailed, reject
+from followup.cli.exits import INTERRUPTED, CommandFailed, connected, reject
 from followup.cli.inbox_module import load_inbox
-from followup.cli.lines import json_line, write_line
 from followup.cli.options import AsJson
-from followup.cli.output import remark, say
+from followup.cli.output import json_line, remark, say, write_line
 from followup.cli.stores import (
     DatabaseURL,
     FromVersion,
@@ -158,8 +157,6 @@ def catch_up(
     as_json: AsJson = False,
 ) -> None:
     """Fetch the events that never arrived, from the service's list of deliveries."""
-    from followup.cli.session import connected
-
     bound = _time(since)
     with store_errors(database_url(database)):
         opened = _opened(database, name)

@@ -1,9 +1,10 @@
 """The operations of the service as commands, generated from the operations' declarations."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -12,23 +13,18 @@ from followup._annotations import MAX_PAGE_SIZE, Default
 from followup._declarations.declarations import Declaration, Parameter
 from followup._declarations.operations import declarations_of, group_name
 from followup.cli.application import Application
-from followup.cli.exits import reject
-from followup.cli.help_pages import for_the_command_line, sentence
-from followup.cli.options import AsJson, Columns, chosen_columns, completing, keyword, placeholder, with_values
-from followup.cli.output import show_many, show_one, warn
-from followup.cli.session import check_set_up, connected
+from followup.cli.exits import connected, reject
+from followup.cli.options import AsJson, Columns, chosen_columns, for_the_command_line, keyword, option, sentence
+from followup.cli.output import say, show_many, show_one, warn
 from followup.cli.values import (
-    STANDARD_INPUT,
+    argument_names,
     arms,
     bound_of,
-    date_of,
     kebab,
     parse_json,
     parts_of,
-    takes_date,
-    takes_time,
-    time_of,
-    with_argument_names,
+    renamed,
+    value_of_option,
 )
 from followup.resources import all_groups
 from followup.resources.account import AccountGroup
@@ -62,6 +58,18 @@ def commands_of(name: str) -> Application:
     if group is AccountGroup:
         commands.callback(invoke_without_command=True)(check_set_up)
     return commands
+
+
+def check_set_up(context: typer.Context) -> None:
+    """Check the API key, the base URL and the network, and show the organization of the key."""
+    if context.invoked_subcommand is not None:
+        return
+    with connected() as client:
+        account = client.account.retrieve()
+    environment = "production" if account.livemode else "test"
+    say(f"OK: connected as {account.name} ({account.id}), {environment}, key {account.api_key.name!r}.")
+    say(f"Service lines: {', '.join(account.service_lines)}")
+    say(f"Scopes: {', '.join(account.api_key.scopes)}")
 
 
 def _command(declaration: Declaration) -> Callable[..., None]:
@@ -149,44 +157,21 @@ def _parameters(declaration: Declaration) -> list[inspect.Parameter]:
 
 
 def _parameter(parameter: Parameter, text: str) -> inspect.Parameter:
-    if parameter.place in ("path", "whole_body"):
-        text = text or f"Id, which begins with {get_args(parameter.annotation)[1].prefix}."
-        if parameter.place == "whole_body":
-            text = f"{text} As JSON; - reads JSON or JSON Lines from standard input."
-        metavar = "ID" if parameter.place == "path" else "JSON"
-        return keyword(parameter.name, Annotated[str, typer.Argument(help=text, metavar=metavar)])
-    kind = _kind_of_option(parameter)
-    shown_as = _placeholder(parameter, kind)
-    complete = completing(parameter.annotation)
-    text = _with_default(with_values(text, parameter.annotation), parameter.annotation)
-    if kind is dict:
-        text = f"{text} As JSON, - for standard input{', or an id' * _may_be_id(parameter)}."
-    if kind is list:
-        how = "Each as a JSON object, or all as an array" if _has_input_dicts(parameter) else "Separated by commas"
-        text = f"{text} {how}; the option can be repeated."
-    if parameter.required:
-        option: Any = list[str] if kind is list else str
-        option = Annotated[option, typer.Option(help=text, metavar=shown_as, autocompletion=complete)]
-        return keyword(parameter.name, option)
-    annotation: Any = {list: list[str], bool: bool | None, int: int | None}.get(kind, str | None)
-    option = Annotated[annotation, typer.Option(help=text, metavar=shown_as, autocompletion=complete)]
-    return keyword(parameter.name, option, [] if kind is list else None)
+    name, annotation = parameter.name, parameter.annotation
+    if parameter.place == "path":
+        text = text or f"Id, which begins with {get_args(annotation)[1].prefix}."
+        return keyword(name, Annotated[str, typer.Argument(help=text, metavar="ID")])
+    if parameter.place == "whole_body":
+        text = f"{text} As JSON; - reads JSON or JSON Lines from standard input."
+        return keyword(name, Annotated[str, typer.Argument(help=text, metavar="JSON")])
+    default = inspect.Parameter.empty if parameter.required else None
+    return option(name, annotation, text, default, shown_default=_default_of(annotation))
 
 
-def _with_default(text: str, annotation: Any) -> str:
-    """Return the help of an option, with the value that the service assumes if it is omitted."""
+def _default_of(annotation: Any) -> str | None:
+    """Return the value that the service assumes for an omitted parameter, if its annotation has one."""
     marks = (mark for arm in (annotation, *get_args(annotation)) for mark in getattr(arm, "__metadata__", ()))
-    value = next((mark.value for mark in marks if isinstance(mark, Default)), None)
-    return text if value is None else f"{text.removesuffix('.')}; {value} if omitted."
-
-
-def _placeholder(parameter: Parameter, kind: type) -> str | None:
-    if kind is dict:
-        return "JSON|ID" if _may_be_id(parameter) else "JSON"
-    if kind is list and _has_input_dicts(parameter):
-        return "JSON"
-    found = placeholder(parameter.name, parameter.annotation)
-    return found or ("TEXT" if kind is list else None)
+    return next((str(mark.value) for mark in marks if isinstance(mark, Default)), None)
 
 
 def _argument_of(parameter: Parameter, typed: Any) -> Any:
@@ -195,66 +180,16 @@ def _argument_of(parameter: Parameter, typed: Any) -> Any:
     Raises:
         UsageError: the value is invalid; the message names the option.
     """
-    kind = _kind_of_option(parameter)
+    name, annotation = parameter.name, parameter.annotation
+    rename = argument_names(annotation)
     if parameter.place == "whole_body":
-        parsed = parse_json(typed, parameter.name, lines=True)
-        return with_argument_names(parsed, parameter.annotation, parameter.name)
-    option = f"--{kebab(parameter.name)}"
-    if kind is list:
-        return [*_items(parameter, typed, option)]
-    if kind is dict:
-        return _input_dict(parameter, typed, option)
-    if takes_time(parameter.annotation):
-        return _time(parameter, typed, option)
-    return date_of(typed, option) if takes_date(parameter.annotation) else typed
-
-
-def _kind_of_option(parameter: Parameter) -> type:
-    """Return the type of an option: ``str``, ``int``, ``bool``, ``list``, or ``dict`` for a nested input."""
-    allowed = arms(parameter.annotation)
-    if any(isinstance(get_origin(arm), type) and issubclass(get_origin(arm), Iterable) for arm in allowed):
-        return list
-    if any(hasattr(arm, "__required_keys__") for arm in allowed):
-        return dict
-    return next((kind for kind in (bool, int) if kind in allowed), str)
-
-
-def _has_input_dicts(parameter: Parameter) -> bool:
-    """Return whether the items of a list are nested inputs."""
-    items = (item for arm in arms(parameter.annotation) for item in get_args(arm))
-    return any(hasattr(arm, "__required_keys__") for item in items for arm in arms(item))
-
-
-def _may_be_id(parameter: Parameter) -> bool:
-    """Return whether an option takes an id as well as a nested input."""
-    return str in arms(parameter.annotation)
-
-
-def _items(parameter: Parameter, typed: Iterable[str], option: str) -> Iterator[Any]:
-    if not _has_input_dicts(parameter):
-        yield from parts_of(typed)
-        return
-    for each in typed:
-        parsed = with_argument_names(parse_json(each, option), parameter.annotation, option)
-        yield from parsed if isinstance(parsed, list) else [parsed]
-
-
-def _input_dict(parameter: Parameter, typed: str, option: str) -> Any:
-    if _may_be_id(parameter) and typed != STANDARD_INPUT and not typed.lstrip().startswith("{"):
-        return typed
-    parsed = parse_json(typed, option)
-    if _may_be_id(parameter) and isinstance(parsed, dict) and "object" in parsed and isinstance(parsed.get("id"), str):
-        return parsed["id"]  # an object that a command has printed
-    return with_argument_names(parsed, parameter.annotation, option)
-
-
-def _time(parameter: Parameter, typed: str, option: str) -> str:
-    if parameter.place != "query":
-        return time_of(typed, option)
-    time, note = bound_of(typed, option)
-    if note:
-        warn(note)
-    return time
+        return renamed(parse_json(typed, name, lines=True), rename, name)
+    if parameter.place == "query" and datetime in arms(annotation):
+        time, note = bound_of(typed, f"--{kebab(name)}")
+        if note:
+            warn(note)
+        return time
+    return value_of_option(name, annotation, typed, rename)
 
 
 def _clear_option(declaration: Declaration) -> Any:

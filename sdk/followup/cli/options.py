@@ -1,8 +1,10 @@
 """Options of commands: those that many share, and those that are generated from annotated parameters."""
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import date, datetime
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
@@ -10,7 +12,7 @@ import typer
 from followup._annotations import IdPrefix
 from followup._codec.names import bare, is_union, wire_fields
 from followup.cli.exits import reject
-from followup.cli.values import arms, kebab, literals, parts_of
+from followup.cli.values import arms, flags_of, kebab, kind_of_option, literals, may_be_id, parts_of, takes_input_dict
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal, too.")]
 """The option ``--json``. A pipe gets JSON without it."""
@@ -31,20 +33,57 @@ def keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) 
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-_LONGEST_LIST = 32
-"""Characters of the values that stand for themselves in the help; for more of them, the name of the option does."""
-
-
-def placeholder(name: str, annotation: Any) -> str | None:
-    """Return what stands for the value of an option in its help, such as ID, TIME or ``api|pms``.
+def option(
+    name: str, annotation: Any, text: str, default: Any = None, *, shown_default: str | None = None
+) -> inspect.Parameter:
+    """Return the option for an annotated parameter, as a parameter of a generated command.
 
     Args:
         name: name of the parameter.
         annotation: its annotation.
-
-    Returns:
-        The placeholder; None if the type of the value says enough.
+        text: its help, which gets what the annotation says about the values.
+        default: the value of an omitted option; ``inspect.Parameter.empty`` for a required one.
+        shown_default: the value that the service assumes for an omitted option.
     """
+    kind = kind_of_option(annotation)
+    text = with_values(text, annotation)
+    shown_as = _placeholder(name, annotation)
+    if shown_default is not None:
+        text = f"{text.removesuffix('.')}; {shown_default} if omitted."
+    if kind is dict:
+        shown_as = "JSON|ID" if may_be_id(annotation) else "JSON"
+        if takes_input_dict(annotation):
+            text = f"{text} As JSON, - for standard input{', or an id' * may_be_id(annotation)}."
+    if kind is list:
+        has_dicts = takes_input_dict(annotation)
+        how = "Each as a JSON object, or all as an array" if has_dicts else "Separated by commas"
+        text = f"{text} {how}; the option can be repeated."
+        shown_as = "JSON" if has_dicts else "LIST"
+        default = [",".join(map(_text, default))] if isinstance(default, Sequence) and default else default
+    if kind is Path:
+        text = f"{text} - reads standard input."
+    flags = ["/".join(flags_of(name, default))] if kind is bool else []
+    typed: Any = {list: list[str], dict: str}.get(kind, kind)
+    settings = typer.Option(*flags, help=text, metavar=shown_as, autocompletion=_completing(annotation))
+    return keyword(name, Annotated[typed | None if default is None else typed, settings], default)
+
+
+def argument(annotation: Any, text: str) -> Any:
+    """Return the annotation of an optional argument that stands for an annotated parameter."""
+    text = with_values(text, annotation)
+    return Annotated[str | None, typer.Argument(help=text, show_default=False, autocompletion=_completing(annotation))]
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+_LONGEST_LIST = 32
+"""Characters of the values that stand for themselves in the help; for more of them, the name of the option does."""
+
+
+def _placeholder(name: str, annotation: Any) -> str | None:
+    """Return what stands for the value of an option, such as ID, TIME or ``api|pms``; None if its type says enough."""
     allowed = arms(annotation)
     if values := literals(annotation):
         listed = "|".join(values)
@@ -56,7 +95,7 @@ def placeholder(name: str, annotation: Any) -> str | None:
     return "DATE" if date in allowed else None
 
 
-def completing(annotation: Any) -> Callable[[str], list[str]] | None:
+def _completing(annotation: Any) -> Callable[[str], list[str]] | None:
     """Return the function that completes the value of an option in a shell; None if its values are not enumerated."""
     values = literals(annotation)
     if not values:
@@ -83,6 +122,47 @@ def with_values(text: str, annotation: Any) -> str:
     if all(value in text.lower() for value in values):
         return text
     return f"{text} One of {', '.join(values)}.".strip()
+
+
+_WORDS = (
+    (r"\s*\(specification, [^)]*\)", ""),
+    (r"; otherwise ``unused_faults`` lists it until it has matched", ""),
+    (r"; None clears a field", "; --clear clears one"),
+    (r"; None (?:clears it|for (?:no )?\w+)", ""),
+    (r"an aware ``datetime`` or an ISO 8601 string", "ISO 8601 with the offset, such as 2030-01-01T10:00:00-03:00"),
+    (r"a ``date``, or ``YYYY-MM-DD``", "YYYY-MM-DD"),
+    (r'``\["\*"\]``', "*"),
+    (r"an iterable of 1 to 100", "an array of 1 to 100"),
+    (r"``(\w+_\w+)``", lambda found: found[1].replace("_", "-")),
+    (r"``", ""),
+)
+"""Phrases about Python values and about the specification, and their replacements."""
+
+
+def for_the_command_line(text: str, values: Collection[str] = ()) -> str:
+    """Return the text of a docstring without the phrases that concern Python programs only.
+
+    Args:
+        text: the text.
+        values: the values of an option, which keep their spelling; other names become those of options.
+    """
+    for value in values:
+        text = text.replace(f"``{value}``", value)
+    for phrase, instead in _WORDS:
+        text = re.sub(phrase, instead, text, flags=re.IGNORECASE)
+    return text.replace(" .", ".").strip(" .\n") + "." if text.strip() else ""
+
+
+def sentence(text: str, values: Collection[str] = ()) -> str:
+    """Return the description of an argument as a sentence; a value that it begins with keeps its spelling.
+
+    Args:
+        text: the description.
+        values: the values of the argument, if they are enumerated.
+    """
+    begins_with_value = text.startswith("``")
+    text = for_the_command_line(text, values)
+    return text if begins_with_value else text[:1].upper() + text[1:]
 
 
 def chosen_columns(texts: Iterable[str], kind: type[Any], extra: Sequence[str] = ()) -> list[str]:

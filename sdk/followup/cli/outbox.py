@@ -15,10 +15,9 @@ import typer
 
 from followup._annotations import REQUESTS_PER_MINUTE
 from followup.cli.application import Application
-from followup.cli.exits import INTERRUPTED, CommandFailed, reject
+from followup.cli.exits import INTERRUPTED, CommandFailed, connected, reject
 from followup.cli.options import AsJson
 from followup.cli.output import remark, say, show_rows
-from followup.cli.session import connected
 from followup.cli.stores import (
     DatabaseURL,
     FromVersion,
@@ -95,7 +94,7 @@ def dead(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJ
     """List the rejected events with the reasons, without personal data."""
     with _opened(database, name) as opened:
         found = opened.dead()
-    show_rows([_row(each, "diedAt", each.died_at) for each in found], as_json=as_json)
+    show_rows([_row(each, "diedAt", each.died_at) for each in found], as_json, wrap=True, nothing="None.")
 
 
 @outbox.command()
@@ -103,7 +102,9 @@ def failing(database: DatabaseURL = None, name: StoreName = "default", as_json: 
     """List the events that wait for a retry, with the reasons, without personal data."""
     with _opened(database, name) as opened:
         found = opened.failing()
-    show_rows([_row(each, "nextAttemptAt", each.next_attempt_at) for each in found], as_json=as_json)
+    show_rows(
+        [_row(each, "nextAttemptAt", each.next_attempt_at) for each in found], as_json, wrap=True, nothing="None."
+    )
 
 
 @outbox.command()

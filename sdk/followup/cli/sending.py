@@ -26,10 +26,8 @@ from followup.cli.event_files import (
     is_csv,
     read_events,
 )
-from followup.cli.exits import INTERRUPTED, fail, reject
-from followup.cli.lines import json_line, write_line
-from followup.cli.output import warn
-from followup.cli.session import connected
+from followup.cli.exits import INTERRUPTED, connected, fail, reject
+from followup.cli.output import json_line, warn, write_line
 from followup.cli.tables import progress, table_of
 from followup.cli.values import parts_of
 

@@ -13,8 +13,7 @@ import typer
 from followup import ConfigurationError
 from followup._codec.names import camel
 from followup.cli.exits import fail, reject
-from followup.cli.lines import json_line, write_line
-from followup.cli.output import say
+from followup.cli.output import json_line, say, write_line
 
 if TYPE_CHECKING:
     from followup.inbox import Inbox

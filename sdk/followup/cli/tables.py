@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -100,13 +100,13 @@ def print_many(results: Sequence[Model], chosen: Sequence[str] | None = None) ->
         return
     rows = [encode(result) for result in results]
     if chosen is None:
-        print_rows(rows, _filled_columns(type(results[0]), rows))
+        print_rows(rows, _filled_columns(type(results[0]), rows), local_times=True)
     else:
-        print_chosen(rows, chosen)
+        print_table(rows, chosen, local_times=True)
 
 
 def print_rows(
-    rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = True, wrapped: str | None = None
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = False, wrapped: str | None = None
 ) -> None:
     """Print rows in as many columns as fit, and name the columns that do not.
 
@@ -118,42 +118,42 @@ def print_rows(
     """
     console = Console()
     columns = _fitting(rows, names, console.width, local_times=local_times, wrapped=wrapped)
-    table = Table(show_edge=False)
-    for column in columns:
-        width = None if column.name in _TEXTS else column.width
-        table.add_column(Text(column.heading), width=width, max_width=column.width)
-    for row in zip(*(column.texts for column in columns), strict=True):
-        cells = zip(columns, row, strict=True)
-        table.add_row(
-            *(
-                Text(text, overflow="fold") if column.name == wrapped else Text(text, no_wrap=True, overflow="ellipsis")
-                for column, text in cells
-            )
-        )
-    console.print(table)
+    console.print(_table(columns, wrapped=() if wrapped is None else (wrapped,)))
     if note := _note(columns, names, console.width):
         console.print(Text(note, style="dim"))
 
 
-def print_chosen(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = True) -> None:
-    """Print rows in all of these columns, with whole ids. Cells wrap if the columns do not fit.
+def print_table(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = False) -> None:
+    """Print rows in all of these columns, as ``table_of`` arranges them."""
+    Console().print(table_of(rows, names, local_times=local_times))
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = False) -> Table:
+    """Return the rows as a table with these columns and whole ids. Cells are wrapped if they do not fit, never cut.
 
     Args:
         rows: the rows; at least one.
         names: the columns.
         local_times: whether times are shown in the local time zone without seconds, instead of as they are.
     """
-    Console().print(table_of(rows, names, local_times=local_times))
-
-
-def table_of(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = False) -> Table:
-    """Return the rows as a table with these columns and whole ids. Cells are wrapped if they do not fit, never cut."""
-    table = Table(show_edge=False)
     columns = [_Column.of(name, rows, local_times=local_times, short_ids=False) for name in names]
+    return _table(columns, wrapped=names)
+
+
+def _table(columns: "Sequence[_Column]", wrapped: Collection[str]) -> Table:
+    """Return a table whose cells are wrapped in some columns, and cut in the others."""
+    table = Table(show_edge=False)
     for column in columns:
-        table.add_column(Text(column.heading), max_width=column.width, overflow="fold")
+        is_wrapped = column.name in wrapped
+        table.add_column(
+            Text(column.heading),
+            width=None if is_wrapped or column.name in _TEXTS else column.width,
+            max_width=column.width,
+            overflow="fold" if is_wrapped else "ellipsis",
+        )
     for row in zip(*(column.texts for column in columns), strict=True):
-        table.add_row(*map(Text, row))
+        cells = zip(columns, row, strict=True)
+        table.add_row(*(Text(text, no_wrap=column.name not in wrapped) for column, text in cells))
     return table
 
 

@@ -5,9 +5,11 @@ Needs neither Typer nor click.
 
 import itertools
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, is_typeddict
 
 from followup import NotGiven
@@ -90,20 +92,12 @@ def parse_json(text: str, where: str, *, lines: bool = False) -> Any:
         reject(f"{where} is not JSON: {error}")
 
 
-def with_argument_names(value: Any, annotation: Any, where: str) -> Any:
-    """Return JSON for an input dict, or a list of them, with the keys that the SDK takes.
-
-    Args:
-        value: the JSON.
-        annotation: the annotation of the parameter. JSON that is no input dict is returned unchanged.
-        where: the option or argument, for the error.
-
-    Raises:
-        UsageError: a field has two keys.
-    """
-    inputs = [each for each in _with_items(annotation) if is_typeddict(each)]
-    names = {camel(name): name for each in inputs for name in annotations_of(each)}
-    return renamed(value, lambda key: names.get(key, key), where) if inputs else value
+def argument_names(annotation: Any) -> Callable[[str], str]:
+    """Return the function that renames the keys of JSON to those of the input dicts that an annotation allows."""
+    names = {
+        camel(name): name for each in _with_items(annotation) if is_typeddict(each) for name in annotations_of(each)
+    }
+    return lambda key: names.get(key, key)
 
 
 def renamed(value: Any, rename: Callable[[str], str], where: str) -> Any:
@@ -134,14 +128,84 @@ def _with_items(annotation: Any) -> list[Any]:
     return [*allowed, *(arm for each in allowed for item in get_args(each) for arm in arms(item))]
 
 
-def takes_time(annotation: Any) -> bool:
-    """Return whether a parameter takes a time."""
-    return datetime in arms(annotation)
+def kind_of_option(annotation: Any) -> Any:
+    """Return the type of an option: a scalar type, ``Path``, ``list``, or ``dict`` for JSON."""
+    allowed = arms(annotation)
+    origins = [origin for arm in allowed if isinstance(origin := get_origin(arm), type)]
+    if any(map(is_typeddict, allowed)) or any(issubclass(origin, Mapping) for origin in origins):
+        return dict
+    if any(issubclass(origin, Iterable) for origin in origins):
+        return list
+    if os.PathLike in origins:
+        return Path
+    return next((kind for kind in (bool, int, float) if kind in allowed), str)
 
 
-def takes_date(annotation: Any) -> bool:
-    """Return whether a parameter takes a date without a time."""
-    return date in arms(annotation)
+_ACCEPT = {"refuse_unknown_fields": "--accept-unknown-fields"}
+"""Flags that turn an option off, where ``--no-...`` would be less clear."""
+
+
+def flags_of(name: str, default: Any = None) -> dict[str, bool]:
+    """Return the flags of an option, with the value that each sets. Where it is off by default, none turns it off."""
+    on, off = f"--{kebab(name)}", _ACCEPT.get(name, f"--no-{kebab(name)}")
+    return {on: True} if default is False else {on: True, off: False}
+
+
+def takes_input_dict(annotation: Any) -> bool:
+    """Return whether an option takes an input dict, such as ``PatientInput``, or a list of them."""
+    return any(map(is_typeddict, _with_items(annotation)))
+
+
+def may_be_id(annotation: Any) -> bool:
+    """Return whether an option takes an id as well as an input dict."""
+    allowed = arms(annotation)
+    return str in allowed and any(map(is_typeddict, allowed))
+
+
+def value_of_option(name: str, annotation: Any, typed: Any, rename: Callable[[str], str] = camel) -> Any:
+    """Convert what was typed for an option to the value of its parameter.
+
+    Args:
+        name: name of the parameter.
+        annotation: its annotation.
+        typed: the text, already an int, a float or a bool if the option takes one; the texts of an option that can be
+            repeated; None for an omitted option.
+        rename: returns the new name of a key of an input dict; by default the one in JSON.
+
+    Raises:
+        UsageError: it is invalid; the message names the option.
+    """
+    option, kind = f"--{kebab(name)}", kind_of_option(annotation)
+    if typed is None:
+        return None
+    if kind is list and takes_input_dict(annotation):
+        parsed = [renamed(parse_json(each, option), rename, option) for each in typed]
+        return [item for each in parsed for item in (each if isinstance(each, list) else [each])]
+    if kind is list:
+        has_numbers = float in _with_items(annotation)
+        return [_number(part, option) if has_numbers else part for part in parts_of(typed)]
+    if kind is dict:
+        return _json_value(annotation, typed, option, rename)
+    if isinstance(typed, str) and datetime in arms(annotation):
+        return time_of(typed, option)
+    return date_of(typed, option) if date in arms(annotation) else typed
+
+
+def _json_value(annotation: Any, typed: str, option: str, rename: Callable[[str], str]) -> Any:
+    can_be_id = may_be_id(annotation)
+    if can_be_id and typed != STANDARD_INPUT and not typed.lstrip().startswith("{"):
+        return typed
+    parsed = parse_json(typed, option)
+    if can_be_id and isinstance(parsed, dict) and "object" in parsed and isinstance(parsed.get("id"), str):
+        return parsed["id"]  # an object that a command has printed
+    return renamed(parsed, rename, option) if takes_input_dict(annotation) else parsed
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        reject(f"{option} must be numbers separated by commas, such as 24,3")
 
 
 def time_of(text: str, option: str, *, or_else: str = "") -> str:

@@ -12,7 +12,7 @@ from followup._codec.decode import WireError, decode
 from followup._declarations.declarations import Declaration
 from followup._declarations.operations import declarations_of
 from followup._redaction import redacted
-from followup.cli.doctor.findings import Finding, fail, ok, warn
+from followup.cli.doctor import Finding, fail, ok, warn
 from followup.cli.doctor.service import Requests, json_of
 from followup.resources import all_groups
 

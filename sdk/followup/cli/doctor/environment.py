@@ -7,7 +7,7 @@ from followup._annotations import SERVICE_VERSION
 from followup._call.options import DEFAULT_MAX_RETRIES, options_from
 from followup._telemetry import VARIABLE as TELEMETRY
 from followup._telemetry import is_wanted
-from followup.cli.doctor.findings import Finding, fail, ok
+from followup.cli.doctor import Finding, fail, ok
 
 BASE_URL = "FOLLOWUP_BASE_URL"
 API_KEY = "FOLLOWUP_API_KEY"

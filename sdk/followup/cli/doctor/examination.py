@@ -10,7 +10,7 @@ from followup import ConfigurationError
 from followup._call.steps import Response
 from followup._http.connections import Connections
 from followup._redaction import HIDDEN
-from followup.cli.doctor import environment
+from followup.cli.doctor import Check, Finding, Unchecked, environment, fail
 from followup.cli.doctor.account import (
     LISTS_ENDPOINTS,
     account_in,
@@ -21,7 +21,6 @@ from followup.cli.doctor.account import (
     check_scopes,
     check_version,
 )
-from followup.cli.doctor.findings import Check, Finding, Unchecked, fail
 from followup.cli.doctor.network import Target, check_dns, check_proxy, check_tcp, check_tls, target_of
 from followup.cli.doctor.service import Requests, check_clock, check_contract, check_service
 

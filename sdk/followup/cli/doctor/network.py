@@ -17,7 +17,7 @@ import httpx
 from followup._http.connections import Connections
 from followup._http.network import look_up
 from followup._http.private_names import our_request, proxy_of
-from followup.cli.doctor.findings import Finding, fail, ok
+from followup.cli.doctor import Finding, fail, ok
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 

@@ -20,7 +20,7 @@ from followup._redaction import redacted
 from followup._results.errors import APIStatusError
 from followup._time import REAL_TIME
 from followup._version import __version__
-from followup.cli.doctor.findings import Finding, fail, ok
+from followup.cli.doctor import Finding, fail, ok
 from followup.cli.doctor.network import Target
 from followup.resources import all_groups
 
