@@ -20,8 +20,7 @@ from support.waiting import succeeded
 from followup import FollowUp, WebhookDelivery
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.webhooks import attempting
-from followup_mockserver.webhooks.attempting import PreparedAttempt
-from followup_mockserver.webhooks.outcomes import AttemptResult
+from followup_mockserver.webhooks.attempting import AttemptResult, PreparedAttempt
 from followup_mockserver.webhooks.sender import Sender
 
 LIMIT = 0.3

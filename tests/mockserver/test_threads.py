@@ -12,8 +12,8 @@ import pytest
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
 from followup_mockserver.gateway.steps import match_fault
-from followup_mockserver.webhooks.event_loop import EventLoopThread
-from followup_mockserver.webhooks.mounts import Mounts
+from followup_mockserver.webhooks.applications import EventLoopThread
+from followup_mockserver.webhooks.receivers import Mounts
 
 MANY = 16
 FAULTS = 5_000

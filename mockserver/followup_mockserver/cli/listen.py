@@ -24,7 +24,7 @@ from followup_mockserver.cli.lists import end_if_unread, longest_wait
 from followup_mockserver.cli.remote import Remote
 from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.formats import SECRET_RULE, is_valid_secret, is_webhook_target
-from followup_mockserver.webhooks.subscriptions import EVERY_TYPE, OUTBOUND_TYPES
+from followup_mockserver.webhooks.payloads import EVERY_TYPE, OUTBOUND_TYPES
 
 commands = Application()
 

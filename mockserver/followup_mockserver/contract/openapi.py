@@ -23,7 +23,7 @@ from followup._for_mockserver import (
 from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, REQUEST_EXAMPLES, Operation, links_of
 from followup_mockserver.rules.events import ENVELOPE
 from followup_mockserver.schema.shapes import HTTPS_URL, MAX_BODY_BYTES, MAX_HEAD_BYTES, Schema, open_schema, shape_of
-from followup_mockserver.webhooks.requests import USER_AGENT
+from followup_mockserver.webhooks.payloads import USER_AGENT
 
 Document = dict[str, Any]
 

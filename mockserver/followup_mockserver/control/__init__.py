@@ -12,7 +12,7 @@ from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.state.access import TenantAccess
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks.mounts import Mounts
+from followup_mockserver.webhooks.receivers import Mounts
 
 __all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingReminder", "access_to", "state_of"]
 

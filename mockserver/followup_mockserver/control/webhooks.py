@@ -15,9 +15,8 @@ from followup_mockserver.state.copies import copied
 from followup_mockserver.state.faults import FAULT_PREFIX, WebhookFault, WebhookFaultKind
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import subscriptions
-from followup_mockserver.webhooks.mounts import Mounts
-from followup_mockserver.webhooks.receivers import Receiver
+from followup_mockserver.webhooks import payloads
+from followup_mockserver.webhooks.receivers import Mounts, Receiver
 
 
 class WebhookControls:
@@ -97,7 +96,7 @@ class WebhookControls:
             ServiceError: 400: no endpoint would receive it; nothing is made.
             ValueError: an invalid argument; the message names it.
         """
-        one_of(subscriptions.OUTBOUND_TYPES)("type", type)
+        one_of(payloads.OUTBOUND_TYPES)("type", type)
         own = None if data is None else json_object("data", data)
 
         def send(tenant: Tenant) -> list[WebhookDelivery]:

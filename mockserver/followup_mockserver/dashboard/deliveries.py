@@ -13,7 +13,7 @@ from followup_mockserver.dashboard.texts import body_text, in_words, json_body, 
 from followup_mockserver.state.records import Attempt, ReceiverResponse
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.attempting import url_of
-from followup_mockserver.webhooks.requests import body_of, headers_of
+from followup_mockserver.webhooks.payloads import body_of, headers_of
 
 _REASONS = ("error", "message", "detail", "title", "description", "reason", "error_description", "msg")
 """Names under which servers put the reason of an error into a JSON object, the most common first."""

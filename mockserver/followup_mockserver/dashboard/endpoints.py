@@ -12,7 +12,7 @@ from followup_mockserver.dashboard.deliveries import result_of
 from followup_mockserver.dashboard.objects import page_of
 from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES, is_subscribed
+from followup_mockserver.webhooks.payloads import OUTBOUND_TYPES, is_subscribed
 
 DELIVERIES = 10
 """Deliveries that the page shows, the latest."""

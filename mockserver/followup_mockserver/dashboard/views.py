@@ -23,7 +23,7 @@ from followup_mockserver.state.faults import EVERY_OPERATION, INJECTED, FaultKin
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.state.outcomes import Kind
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES
+from followup_mockserver.webhooks.payloads import OUTBOUND_TYPES
 
 MAX_JOBS = 100
 """The clock view shows at most this many pending jobs."""

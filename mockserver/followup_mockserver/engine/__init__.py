@@ -6,6 +6,281 @@ scheduler thread sleeps until the next job is due, and workers make the delivery
 tenant's lock is held.
 """
 
-from followup_mockserver.engine.engine import Engine, Target
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TypeVar
 
-__all__ = ["Engine", "Target"]
+from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
+from followup_mockserver.engine.background import Background, ScheduledAttempt, begin, make_attempt
+from followup_mockserver.schema.errors import ServiceError
+from followup_mockserver.state.interrupts import call_deferred, deferred_interrupts
+from followup_mockserver.state.registry import Registry
+from followup_mockserver.state.runs import Advanced, Run
+from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.webhooks import attempting
+from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
+from followup_mockserver.webhooks.receivers import Mounts, Receiver
+
+T = TypeVar("T")
+
+Target = Callable[[datetime], datetime]
+"""Returns the instant to advance a clock to, from its time when the run begins: another run may have advanced it."""
+
+
+class _ReceiverRaised(Exception):
+    """Ends the run of the jobs after an attempt whose receiver raised ``error``, which the caller gets."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+class Engine:
+    """Runs the jobs of every tenant of a mock.
+
+    Args:
+        registry: the tenants.
+        mounts: the applications that receive webhooks in this process.
+        threaded: whether jobs run in the background, on threads, or only when ``advance`` is called.
+        network: whether webhooks for URLs at which nothing is mounted are sent over the network.
+        attempt_timeout: seconds that a receiver has to respond.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        mounts: Mounts,
+        *,
+        threaded: bool,
+        network: bool = True,
+        attempt_timeout: float = WEBHOOK_ATTEMPT_TIMEOUT,
+    ) -> None:
+        self._registry = registry
+        self._dispatcher = Dispatcher(mounts, in_process=not threaded, timeout=attempt_timeout, network=network)
+        self._runs: weakref.WeakKeyDictionary[Tenant, Run] = weakref.WeakKeyDictionary()
+        self._runs_lock = threading.Lock()
+        self._background = Background(registry, self._dispatcher, self._run_of) if threaded else None
+
+    def start(self) -> None:
+        """Start to run jobs in the background."""
+        assert self._background is not None
+        self._background.start()
+
+    def wake(self) -> None:
+        """Make the background check what is due."""
+        if self._background is not None:
+            self._background.wake()
+
+    def stop(self) -> None:
+        """Stop running jobs. No job starts after this."""
+        self._registry.stop()
+        with self._runs_lock:
+            runs = list(self._runs.values())
+        for run in runs:
+            run.wake()
+        if self._background is not None:
+            self._background.join()
+        self._dispatcher.close()
+
+    async def stop_async(self) -> None:
+        """Shut down the applications in the running event loop, and stop."""
+        try:
+            await self._dispatcher.close_async()
+        finally:
+            self.stop()
+
+    def unmounted(self, receiver: Receiver) -> None:
+        """Shut down a receiver that is not mounted any more."""
+        self._dispatcher.unmounted(receiver)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the engine has stopped, so that no further job starts."""
+        return self._registry.stopped
+
+    def advance(self, tenant: Tenant, target: Target) -> Advanced:
+        """Advance the clock to an instant, and run every job that is due by then, including those that jobs schedule.
+
+        Args:
+            tenant: the tenant.
+            target: returns the instant.
+
+        Raises:
+            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for, or in the
+                event loop of an application or a task that this call would block.
+            BaseException: the exception of a mounted receiver; the attempt has been recorded.
+        """
+        return self._run_jobs(tenant, "advance", lambda run: self._advancing(tenant, run, target))
+
+    async def advance_async(self, tenant: Tenant, target: Target) -> Advanced:
+        """Do the same as ``advance`` in a task: asynchronous receivers run in the running event loop."""
+        return await self._run_jobs_async(tenant, "advance", lambda run: self._advancing(tenant, run, target))
+
+    def step(self, tenant: Tenant) -> Advanced:
+        """Advance the clock to the due time of the next job, and run that job only.
+
+        Raises:
+            RuntimeError: as ``advance``.
+            BaseException: as ``advance``.
+        """
+        return self._run_jobs(tenant, "step", lambda run: self._stepping(tenant, run))
+
+    async def step_async(self, tenant: Tenant) -> Advanced:
+        """Do the same as ``step`` in a task: asynchronous receivers run in the running event loop."""
+        return await self._run_jobs_async(tenant, "step", lambda run: self._stepping(tenant, run))
+
+    def resend(self, tenant: Tenant, delivery_id: str) -> None:
+        """Make a manual retry of a delivery now.
+
+        Raises:
+            ServiceError: 400: the endpoint is disabled.
+            BaseException: as ``advance``.
+        """
+        self._dispatcher.check_thread()
+        with deferred_interrupts():
+            raised = self._dispatcher.drive(self._resending(tenant, delivery_id)).raised
+        if raised is not None:
+            raise raised
+
+    async def resend_async(self, tenant: Tenant, delivery_id: str) -> None:
+        """Do the same as ``resend`` in a task: asynchronous receivers run in the running event loop."""
+        if self._background is not None:
+            await _in_thread(lambda: self.resend(tenant, delivery_id))
+            return
+        raised = (await self._dispatcher.drive_async(self._resending(tenant, delivery_id))).raised
+        if raised is not None:
+            raise raised
+
+    def _run_jobs(self, tenant: Tenant, name: str, jobs: Callable[[Run], Sending[T]]) -> T:
+        self._dispatcher.check_thread()
+        run = self._run_of(tenant)
+        try:
+            with (
+                deferred_interrupts(),
+                run.entered(),
+                run.turns.held(),
+                self._clock_held(tenant, run, name),
+            ):
+                return self._dispatcher.drive(jobs(run))
+        except _ReceiverRaised as end:
+            raised = end.error
+        finally:
+            self.wake()
+        raise raised  # not in the except clause, so that its context and its cause stay as they are
+
+    async def _run_jobs_async(self, tenant: Tenant, name: str, jobs: Callable[[Run], Sending[T]]) -> T:
+        if self._background is not None:
+            return await _in_thread(lambda: self._run_jobs(tenant, name, jobs))
+        run = self._run_of(tenant)
+        try:
+            with run.entered():
+                async with run.turns.held_by_task():
+                    with self._clock_held(tenant, run, name):
+                        return await self._dispatcher.drive_async(jobs(run))
+        except _ReceiverRaised as end:
+            raised = end.error
+        raise raised
+
+    @contextmanager
+    def _clock_held(self, tenant: Tenant, run: Run, name: str) -> Iterator[None]:
+        """Hold the tenant's clock while a control call runs its jobs."""
+        run.clear()
+        with tenant.lock:
+            tenant.clock.hold()
+            control = tenant.history.begin_control(tenant.now(), name)
+            run.control = control.id
+        try:
+            yield
+        finally:
+            run.control = None
+            with tenant.lock:
+                if not run.ran:
+                    tenant.history.drop(control)
+                tenant.clock.release()
+                tenant.notify()
+
+    def _run_of(self, tenant: Tenant) -> Run:
+        with self._runs_lock:
+            return self._runs.setdefault(tenant, Run(lambda: self.stopped))
+
+    def _advancing(self, tenant: Tenant, run: Run, target: Target) -> Sending[Advanced]:
+        with tenant.lock:
+            to = target(tenant.clock.now())
+        while (yield from self._run_next_instant(tenant, run, to)):
+            pass
+        with tenant.lock:
+            tenant.clock.advance_to(to)
+            return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
+
+    def _stepping(self, tenant: Tenant, run: Run) -> Sending[Advanced]:
+        run.wait_until_idle()
+        call_deferred()  # while no attempt has begun that it would be charged to
+        scheduled = None
+        with tenant.lock:
+            timer = tenant.scheduler.next()
+            if timer is not None and not self.stopped:
+                tenant.clock.advance_to(timer.at)
+                tenant.scheduler.pop_due(timer.at)
+                scheduled = begin(tenant, run, timer)
+        yield from self._send_all(tenant, run, [] if scheduled is None else [scheduled])
+        with tenant.lock:
+            return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
+
+    def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[Attempted]:
+        call_deferred()
+        with tenant.lock:
+            control = tenant.history.begin_control(tenant.now(), "resend", delivery_id)
+            with tenant.caused_by(control.id):
+                attempt = attempting.due_attempt(tenant, delivery_id, "manual")
+        if attempt is None:
+            return Attempted(NOTHING_TO_SEND)
+        try:
+            return (yield from self._dispatcher.attempt(tenant, attempt))
+        except ServiceError:
+            with tenant.lock:
+                tenant.history.drop(control)
+            raise
+
+    def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime) -> Sending[bool]:
+        """Run every job that is due at the next instant; return False if none is due by ``to``.
+
+        A receiver whose client waits advances the clock beyond ``to``; jobs that are due by that time run as well.
+        """
+        run.wait_until_idle()
+        call_deferred()
+        scheduled: list[ScheduledAttempt] = []
+        with tenant.lock:
+            first = tenant.scheduler.next()
+            if first is None or first.at > max(to, tenant.clock.now()) or tenant.ended or self.stopped:
+                return False
+            tenant.clock.advance_to(first.at)
+            now = tenant.clock.now()
+            while (timer := tenant.scheduler.pop_due(now)) is not None:
+                if (due := begin(tenant, run, timer)) is not None:
+                    scheduled.append(due)
+                if self._background is None:
+                    break  # in process, a job sees the effects of the attempts before it
+        yield from self._send_all(tenant, run, scheduled)
+        return True
+
+    def _send_all(self, tenant: Tenant, run: Run, scheduled: list[ScheduledAttempt]) -> Sending[None]:
+        """Make these attempts, and return when they have ended; an exception of a receiver ends the run."""
+        for each in scheduled:
+            if self._background is not None:
+                self._background.submit(tenant, run, each)
+                continue
+            attempted = yield from make_attempt(self._dispatcher, tenant, run, each)
+            run.record(each.timer, attempted.outcome)
+            if attempted.raised is not None:
+                raise _ReceiverRaised(attempted.raised)
+        run.wait_until_idle()
+
+
+async def _in_thread(function: Callable[[], T]) -> T:
+    """Call a function of a server in a thread: it waits for workers, and must not block the event loop."""
+    import asyncio  # late, because a mock of its own process does not need it
+
+    return await asyncio.to_thread(function)

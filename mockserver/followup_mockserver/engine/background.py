@@ -1,19 +1,141 @@
-"""Runs jobs in the background of a server: a thread that waits for the next one, and workers that make attempts."""
+"""Runs one job, and the jobs of a server in its background.
+
+A thread waits for the next job, and workers make the delivery attempts, so that a slow receiver does not delay others.
+"""
 
 import logging
+import queue
 import threading
+from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
-from followup_mockserver.engine.jobs import ScheduledAttempt, begin, make_attempt
+from followup_mockserver.rules import local_jobs
 from followup_mockserver.schema.formats import parse_webhook_url
+from followup_mockserver.state.history import JOB_PREFIX
+from followup_mockserver.state.jobs import AttemptDelivery, Job, RepeatDelivery, Timer
+from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Run
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempting
-from followup_mockserver.webhooks.dispatch import Dispatcher
-from followup_mockserver.webhooks.workers import Workers
+from followup_mockserver.webhooks.attempting import DueAttempt
+from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 
 logger = logging.getLogger("followup_mockserver")
+
+
+class ScheduledAttempt(NamedTuple):
+    """A delivery attempt to send, and the timer that scheduled it."""
+
+    timer: Timer[Job]
+    attempt: DueAttempt
+
+
+def begin(tenant: Tenant, run: Run, timer: Timer[Job]) -> ScheduledAttempt | None:
+    """Run a local job, or return the attempt that the caller has to make after releasing the tenant's lock."""
+    with tenant.caused_by(f"{JOB_PREFIX}{timer.number}"):
+        match timer.job:
+            case AttemptDelivery(about=delivery):
+                attempt = attempting.due_attempt(tenant, delivery, "schedule")
+            case RepeatDelivery(about=delivery):
+                attempt = attempting.due_attempt(tenant, delivery, "disturbance")
+            case local:
+                outcome = local_jobs.run(tenant, local)
+                tenant.end_job(timer, outcome, run.control)
+                run.record(timer, outcome)
+                return None
+    if attempt is None:
+        tenant.end_job(timer, NOTHING_TO_SEND, run.control)
+        run.record(timer, NOTHING_TO_SEND)
+        return None
+    return ScheduledAttempt(timer, attempt)
+
+
+def make_attempt(dispatcher: Dispatcher, tenant: Tenant, run: Run, scheduled: ScheduledAttempt) -> Sending[Attempted]:
+    """Make a scheduled attempt, and end its job. An error inside the mock is logged and is the outcome of the job."""
+    try:
+        attempted = yield from dispatcher.attempt(tenant, scheduled.attempt)
+    except Exception as error:
+        logger.exception("a delivery attempt failed inside the mock")
+        attempted = Attempted(Outcome(Kind.FAILED_INSIDE, type(error).__name__))
+    with tenant.lock:
+        tenant.end_job(scheduled.timer, attempted.outcome, run.control)
+    return attempted
+
+
+MAX_THREADS = 32
+MAX_PER_RECEIVER = 4
+"""Threads that one receiver can keep busy when it hangs, however many URLs it has."""
+
+Task = Callable[[], None]
+
+
+class Workers:
+    """Runs tasks on threads that are started as needed, at most ``MAX_PER_RECEIVER`` for one receiver at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ready: queue.SimpleQueue[tuple[str, Task] | None] = queue.SimpleQueue()
+        self._waiting: dict[str, deque[Task]] = {}
+        self._running: dict[str, int] = {}
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._closed = False
+
+    def submit(self, receiver: str, task: Task) -> None:
+        """Run a task as soon as a thread is free.
+
+        Args:
+            receiver: key of the receiver; tasks with the same key share its limit.
+            task: the function to run; it must not raise.
+        """
+        with self._lock:
+            if self._running.get(receiver, 0) >= MAX_PER_RECEIVER:
+                self._waiting.setdefault(receiver, deque()).append(task)
+                return
+            self._start(receiver, task)
+
+    def close(self) -> None:
+        """Start no further task. Threads that run one end after it."""
+        with self._lock:
+            self._closed = True
+            self._waiting.clear()
+            for _ in self._threads:
+                self._ready.put(None)
+
+    def _start(self, receiver: str, task: Task) -> None:
+        self._running[receiver] = self._running.get(receiver, 0) + 1
+        self._ready.put((receiver, task))
+        if self._idle:
+            self._idle -= 1
+        elif len(self._threads) < MAX_THREADS and not self._closed:
+            thread = threading.Thread(target=self._work, name="followup-mock-delivery", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _work(self) -> None:
+        while (item := self._ready.get()) is not None:
+            receiver, task = item
+            try:
+                task()
+            finally:
+                self._done(receiver)
+
+    def _done(self, receiver: str) -> None:
+        with self._lock:
+            self._running[receiver] -= 1
+            if not self._running[receiver]:
+                del self._running[receiver]
+            # This thread is free and takes the next task itself, so a waiting task needs no new thread.
+            self._idle += 1
+            waiting = self._waiting.get(receiver)
+            if waiting:
+                task = waiting.popleft()
+                if not waiting:
+                    del self._waiting[receiver]
+                self._start(receiver, task)
+
 
 _MAX_SLEEP = 3600.0
 """Seconds after which the scheduler thread checks what is due, even if nothing has woken it."""

@@ -27,7 +27,7 @@ from followup_mockserver.state.faults import Fault, WebhookFault
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, Message
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks.subscriptions import EVERY_TYPE, OUTBOUND_TYPES
+from followup_mockserver.webhooks.payloads import EVERY_TYPE, OUTBOUND_TYPES
 
 T = TypeVar("T")
 

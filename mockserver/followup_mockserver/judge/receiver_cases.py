@@ -20,7 +20,7 @@ from followup_mockserver.rules import appointments, doctors, patients, stages, w
 from followup_mockserver.settings.options import Options
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import queueing, requests
+from followup_mockserver.webhooks import payloads, queueing
 
 COPIES = 50
 LARGE = 256 * 1024
@@ -148,9 +148,9 @@ def signed(
         age: seconds by which its timestamp is in the past; negative for the future.
         number: number of the attempt.
     """
-    body = requests.body_of(delivery) if body is None else body
+    body = payloads.body_of(delivery) if body is None else body
     timestamp = int(time.time()) - age
-    headers = requests.headers_of(
+    headers = payloads.headers_of(
         event_type=delivery.event_type,
         number=number,
         timestamp=timestamp,
@@ -206,7 +206,7 @@ def _wrong_secret(events: Events, _: str) -> list[WebhookRequest]:
 def _changed_body(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created()
     patient = {**event.payload["data"]["patient"], "phone": "+12025550199"}
-    return [attrs.evolve(signed(event, secret), body=requests.body_of(changed(event, data={"patient": patient})))]
+    return [attrs.evolve(signed(event, secret), body=payloads.body_of(changed(event, data={"patient": patient})))]
 
 
 def _old_timestamp(events: Events, secret: str) -> list[WebhookRequest]:
@@ -252,7 +252,7 @@ def _unknown_fields(events: Events, secret: str) -> list[WebhookRequest]:
 
 def _large_body(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created()
-    body = requests.body_of(event)
+    body = payloads.body_of(event)
     # Whitespace, so that neither the columns of a database nor a schema matter, but only the size.
     return [signed(event, secret, body=body[:-1] + b" " * (LARGE - len(body)) + body[-1:])]
 
@@ -260,7 +260,7 @@ def _large_body(events: Events, secret: str) -> list[WebhookRequest]:
 def _non_ascii(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created(non_ascii=True)
     # One character is escaped and the others are not, so that re-serialized JSON never matches the signature.
-    return [signed(event, secret, body=requests.body_of(event).replace("ñ".encode(), rb"\u00f1", 1))]
+    return [signed(event, secret, body=payloads.body_of(event).replace("ñ".encode(), rb"\u00f1", 1))]
 
 
 CASES = (

@@ -13,7 +13,7 @@ from followup_mockserver.rules.event_effects import patient_of_order
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.settings.options import Options
 from followup_mockserver.state.tenant import DomainEvent, Tenant
-from followup_mockserver.webhooks import queueing, subscriptions
+from followup_mockserver.webhooks import payloads, queueing
 from followup_mockserver.webhooks.payloads import data_of
 
 
@@ -85,7 +85,7 @@ def _receivers(tenant: Tenant, event_type: OutboundEventType) -> list[WebhookEnd
     """Return the endpoints to send an event to: a ping reaches every enabled one."""
     every = list(tenant.webhook_endpoints)
     is_ping = event_type == "webhook.ping"
-    subscribed = every if is_ping else [each for each in every if subscriptions.is_subscribed(each, event_type)]
+    subscribed = every if is_ping else [each for each in every if payloads.is_subscribed(each, event_type)]
     enabled = [each for each in subscribed if each.status == "enabled"]
     if not every:
         problem = "No webhook endpoint is registered: create one, or run followup-mock listen."
@@ -119,7 +119,7 @@ def examples() -> Mapping[str, Mapping[str, Any]]:
     """Return an example of the ``data`` of every outbound type (specification, section 6.2)."""
     options = Options(seed=0, start_time="2026-11-28T09:00:00Z")
     found = {}
-    for event_type in subscriptions.OUTBOUND_TYPES:
+    for event_type in payloads.OUTBOUND_TYPES:
         tenant = Tenant(options.organization("org_example"), (), options)
         doctors.add_roster(tenant)
         webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=["*"])

@@ -31,7 +31,7 @@ from followup_mockserver.state.registry import DEFAULT_KEY, Registry
 from followup_mockserver.state.snapshots.loading import prepare
 from followup_mockserver.state.snapshots.reading import SnapshotSource
 from followup_mockserver.webhooks import queueing
-from followup_mockserver.webhooks.mounts import Mounts
+from followup_mockserver.webhooks.receivers import Mounts
 
 if TYPE_CHECKING:
     import httpx

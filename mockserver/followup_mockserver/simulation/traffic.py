@@ -24,7 +24,7 @@ from followup_mockserver.simulation.promises import HANDLES_NO_FORGERY, PromiseB
 from followup_mockserver.simulation.running import Runner
 from followup_mockserver.simulation.story import Story
 from followup_mockserver.state.jobs import AttemptDelivery
-from followup_mockserver.webhooks.requests import body_of, headers_of
+from followup_mockserver.webhooks.payloads import body_of, headers_of
 
 DELAYS: tuple[tuple[Literal["late", "reorder"], float], ...] = (("late", 600), ("late", 6 * 3600), ("reorder", 3600))
 """Kinds of delays, with their seconds."""

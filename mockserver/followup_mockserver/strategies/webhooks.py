@@ -22,8 +22,8 @@ from followup_mockserver.settings.settings import NOT_YET_SENT
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 from followup_mockserver.strategies.operations import event_of, operation
 from followup_mockserver.strategies.values import LONGEST_TEXT, digest_of, value_of
-from followup_mockserver.webhooks import requests
-from followup_mockserver.webhooks.subscriptions import EVERY_TYPE, OUTBOUND_TYPES
+from followup_mockserver.webhooks import payloads
+from followup_mockserver.webhooks.payloads import EVERY_TYPE, OUTBOUND_TYPES
 
 _Histories = SearchStrategy[list[EventInput]]
 
@@ -45,7 +45,7 @@ def webhook_event(type: OutboundEventType | None = None) -> SearchStrategy[bytes
     Raises:
         ValueError: there is no such event type.
     """
-    return _deliveries(type).map(requests.body_of)
+    return _deliveries(type).map(payloads.body_of)
 
 
 def signed_webhook(secret: str, type: OutboundEventType | None = None) -> SearchStrategy[tuple[bytes, dict[str, str]]]:
@@ -67,9 +67,9 @@ def signed_webhook(secret: str, type: OutboundEventType | None = None) -> Search
 
 
 def _signed(secret: str, delivery: WebhookDelivery, number: int) -> tuple[bytes, dict[str, str]]:
-    body, timestamp = requests.body_of(delivery), int(time.time())
+    body, timestamp = payloads.body_of(delivery), int(time.time())
     signature = sign(body, secret, timestamp)
-    return body, requests.headers_of(
+    return body, payloads.headers_of(
         event_type=delivery.event_type, number=number, timestamp=timestamp, signature=signature
     )
 

@@ -1,4 +1,4 @@
-"""The mounted ASGI applications that have been started, and the event loop of each.
+"""The mounted ASGI applications that have been started: the lifespan and the event loop of each.
 
 An application runs in one event loop at a time: the one in which its startup ran. If it is called in another one, it is
 shut down in the old one and started in the new one, because its objects may belong to the event loop.
@@ -6,16 +6,223 @@ shut down in the old one and started in the new one, because its objects may bel
 
 import asyncio
 import logging
+import os
 import threading
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Coroutine, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
+import httpx
 
 from followup_mockserver.schema.formats import without_query
-from followup_mockserver.webhooks.lifespan import Lifespan, StartupNotCompleteError
 from followup_mockserver.webhooks.receivers import Mount, Receiver
+
+Message = MutableMapping[str, Any]
+
+Headers = Sequence[tuple[str, str]]
+
+_ASGI_VERSION = {"version": "3.0", "spec_version": "2.4"}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+async def call_asgi(
+    app: Any,
+    request: httpx.Request,
+    state: Mapping[str, Any],
+    respond: Callable[[int, Headers], object],
+    add_body: Callable[[bytes, bool], None],
+) -> None:
+    """Call an application with a request, and return when the application returns.
+
+    Args:
+        app: the ASGI application.
+        request: the request; its body has been read.
+        state: the state of the application's lifespan; the request gets a shallow copy.
+        respond: called with status and headers as soon as the response begins.
+        add_body: called with each part of the response's body, and whether it is the last one.
+
+    Raises:
+        RuntimeError: the application returned without a response.
+    """
+    body: list[Message] = [{"type": "http.request", "body": request.content, "more_body": False}]
+    responded = asyncio.Event()
+    began = False
+
+    async def receive() -> Message:
+        if body:
+            return body.pop()
+        await responded.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        nonlocal began
+        if message["type"] == "http.response.start" and not began:
+            began = True
+            headers = [
+                (bytes(name).decode("latin-1"), bytes(value).decode("latin-1"))
+                for name, value in message.get("headers", ())
+            ]
+            respond(int(message["status"]), headers)
+        elif message["type"] == "http.response.body":
+            is_last = not message.get("more_body", False)
+            add_body(bytes(message.get("body", b"")), is_last)
+            if is_last:
+                responded.set()
+
+    await app(_scope(request, state), receive, send)
+    if not began:
+        raise RuntimeError("the ASGI application returned without a response")
+
+
+def lifespan_scope(state: MutableMapping[str, Any]) -> dict[str, Any]:
+    """Return the scope of an application's lifespan; the application adds to the state."""
+    return {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": state}
+
+
+def _scope(request: httpx.Request, state: Mapping[str, Any]) -> dict[str, Any]:
+    url = request.url
+    return {
+        "type": "http",
+        "asgi": dict(_ASGI_VERSION),
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": url.scheme,
+        "path": url.path,
+        "raw_path": url.raw_path.partition(b"?")[0],
+        "query_string": url.query,
+        "root_path": "",
+        "headers": [(name.lower(), value) for name, value in request.headers.raw],
+        "server": (url.host, url.port or _DEFAULT_PORTS[url.scheme]),
+        "client": ("127.0.0.1", 123),
+        "extensions": {},
+        "state": dict(state),
+    }
+
+
+_FIRST_RECEIVE = 1.0
+"""Seconds within which an application that supports lifespan asks for the first message."""
+
+_END_TIMEOUT = 0.5
+"""Seconds within which an application raises the exception that failed, or ends after its cancellation."""
+
+
+class StartupNotCompleteError(Exception):
+    """Raised if a startup is still in progress after its timeout. It continues."""
+
+
+class Lifespan:
+    """The lifespan of one application in one event loop, in which it is created.
+
+    Attributes:
+        loop: the event loop.
+        thread: identity of the thread that runs the event loop.
+        state: what the application has put into ``scope["state"]``; each request gets a shallow copy.
+
+    Args:
+        app: the ASGI application.
+        timeout: seconds for a startup, and for a shutdown.
+    """
+
+    def __init__(self, app: Any, timeout: float) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.thread = threading.get_ident()
+        self._process = os.getpid()
+        self.state: dict[str, Any] = {}
+        self._timeout = timeout
+        self._messages: asyncio.Queue[Message] = asyncio.Queue()
+        self._received = asyncio.Event()
+        self._started = asyncio.Event()
+        self._complete = False
+        self._cancelled = False
+        self._failure: str | None = None
+        self._error: BaseException | None = None
+        self._task = self.loop.create_task(self._run(app), name="followup-mock-lifespan")
+        task: Any = self._task
+        task._log_destroy_pending = False  # a service that nobody closes is collected together with this task
+
+    @property
+    def needs_shutdown(self) -> bool:
+        """Whether the application runs, or its event loop ended and cancelled it before its shutdown.
+
+        In a process that was forked since then it does not run: the fork has no thread of its event loop.
+        """
+        if self._process != os.getpid():
+            return False
+        return not self._task.done() or (self._complete and self._cancelled)
+
+    async def startup(self) -> None:
+        """Return when the startup is complete, or the application has shown that it does not support lifespan.
+
+        Raises:
+            StartupNotCompleteError: it took longer than the timeout, and continues.
+            BaseException: the startup failed: the exception of the application.
+        """
+        if not await _within(self._received.wait(), min(_FIRST_RECEIVE, self._timeout / 3)):
+            self._task.cancel()  # the application ignores the type of the scope
+            await asyncio.wait({self._task}, timeout=_END_TIMEOUT)
+            return
+        if not await _within(self._started.wait(), self._timeout):
+            raise StartupNotCompleteError
+        if self._failure is not None:
+            await asyncio.wait({self._task}, timeout=_END_TIMEOUT)
+            raise self._error or RuntimeError(f"the startup of the application failed: {self._failure}")
+
+    async def shutdown(self) -> BaseException | None:
+        """Shut the application down, unless its startup is not complete.
+
+        Returns:
+            The exception of the application if the shutdown failed.
+        """
+        if self._task.done():
+            return None
+        if self._complete:
+            await self._messages.put({"type": "lifespan.shutdown"})
+            await asyncio.wait({self._task}, timeout=self._timeout)
+        if not self._task.done():
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=_END_TIMEOUT)
+            return None
+        if self._error is None and self._failure is not None:
+            return RuntimeError(f"the shutdown of the application failed: {self._failure}")
+        return self._error
+
+    async def _run(self, app: Any) -> None:
+        await self._messages.put({"type": "lifespan.startup"})
+        try:
+            await app(lifespan_scope(self.state), self._receive, self._send)
+        except BaseException as error:  # noqa: BLE001 - also one that would end the event loop
+            self._error = error
+            self._cancelled = isinstance(error, asyncio.CancelledError)
+        finally:
+            self._received.set()
+            self._started.set()
+
+    async def _receive(self) -> Message:
+        self._received.set()
+        return await self._messages.get()
+
+    async def _send(self, message: MutableMapping[str, Any]) -> None:
+        match message["type"]:
+            case "lifespan.startup.complete":
+                self._complete = True
+            case "lifespan.startup.failed" | "lifespan.shutdown.failed":
+                self._failure = str(message.get("message", "")).strip() or "no reason was stated"
+            case "lifespan.shutdown.complete":
+                pass
+            case other:
+                raise RuntimeError(f"a lifespan has no message {other}")
+        self._started.set()
+
+
+async def _within(waiting: Any, seconds: float) -> bool:
+    try:
+        await asyncio.wait_for(waiting, seconds)
+    except TimeoutError:
+        return False
+    return True
+
 
 logger = logging.getLogger("followup_mockserver")
 
@@ -146,3 +353,85 @@ def _log_dropped(started: _Started) -> None:
         "end a test with 'await service.aclose()', or use 'async with MockService()'",
         without_query(started.mount.url),
     )
+
+
+T = TypeVar("T")
+
+_JOIN_TIMEOUT = 1.0
+"""Seconds that ``close`` waits for the thread. A coroutine that blocks it longer is left behind."""
+
+
+class EventLoopThread:
+    """An event loop in a thread of its own, which starts with the first coroutine. Thread-safe.
+
+    Objects that belong to an event loop, such as a database connection, survive from one coroutine to the next. A
+    process that was forked has no thread, and starts another one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._pending: set[Future[Any]] = set()
+        self._process = os.getpid()
+        self._closed = False
+
+    def submit(self, function: Callable[[], Coroutine[Any, Any, T]]) -> "Future[T]":
+        """Call a coroutine function in the loop, in the context of the caller.
+
+        Returns:
+            The result to come. Cancelling it cancels the coroutine; ``close`` cancels it too.
+        """
+        with self._lock:
+            if self._closed:
+                cancelled: Future[T] = Future()
+                cancelled.cancel()
+                return cancelled
+            if self._process != os.getpid():
+                self._loop, self._pending, self._process = None, set(), os.getpid()
+            future = asyncio.run_coroutine_threadsafe(function(), self._loop or self._start())
+            self._pending.add(future)
+        future.add_done_callback(self._forget)
+        return future
+
+    def close(self) -> None:
+        """Stop the loop and its thread. Coroutines that are still running are cancelled."""
+        with self._lock:
+            self._closed = True
+            loop, thread, pending = self._loop, self._thread, list(self._pending)
+        for future in pending:
+            future.cancel()
+        if loop is not None and thread is not None:
+            _stop_loop(loop)
+            if thread is not threading.current_thread():
+                thread.join(_JOIN_TIMEOUT)
+
+    def _forget(self, future: "Future[Any]") -> None:
+        self._pending.discard(future)  # without the lock, because submit may hold it in this thread
+
+    def _start(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=_run_loop, args=(loop,), name="followup-mock-event-loop", daemon=True)
+        self._thread.start()
+        weakref.finalize(self, _stop_loop, loop)  # a service that is never closed must not leave the thread behind
+        self._loop = loop
+        return loop
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def _stop_loop(loop: asyncio.AbstractEventLoop) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(loop.stop)

@@ -12,11 +12,9 @@ from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state.interrupts import deferred_interrupts, interruptible
 from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import attempting, recording
-from followup_mockserver.webhooks.attempting import DueAttempt, PreparedAttempt
-from followup_mockserver.webhooks.mounts import Mounts
-from followup_mockserver.webhooks.outcomes import AttemptResult
-from followup_mockserver.webhooks.receivers import Receiver
+from followup_mockserver.webhooks import attempting
+from followup_mockserver.webhooks.attempting import AttemptResult, DueAttempt, PreparedAttempt
+from followup_mockserver.webhooks.receivers import Mounts, Receiver
 from followup_mockserver.webhooks.sender import Sender
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ class Dispatcher:
             return Attempted(NOTHING_TO_SEND)
         result = yield prepared
         with tenant.lock:
-            outcome = recording.finish(tenant, prepared, result)
+            outcome = attempting.finish(tenant, prepared, result)
             tenant.notify()
         return Attempted(outcome, result.raised)
 

@@ -1,28 +1,71 @@
-"""One call of a mounted receiver, and its outcome."""
+"""One call of a mounted receiver: an ASGI or WSGI application, or a function, and the result of the attempt."""
 
 import asyncio
+import contextvars
 import functools
 import inspect
 import logging
+import sys
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpx
 
+from followup._for_mockserver import SIGNATURE_HEADER
 from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.interrupts import interruptible
 from followup_mockserver.state.outcomes import Kind, Outcome
-from followup_mockserver.webhooks.applications import Applications
-from followup_mockserver.webhooks.asgi import Headers, call_asgi
-from followup_mockserver.webhooks.attempting import PreparedAttempt
-from followup_mockserver.webhooks.lifespan import StartupNotCompleteError
-from followup_mockserver.webhooks.mounted_response import MountedResponse
-from followup_mockserver.webhooks.outcomes import AttemptResult
+from followup_mockserver.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
+from followup_mockserver.webhooks.applications import Applications, Headers, StartupNotCompleteError, call_asgi
+from followup_mockserver.webhooks.attempting import AttemptResult, PreparedAttempt
 from followup_mockserver.webhooks.receivers import Mount, ReceiverKind
 from followup_mockserver.webhooks.transport import call_wsgi
+
+
+class MountedResponse:
+    """Collects a response whose body arrives in parts.
+
+    Args:
+        status: the HTTP status.
+        headers: names and values.
+    """
+
+    def __init__(self, status: int, headers: Headers) -> None:
+        self._status = status
+        self._headers = headers
+        self._body = b""
+        self._length = 0
+        self._is_whole = False
+
+    def add(self, part: bytes, is_last: bool) -> None:
+        """Add a part of the body; what is beyond the limit is dropped."""
+        self._length += len(part)
+        self._body += part[: LONGEST_RESPONSE_BODY - len(self._body)]
+        self._is_whole = is_last and self._length <= LONGEST_RESPONSE_BODY
+
+    def read(self, response: httpx.Response) -> None:
+        """Add the beginning of the body of this response, as far as it can be read."""
+        if not isinstance(response.stream, httpx.SyncByteStream):
+            return
+        with suppress(Exception):  # the status has decided the outcome already
+            for part in response.iter_bytes():
+                self.add(part, False)
+                if self._length > LONGEST_RESPONSE_BODY:
+                    break
+            self.add(b"", True)
+
+    def kept(self) -> ReceiverResponse:
+        """Return what is kept of the response."""
+        return ReceiverResponse(
+            status_line=f"HTTP/1.1 {self._status} {httpx.codes.get_reason_phrase(self._status)}".rstrip(),
+            headers=joined_headers(self._headers),
+            body=self._body,
+            body_is_whole=self._is_whole,
+        )
+
 
 logger = logging.getLogger("followup_mockserver")
 
@@ -222,3 +265,45 @@ def _traceback(error: BaseException) -> str:
         first = first.tb_next
     lines = traceback.format_exception(type(error), error, first or error.__traceback__)
     return "".join(lines)[-_MAX_TRACEBACK:]
+
+
+_current: contextvars.ContextVar[object] = contextvars.ContextVar("followup_mock_attempt", default=None)
+
+
+@contextmanager
+def caught(signature: str) -> Iterator[list[BaseException]]:
+    """Collect the exceptions that Flask and Django catch while they handle an attempt, in the order of catching.
+
+    Only frameworks that have been imported are watched.
+
+    Args:
+        signature: signature header of the attempt.
+    """
+    exceptions: list[BaseException] = []
+
+    def from_flask(_: object, exception: BaseException, **__: object) -> None:
+        add(exception, sys.modules["flask"].request)
+
+    def from_django(request: Any = None, **_: object) -> None:
+        error = sys.exc_info()[1]
+        if error is not None and request is not None:
+            add(error, request)
+
+    def add(error: BaseException, request: Any) -> None:
+        if _current.get() is exceptions and request.headers.get(SIGNATURE_HEADER) == signature:
+            exceptions.append(error)
+
+    signals = [
+        (module.got_request_exception, receive)
+        for name, receive in (("flask", from_flask), ("django.core.signals", from_django))
+        if (module := sys.modules.get(name)) is not None
+    ]
+    for signal, receive in signals:
+        signal.connect(receive)  # both keep weak references, and the functions live until the end of this one
+    token = _current.set(exceptions)
+    try:
+        yield exceptions
+    finally:
+        _current.reset(token)
+        for signal, receive in signals:
+            signal.disconnect(receive)

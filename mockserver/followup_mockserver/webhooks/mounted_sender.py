@@ -14,20 +14,15 @@ from contextlib import suppress
 
 import attrs
 
+from followup._for_mockserver import result_within
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.interrupts import wait_for
-from followup_mockserver.webhooks.applications import Applications
-from followup_mockserver.webhooks.attempting import PreparedAttempt
-from followup_mockserver.webhooks.call_threads import CallAbandonedError, CallThreads
-from followup_mockserver.webhooks.event_loop import EventLoopThread
-from followup_mockserver.webhooks.framework_exceptions import caught
-from followup_mockserver.webhooks.mounted_call import CANCELLATION_TIMEOUT, MountedCall, Pending
-from followup_mockserver.webhooks.outcomes import AttemptResult
+from followup_mockserver.webhooks.applications import Applications, EventLoopThread
+from followup_mockserver.webhooks.attempting import AttemptResult, PreparedAttempt
+from followup_mockserver.webhooks.mounted_call import CANCELLATION_TIMEOUT, MountedCall, Pending, caught
 from followup_mockserver.webhooks.receivers import Mount, Receiver, ReceiverKind
 
 logger = logging.getLogger("followup_mockserver")
-
-_MAX_IDLE_THREADS = 32
 
 
 class MountedSender:
@@ -44,7 +39,6 @@ class MountedSender:
     def __init__(self, *, in_process: bool, timeout: float) -> None:
         self._in_process = in_process
         self._timeout = timeout
-        self._threads = CallThreads(0 if in_process else _MAX_IDLE_THREADS)
         self._event_loop = EventLoopThread()
         self._applications = Applications(timeout)
 
@@ -85,9 +79,8 @@ class MountedSender:
         self._report_shutdowns([] if error is None else [error])
 
     def close(self) -> None:
-        """Shut all applications down, and abandon the receivers that are still running."""
+        """Shut all applications down, and abandon the asynchronous receivers that are still running."""
         errors = self._applications.stop_all()
-        self._threads.close()
         self._event_loop.close()
         self._report_shutdowns(errors)
 
@@ -102,8 +95,8 @@ class MountedSender:
         if self._in_process or mount.kind is ReceiverKind.ASGI:
             return call.begin()
         try:
-            return self._threads.call(call.begin, self._timeout)
-        except CallAbandonedError:
+            return result_within(self._timeout, call.begin, "followup-mock-receiver")
+        except TimeoutError:  # not of the receiver, whose exceptions ``begin`` keeps
             return None
 
     def _finish(self, call: MountedCall, pending: Pending) -> None:

@@ -1,10 +1,30 @@
-"""The ``data`` of webhook bodies (specification, section 6.2, Request body)."""
+"""The outbound event types, the data of their webhooks, and the request of an attempt (specification, section 6.2)."""
 
+import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
-from followup._for_mockserver import encode
+from followup import WebhookDelivery, WebhookEndpoint
+from followup._for_mockserver import (
+    ATTEMPT_HEADER,
+    EVENT_TYPE_HEADER,
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    OutboundEventType,
+    encode,
+)
 from followup_mockserver.state.tenant import DomainEvent
+
+EVERY_TYPE = "*"
+OUTBOUND_TYPES: tuple[OutboundEventType, ...] = tuple(
+    name for arm in get_args(OutboundEventType) for name in get_args(arm)
+)
+"""The outbound event types, in the order of the specification."""
+
+
+def is_subscribed(endpoint: WebhookEndpoint, type: OutboundEventType) -> bool:
+    """Return whether an endpoint is subscribed to a type, whatever its status."""
+    return not {type, EVERY_TYPE}.isdisjoint(endpoint.enabled_events)
 
 
 def data_of(event: DomainEvent) -> dict[str, Any]:
@@ -41,3 +61,23 @@ _SPECIAL_DATA: dict[str, Callable[[DomainEvent], dict[str, Any]]] = {
     "order.issued": _order_issued_data,
 }
 """Functions for the types whose ``data`` is not simply the object and its patient."""
+
+
+USER_AGENT = "Service-Webhooks/1.0"
+
+
+def headers_of(*, event_type: str, number: int, timestamp: int, signature: str) -> dict[str, str]:
+    """Return the request headers of an attempt (specification, section 6.2, Request headers)."""
+    return {
+        "content-type": "application/json",
+        "user-agent": USER_AGENT,
+        SIGNATURE_HEADER: signature,
+        TIMESTAMP_HEADER: str(timestamp),
+        EVENT_TYPE_HEADER: event_type,
+        ATTEMPT_HEADER: str(number),
+    }
+
+
+def body_of(delivery: WebhookDelivery) -> bytes:
+    """Return the raw body of a delivery, which is the same in every attempt."""
+    return json.dumps(delivery.payload, ensure_ascii=False, separators=(",", ":")).encode()

@@ -12,8 +12,7 @@ from followup_mockserver.state.history import EVENT_PREFIX, Receipt, Record
 from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.tenant import DomainEvent, Tenant
-from followup_mockserver.webhooks.payloads import data_of
-from followup_mockserver.webhooks.subscriptions import OUTBOUND_TYPES, is_subscribed
+from followup_mockserver.webhooks.payloads import OUTBOUND_TYPES, data_of, is_subscribed
 
 
 def on_domain_event(tenant: Tenant, event: DomainEvent) -> Sequence[Receipt]:
