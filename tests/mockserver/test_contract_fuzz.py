@@ -3,11 +3,14 @@
 from collections import Counter
 from typing import Any
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import ignored_auth, negative_data_rejection, positive_data_acceptance
 
 from followup_mockserver import MockService
+
+pytestmark = pytest.mark.nightly
 
 service = MockService(rate_limit=0, seed=1)
 schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", service.app)

@@ -31,7 +31,7 @@ OUTBOUND = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=[MockService, MockServer])
+@pytest.fixture(params=[MockService, pytest.param(MockServer, marks=pytest.mark.nightly)])
 def mock(request: pytest.FixtureRequest) -> Iterator[MockService | MockServer]:
     with request.param(start_time=NOON, rate_limit=0) as running:
         running.mount(HOOKS, lambda _: httpx.Response(204))
