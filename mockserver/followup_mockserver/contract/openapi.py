@@ -89,7 +89,7 @@ def _document() -> Document:
             "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer"}},
             "schemas": schemas,
             "responses": _general_responses(),
-            "headers": _headers(),
+            "headers": {name: {"description": text, "schema": {"type": "string"}} for name, text in _HEADERS.items()},
         },
     }
 
@@ -116,24 +116,19 @@ def _operation(operation: Operation, schemas: dict[str, Schema]) -> Document:
 
 def _parameters(operation: Operation) -> list[Document]:
     meanings = operation.meanings
-    parameters: list[Document] = []
-    for parameter in operation.declaration.parameters:
-        if parameter.place not in ("path", "query"):
-            continue
-        parameters.append(
-            {
-                "name": parameter.wire_name,
-                "in": parameter.place,
-                "required": parameter.place == "path" or parameter.required,
-                "description": meanings.get(parameter.name, "Id of the object."),
-                "schema": _as_text(shape_of(parameter.annotation).schema),
-            }
-        )
-    parameters.append(
-        _header_parameter(
-            "Service-Version", "Version of the API, as a date.", {"type": "string", "enum": [SERVICE_VERSION]}
-        )
-    )
+    parameters: list[Document] = [
+        {
+            "name": parameter.wire_name,
+            "in": parameter.place,
+            "required": parameter.place == "path" or parameter.required,
+            "description": meanings.get(parameter.name, "Id of the object."),
+            "schema": _as_text(shape_of(parameter.annotation).schema),
+        }
+        for parameter in operation.declaration.parameters
+        if parameter.place in ("path", "query")
+    ]
+    version = {"type": "string", "enum": [SERVICE_VERSION]}
+    parameters.append(_header_parameter("Service-Version", "Version of the API, as a date.", version))
     if operation.declaration.idempotent:
         schema = {"type": "string", "pattern": IDEMPOTENCY_KEY}
         parameters.append(
@@ -193,41 +188,33 @@ def _batch_schema(operation: Operation) -> Schema:
 
 
 def _responses(operation: Operation, schemas: dict[str, Schema]) -> Document:
-    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in ("Request-Id", "Service-Version")}
-    success = dict(headers)
-    if operation.declaration.idempotent:
-        success["Idempotent-Replayed"] = {"$ref": "#/components/headers/Idempotent-Replayed"}
-    responses: Document = {
-        "200": {
-            "description": "The operation succeeded.",
-            "headers": success,
-            "content": {"application/json": {"schema": _success_schema(operation, schemas)}},
-        }
-    }
+    replayed = ["Idempotent-Replayed"] if operation.declaration.idempotent else []
+    success = response_of("The operation succeeded.", _success_schema(operation, schemas), *_ALWAYS, *replayed)
     if links := links_of(operation):
-        responses["200"]["links"] = links
-    for status in _error_statuses(operation):
-        responses[status] = {
-            "description": _ERRORS[status],
-            "headers": {**headers, **_retry_after(status)},
-            "content": {"application/json": {"schema": _error_of(operation, status)}},
-        }
-    return responses
+        success["links"] = links
+    errors = {
+        status: response_of(
+            _ERRORS[status],
+            _error_of(operation, status),
+            *_ALWAYS,
+            *(["Retry-After"] if status == "429" else []),
+        )
+        for status in _error_statuses(operation)
+    }
+    return {"200": success, **errors}
 
 
-def _retry_after(status: str) -> Document:
-    return {"Retry-After": {"$ref": "#/components/headers/Retry-After"}} if status == "429" else {}
+def response_of(description: str, schema: Schema, *headers: str) -> Document:
+    """Return a response in JSON with the headers of these names."""
+    response: Document = {"description": description, "content": {"application/json": {"schema": schema}}}
+    if headers:
+        response["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in headers}
+    return response
 
 
 def _error_statuses(operation: Operation) -> list[str]:
-    statuses = ["400", "401", "403", "413", "429", "431", "500"]
-    if operation.has_path_id:
-        statuses.append("404")
-    if operation.declaration.idempotent:
-        statuses.append("409")
-    if operation.takes_body:
-        statuses.append("415")
-    return sorted(statuses)
+    without = {"404": operation.has_path_id, "409": operation.declaration.idempotent, "415": operation.takes_body}
+    return [status for status in _ERRORS if without.get(status, True)]
 
 
 def _error_of(operation: Operation, status: str) -> Schema:
@@ -278,29 +265,27 @@ def error_schema() -> Schema:
     }
 
 
-def _headers() -> Document:
-    text: Schema = {"type": "string"}
-    return {
-        "Request-Id": {"description": "Id of the request.", "schema": text},
-        "Service-Version": {"description": "Version of the API that the response has, as a date.", "schema": text},
-        "Idempotent-Replayed": {"description": "true: a replay of the response to an earlier request.", "schema": text},
-        "Retry-After": {"description": "Seconds to wait before the next request.", "schema": text},
-        "Allow": {"description": "The methods that the path accepts.", "schema": text},
-    }
+_ALWAYS = ("Request-Id", "Service-Version")
+"""Headers of every response."""
+
+_HEADERS = {
+    "Request-Id": "Id of the request.",
+    "Service-Version": "Version of the API that the response has, as a date.",
+    "Idempotent-Replayed": "true: a replay of the response to an earlier request.",
+    "Retry-After": "Seconds to wait before the next request.",
+    "Allow": "The methods that the path accepts.",
+}
 
 
 def _general_responses() -> Document:
     """Return the responses to requests that match no operation, or that are no HTTP requests."""
-    content = {"application/json": {"schema": _reference("Error")}}
+    error = _reference("Error")
+    not_allowed = "405: no operation with this path has this method; Allow lists the methods of the path."
     return {
-        "PathUnknown": {"description": "404: no operation has this path.", "content": content},
-        "MethodNotAllowed": {
-            "description": "405: no operation with this path has this method; Allow lists the methods of the path.",
-            "headers": {"Allow": {"$ref": "#/components/headers/Allow"}},
-            "content": content,
-        },
-        "RequestMalformed": {"description": "400: this is not a valid HTTP request.", "content": content},
-        "TransferCodingUnknown": {"description": "501: the only transfer coding is chunked.", "content": content},
+        "PathUnknown": response_of("404: no operation has this path.", error),
+        "MethodNotAllowed": response_of(not_allowed, error, "Allow"),
+        "RequestMalformed": response_of("400: this is not a valid HTTP request.", error),
+        "TransferCodingUnknown": response_of("501: the only transfer coding is chunked.", error),
     }
 
 

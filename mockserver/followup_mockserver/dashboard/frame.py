@@ -32,10 +32,7 @@ TITLES = {
 } | {name: table.title for name, table in TABLES.items()}
 """Name of a view to its title."""
 
-_SHORT_TITLES = {
-    "webhook_deliveries": "Deliveries",
-    "webhook_endpoints": "Endpoints",
-}
+_SHORT_TITLES = {"webhook_deliveries": "Deliveries", "webhook_endpoints": "Endpoints"}
 """Name of a view to its title in the navigation, if that differs."""
 
 _GROUPS: Mapping[str, Mapping[str, str]] = {
@@ -86,27 +83,15 @@ def links(tenant: Tenant) -> dict[str, list[Link]]:
 
 def _links(tenant: Tenant, views: Mapping[str, str]) -> Iterator[Link]:
     for view, letter in views.items():
-        meaning, count = _BADGES.get(view, ("", _none))
-        yield Link(
-            view=view,
-            title=_SHORT_TITLES.get(view, TITLES[view]),
-            letter=letter,
-            badge=count(tenant),
-            meaning=meaning,
-        )
-
-
-def _none(_: Tenant) -> int:
-    return 0
+        meaning, count = _BADGES.get(view, ("", lambda _: 0))
+        title = _SHORT_TITLES.get(view, TITLES[view])
+        yield Link(view=view, title=title, letter=letter, badge=count(tenant), meaning=meaning)
 
 
 _BADGES: Mapping[str, tuple[str, Callable[[Tenant], int]]] = {
     "webhook_deliveries": ("failed", lambda tenant: tenant.webhook_deliveries.count("status", "failed")),
     "events": ("failed", lambda tenant: tenant.events.count("status", "failed")),
-    "webhook_endpoints": (
-        "with problems",
-        lambda tenant: sum(map(has_problem, tenant.webhook_endpoints)),
-    ),
+    "webhook_endpoints": ("with problems", lambda tenant: sum(map(has_problem, tenant.webhook_endpoints))),
     "faults": ("pending", lambda tenant: len(tenant.faults) + len(tenant.webhook_faults)),
 }
 """Name of a view to what its badge counts, and the count."""
@@ -124,25 +109,10 @@ ROWS = 5
 """Each list of the overview shows at most this many rows."""
 
 
-@attrs.frozen(kw_only=True)
-class EndpointProblem:
-    """A webhook endpoint that receives nothing, or whose last attempt failed.
-
-    Attributes:
-        endpoint: the endpoint.
-        state: ``disabled``, or ``failing`` until an attempt succeeds.
-        deliveries: number of its deliveries by status.
-    """
-
-    endpoint: WebhookEndpoint
-    state: str
-    deliveries: Counter[str]
-
-
 def overview(tenant: Tenant) -> dict[str, Any]:
     """Return the variables of the view. The caller holds the tenant's lock."""
     errors = [entry for entry in tenant.journal.newest_first() if is_error(entry)]
-    problems = list(_endpoint_problems(tenant))
+    problems = [*filter(has_problem, tenant.webhook_endpoints)]
     retried = _retried(tenant)
     return {
         "is_new": not (tenant.journal or len(tenant.patients) or len(tenant.webhook_endpoints)),
@@ -155,7 +125,7 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "refused": refused_events(tenant).events,
         "messages": len(tenant.messages),
         "endpoints": len(tenant.webhook_endpoints),
-        "endpoint_problems": problems[:ROWS],
+        "endpoint_problems": [_problem(tenant, endpoint) for endpoint in problems[:ROWS]],
         "endpoints_with_problems": len(problems),
         "failed_deliveries": tenant.webhook_deliveries.page(limit=ROWS, where={"status": "failed"})[0],
         "retried_deliveries": [delivery for _, _, delivery in heapq.nsmallest(ROWS, retried)],
@@ -177,12 +147,10 @@ def _counts(collection: Collection[Any], statuses: Sequence[str]) -> dict[str, i
     return {status: collection.count("status", status) for status in statuses}
 
 
-def _endpoint_problems(tenant: Tenant) -> Iterator[EndpointProblem]:
-    for endpoint in filter(has_problem, tenant.webhook_endpoints):
-        deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id)
-        yield EndpointProblem(
-            endpoint=endpoint, state=state_of(endpoint), deliveries=Counter(delivery.status for delivery in deliveries)
-        )
+def _problem(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
+    deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id)
+    counts = Counter(delivery.status for delivery in deliveries)
+    return {"endpoint": endpoint, "state": state_of(endpoint), "deliveries": counts}
 
 
 def _retried(tenant: Tenant) -> list[tuple[datetime, int, WebhookDelivery]]:

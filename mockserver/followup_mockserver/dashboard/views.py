@@ -118,10 +118,6 @@ _PLAIN = ("visits", "treatments")
 """Views of objects whose page needs no template of its own."""
 
 
-def _clock(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
-    return {"jobs": pending_jobs(tenant, MAX_JOBS), "last_run": history.last_run(tenant)}
-
-
 def _faults(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
     return {
         "operations": [EVERY_OPERATION, *OPERATIONS],
@@ -134,24 +130,16 @@ def _faults(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any
     }
 
 
-def _simulate(_: Tenant, __: Control, ___: Mapping[str, str]) -> dict[str, Any]:
-    return {"event_types": OUTBOUND_TYPES}
-
-
-def _overview(tenant: Tenant, _: Control, __: Mapping[str, str]) -> dict[str, Any]:
-    return frame.overview(tenant)
-
-
 def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
     text = query.get("q", "")
     return {"text": text, "results": search.search(tenant, text), "max_results": search.MAX_RESULTS}
 
 
 _OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
-    frame.OVERVIEW: _overview,
-    "clock": _clock,
+    frame.OVERVIEW: lambda tenant, _, __: frame.overview(tenant),
+    "clock": lambda tenant, _, __: {"jobs": pending_jobs(tenant, MAX_JOBS), "last_run": history.last_run(tenant)},
     "faults": _faults,
-    "simulate": _simulate,
+    "simulate": lambda *_: {"event_types": OUTBOUND_TYPES},
     "search": _search,
 }
 

@@ -13,7 +13,7 @@ import attrs
 
 from followup import NOT_GIVEN, __version__
 from followup._for_mockserver import Model, annotations_of, camel, descriptions_in, is_optional, without_none
-from followup_mockserver.contract.openapi import error_schema
+from followup_mockserver.contract.openapi import error_schema, response_of
 from followup_mockserver.contract.operations import for_any_language
 from followup_mockserver.http.control import health, input_of, restore_snapshot, save_snapshot
 from followup_mockserver.http.control_routes import LONGEST_WAIT, PREFIX, ROUTES, TOKEN_HEADER
@@ -93,14 +93,11 @@ def _operation(route: _Route) -> Document:
         "summary": " ".join(summary.split()),
         "parameters": [*_path_parameters(route), *_query_parameters(route)],
         "responses": {
-            "200": {
-                "description": "The call succeeded.",
-                "content": {"application/json": {"schema": route.response}},
-            },
-            "default": {
-                "description": "The call was rejected; the message names the reason, param the field.",
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-            },
+            "200": response_of("The call succeeded.", route.response),
+            "default": response_of(
+                "The call was rejected; the message names the reason, param the field.",
+                {"$ref": "#/components/schemas/Error"},
+            ),
         },
     }
     if description:
@@ -148,12 +145,8 @@ def _for_http(text: str) -> str:
 
 def _path_name(function: Callable[..., Any]) -> str:
     """Return the name of the parameter that is in the path; empty if there is none."""
-    positional = [
-        each.name
-        for each in [*inspect.signature(function).parameters.values()][1:]
-        if each.kind is inspect.Parameter.POSITIONAL_ONLY
-    ]
-    return positional[0] if positional else ""
+    parameters = [*inspect.signature(function).parameters.values()][1:]
+    return next((each.name for each in parameters if each.kind is inspect.Parameter.POSITIONAL_ONLY), "")
 
 
 def _path_parameters(route: _Route) -> Iterator[Document]:
