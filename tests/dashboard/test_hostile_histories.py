@@ -192,7 +192,7 @@ def jobs_of_one_call(columns: Columns) -> None:
         add(columns, id=f"job_{number}", cause="ctl_1", about=appointment)
 
 
-@pytest.mark.parametrize("edit", [chain_of_jobs, jobs_of_one_call])
+@pytest.mark.parametrize("edit", [chain_of_jobs, pytest.param(jobs_of_one_call, marks=pytest.mark.nightly)])
 def test_a_full_history_has_pages_of_a_limited_size(state: dict[str, Any], edit: Edit) -> None:
     service = loaded(state, edit)
     appointment = service._tenant.history.records[-1].about or ""
