@@ -27,15 +27,14 @@ from followup._for_mockserver import (
 from followup_mockserver.rules import (
     account,
     appointments,
-    doctors,
     events,
     intake_requests,
     patients,
     treatments,
     visits,
-    webhook_deliveries,
     webhook_endpoints,
 )
+from followup_mockserver.rules.paging import list_of
 from followup_mockserver.schema.shapes import Shape, object_shape
 from followup_mockserver.state.tenant import Tenant
 
@@ -78,7 +77,7 @@ _ROWS: dict[str, Row] = {
     "patients.update": Row(scope="patients:write", line=True, rule=patients.update, unchangeable=("phone",)),
     "patients.list": Row(scope="patients:read", rule=patients.list_),
     "doctors.retrieve": Row(scope="doctors:read"),
-    "doctors.list": Row(scope="doctors:read", rule=doctors.list_),
+    "doctors.list": Row(scope="doctors:read", rule=list_of("doctors", "active", "external_id")),
     "appointments.create": Row(scope="appointments:write", line=True, rule=appointments.create),
     "appointments.retrieve": Row(scope="appointments:read"),
     "appointments.update": Row(scope="appointments:write", line=True, rule=appointments.update),
@@ -86,24 +85,26 @@ _ROWS: dict[str, Row] = {
     "appointments.list": Row(scope="appointments:read", rule=appointments.list_),
     "visits.create": Row(scope="visits:write", line=True, rule=visits.create),
     "visits.retrieve": Row(scope="visits:read"),
-    "visits.list": Row(scope="visits:read", rule=visits.list_),
+    "visits.list": Row(scope="visits:read", rule=list_of("visits", "patient", "external_id")),
     "intake_requests.create": Row(scope="intake_requests:write", line=True, rule=intake_requests.create),
     "intake_requests.retrieve": Row(scope="intake_requests:read"),
-    "intake_requests.list": Row(scope="intake_requests:read", rule=intake_requests.list_),
+    "intake_requests.list": Row(scope="intake_requests:read", rule=list_of("intake_requests", "status", "patient")),
     "treatments.create": Row(scope="treatments:write", line=True, rule=treatments.create),
     "treatments.retrieve": Row(scope="treatments:read"),
-    "treatments.list": Row(scope="treatments:read", rule=treatments.list_),
+    "treatments.list": Row(scope="treatments:read", rule=list_of("treatments", "patient", "active")),
     "events.create": Row(scope="events:write", line=True, rule=events.create),
     "events.retrieve": Row(scope="events:read"),
-    "events.list": Row(scope="events:read", rule=events.list_),
+    "events.list": Row(scope="events:read", rule=list_of("events", "type", "status", "source")),
     "webhook_endpoints.create": Row(scope="webhooks:write", rule=webhook_endpoints.create),
     "webhook_endpoints.retrieve": Row(scope="webhooks:read"),
     "webhook_endpoints.update": Row(scope="webhooks:write", rule=webhook_endpoints.update),
     "webhook_endpoints.delete": Row(scope="webhooks:write", rule=webhook_endpoints.delete),
     "webhook_endpoints.ping": Row(scope="webhooks:write", rule=webhook_endpoints.ping),
-    "webhook_endpoints.list": Row(scope="webhooks:read", rule=webhook_endpoints.list_),
+    "webhook_endpoints.list": Row(scope="webhooks:read", rule=list_of("webhook_endpoints")),
     "webhook_deliveries.retrieve": Row(scope="webhooks:read"),
-    "webhook_deliveries.list": Row(scope="webhooks:read", rule=webhook_deliveries.list_),
+    "webhook_deliveries.list": Row(
+        scope="webhooks:read", rule=list_of("webhook_deliveries", "webhook_endpoint", "status")
+    ),
 }
 
 

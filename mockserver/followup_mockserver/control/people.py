@@ -16,7 +16,7 @@ from followup import (
 )
 from followup._for_mockserver import IntakeRequests, PatientStage
 from followup_mockserver.control.arguments import arguments_of, rule_arguments
-from followup_mockserver.rules import conversations, doctors, intake_requests, patients
+from followup_mockserver.rules import doctors, intake_requests, patients
 from followup_mockserver.schema.checks import Check, boolean, matching, one_of, optional, text
 from followup_mockserver.schema.shapes import MAX_STRING_LENGTH
 from followup_mockserver.state.access import TenantAccess
@@ -216,7 +216,7 @@ class PeopleControls:
         Raises:
             ServiceError: 404: there is no such patient; 400: the patient has no phone.
         """
-        return self._access.change_object("receive_reply", "patient", id, conversations.reply)
+        return self._access.change_object("receive_reply", "patient", id, patients.reply)
 
     def report_silence(self, id: str, /) -> Patient:
         """Note that a patient stopped answering: the stage becomes ``lost``, and ``patient.silent`` occurs.
@@ -233,7 +233,7 @@ class PeopleControls:
         Raises:
             ServiceError: 404: there is no such patient; 400: the patient has no phone.
         """
-        return self._access.change_object("report_silence", "patient", id, conversations.fall_silent)
+        return self._access.change_object("report_silence", "patient", id, patients.fall_silent)
 
     def hand_off_conversation(self, id: str, /, *, reason: str | None = None) -> Patient:
         """Hand the conversation with a patient off to the team: ``conversation.handoff`` occurs.
@@ -253,7 +253,7 @@ class PeopleControls:
             ValueError: an invalid argument; the message names it.
         """
         optional(text)("reason", reason)
-        return self._access.change_object("hand_off_conversation", "patient", id, conversations.hand_off, reason=reason)
+        return self._access.change_object("hand_off_conversation", "patient", id, patients.hand_off, reason=reason)
 
 
 def _check(arguments: Mapping[str, Any], checks: Mapping[str, Check]) -> None:

@@ -3,8 +3,6 @@
 from typing import Any
 
 from followup import Doctor
-from followup_mockserver.rules.paging import page
-from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.tenant import Tenant
 
 ROSTER: tuple[dict[str, Any], ...] = (
@@ -30,11 +28,6 @@ ROSTER: tuple[dict[str, Any], ...] = (
     },
 )
 """The doctors of a new organization, one of them inactive."""
-
-
-def list_(tenant: Tenant, **query: Any) -> PageResult[Doctor]:
-    """Return a page of doctors, most recently added first."""
-    return page(tenant.doctors, query, where=("active", "external_id"))
 
 
 def add_roster(tenant: Tenant) -> None:

@@ -8,11 +8,9 @@ from typing import Any
 from followup import Event, EventBatch, EventInput, EventOutcome, EventResult
 from followup._for_mockserver import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, EventResultStatus, EventSource, encode
 from followup_mockserver.rules.event_effects import Effect, effects, patient_of_order
-from followup_mockserver.rules.paging import page
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import shape_of
 from followup_mockserver.schema.validation import Validator
-from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.faults import INJECTED
 from followup_mockserver.state.history import EVENT, EVENT_PREFIX, Record
 from followup_mockserver.state.outcomes import Kind, Outcome, other
@@ -63,11 +61,6 @@ def all_failed(body: Any, reason: str) -> dict[str, Any]:
 
 def _detail(results: list[EventResult]) -> dict[str, Any]:
     return {"object": "event_batch", "results": encode(results)}
-
-
-def list_(tenant: Tenant, **query: Any) -> PageResult[Event]:
-    """Return a page of events, most recently received first."""
-    return page(tenant.events, query, where=("type", "status", "source"))
 
 
 def _events_in(body: Any, *, reject_unknown: bool) -> list[Any]:

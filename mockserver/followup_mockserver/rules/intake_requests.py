@@ -5,13 +5,11 @@ from typing import Any
 
 from followup import IntakeRequest, PatientInput
 from followup._for_mockserver import IntakeRequests
-from followup_mockserver.rules import patients, questions
-from followup_mockserver.rules.paging import page
-from followup_mockserver.rules.phones import normalized_phone
-from followup_mockserver.rules.questions import patient_of
+from followup_mockserver.rules import messages, patients
+from followup_mockserver.rules.messages import patient_of
+from followup_mockserver.rules.patients import normalized_phone
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.schema.shapes import shape_of
-from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
@@ -42,7 +40,7 @@ def create(tenant: Tenant, **fields: Any) -> IntakeRequest:
     ready = _becomes_ready(tenant, intake)
     for event_type in ("intake.requested", "intake.created", *(("intake.ready",) if ready else ())):
         _publish(tenant, event_type, intake)
-    questions.schedule(tenant, intake)
+    messages.schedule_question(tenant, intake)
     return intake
 
 
@@ -54,13 +52,8 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     elif event.type == patients.SERVICE_FIELDS_CHANGED:
         # Not only the patient's own requests: the patient may also be a contact in the requests of others.
         for intake in tenant.intake_requests.find_all("status", "new"):
-            if event.subject.phone is not None and questions.phone_to_ask(tenant, intake) == event.subject.phone:
-                questions.schedule_if_possible(tenant, intake)
-
-
-def list_(tenant: Tenant, **query: Any) -> PageResult[IntakeRequest]:
-    """Return a page of intake requests, most recently created first."""
-    return page(tenant.intake_requests, query, where=("status", "patient"))
+            if event.subject.phone is not None and messages.phone_to_ask(tenant, intake) == event.subject.phone:
+                messages.ask_if_possible(tenant, intake)
 
 
 def answer(tenant: Tenant, intake: IntakeRequest, **fields: Any) -> IntakeRequest:
@@ -153,7 +146,7 @@ def _assess(tenant: Tenant, intake: IntakeRequest) -> None:
         tenant.cancel_jobs(intake.id, Outcome(Kind.COMPLETED))
         _publish(tenant, "intake.ready", intake)
     else:
-        questions.schedule_if_possible(tenant, intake)
+        messages.ask_if_possible(tenant, intake)
 
 
 def _becomes_ready(tenant: Tenant, intake: IntakeRequest) -> bool:
@@ -173,7 +166,7 @@ _PATIENT_FIELDS = {"fullName": "full_name", "dni": "dni"}
 def _has(tenant: Tenant, intake: IntakeRequest, name: str) -> bool:
     """Return whether a request has a datum, in its own data or in the record of its patient."""
     if name == "phone":
-        return questions.phone_to_ask(tenant, intake) is not None
+        return messages.phone_to_ask(tenant, intake) is not None
     if name in _PATIENT_FIELDS:
         patient = patient_of(tenant, intake)
         on_record = patient is not None and getattr(patient, _PATIENT_FIELDS[name]) is not None

@@ -3,7 +3,7 @@
 import logging
 from typing import assert_never
 
-from followup_mockserver.rules import messages, questions, reminders, stages, treatments
+from followup_mockserver.rules import messages, stages, treatments
 from followup_mockserver.state.jobs import (
     AskForMissingData,
     EndTreatment,
@@ -42,22 +42,22 @@ def forecast(tenant: Tenant, kind: str, about: str | None) -> Outcome | None:
     """
     about = about or ""
     if kind == SendReminder.kind and (appointment := tenant.appointments.get(about)) is not None:
-        return reminders.obstacle(tenant, appointment)
+        return messages.obstacle_to_reminder(tenant, appointment)
     if kind == SendPostVisitMessage.kind and (visit := tenant.visits.get(about)) is not None:
         return messages.obstacle_to_patient(tenant, visit)
     if kind == AskForMissingData.kind and (intake := tenant.intake_requests.get(about)) is not None:
-        return questions.obstacle(tenant, intake)
+        return messages.obstacle_to_question(tenant, intake)
     return None
 
 
 def _run_job(tenant: Tenant, job: LocalJob) -> Outcome:
     match job:
         case SendReminder():
-            return reminders.send(tenant, job)
+            return messages.send_reminder(tenant, job)
         case SendPostVisitMessage():
             return messages.send_post_visit(tenant, job)
         case AskForMissingData():
-            return questions.ask(tenant, job)
+            return messages.ask(tenant, job)
         case RecomputeStage():
             return stages.recompute(tenant, job)
         case EndTreatment():

@@ -1,10 +1,15 @@
-"""Messages to patients: reminders, questions after a visit or for missing data, and their texts."""
+"""Messages to patients: reminders, those after a visit, and questions for missing data (specification, section 1).
 
+They are jobs, which are scheduled, moved and cancelled with what they are about. Patients who have opted out get none.
+"""
+
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from followup import Appointment, IntakeRequest, Patient, Visit
+from followup_mockserver.rules.stages import UPCOMING, follows_appointment
 from followup_mockserver.state.history import MESSAGE, Record
-from followup_mockserver.state.jobs import SendPostVisitMessage
+from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
 from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.state.tenant import DomainEvent, Tenant
@@ -65,28 +70,6 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
         tenant.schedule(max(at, tenant.now()), SendPostVisitMessage(about=event.subject.id))
 
 
-def send_reminder(tenant: Tenant, appointment: Appointment) -> Outcome:
-    """Remind the patient of an appointment. The text has the time in the organization's time zone.
-
-    Returns:
-        The outcome: ``sent``, or the reason why no message was sent.
-    """
-    texts = _texts(tenant)
-    start = _local(tenant, appointment.start_at)
-    return _send_to_patient(
-        tenant,
-        appointment,
-        kind="reminder",
-        text=_text(
-            tenant,
-            _patient(tenant, appointment),
-            "reminder",
-            day=start.strftime(texts["day"]),
-            time=start.strftime(texts["time"]),
-        ),
-    )
-
-
 def obstacle_to_patient(tenant: Tenant, about: Appointment | Visit) -> Outcome | None:
     """Return the outcome of a message to the patient of an object that cannot be sent; None if it can be sent."""
     patient = _patient(tenant, about)
@@ -100,13 +83,6 @@ def send_post_visit(tenant: Tenant, job: SendPostVisitMessage) -> Outcome:
     visit = tenant.visits.get(job.about)
     assert visit is not None  # visits are never removed
     return _send_to_patient(tenant, visit, kind="post_visit", text=_text(tenant, _patient(tenant, visit), "post_visit"))
-
-
-def send_question(tenant: Tenant, intake: IntakeRequest, patient: Patient | None, phone: str) -> Outcome:
-    """Ask for the missing data of an intake request. Return the outcome."""
-    texts = _texts(tenant)
-    missing = ", ".join(texts.get(name, name) for name in intake.missing)
-    return _write(tenant, patient, phone, "intake", _text(tenant, patient, "intake", missing=missing), intake)
 
 
 def _send_to_patient(tenant: Tenant, about: Appointment | Visit, *, kind: str, text: str) -> Outcome:
@@ -165,3 +141,95 @@ def _local(tenant: Tenant, instant: datetime) -> datetime:
     from zoneinfo import ZoneInfo  # imported late, because every start would wait for it
 
     return instant.astimezone(ZoneInfo(tenant.organization.time_zone))
+
+
+def send_reminder(tenant: Tenant, job: SendReminder) -> Outcome:
+    """Remind the patient of an appointment. The text has the time in the organization's time zone."""
+    appointment = tenant.appointments.get(job.about)
+    if appointment is None or appointment.status not in UPCOMING:
+        return Outcome(Kind.NOT_UPCOMING)
+    texts, start = _texts(tenant), _local(tenant, appointment.start_at)
+    day, time = start.strftime(texts["day"]), start.strftime(texts["time"])
+    text = _text(tenant, _patient(tenant, appointment), "reminder", day=day, time=time)
+    return _send_to_patient(tenant, appointment, kind="reminder", text=text)
+
+
+def obstacle_to_reminder(tenant: Tenant, appointment: Appointment) -> Outcome | None:
+    """Return the outcome of a reminder that cannot be sent as things stand; None if it can be sent."""
+    if appointment.status not in UPCOMING:
+        return Outcome(Kind.NOT_UPCOMING)
+    return obstacle_to_patient(tenant, appointment)
+
+
+def _schedule_reminders(tenant: Tenant, appointment: Appointment) -> None:
+    now = tenant.now()
+    job = SendReminder(about=appointment.id)
+    for hours in tenant.organization.reminder_hours:
+        at = appointment.start_at - timedelta(hours=hours)
+        if at >= now:
+            tenant.schedule(at, job, hours)
+        else:
+            tenant.skip_job(job, Outcome(Kind.ALREADY_PAST, hours=hours))
+
+
+keep_reminders = follows_appointment(SendReminder, _schedule_reminders)
+
+
+def schedule_question(tenant: Tenant, intake: IntakeRequest) -> None:
+    """Schedule a message that asks for the missing data, unless the organization has turned these messages off."""
+    if tenant.organization.intake_messages and intake.status == "new" and intake.missing:
+        tenant.schedule(tenant.now(), AskForMissingData(about=intake.id))
+
+
+def ask_if_possible(tenant: Tenant, intake: IntakeRequest) -> None:
+    """Schedule the message if none is pending and the recipient can be written to."""
+    pending = next(tenant.scheduler.pending(about=intake.id), None)
+    if pending is None and obstacle_to_question(tenant, intake) is None:
+        schedule_question(tenant, intake)
+
+
+def ask(tenant: Tenant, job: AskForMissingData) -> Outcome:
+    """Send the message, and set the status of the request to ``validating``. Return the outcome of the job."""
+    intake = tenant.intake_requests.get(job.about)
+    assert intake is not None  # intake requests are never removed
+    phone = phone_to_ask(tenant, intake)
+    reason = obstacle_to_question(tenant, intake)
+    if reason is not None or phone is None:
+        return reason or NO_PHONE
+    tenant.intake_requests.update(intake, status="validating", updated_at=tenant.now())
+    patient, texts = patient_of(tenant, intake), _texts(tenant)
+    missing = ", ".join(texts.get(name, name) for name in intake.missing)
+    return _write(tenant, patient, phone, "intake", _text(tenant, patient, "intake", missing=missing), intake)
+
+
+def obstacle_to_question(tenant: Tenant, intake: IntakeRequest) -> Outcome | None:
+    """Return the outcome of a message that cannot be sent as things stand; None if it can be sent."""
+    if intake.status != "new" or not intake.missing:
+        return Outcome(Kind.NOTHING_MISSING)
+    patient = patient_of(tenant, intake)
+    if patient is not None and patient.opted_out:
+        return OPTED_OUT
+    phone = phone_to_ask(tenant, intake)
+    if phone is None:
+        return NO_PHONE
+    owner = tenant.patients.find("phone", phone)
+    return OPTED_OUT if owner is not None and owner.opted_out else None
+
+
+def phone_to_ask(tenant: Tenant, intake: IntakeRequest) -> str | None:
+    """Return the phone to send the message to: the patient's, or that of the first contact who has one."""
+    return next(_phones(tenant, intake), None)
+
+
+def patient_of(tenant: Tenant, intake: IntakeRequest) -> Patient | None:
+    """Return the patient of a request; None until the patient is identified."""
+    return tenant.patients.get(intake.patient) if intake.patient else None
+
+
+def _phones(tenant: Tenant, intake: IntakeRequest) -> Iterator[str]:
+    patient = patient_of(tenant, intake)
+    if patient is not None and patient.phone:
+        yield patient.phone
+    if phone := intake.data.get("patient", {}).get("phone"):
+        yield phone
+    yield from (contact["phone"] for contact in intake.data.get("contacts", ()) if contact.get("phone"))

@@ -1,11 +1,12 @@
 """Pagination of list operations (specification, section 4, Conventions)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from followup._for_mockserver import DEFAULT_PAGE_SIZE
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state.collection import Bounds, Collection, PageResult, S, UnknownCursor
+from followup_mockserver.state.tenant import Tenant
 
 
 def page(
@@ -40,3 +41,17 @@ def page(
     except UnknownCursor:
         param = "startingAfter" if before is None else "endingBefore"
         raise invalid("resource_missing", "There is no object with this id.", param) from None
+
+
+def list_of(collection: str, *where: str) -> Callable[..., PageResult[Any]]:
+    """Return the rule of an operation that lists a collection, most recently created first.
+
+    Args:
+        collection: name of the collection of the tenant.
+        where: names of the parameters that filter by the index of the same name.
+    """
+
+    def list_(tenant: Tenant, **query: Any) -> PageResult[Any]:
+        return page(getattr(tenant, collection), query, where=where)
+
+    return list_

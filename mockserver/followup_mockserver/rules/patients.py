@@ -1,14 +1,92 @@
-"""Patients (specification, section 4, Patients)."""
+"""Patients, their phones and documents, and their conversations (specification, sections 2, 4 and 6.2)."""
 
-from typing import Any, cast
+import re
+from typing import TYPE_CHECKING, Any, cast
+from unicodedata import category
 
 from followup import Patient, PatientInput
 from followup._for_mockserver import camel
 from followup_mockserver.rules.paging import page
-from followup_mockserver.rules.phones import normalized_dni, normalized_phone
+from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
+
+if TYPE_CHECKING:
+    from phonenumbers import PhoneNumber  # imported late below, because a mock should start without the wait for it
+
+
+_ARGENTINA = 54
+_MEXICO = 52
+_MEXICAN_DIGITS = 10
+
+_SCHEME = "tel:"
+_CUT_OFF = re.compile(r"[^\W\d_]|[*#]")
+"""Letters and signs that ``phonenumbers`` drops, replaces by digits, or takes for the beginning of an extension."""
+
+
+def normalized_phone(tenant: Tenant, phone: str, param: str) -> str:
+    """Return a phone number in E.164. Without a country code, it is a number of the organization's country.
+
+    Raises:
+        ServiceError: 400: it is not a possible phone number, or has more than E.164 can express, such as an extension.
+    """
+    import phonenumbers
+
+    bare = phone.strip()
+    if bare[: len(_SCHEME)].lower() == _SCHEME:
+        bare = bare[len(_SCHEME) :]
+    number = None
+    if not _CUT_OFF.search(bare):
+        try:
+            number = phonenumbers.parse(bare, tenant.organization.country, keep_raw_input=True)
+        except phonenumbers.NumberParseException:
+            number = None
+    if number is None or number.extension is not None or not _is_possible(number):
+        raise invalid("parameter_invalid", "This must be a valid phone number, with its area code.", param)
+    if tenant.organization.mobiles == "assume":
+        _make_mobile(number)
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def _is_possible(number: "PhoneNumber") -> bool:
+    import phonenumbers
+
+    _drop_mexican_one(number)
+    if number.country_code_source == phonenumbers.CountryCodeSource.FROM_DEFAULT_COUNTRY:
+        # The country is an assumption, so the check is strict: a local number without its area code is rejected.
+        return phonenumbers.is_valid_number(number)
+    # ``is_possible_number`` accepts numbers that are possible only within an area, too.
+    return phonenumbers.is_possible_number_with_reason(number) == phonenumbers.ValidationResult.IS_POSSIBLE
+
+
+def _make_mobile(number: "PhoneNumber") -> None:
+    """Make an Argentine number that has the form of a landline the mobile number with the same digits."""
+    import phonenumbers
+
+    is_landline = phonenumbers.number_type(number) == phonenumbers.PhoneNumberType.FIXED_LINE
+    if number.country_code == _ARGENTINA and is_landline:
+        number.national_number = int(f"9{number.national_number}")
+
+
+def _drop_mexican_one(number: "PhoneNumber") -> None:
+    """Drop the 1 after the country code of Mexican mobiles, which is obsolete, but still used by messaging apps."""
+    digits = str(number.national_number)
+    if number.country_code == _MEXICO and len(digits) == _MEXICAN_DIGITS + 1 and digits.startswith("1"):
+        number.national_number = int(digits[1:])
+
+
+def normalized_dni(dni: str, param: str) -> str:
+    """Return a document in upper case, without dots, white space and invisible characters (Unicode category Cf).
+
+    Raises:
+        ServiceError: 400: the document has no other characters.
+    """
+    bare = "".join(each for each in dni if not (each == "." or each.isspace() or category(each) == "Cf")).upper()
+    if not bare:
+        raise invalid("parameter_invalid", "This must be a document number.", param)
+    return bare
+
 
 FoundBy = tuple[str, ...]
 
@@ -128,3 +206,46 @@ def _change(tenant: Tenant, patient: Patient, changes: Any) -> None:
 
 def _publish(tenant: Tenant, patient: Patient, change: Outcome, type: str = "patient.upserted") -> None:
     tenant.publish(DomainEvent(type=type, name="patient", subject=patient, patient=patient, change=change))
+
+
+_NOT_LOST = ("scheduled", "discharged")
+"""Stages that silence does not change: the patient is expected at an appointment, or nobody waits for a reply."""
+
+
+def reply(tenant: Tenant, patient: Patient) -> Patient:
+    """Receive a reply of the patient, which begins or continues a conversation."""
+    _require_phone(patient)
+    return set_service_fields(tenant, patient, stage="in_conversation")
+
+
+def fall_silent(tenant: Tenant, patient: Patient) -> Patient:
+    """Note that the patient stopped answering: lost to follow-up, unless an appointment is ahead."""
+    _require_phone(patient)
+    if patient.stage not in _NOT_LOST:
+        set_service_fields(tenant, patient, stage="lost")
+    tenant.publish(
+        DomainEvent(type="patient.silent", name="patient", subject=patient, patient=patient, change=other("silent"))
+    )
+    return patient
+
+
+def hand_off(tenant: Tenant, patient: Patient, *, reason: str | None = None) -> Patient:
+    """Hand the conversation with the patient off to the team."""
+    reply(tenant, patient)
+    details = {"conversation": {"reason": reason}}
+    tenant.publish(
+        DomainEvent(
+            type="conversation.handoff",
+            name="patient",
+            subject=patient,
+            patient=patient,
+            details=details,
+            change=other("handed off to the team"),
+        )
+    )
+    return patient
+
+
+def _require_phone(patient: Patient) -> None:
+    if patient.phone is None:
+        raise invalid("patient_without_phone", "A patient without a phone has no conversation with the service.")

@@ -1,14 +1,11 @@
 """Treatments (specification, section 4, Treatments)."""
 
 from datetime import datetime
-from typing import Any
 
 from followup import PatientInput, Treatment
 from followup._for_mockserver import DEFAULT_TREATMENT_KIND, TreatmentKind
-from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference
-from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.jobs import EndTreatment
 from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
@@ -66,8 +63,3 @@ def end(tenant: Tenant, job: EndTreatment) -> Outcome:
     assert treatment is not None  # treatments are never removed
     tenant.treatments.update(treatment, active=False, updated_at=tenant.now())
     return Outcome(Kind.ENDED)
-
-
-def list_(tenant: Tenant, **query: Any) -> PageResult[Treatment]:
-    """Return a page of treatments, most recently created first."""
-    return page(tenant.treatments, query, where=("patient", "active"))

@@ -1,20 +1,199 @@
-"""The events that a test triggers: about the newest object that fits their type, or about an invented one."""
+"""The events that a test triggers: about the newest object that fits their type, or about an invented one.
+
+An invented object has all fields. The rules make it, so it is like any other; all of them concern one invented patient,
+whose phone number belongs to nobody.
+"""
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping
+from datetime import date, timedelta
 from typing import Any
 
 import attrs
 
-from followup import Event, Patient, WebhookDelivery, WebhookEndpoint
-from followup._for_mockserver import OutboundEventType
-from followup_mockserver.rules import doctors, samples, webhook_endpoints
+from followup import (
+    Appointment,
+    Event,
+    IntakeRequest,
+    Patient,
+    PatientInput,
+    Treatment,
+    Visit,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+from followup._for_mockserver import OutboundEventType, encode
+from followup_mockserver.rules import (
+    appointments,
+    doctors,
+    events,
+    intake_requests,
+    patients,
+    treatments,
+    visits,
+    webhook_endpoints,
+)
 from followup_mockserver.rules.event_effects import patient_of_order
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.settings.options import Options
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 from followup_mockserver.webhooks import payloads, queueing
 from followup_mockserver.webhooks.payloads import data_of
+
+HANDOFF_REASON = "The patient asks for a person."
+
+_INVENTED_PATIENT: PatientInput = {
+    "phone": "+12025550143",
+    "full_name": "Inés Muestra",
+    "email": "ines.muestra@patient.example",
+    "dni": "99000143",
+    "external_id": "example-patient",
+    "date_of_birth": date(1980, 5, 17),
+}
+
+
+def _make(tenant: Tenant, event_type: str) -> Any:
+    """Make the object that an event of this type describes, in the state in which the event leaves it.
+
+    Its reminders and messages are scheduled as usual, but no webhook is sent.
+    """
+    with tenant.without_webhooks():
+        return _MAKERS[event_type](tenant)
+
+
+def _new_patient(tenant: Tenant) -> Patient:
+    return patients.create(tenant, **_INVENTED_PATIENT)
+
+
+def _silent_patient(tenant: Tenant) -> Patient:
+    return patients.fall_silent(tenant, _new_patient(tenant))
+
+
+def _patient_for_the_team(tenant: Tenant) -> Patient:
+    return patients.hand_off(tenant, _new_patient(tenant), reason=HANDOFF_REASON)
+
+
+def _booked(tenant: Tenant, *, after: timedelta = timedelta(days=7)) -> Appointment:
+    return appointments.create(
+        tenant,
+        patient=_new_patient(tenant).id,
+        start_at=tenant.now() + after,
+        doctor=_doctor(tenant),
+        type="check-up",
+        external_id=_unused_id(tenant, "appointment"),
+    )
+
+
+def _rescheduled_appointment(tenant: Tenant) -> Appointment:
+    appointment = _booked(tenant)
+    return appointments.update(tenant, appointment, start_at=appointment.start_at + timedelta(days=1))
+
+
+def _cancelled_appointment(tenant: Tenant) -> Appointment:
+    return appointments.cancel(tenant, _booked(tenant), reason="The patient is travelling.")
+
+
+def _visit(tenant: Tenant) -> Visit:
+    attended = _booked(tenant, after=timedelta(0))
+    return visits.create(
+        tenant,
+        patient=attended.patient,
+        visited_at=attended.start_at,
+        doctor=attended.doctor,
+        type="check-up",
+        external_id=_unused_id(tenant, "visit"),
+        diagnosis="No findings.",
+        notes="Next check-up in a year.",
+        appointment=attended.id,
+    )
+
+
+def _treatment(tenant: Tenant) -> Treatment:
+    now = tenant.now()
+    return treatments.create(
+        tenant,
+        patient=_new_patient(tenant).id,
+        name="ibuprofen",
+        kind="medication",
+        dosage="400 mg",
+        frequency="every 8 h",
+        instructions="After meals.",
+        start_date=now,
+        end_date=now + timedelta(days=7),
+    )
+
+
+def _order(tenant: Tenant) -> Event:
+    data = {"patient": _reference(_new_patient(tenant)), "order": {"kind": "lab", "description": "blood count"}}
+    event = {"id": _unused_id(tenant, "order"), "type": "order.issued", "data": data}
+    stored = tenant.events.get(events.process(tenant, event, "manual").event or "")
+    assert stored is not None  # an order is valid whatever its data is
+    return stored
+
+
+def _open_intake(tenant: Tenant) -> IntakeRequest:
+    return intake_requests.create(tenant, **_intake_data(tenant))
+
+
+def _ready_intake(tenant: Tenant) -> IntakeRequest:
+    coverage = {"insurer": "Salud Ejemplo", "plan": "210", "member_id": "99-000143"}
+    return intake_requests.create(tenant, **_intake_data(tenant), coverage=coverage, address="Calle Ejemplo 123")
+
+
+def _intake_data(tenant: Tenant) -> dict[str, Any]:
+    _new_patient(tenant)
+    contact = {
+        "name": "Pablo Muestra",
+        "relationship": "son",
+        "phone": "+12025550144",
+        "email": "pablo.muestra@patient.example",
+    }
+    return {
+        "patient": _INVENTED_PATIENT,
+        "contacts": [contact],
+        "requested_service": "home nursing",
+        "summary": "Home nursing after a discharge.",
+        "hospitalized": False,
+        "sender": {"name": "Admissions", "organization": "Hospital Ejemplo", "email": "admissions@hospital.example"},
+    }
+
+
+_MAKERS: Mapping[str, Callable[[Tenant], Any]] = {
+    "intake.requested": _open_intake,
+    "patient.upserted": _new_patient,
+    "appointment.created": _booked,
+    "appointment.rescheduled": _rescheduled_appointment,
+    "appointment.cancelled": _cancelled_appointment,
+    "visit.completed": _visit,
+    "treatment.prescribed": _treatment,
+    "order.issued": _order,
+    "intake.created": _open_intake,
+    "intake.ready": _ready_intake,
+    "conversation.handoff": _patient_for_the_team,
+    "patient.silent": _silent_patient,
+}
+
+
+def _doctor(tenant: Tenant) -> str | None:
+    """Return the id of an active doctor; None if the roster has none."""
+    return next((each.id for each in tenant.doctors if each.active), None)
+
+
+def _reference(patient: Patient) -> dict[str, Any]:
+    encoded = encode(patient)
+    return {name: encoded[name] for name in ("phone", "fullName", "dni", "externalId")}
+
+
+def _unused_id(tenant: Tenant, kind: str) -> str:
+    """Return an external id that no object of this kind has."""
+    find: Mapping[str, Callable[[str], Any]] = {
+        "appointment": lambda wanted: tenant.appointments.find("external_id", wanted),
+        "visit": lambda wanted: tenant.visits.find("external_id", wanted),
+        "order": lambda wanted: tenant.events.find("origin", ("manual", wanted)),
+    }
+    ids = (f"example-{kind}-{number}" for number in itertools.count(1))
+    return next(each for each in ids if find[kind](each) is None)
 
 
 @attrs.frozen
@@ -103,7 +282,7 @@ def event_of(tenant: Tenant, event_type: OutboundEventType) -> DomainEvent:
     subject = _SUBJECTS[event_type]
     newest_first = reversed([*getattr(tenant, subject.collection)])
     found = next((each for each in newest_first if subject.fits(each)), None)
-    return _event(tenant, event_type, samples.make(tenant, event_type) if found is None else found)
+    return _event(tenant, event_type, _make(tenant, event_type) if found is None else found)
 
 
 def _ref_in(data: Mapping[str, Any], event_type: OutboundEventType) -> str | None:
@@ -128,7 +307,7 @@ def examples() -> Mapping[str, Mapping[str, Any]]:
 
 
 def _event(tenant: Tenant, event_type: OutboundEventType, subject: Any) -> DomainEvent:
-    details = {"conversation": {"reason": samples.HANDOFF_REASON}} if event_type == "conversation.handoff" else {}
+    details = {"conversation": {"reason": HANDOFF_REASON}} if event_type == "conversation.handoff" else {}
     return DomainEvent(
         type=event_type,
         name=_SUBJECTS[event_type].name,

@@ -1,17 +1,14 @@
 """Visits (specification, sections 3 and 4)."""
 
 from datetime import datetime
-from typing import Any
 
 from followup import Appointment, DoctorInput, PatientInput, Visit
 from followup._for_mockserver import VisitSource
 from followup_mockserver.rules import stages
 from followup_mockserver.rules.appointments import complete
-from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference, doctor_id
 from followup_mockserver.schema.errors import invalid, missing
-from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
 
@@ -58,11 +55,6 @@ def create(
     stages.refresh(tenant, visitor)
     tenant.publish(DomainEvent(type="visit.completed", name="visit", subject=visit, patient=visitor))
     return visit
-
-
-def list_(tenant: Tenant, **query: Any) -> PageResult[Visit]:
-    """Return a page of visits, most recently created first."""
-    return page(tenant.visits, query, where=("patient", "external_id"))
 
 
 def _appointment(tenant: Tenant, reference: str | None) -> Appointment | None:

@@ -7,9 +7,7 @@ import attrs
 
 from followup import DeletedObject, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import encode
-from followup_mockserver.rules.paging import page
 from followup_mockserver.schema.errors import invalid
-from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import queueing
 
@@ -68,11 +66,6 @@ def ping(tenant: Tenant, endpoint: WebhookEndpoint) -> WebhookDelivery:
     data = {"webhookEndpoint": encode(endpoint)}
     (delivery,) = queueing.queue(tenant, [endpoint], "webhook.ping", data, endpoint.id)
     return delivery
-
-
-def list_(tenant: Tenant, **query: Any) -> PageResult[WebhookEndpoint]:
-    """Return a page of endpoints, most recently created first."""
-    return page(tenant.webhook_endpoints, query)
 
 
 def _checked_events(types: Sequence[str]) -> Any:

@@ -21,7 +21,7 @@ from followup_mockserver.engine import Engine
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.http.access import Guard, WaitingCalls
 from followup_mockserver.http.app import create_app
-from followup_mockserver.rules import doctors, intake_requests, messages, reminders, stages
+from followup_mockserver.rules import doctors, intake_requests, messages, stages
 from followup_mockserver.schema.checks import boolean
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.schema.formats import is_local
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 AnyClient = TypeVar("AnyClient", "FollowUp", "AsyncFollowUp")
 
 SUBSCRIBERS = (
-    reminders.on_domain_event,
+    messages.keep_reminders,
     stages.on_domain_event,
     messages.on_domain_event,
     queueing.on_domain_event,

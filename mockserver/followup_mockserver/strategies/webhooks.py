@@ -14,7 +14,7 @@ from hypothesis.strategies import SearchStrategy
 
 from followup import EventInput, WebhookDelivery
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, Events, EventSource, EventType, OutboundEventType, sign
-from followup_mockserver.rules import conversations, doctors, events, patients, webhook_endpoints
+from followup_mockserver.rules import doctors, events, patients, webhook_endpoints
 from followup_mockserver.schema.formats import parse_timestamp
 from followup_mockserver.service.service import SUBSCRIBERS
 from followup_mockserver.settings.options import Options
@@ -164,9 +164,9 @@ def _end(tenant: Tenant, type: OutboundEventType, setup: _Setup) -> None:
     """Cause the webhook, if no inbound event causes it."""
     match type:
         case "conversation.handoff":
-            conversations.hand_off(tenant, [*tenant.patients][-1], reason=setup.reason)
+            patients.hand_off(tenant, [*tenant.patients][-1], reason=setup.reason)
         case "patient.silent":
-            conversations.fall_silent(tenant, [*tenant.patients][-1])
+            patients.fall_silent(tenant, [*tenant.patients][-1])
         case "webhook.ping":
             (endpoint,) = tenant.webhook_endpoints
             webhook_endpoints.ping(tenant, endpoint)
