@@ -40,6 +40,23 @@ EXPECTED_SKIPS = (
 """The reasons for which a test may be skipped where ``CI`` is set."""
 
 
+@pytest.fixture(scope="session", autouse=True)
+def few_plugins_in_nested_runs() -> None:
+    """Let the runs of pytest within a test load our plugin only, in a fifth of the time.
+
+    Those that need another one name it with ``-p``. Workers of pytest-xdist have started before.
+    """
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    os.environ["PYTEST_PLUGINS"] = "followup_mockserver.pytest_plugin"
+
+
+@pytest.fixture
+def all_plugins_in_nested_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the runs of pytest within this test load every plugin that is installed."""
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    monkeypatch.delenv("PYTEST_PLUGINS")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--nightly", action="store_true", help="Run the tests with the marker nightly too.")
 

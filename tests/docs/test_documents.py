@@ -41,13 +41,14 @@ LANGUAGES = {"javascript", "java", "php", "csharp"}
 OPTIONAL = {"python pandas": "pandas"}
 """Kinds of Python blocks that run only if a module is installed."""
 # Without the second option, pytest-asyncio warns when it starts.
-PYTEST_ASYNCIO = ["-p", "no:anyio", "-o", "asyncio_default_fixture_loop_scope=function", "-o"]
+PYTEST_ASYNCIO = ["-p", "pytest_asyncio.plugin", "-o", "asyncio_default_fixture_loop_scope=function", "-o"]
 IN_PYTEST = {
-    "python pytest": [["-p", "no:asyncio"]],
+    "python pytest": [[]],
     "python pytest-asyncio": [[*PYTEST_ASYNCIO, f"asyncio_mode={mode}"] for mode in ("strict", "auto")],
-    "python anyio": [["-p", "no:asyncio"]],
+    "python anyio": [["-p", "anyio.pytest_plugin"]],
 }
 """Kinds of blocks that are test files, and the options of each test run with them."""
+SEED = ("-p", "_hypothesis_pytestplugin", "--hypothesis-seed=1")
 PATIENCE = 180
 """Seconds after which a command counts as hanging."""
 
@@ -127,7 +128,7 @@ def test_the_tests_of_a_document_pass(document: Path, kind: str, pytester: pytes
     for number, block in enumerate(files):
         pytester.path.joinpath(f"test_{number}.py").write_text(block)
     for options in IN_PYTEST[kind]:
-        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-W", "error", "--hypothesis-seed=1", *options)
+        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-W", "error", *SEED, *options)
         outcomes = result.parseoutcomes()
         assert [*outcomes] == ["passed"], result.stdout.str()
         assert outcomes["passed"] >= len(files)

@@ -225,17 +225,11 @@ DISTRIBUTED = """
 """
 
 
-UNUSED = ("asyncio", "anyio", "benchmark", "cacheprovider", "respx", "schemathesis", "hypothesispytest")
-"""Plugins that each process would spend time on."""
-
-
 def distributed(pytester: pytest.Pytester, workers: int, code: str, *options: str) -> pytest.RunResult:
     pytester.makeini("[pytest]")
     pytester.makepyfile(DISTRIBUTED.replace("CODE", code))
-    without = [each for name in UNUSED for each in ("-p", f"no:{name}")]
-    return pytester.runpytest_subprocess(
-        *without, "-n", str(workers), "--followup-coverage-file", "coverage.json", *options
-    )
+    xdist = ("-p", "xdist.plugin", "-n", str(workers))
+    return pytester.runpytest_subprocess(*xdist, "--followup-coverage-file", "coverage.json", *options)
 
 
 def test_the_workers_of_xdist_count(pytester: pytest.Pytester) -> None:

@@ -367,6 +367,8 @@ def test_a_server_has_a_section_as_well(pytester: pytest.Pytester) -> None:
             followup_client.patients.list()
             assert False
         """,
+        "-p",
+        "xdist.plugin",
         "-n",
         "1",
     )

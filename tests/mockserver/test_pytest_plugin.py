@@ -10,6 +10,7 @@ def run(pytester: pytest.Pytester, code: str, *arguments: str) -> pytest.RunResu
     return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:asyncio", *arguments)
 
 
+@pytest.mark.usefixtures("all_plugins_in_nested_runs")
 def test_the_fixtures(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
@@ -68,6 +69,8 @@ def test_parallel_runs_do_not_touch_each_other(pytester: pytest.Pytester) -> Non
                 client.patients.create(phone="+5491155550000")
                 assert len([*client.patients.list()]) == 1
         """,
+        "-p",
+        "xdist.plugin",
         "-n",
         "2",
     )
@@ -139,6 +142,7 @@ def test_a_missing_extra_is_named(pytester: pytest.Pytester, fixture: str, missi
     result.stdout.fnmatch_lines([f"*{missing}*{command}*"])
 
 
+@pytest.mark.usefixtures("all_plugins_in_nested_runs")
 def test_the_plugin_can_be_switched_off(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_it(followup_service): pass", "-p", "no:followup")
     result.assert_outcomes(errors=1)
@@ -223,9 +227,9 @@ ASYNCHRONOUS = """
 @pytest.mark.parametrize(
     ("mark", "options"),
     [
-        ("asyncio", ["-o", "asyncio_mode=strict"]),
-        ("asyncio", ["-o", "asyncio_mode=auto"]),
-        ("anyio", ["-p", "no:asyncio"]),
+        ("asyncio", ["-p", "pytest_asyncio.plugin", "-o", "asyncio_mode=strict"]),
+        ("asyncio", ["-p", "pytest_asyncio.plugin", "-o", "asyncio_mode=auto"]),
+        ("anyio", ["-p", "anyio.pytest_plugin"]),
     ],
 )
 def test_asynchronous_tests(pytester: pytest.Pytester, mark: str, options: list[str]) -> None:

@@ -109,7 +109,7 @@ def test_with_pytest_asyncio(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error")
     tests = TESTS.replace("MARK", "@pytest.mark.asyncio").replace("FIXTURE", "@pytest_asyncio.fixture")
     pytester.makepyfile(tests.replace("import pytest\n", "import pytest\n    import pytest_asyncio\n", 1))
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=6)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "pytest_asyncio.plugin").assert_outcomes(passed=6)
 
 
 def test_with_anyio(pytester: pytest.Pytester) -> None:
@@ -120,4 +120,4 @@ def test_with_anyio(pytester: pytest.Pytester) -> None:
         return "asyncio"
 """
     pytester.makepyfile(TESTS.replace("MARK", "@pytest.mark.anyio").replace("FIXTURE", "@pytest.fixture") + backend)
-    pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:asyncio").assert_outcomes(passed=6)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "anyio.pytest_plugin").assert_outcomes(passed=6)

@@ -241,7 +241,7 @@ def test_kinds_of_tests(pytester: pytest.Pytester) -> None:
 
 def test_in_workers_of_xdist(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(KINDS_OF_TESTS.replace("        if number:\n", "        if number:\n    "))
-    result = pytester.runpytest_subprocess(*OPTIONS, "-n", "2")
+    result = pytester.runpytest_subprocess(*OPTIONS, "-p", "xdist.plugin", "-n", "2")
     result.assert_outcomes(failed=UNUSED, passed=USED)
     result.stdout.fnmatch_lines(["1 fault was never used:", "*- followup_service -*"])
 
