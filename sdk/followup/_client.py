@@ -11,15 +11,9 @@ import httpx
 
 from followup import _telemetry
 from followup._annotations import SERVICE_VERSION
+from followup._call import options as _options
 from followup._call.call import run_call
-from followup._call.options import (
-    DEFAULT_MAX_RETRIES,
-    Options,
-    checked_deadline,
-    checked_retries,
-    checked_timeout,
-    options_from,
-)
+from followup._call.options import DEFAULT_MAX_RETRIES, Options
 from followup._call.pagination import AsyncListing, Listing, Page
 from followup._call.steps import Call
 from followup._codec.names import kind_of
@@ -117,7 +111,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
         if http_client is not None and not isinstance(http_client, self._http_client_class):
             expected = f"an httpx.{self._http_client_class.__name__}"
             raise ConfigurationError(f"http_client must be {expected}, not {kind_of(http_client)}")
-        options = options_from(
+        options = _options.options_from(
             api_key,
             base_url,
             service_version,
@@ -144,18 +138,6 @@ class _Client(Generic[HttpClient, AnyConnections]):
     def _connect(self, own: HttpClient | None, options: Options) -> AnyConnections:
         raise NotImplementedError
 
-    def _perform(self, call: Call[Any]) -> Any:
-        """Perform a call, for the groups."""
-        raise NotImplementedError
-
-    def _start_listing(self, listing: Listing[Any]) -> Any:
-        """Return the result of a list operation, for the groups: a page, or an awaitable of one."""
-        raise NotImplementedError
-
-    def _perform_batches(self, items: Any, size: int, steps_of: StepsOfBatch) -> Any:
-        """Return an iterator that processes items in batches and yields their results, for the groups."""
-        raise NotImplementedError
-
     def with_options(
         self: AnyClient,
         *,
@@ -180,11 +162,11 @@ class _Client(Generic[HttpClient, AnyConnections]):
         """
         changes: dict[str, Any] = {}
         if not isinstance(timeout, NotGiven):
-            changes["timeouts"], changes["attempt_seconds"] = checked_timeout(timeout)
+            changes["timeouts"], changes["attempt_seconds"] = _options.checked_timeout(timeout)
         if not isinstance(max_retries, NotGiven):
-            changes["max_retries"] = checked_retries(max_retries)
+            changes["max_retries"] = _options.checked_retries(max_retries)
         if not isinstance(deadline, NotGiven):
-            changes["deadline"] = checked_deadline(deadline)
+            changes["deadline"] = _options.checked_deadline(deadline)
         # The constructor is not called, because it reads the environment and opens connections. A parameter that
         # turned this off would be visible to every user in its signature.
         derived = self.__new__(type(self))

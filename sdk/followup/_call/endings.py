@@ -11,15 +11,7 @@ from followup._call.options import Options
 from followup._call.steps import Call, NoResponse, NotSendable, Outcome, Response
 from followup._codec.decode import WireError
 from followup._redaction import redacted
-from followup._results.errors import (
-    APIConnectionError,
-    APIStatusError,
-    APITimeoutError,
-    FollowUpError,
-    ResponseDecodeError,
-    WasSent,
-    status_error_class,
-)
+from followup._results import errors
 from followup._results.results import ResponseInfo, Result
 
 R = TypeVar("R", bound=Result)
@@ -49,7 +41,7 @@ def result_of(call: Call[R], response: Response, attempt: int) -> R:
         # A cache, a proxy or bytes left over from another response could return another patient's record.
         problem = "it describes another object than the one in the path"
     # Raised outside the handlers, because the original error holds the body.
-    raise ResponseDecodeError(
+    raise errors.ResponseDecodeError(
         f"{call.operation}: the response does not match the specification: {problem}",
         status_code=response.status_code,
         request_id=response.headers.get("request-id"),
@@ -81,14 +73,14 @@ def error_of(
     options: Options,
     outcome: Outcome,
     attempts: int,
-    was_sent: WasSent,
+    was_sent: errors.WasSent,
     *,
     late: bool = False,
-) -> FollowUpError:
+) -> errors.FollowUpError:
     """Return the error for the last attempt of a call; ``late`` is whether the deadline of the call was reached."""
     if isinstance(outcome, Response):
         return _status_error(call, options, outcome, attempts)
-    kind = APITimeoutError if outcome.timed_out else APIConnectionError
+    kind = errors.APITimeoutError if outcome.timed_out else errors.APIConnectionError
     problem = (
         f"not completed within the deadline of {options.deadline:g} s" if late and outcome.timed_out else _why(outcome)
     )
@@ -103,13 +95,13 @@ def error_of(
 
 
 def error_without_slot(
-    call: Call[Any], options: Options, outcome: Outcome | None, attempts: int, was_sent: WasSent
-) -> FollowUpError:
+    call: Call[Any], options: Options, outcome: Outcome | None, attempts: int, was_sent: errors.WasSent
+) -> errors.FollowUpError:
     """Return the error of a call that the request rate would delay beyond its deadline."""
     assert options.governor is not None
     if outcome is not None:
         return error_of(call, options, outcome, attempts, was_sent)
-    return APITimeoutError(
+    return errors.APITimeoutError(
         f"{call.operation}: not sent within the deadline of {options.deadline:g} s, because of "
         f"requests_per_minute={options.governor.requests_per_minute}",
         operation=call.operation,
@@ -126,9 +118,9 @@ def _why(outcome: NoResponse) -> str:
     return f"no response in time ({reason})" if outcome.timed_out else f"no response ({reason})"
 
 
-def _status_error(call: Call[Any], options: Options, response: Response, attempts: int) -> APIStatusError:
+def _status_error(call: Call[Any], options: Options, response: Response, attempts: int) -> errors.APIStatusError:
     body = _error_body(response)
-    kind = status_error_class(response.status_code, body)
+    kind = errors.status_error_class(response.status_code, body)
     if call.batch_error is not None and isinstance(body, dict) and "results" in body:
         kind = call.batch_error
     return kind(
@@ -140,7 +132,6 @@ def _status_error(call: Call[Any], options: Options, response: Response, attempt
         attempts=attempts,
         was_sent="yes",
         sent_values=[options.api_key, *_strings_sent(call)],
-        note=response.note,
     )
 
 

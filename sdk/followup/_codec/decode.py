@@ -15,16 +15,8 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 import attrs
 
-from followup._codec.names import (
-    ABSENT_IF_NONE,
-    annotations_of,
-    bare,
-    is_optional,
-    is_union,
-    parse_timestamp,
-    wire_fields,
-    without_none,
-)
+from followup._codec import names
+from followup._codec.names import bare, is_optional, is_union, without_none
 
 
 class WireError(ValueError):
@@ -77,7 +69,7 @@ LEAVES: dict[Any, Leaf] = {
     str: TEXT,
     bool: Leaf("a boolean", bool),
     int: Leaf("an integer", int),
-    datetime: Leaf("a timestamp", str, parse_timestamp),
+    datetime: Leaf("a timestamp", str, names.parse_timestamp),
     date: Leaf("a date", str, date.fromisoformat),
 }
 _OBJECT = Leaf("an object", dict)
@@ -129,16 +121,16 @@ def class_of(annotation: Any) -> type[Any]:
 def fields_of(annotation: Any) -> tuple[FieldPlan, ...]:
     """Return the plan of a result class, one entry per field."""
     cls = class_of(annotation)
-    declared = annotations_of(cls)
+    declared = names.annotations_of(cls)
     metadata = {field.name: field.metadata for field in attrs.fields(cls)}
     return tuple(
         FieldPlan(
             name=name,
             wire_name=wire_name,
             annotation=_with_arguments(declared[name], get_args(annotation)),
-            often_absent=metadata[name].get(ABSENT_IF_NONE, False),
+            often_absent=metadata[name].get(names.ABSENT_IF_NONE, False),
         )
-        for name, wire_name in wire_fields(cls).items()
+        for name, wire_name in names.wire_fields(cls).items()
     )
 
 

@@ -14,18 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, Required, ge
 import attrs
 
 from followup._annotations import IdPrefix, Limits
-from followup._codec.names import (
-    ABSENT_IF_NONE,
-    NOT_IN_JSON,
-    annotations_of,
-    bare,
-    camel,
-    format_exactly,
-    format_timestamp,
-    in_utc,
-    is_union,
-    kind_of,
-)
+from followup._codec import names
+from followup._codec.names import bare, camel, kind_of
 from followup._redaction import redacted
 
 if TYPE_CHECKING:
@@ -181,7 +171,7 @@ def _kinds(annotation: Any) -> Iterator[_Kind]:
     origin = get_origin(annotation)
     if origin in (Required, NotRequired):
         yield from _kinds(get_args(annotation)[0])
-    elif is_union(annotation):
+    elif names.is_union(annotation):
         yield from _union_kinds(annotation)
     elif is_typeddict(annotation):
         yield _Kind(f"a dict with the keys of {annotation.__name__}", _MAPPING, _dict_encoder(annotation))
@@ -221,7 +211,7 @@ def _encode_id(value: str, path: str) -> str:
 
 
 def _encode_timestamp(value: datetime, path: str) -> str:
-    return format_exactly(in_utc(value, path))
+    return names.format_exactly(names.in_utc(value, path))
 
 
 def _encode_date(value: date, path: str) -> str:
@@ -259,10 +249,10 @@ _SCALARS: dict[Any, _Kind] = {
 
 
 def _dict_encoder(declared: Any) -> Encoder:
-    annotations = annotations_of(declared)
+    annotations = names.annotations_of(declared)
     encoders = {key: encoder_for(annotation) for key, annotation in annotations.items()}
     required = {key for key, annotation in annotations.items() if get_origin(annotation) is Required}
-    names = {key: camel(key) for key in annotations}
+    wire_names = {key: camel(key) for key in annotations}
 
     def encode_dict(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
         encoded = {}
@@ -272,7 +262,7 @@ def _dict_encoder(declared: Any) -> Encoder:
                 raise ValueError(f"{path} has an unknown key {shown!r}; its keys are {', '.join(sorted(encoders))}")
             if (item is None or item is NOT_GIVEN) and key not in required:
                 continue
-            encoded[names[key]] = encoders[key](item, f"{path}.{key}")
+            encoded[wire_names[key]] = encoders[key](item, f"{path}.{key}")
         return encoded
 
     return encode_dict
@@ -307,7 +297,7 @@ def _converter() -> "Converter":
     from cattrs import Converter
 
     converter = Converter()
-    converter.register_unstructure_hook(datetime, format_timestamp)
+    converter.register_unstructure_hook(datetime, names.format_timestamp)
     converter.register_unstructure_hook(date, date.isoformat)
     converter.register_unstructure_hook_factory(_has_unknown_fields, _model_encoder)
     return converter
@@ -322,8 +312,8 @@ def _model_encoder(cls: type[Any]) -> Callable[[Any], dict[str, Any]]:
 
     overrides: dict[str, Any] = {
         field.name: override(omit=True)
-        if field.name in NOT_IN_JSON
-        else override(rename=camel(field.name), omit_if_default=field.metadata.get(ABSENT_IF_NONE, False))
+        if field.name in names.NOT_IN_JSON
+        else override(rename=camel(field.name), omit_if_default=field.metadata.get(names.ABSENT_IF_NONE, False))
         for field in attrs.fields(cls)
     }
     encode_fields = make_dict_unstructure_fn(cls, _converter(), **overrides)

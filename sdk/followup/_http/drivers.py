@@ -20,24 +20,13 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import attrs
 import httpx
 
 from followup._call.bodies import LONGEST_ERROR_TEXT, Body, problem_of
 from followup._call.steps import Broken, Lost, NotSendable, NotSent, Outcome, Response, Send, Steps, TimedOut, Wait
+from followup._http import private_names
 from followup._http.connections import AsyncConnections, Connections
-from followup._http.private_names import (
-    ATTEMPT,
-    forget_unopened,
-    forget_unopened_async,
-    has_pool,
-    keep_no_cookies,
-    our_request,
-    proxy_of,
-    retire,
-    retire_async,
-    shut_down,
-)
+from followup._http.private_names import our_request
 from followup._threads import ATTEMPT_THREAD, NoThreadError, result_in_thread
 from followup._time import Time, seconds_left, set_time_limit
 
@@ -99,12 +88,12 @@ def _send_in_time(connections: Connections, step: Send) -> Outcome:
         if client.is_closed:  # by another thread, and httpx raises a RuntimeError
             connections.client()
         if connections.drop(client):
-            retire(client, step)
+            private_names.retire(client, step)
         raise
 
 
 def _is_interruptible(client: httpx.Client, step: Send) -> bool:
-    return threading.current_thread() is threading.main_thread() and has_pool(client, step)
+    return threading.current_thread() is threading.main_thread() and private_names.has_pool(client, step)
 
 
 async def _send_or_retire(connections: AsyncConnections, step: Send) -> Outcome:
@@ -115,7 +104,7 @@ async def _send_or_retire(connections: AsyncConnections, step: Send) -> Outcome:
         if client.is_closed:
             connections.client()
         if connections.drop(client):
-            await retire_async(client, step)
+            await private_names.retire_async(client, step)
         raise
     except (KeyboardInterrupt, SystemExit):  # they stop the event loop, so that nothing can be awaited
         connections.drop(client)
@@ -139,15 +128,15 @@ def _send(client: httpx.Client, step: Send, abandoned: threading.Event | None) -
                 request.extensions["trace"] = _trace_that_stops_if(abandoned)
             response = client.send(request, stream=True, auth=None, follow_redirects=False)
             try:
-                return _with_proxy(client, step, _read(response))
+                return _read(response)
             finally:
                 response.close()
                 if client.is_closed and "network_stream" in response.extensions:
                     response.extensions["network_stream"].close()  # a pool closed meanwhile has forgotten it
     except BaseException as failure:
-        forget_unopened(client)
+        private_names.forget_unopened(client)
         if isinstance(failure, _FAILURES):
-            return _with_proxy(client, step, _outcome_of(failure))
+            return _outcome_of(failure)
         raise
 
 
@@ -164,15 +153,15 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
                     return request
                 response = await client.send(request, stream=True, auth=None, follow_redirects=False)
                 try:
-                    return _with_proxy(client, step, await _read_async(response))
+                    return await _read_async(response)
                 finally:
                     await response.aclose()
                     if client.is_closed and "network_stream" in response.extensions:
                         await response.extensions["network_stream"].aclose()
     except (Exception, asyncio.CancelledError) as failure:
-        await forget_unopened_async(client)
+        await private_names.forget_unopened_async(client)
         if isinstance(failure, _FAILURES):
-            return _with_proxy(client, step, _outcome_of(failure))
+            return _outcome_of(failure)
         if isinstance(failure, TimeoutError) and limit.expired():
             return _TOO_LATE
         raise
@@ -193,11 +182,11 @@ def send_within(client: httpx.Client, step: Send, seconds: float | None) -> Outc
         outcome = done.get(timeout=seconds)
     except queue.Empty:
         abandoned.set()
-        shut_down(client, step)
+        private_names.shut_down(client, step)
         return _TOO_LATE
     except BaseException:  # KeyboardInterrupt
         abandoned.set()
-        shut_down(client, step)
+        private_names.shut_down(client, step)
         raise
     if isinstance(outcome, BaseException):
         raise outcome
@@ -218,7 +207,7 @@ def _trace_that_stops_if(abandoned: threading.Event) -> Callable[[str, Any], Non
 
 
 def _request(client: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Request | NotSendable:
-    keep_no_cookies(client)
+    private_names.keep_no_cookies(client)
     try:
         request = client.build_request(
             step.method,
@@ -227,7 +216,7 @@ def _request(client: httpx.Client | httpx.AsyncClient, step: Send) -> httpx.Requ
             params=httpx.URL(step.url).params if client.params else None,
             headers=step.headers,
             content=step.content,
-            extensions={"timeout": _timeouts(client, step), ATTEMPT: step},
+            extensions={"timeout": _timeouts(client, step), private_names.ATTEMPT: step},
         )
     except (httpx.InvalidURL, UnicodeError) as error:
         return NotSendable(type(error).__name__)
@@ -283,28 +272,6 @@ def _already_read(response: httpx.Response) -> Response:
 
 def _response(response: httpx.Response, content: bytes, problem: str | None) -> Response:
     return Response(status_code=response.status_code, headers=response.headers, content=content, problem=problem)
-
-
-def _with_proxy(client: httpx.Client | httpx.AsyncClient, step: Send, outcome: Outcome) -> Outcome:
-    """Name the proxy in the error of a request to this machine, which proxies of the environment do not reach."""
-    if isinstance(outcome, Response) and (outcome.is_success or outcome.content[:1] == b"{"):
-        return outcome
-    host = httpx.URL(step.url).host
-    if not _is_loopback(host) or (proxy := proxy_of(client, step.url)) is None:
-        return outcome
-    note = f"The request went through the proxy {proxy}: set NO_PROXY={host} if it should not"
-    if isinstance(outcome, Response):
-        return attrs.evolve(outcome, note=note)
-    return attrs.evolve(outcome, detail=f"{outcome.detail}. {note}" if outcome.detail else note)
-
-
-def _is_loopback(host: str) -> bool:
-    import ipaddress  # only failed calls need it
-
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _outcome_of(failure: Exception) -> Outcome:

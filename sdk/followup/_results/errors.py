@@ -160,7 +160,6 @@ class APIStatusError(FollowUpError):
         attempts: int = 0,
         was_sent: WasSent = "yes",
         sent_values: Iterable[str] = (),
-        note: str = "",
     ) -> None:
         # Imported late: the mock and the commands read the declarations, and need no HTTP client.
         import httpx
@@ -175,7 +174,7 @@ class APIStatusError(FollowUpError):
         self.request_id = self.headers.get("request-id")
         self.retry_after = parse_retry_after(self.headers.get("retry-after"))
         super().__init__(
-            self._text(message, operation, attempts, SentValues(sent_values)) + (f". {note}" if note else ""),
+            self._text(message, operation, attempts, SentValues(sent_values)),
             operation=operation,
             idempotency_key=idempotency_key,
             attempts=attempts,
