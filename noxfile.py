@@ -132,7 +132,7 @@ def nightly(session: nox.Session) -> None:
     """
     install_groups(session, "tests")
     install_wheel(session)
-    sdk = ["tests/sdk/test_fuzz.py", "tests/sdk/test_fuzz_operations.py"]
+    sdk = ["tests/sdk/test_webhooks.py", "tests/sdk/test_fuzz_operations.py"]
     mock = ["tests/mockserver/test_contract_fuzz.py", "tests/mockserver/test_model.py"]
     drift = ["tests/drift/test_random_schemas.py"]
     pytest = ["python", "-m", "pytest", "--nightly", *(session.posargs or ["-n", "auto"])]

@@ -109,11 +109,11 @@ class TestOwnConnections:
 class TestAtAnyMoment:
     def test_while_another_thread_makes_its_first_call(self, server: ScriptedServer) -> None:
         server.script = [reply(200, patient())]
-        for number in range(40):
+        for number in range(12):
             with FollowUp(api_key="k", base_url=server.url) as client:
                 other = threading.Thread(target=client.patients.retrieve, args=("pat_1",))
                 other.start()
-                time.sleep(number % 20 / 4000)
+                time.sleep(number % 12 / 2400)
                 assert in_a_child(lambda: client.patients.retrieve("pat_1").id) == "pat_1"
                 other.join()
 
@@ -131,11 +131,11 @@ class TestAtAnyMoment:
             forked.set()
             return asyncio.run(call(client, forked))
 
-        for number in range(40):
+        for number in range(12):
             client, forked = AsyncFollowUp(api_key="k", base_url=server.url), threading.Event()
             other = threading.Thread(target=asyncio.run, args=(call(client, forked),))
             other.start()
-            time.sleep(number % 20 / 4000)
+            time.sleep(number % 12 / 2400)
             try:
                 assert in_a_child(functools.partial(call_in_child, client)) == "pat_1"
             finally:
@@ -159,7 +159,7 @@ class TestAtAnyMoment:
         for thread in threads:
             thread.start()
         try:
-            for _ in range(40):
+            for _ in range(12):
                 found = in_a_child(lambda: client.patients.retrieve("pat_1").id)
                 # Nothing listens there: what counts is that the child gets as far as finding out.
                 assert found == "pat_1" if scheme == "http" else isinstance(found, APIConnectionError)
@@ -168,7 +168,7 @@ class TestAtAnyMoment:
             for thread in threads:
                 thread.join()
 
-    @pytest.mark.parametrize("round", range(6))
+    @pytest.mark.parametrize("round", [0, 2, 4])
     def test_while_another_thread_makes_the_first_call_of_its_process(self, server: ScriptedServer, round: int) -> None:
         server.script = [reply(200, patient())]
         code = f"""
@@ -248,10 +248,6 @@ class TestImports:
         parts = {name: text.format(url=server.url.replace("127.0.0.1", host)) for name, text in kind.items()}
         assert run(CALLS.format(**parts)) == "[]"
         assert len(server.received) == 7
-
-    def test_importing_the_package_still_imports_none_of_it(self) -> None:
-        later = ("cattrs", "followup.resources.patients", "asyncio", "httpcore")
-        assert run(f"import sys, followup; print([name for name in {later} if name in sys.modules])") == "[]"
 
 
 def run(code: str) -> str:

@@ -1,4 +1,4 @@
-"""The private names of httpx and httpcore that the SDK uses: each test fails by name when one has moved."""
+"""The private names of httpx and httpcore that the SDK uses, and what happens when one has moved."""
 
 import os
 import re
@@ -22,63 +22,11 @@ from support.responses import patient
 from support.server import ScriptedServer, hang, reply
 
 from followup import APITimeoutError, FollowUp
-from followup._http import network, private_names
+from followup._http import private_names
 
 
-@pytest.fixture(params=[httpx.Client, httpx.AsyncClient])
-def kind(request: pytest.FixtureRequest) -> Any:
-    return request.param
-
-
-def test_client_has_transport_and_mounts(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-    monkeypatch.setenv("NO_PROXY", "localhost")
-    client = kind()
-    assert isinstance(client._transport, httpx.HTTPTransport | httpx.AsyncHTTPTransport)
-    assert {type(each) for each in client._mounts.values()} == {type(client._transport), type(None)}
-
-
-def test_client_has_cookies(kind: Any) -> None:
-    client = kind(cookies={"a": "1"})
-    assert isinstance(client._cookies, httpx.Cookies)
-    client._cookies = other = httpx.Cookies({"b": "2"})
-    assert client.cookies is other
-
-
-def test_cookies_have_a_jar_and_take_in_responses(kind: Any) -> None:
-    assert [cookie.name for cookie in httpx.Cookies({"a": "1"}).jar] == ["a"]
-    cookies = httpx.Cookies()
-    cookies.extract_cookies(
-        httpx.Response(200, headers={"Set-Cookie": "a=1"}, request=httpx.Request("GET", "http://x"))
-    )
-    assert cookies["a"] == "1"
-
-
-def test_transport_has_a_pool_and_the_pool_a_network_backend(kind: Any) -> None:
-    pool = private_names.pool_of(kind()._transport)
-    assert isinstance(pool, httpcore.ConnectionPool | httpcore.AsyncConnectionPool)
-    assert hasattr(pool, "_network_backend")
-
-
-def test_the_network_backend_of_the_pool_opens_its_connections(server: ScriptedServer) -> None:
-    class Opened(Exception):
-        pass
-
-    class Backend(httpcore.NetworkBackend):
-        def connect_tcp(self, *_: Any, **__: Any) -> httpcore.NetworkStream:
-            raise Opened
-
-    with httpx.Client(trust_env=False) as client:
-        private_names.pool_of(client._transport)._network_backend = Backend()
-        with pytest.raises(Opened):
-            client.get(server.url)
-
-
-def test_our_backends_take_the_place_of_httpcores(kind: Any) -> None:
-    client = kind()
-    private_names.use_our_network(client)
-    backend = private_names.pool_of(client._transport)._network_backend
-    assert isinstance(backend, network.Backend | network.AsyncBackend)
+def test_every_private_name_is_there() -> None:
+    assert private_names._missing() == frozenset()
 
 
 @contextmanager
@@ -185,6 +133,11 @@ class AsyncAnswering(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         return answer(request)
+
+
+@pytest.fixture(params=[httpx.Client, httpx.AsyncClient])
+def kind(request: pytest.FixtureRequest) -> Any:
+    return request.param
 
 
 class TestReplacedTransports:

@@ -1,6 +1,7 @@
 """The public interface: the names of the package, and the operations of both clients."""
 
 import ast
+import functools
 import inspect
 import subprocess
 import sys
@@ -113,17 +114,9 @@ def test_importing_the_sdk_imports_no_extra_and_nothing_that_only_a_call_needs(m
     assert module not in imported_by("from followup import FollowUp")
 
 
-def test_importing_the_package_imports_no_http_client() -> None:
-    assert not {"httpx", "attrs", "followup._client"} & imported_by("import followup")
-
-
 def test_the_sdk_needs_no_rich() -> None:
     # httpx imports rich for its own command where rich is installed, so its absence is what can be tested.
     assert "followup._client" in imported_by("sys.modules['rich'] = None; from followup import FollowUp")
-
-
-def test_verifying_webhooks_needs_no_decoder() -> None:
-    assert "cattrs" not in imported_by("from followup import construct_event, verify_signature")
 
 
 def test_a_webhook_with_every_field_is_decoded_without_cattrs() -> None:
@@ -136,6 +129,7 @@ def test_a_webhook_with_every_field_is_decoded_without_cattrs() -> None:
     assert "cattrs" in imported_by(code.replace("'object': 'event', ", ""))
 
 
+@functools.cache
 def imported_by(code: str) -> set[str]:
     """The modules that a fresh interpreter imports for this."""
     script = f"import sys; before = set(sys.modules); {code}; print(*set(sys.modules) - before)"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from support.drivers import Driver
-from support.responses import error, page, patient
-from support.server import Action, Received, ScriptedServer, drip, hang, hang_up, reply
+from support.responses import page, patient
+from support.server import Action, ScriptedServer, hang_up, reply
 
-from followup import APIConnectionError, APITimeoutError, FollowUp, InternalServerError
+from followup import APIConnectionError, FollowUp, InternalServerError
 
 
 def create(client: Any) -> Any:
@@ -69,19 +69,6 @@ class TestRetries:
         first, second = (each.headers["idempotency-key"] for each in server.received)
         assert first != second
 
-    def test_a_patch_is_retried_without_a_key(self, server: ScriptedServer, driver: Driver) -> None:
-        server.script = [reply(500), reply(200, patient())]
-        driver.call(server.url, lambda client: client.patients.update("pat_1", full_name="Ana"))
-        assert [each.method for each in server.received] == ["PATCH", "PATCH"]
-        assert "idempotency-key" not in server.received[0].headers
-
-    def test_the_error_has_the_key_and_the_number_of_attempts(self, server: ScriptedServer, driver: Driver) -> None:
-        server.script = [reply(500)]
-        with pytest.raises(InternalServerError) as caught:
-            driver.call(server.url, create, max_retries=3)
-        assert caught.value.attempts == len(server.received) == 4
-        assert caught.value.idempotency_key == server.received[0].headers["idempotency-key"]
-
     def test_a_connection_that_breaks_may_have_been_sent(self, server: ScriptedServer, driver: Driver) -> None:
         server.script = [hang_up]
         with pytest.raises(APIConnectionError) as caught:
@@ -97,23 +84,6 @@ class TestRetries:
         assert caught.value.was_sent == "no"
         assert caught.value.attempts == 2
         assert caught.value.idempotency_key
-
-    def test_once_sent_a_later_refusal_does_not_hide_it(self, server: ScriptedServer, driver: Driver) -> None:
-        def hang_up_for_good(connection: socket.socket, received: Received) -> bool:
-            server.stop_listening()
-            return hang_up(connection, received)
-
-        server.script = [hang_up_for_good]
-        with pytest.raises(APIConnectionError) as caught:
-            driver.call(server.url, create, max_retries=1)
-        assert caught.value.was_sent == "maybe"
-
-    def test_a_delete_that_finds_its_object_gone_on_a_retry_is_done(
-        self, server: ScriptedServer, driver: Driver
-    ) -> None:
-        server.script = [hang_up, reply(404, error(code="resource_missing"))]
-        deleted = driver.call(server.url, lambda client: client.webhook_endpoints.delete("we_1"))
-        assert (deleted.id, deleted.object, deleted.deleted) == ("we_1", "webhook_endpoint", True)
 
     def test_a_retried_list_page_goes_on(self, server: ScriptedServer, driver: Driver) -> None:
         server.script = [
@@ -164,28 +134,3 @@ class TestSleeping:
         driver.call(server.url, twice)
         assert [each.connection for each in server.received] == [1, 1, 2]
         assert sleeps == []
-
-
-class TestTimeouts:
-    def test_a_silent_server_is_a_timeout(self, server: ScriptedServer, driver: Driver) -> None:
-        server.script = [hang(server.released)]
-        with pytest.raises(APITimeoutError) as caught:
-            driver.call(server.url, create, timeout=0.1, max_retries=0)
-        assert caught.value.was_sent == "maybe"
-
-    @pytest.mark.parametrize("how", ["hang", "drip the body", "drip the headers"])
-    def test_the_deadline_ends_an_attempt(self, server: ScriptedServer, driver: Driver, how: str) -> None:
-        server.script = [
-            {
-                "hang": hang(server.released),
-                "drip the body": drip(server.released),
-                "drip the headers": drip(server.released, headers=True),
-            }[how]
-        ]
-        with pytest.raises(APITimeoutError, match=r"not completed within the deadline of 0\.3 s"):
-            # Shorter than any first backoff, so that no second attempt is under way at its end.
-            driver.call(server.url, create, deadline=0.3, max_retries=1000, timeout=30)
-
-    def test_a_call_within_its_deadline_is_as_any_other(self, server: ScriptedServer, driver: Driver) -> None:
-        server.script = [reply(200, patient(), headers={"Request-Id": "req_1"})]
-        assert driver.call(server.url, create, deadline=5).last_response.request_id == "req_1"

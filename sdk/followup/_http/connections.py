@@ -156,11 +156,12 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
         return bool(loops)
 
     async def close(self) -> None:
-        """Close the pool of the running event loop."""
+        """Close the pool of the running event loop, and drop those of loops that have ended."""
         self._closed = True
         if self._process != os.getpid():
             return
         pool = self._pools.pop(_running_loop(), None)
+        self._drop_unusable_pools()
         if pool is not None:
             await pool.aclose()
 
