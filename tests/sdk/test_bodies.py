@@ -295,7 +295,7 @@ class TestTransportsOfTheUsersOwn:
         ("takes", "raises", "status", "text"),
         [
             ("body", False, 200, ""),
-            ("", True, 404, "404 invalid_request_error: Used before"),
+            ("", True, 404, "404 Not Found"),
             ("body", True, 400, "400 invalid_request_error: Used before"),
             ("stream", True, 400, "400 Bad Request"),
         ],

@@ -106,14 +106,6 @@ def is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (str, int, bool, date))
 
 
-def test_nested_objects_are_dicts(client: FollowUp) -> None:
-    batch = client.events.create(
-        {"id": "1", "type": "patient.upserted", "data": {"patient": {"phone": "+5491155550000"}}}
-    )
-    (result,) = batch.to_dict()["results"]
-    assert (result["id"], result["accepted"], result["result"]["object"]) == ("1", True, "patient")
-
-
 def test_by_default_no_display_shows_personal_data(client: FollowUp, ana: Patient) -> None:
     for text in (repr(ana), str(ana), f"{ana}", ana._repr_html_(), client.patients.list()._repr_html_()):
         assert ana.id in text

@@ -199,14 +199,6 @@ def test_few_calls_never_wait() -> None:
     assert [each.sent for each in world.attempts] == pytest.approx([number / 5 for number in range(300)])
 
 
-def test_without_it_nothing_waits() -> None:
-    world = World(None)
-    for _ in range(1000):
-        world.call(0.0, repeated(0.0))
-    world.run()
-    assert {each.sent for each in world.attempts} == {0.0}
-
-
 def test_retries_count() -> None:
     world = World(2)
     world.call(0.0, iter([(0.0, NotSent("ConnectError")), (0.0, NotSent("ConnectError")), (0.0, OK)]))
