@@ -45,10 +45,7 @@ def result_of(call: Call[R], response: Response, attempt: int) -> R:
         f"{call.operation}: the response does not match the specification: {problem}",
         status_code=response.status_code,
         request_id=response.headers.get("request-id"),
-        operation=call.operation,
-        idempotency_key=call.idempotency_key,
-        attempts=attempt,
-        was_sent="yes",
+        **_resumable(call, attempt, "yes"),
     )
 
 
@@ -87,10 +84,7 @@ def error_of(
     tries = f" after {attempts} attempts" if attempts > 1 else ""
     return kind(
         f"{call.operation}: {problem}{tries}",
-        operation=call.operation,
-        idempotency_key=call.idempotency_key,
-        attempts=attempts,
-        was_sent=was_sent,
+        **_resumable(call, attempts, was_sent),
     )
 
 
@@ -104,11 +98,18 @@ def error_without_slot(
     return errors.APITimeoutError(
         f"{call.operation}: not sent within the deadline of {options.deadline:g} s, because of "
         f"requests_per_minute={options.governor.requests_per_minute}",
-        operation=call.operation,
-        idempotency_key=call.idempotency_key,
-        attempts=attempts,
-        was_sent=was_sent,
+        **_resumable(call, attempts, was_sent),
     )
+
+
+def _resumable(call: Call[Any], attempts: int, was_sent: errors.WasSent) -> dict[str, Any]:
+    """Return the attributes of an error with which a caller can resume the call."""
+    return {
+        "operation": call.operation,
+        "idempotency_key": call.idempotency_key,
+        "attempts": attempts,
+        "was_sent": was_sent,
+    }
 
 
 def _why(outcome: NoResponse) -> str:
@@ -127,10 +128,7 @@ def _status_error(call: Call[Any], options: Options, response: Response, attempt
         status_code=response.status_code,
         headers=response.headers,
         body=body,
-        operation=call.operation,
-        idempotency_key=call.idempotency_key,
-        attempts=attempts,
-        was_sent="yes",
+        **_resumable(call, attempts, "yes"),
         sent_values=[options.api_key, *_strings_sent(call)],
     )
 

@@ -155,17 +155,15 @@ class APIStatusError(FollowUpError):
         status_code: int,
         headers: Mapping[str, str] | None = None,
         body: Any = None,
-        operation: str = "",
-        idempotency_key: str | None = None,
-        attempts: int = 0,
-        was_sent: WasSent = "yes",
         sent_values: Iterable[str] = (),
+        **call: Any,
     ) -> None:
         # Imported late: the mock and the commands read the declarations, and need no HTTP client.
         import httpx
 
         from followup._redaction import SentValues
 
+        super().__init__(**{"was_sent": "yes", **call})
         self.status_code = status_code
         self.headers = httpx.Headers(headers)
         self.body = body
@@ -173,15 +171,9 @@ class APIStatusError(FollowUpError):
         self.message = message or f"{status_code} {httpx.codes.get_reason_phrase(status_code)}".rstrip()
         self.request_id = self.headers.get("request-id")
         self.retry_after = parse_retry_after(self.headers.get("retry-after"))
-        super().__init__(
-            self._text(message, operation, attempts, SentValues(sent_values)),
-            operation=operation,
-            idempotency_key=idempotency_key,
-            attempts=attempts,
-            was_sent=was_sent,
-        )
+        self.args = (self._text(message, SentValues(sent_values)),)
 
-    def _text(self, message: str | None, operation: str, attempts: int, sent: "SentValues") -> str:
+    def _text(self, message: str | None, sent: "SentValues") -> str:
         from followup._redaction import redacted  # late: verifying a webhook does not need it
 
         parts = [str(self.status_code) if message else self.message]
@@ -192,11 +184,11 @@ class APIStatusError(FollowUpError):
         text += self._details(sent)
         if self.param:
             text += f" [param {redacted(self.param, sent, max_length=200)}]"
-        context = [operation] if operation else []
+        context = [self.operation] if self.operation else []
         if self.request_id:
             context.append(f"request {redacted(self.request_id, sent, max_length=100)}")
-        if attempts > 1:
-            context.append(f"{attempts} attempts")
+        if self.attempts > 1:
+            context.append(f"{self.attempts} attempts")
         return f"{text} [{', '.join(context)}]" if context else text
 
     def _details(self, sent: "SentValues") -> str:  # noqa: ARG002 - for subclasses
