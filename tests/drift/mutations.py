@@ -1,9 +1,14 @@
 """Changes of our own contract, each with the differences that it must cause: class and place, written by hand."""
 
+import functools
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from drift.documents import Document, component, operation, parameter, request, response
+from drift.documents import Document, component, operation, parameter, request, resolved, response, served_document
+
+from followup_mockserver.judge.drift.comparison import compare_document
+from followup_mockserver.judge.drift.differences import Report
 
 BREAKING = "breaking"
 MOCK = "mock differs"
@@ -26,9 +31,24 @@ class Mutation(NamedTuple):
     change: Callable[[Document], Any]
     expected: frozenset[Expected]
     tells_apart: bool
+    name: str
 
     def __str__(self) -> str:
-        return self.change.__name__
+        return self.name
+
+
+def mutated(*mutations: Mutation) -> Document:
+    """Return our own contract with these changes."""
+    document = served_document()
+    for each in mutations:
+        each.change(document)
+    return document
+
+
+@functools.cache
+def report_of(mutation: Mutation) -> Report:
+    """Return the report about our own contract with a change."""
+    return compare_document(mutated(mutation))
 
 
 MUTATIONS: list[Mutation] = []
@@ -36,7 +56,7 @@ MUTATIONS: list[Mutation] = []
 
 def causes(*expected: Expected, tells_apart: bool = True) -> Callable[[Callable[[Document], Any]], Any]:
     def add(change: Callable[[Document], Any]) -> Any:
-        MUTATIONS.append(Mutation(change, frozenset(expected), tells_apart))
+        MUTATIONS.append(Mutation(change, frozenset(expected), tells_apart, change.__name__))
         return change
 
     return add
@@ -67,32 +87,12 @@ def a_narrower_enum_of_a_request(document: Document) -> None:
     request(document, "POST /v1/treatments")["properties"]["kind"]["enum"].remove("diet")
 
 
-@causes((BREAKING, "GET /v1/appointments request query.status"))
-def a_narrower_enum_of_a_query(document: Document) -> None:
-    parameter(document, "GET /v1/appointments", "status")["schema"]["enum"].remove("pending")
-
-
-@causes((BREAKING, "GET /v1/patients request query.limit"))
-def a_lower_maximum_of_a_query(document: Document) -> None:
-    parameter(document, "GET /v1/patients", "limit")["schema"]["maximum"] = 50
-
-
 # The maximum is written as another keyword, which is a second difference, of wording.
 @causes(
     (BREAKING, "GET /v1/visits request query.limit"), (WORDING, "GET /v1/visits request query.limit"), tells_apart=False
 )
 def an_exclusive_maximum_of_openapi_3_0(document: Document) -> None:
     parameter(document, "GET /v1/visits", "limit")["schema"]["exclusiveMaximum"] = True
-
-
-@causes((BREAKING, "GET /v1/visits request query.limit"))
-def a_higher_minimum_of_a_query(document: Document) -> None:
-    parameter(document, "GET /v1/visits", "limit")["schema"]["minimum"] = 5
-
-
-@causes((BREAKING, "GET /v1/events request query.limit"))
-def a_multiple_of_a_query(document: Document) -> None:
-    parameter(document, "GET /v1/events", "limit")["schema"]["multipleOf"] = 10
 
 
 @causes((BREAKING, "GET /v1/doctors request query.clinic"))
@@ -135,26 +135,6 @@ def a_removed_field_of_a_request(document: Document) -> None:
     del request(document, "POST /v1/visits")["properties"]["notes"]
 
 
-@causes((BREAKING, "POST /v1/patients request body.fullName"))
-def a_lower_maximum_length(document: Document) -> None:
-    request(document, "POST /v1/patients")["properties"]["fullName"]["maxLength"] = 200
-
-
-@causes((BREAKING, "POST /v1/patients request body.dni"))
-def a_higher_minimum_length(document: Document) -> None:
-    request(document, "POST /v1/patients")["properties"]["dni"]["minLength"] = 7
-
-
-@causes((BREAKING, "POST /v1/patients request body.phone"))
-def a_pattern_of_a_request(document: Document) -> None:
-    request(document, "POST /v1/patients")["properties"]["phone"]["pattern"] = r"^\+[1-9]\d{6,14}$"
-
-
-@causes((BREAKING, "POST /v1/patients request body.externalId"))
-def a_format_of_a_request(document: Document) -> None:
-    request(document, "POST /v1/patients")["properties"]["externalId"]["format"] = "uuid"
-
-
 @causes(
     (BREAKING, "POST /v1/events request body.occurredAt"),
     (BREAKING, "POST /v1/events request body[].occurredAt"),
@@ -171,16 +151,6 @@ def smaller_batches(document: Document) -> None:
     union[2]["properties"]["events"]["maxItems"] = 50
 
 
-@causes((BREAKING, "POST /v1/webhook_endpoints request body.enabledEvents"))
-def more_items_required(document: Document) -> None:
-    request(document, "POST /v1/webhook_endpoints")["properties"]["enabledEvents"]["minItems"] = 2
-
-
-@causes((BREAKING, "POST /v1/webhook_endpoints request body.enabledEvents"))
-def unique_items_required(document: Document) -> None:
-    request(document, "POST /v1/webhook_endpoints")["properties"]["enabledEvents"]["uniqueItems"] = True
-
-
 @causes((BREAKING, "POST /v1/webhook_endpoints request body.enabledEvents[]"))
 def a_narrower_enum_of_items(document: Document) -> None:
     items = request(document, "POST /v1/webhook_endpoints")["properties"]["enabledEvents"]["items"]
@@ -191,12 +161,6 @@ def a_narrower_enum_of_items(document: Document) -> None:
 def a_nested_field_is_required(document: Document) -> None:
     schema = request(document, "POST /v1/intake_requests")["properties"]["coverage"]
     schema["required"] = ["insurer"]
-
-
-@causes((BREAKING, "POST /v1/intake_requests request body.contacts[].email"))
-def a_nested_field_of_items_is_narrower(document: Document) -> None:
-    items = request(document, "POST /v1/intake_requests")["properties"]["contacts"]["items"]
-    items["properties"]["email"]["maxLength"] = 10
 
 
 @causes((BREAKING, "POST /v1/appointments request body.patient"))
@@ -210,11 +174,6 @@ def a_field_within_a_union_is_narrower(document: Document) -> None:
     patient = request(document, "POST /v1/appointments")["properties"]["patient"]
     (reference,) = (each for each in patient["anyOf"] if each["type"] == "object")
     reference["properties"]["email"]["pattern"] = "@clinic[.]example$"
-
-
-@causes((BREAKING, "PATCH /v1/patients/{id} request body.email"))
-def null_is_no_longer_allowed_in_a_request(document: Document) -> None:
-    request(document, "PATCH /v1/patients/{id}")["properties"]["email"]["type"] = "string"
 
 
 @causes(
@@ -246,11 +205,6 @@ def another_media_type_of_a_request(document: Document) -> None:
 @causes((BREAKING, "POST /v1/treatments request body"), tells_apart=False)
 def a_removed_request_body(document: Document) -> None:
     del operation(document, "POST /v1/treatments")["requestBody"]
-
-
-@causes((BREAKING, "GET /v1/patients/{id} request path.id"))
-def a_narrower_id_in_the_path(document: Document) -> None:
-    parameter(document, "GET /v1/patients/{id}", "id")["schema"]["pattern"] = "^pat_[A-Za-z0-9]{24}$"
 
 
 @causes((BREAKING, "GET /v1/account request security"), tells_apart=False)
@@ -288,11 +242,6 @@ def another_version(document: Document) -> None:
     parameter(document, "GET /v1/account", "Service-Version")["schema"]["enum"] = ["2027-01-01"]
 
 
-@causes((BREAKING, "POST /v1/treatments request body"))
-def a_condition_that_fields_depend_on(document: Document) -> None:
-    request(document, "POST /v1/treatments")["dependentRequired"] = {"name": ["dosage"]}
-
-
 # --- requests: the contract is looser ----------------------------------------------------------------------------
 
 
@@ -306,46 +255,6 @@ def a_wider_enum_of_a_request(document: Document) -> None:
     request(document, "POST /v1/treatments")["properties"]["kind"]["enum"].append("surgery")
 
 
-@causes((MOCK, "GET /v1/patients request query.limit"))
-def a_higher_maximum_of_a_query(document: Document) -> None:
-    parameter(document, "GET /v1/patients", "limit")["schema"]["maximum"] = 500
-
-
-@causes((MOCK, "POST /v1/patients request body.fullName"))
-def no_maximum_length(document: Document) -> None:
-    del request(document, "POST /v1/patients")["properties"]["fullName"]["maxLength"]
-
-
-@causes((MOCK, "POST /v1/patients request body.dni"))
-def an_empty_string_is_allowed(document: Document) -> None:
-    del request(document, "POST /v1/patients")["properties"]["dni"]["minLength"]
-
-
-@causes((MOCK, "POST /v1/patients request body.email"))
-def no_format_of_a_request(document: Document) -> None:
-    del request(document, "POST /v1/patients")["properties"]["email"]["format"]
-
-
-@causes((MOCK, "POST /v1/webhook_endpoints request body.url"))
-def http_urls_are_allowed(document: Document) -> None:
-    del request(document, "POST /v1/webhook_endpoints")["properties"]["url"]["pattern"]
-
-
-@causes((MOCK, "POST /v1/patients request body"))
-def unknown_fields_are_allowed(document: Document) -> None:
-    del request(document, "POST /v1/patients")["additionalProperties"]
-
-
-@causes((MOCK, "POST /v1/patients request body.dateOfBirth"))
-def null_is_allowed_in_a_request(document: Document) -> None:
-    request(document, "POST /v1/patients")["properties"]["dateOfBirth"]["type"] = ["string", "null"]
-
-
-@causes((MOCK, "GET /v1/visits/{id} request path.id"))
-def any_id_in_the_path(document: Document) -> None:
-    del parameter(document, "GET /v1/visits/{id}", "id")["schema"]["pattern"]
-
-
 @causes((MOCK, "POST /v1/patients request body"), tells_apart=False)
 def a_required_body_is_optional(document: Document) -> None:
     operation(document, "POST /v1/patients")["requestBody"]["required"] = False
@@ -356,21 +265,9 @@ def no_key_is_needed(document: Document) -> None:
     operation(document, "GET /v1/account")["security"] = []
 
 
-@causes((MOCK, "GET /v1/doctors request query.limit"), tells_apart=False)
-def another_default(document: Document) -> None:
-    parameter(document, "GET /v1/doctors", "limit")["schema"]["default"] = 25
-
-
 @causes((MOCK, "POST /v1/patients request header.Idempotency-Key"), tells_apart=False)
 def a_header_that_the_sdk_always_sends_is_required(document: Document) -> None:
     parameter(document, "POST /v1/patients", "Idempotency-Key")["required"] = True
-
-
-@causes((MOCK, "GET /v1/patients request query.limit"))
-def a_number_of_a_query_is_any_text(document: Document) -> None:
-    schema = parameter(document, "GET /v1/patients", "limit")["schema"]
-    schema.clear()
-    schema |= {"type": "string", "default": 10}
 
 
 # --- responses: the contract is looser ---------------------------------------------------------------------------
@@ -403,11 +300,6 @@ def null_in_a_response(document: Document) -> None:
     component(document, "Doctor")["properties"]["fullName"]["type"] = ["string", "null"]
 
 
-@causes((BREAKING, "GET /v1/account response 200 body.serviceLines[]"))
-def a_wider_enum_of_a_response(document: Document) -> None:
-    component(document, "Account")["properties"]["serviceLines"]["items"]["enum"].append("emergency")
-
-
 @causes(
     (BREAKING, "GET /v1/webhook_deliveries/{id} response 200 body.status"),
     (BREAKING, "GET /v1/webhook_deliveries response 200 body.data[].status"),
@@ -428,16 +320,6 @@ def another_type_of_a_response(document: Document) -> None:
 )
 def no_format_of_a_response(document: Document) -> None:
     del component(document, "Doctor")["properties"]["createdAt"]["format"]
-
-
-@causes((BREAKING, "GET /v1/account response 200 body.id"))
-def any_id_in_a_response(document: Document) -> None:
-    del component(document, "Account")["properties"]["id"]["pattern"]
-
-
-@causes((BREAKING, "GET /v1/account response 200 body.apiKey"))
-def any_type_of_a_response(document: Document) -> None:
-    component(document, "Account")["properties"]["apiKey"].pop("type")
 
 
 @causes((BREAKING, "GET /v1/patients response 200 body.hasMore"))
@@ -508,11 +390,6 @@ def a_webhook_without_signature(document: Document) -> None:
 # --- responses: the contract is narrower -------------------------------------------------------------------------
 
 
-@causes((MOCK, "GET /v1/account response 200 body.serviceLines[]"))
-def a_narrower_enum_of_a_response(document: Document) -> None:
-    component(document, "Account")["properties"]["serviceLines"]["items"]["enum"].remove("network")
-
-
 @causes(
     (MOCK, "GET /v1/doctors/{id} response 200 body.specialty"),
     (MOCK, "GET /v1/doctors response 200 body.data[].specialty"),
@@ -531,16 +408,6 @@ def an_optional_field_of_a_response_is_required(document: Document) -> None:
     component(document, "WebhookEndpoint")["required"].append("secret")
 
 
-@causes((MOCK, "GET /v1/account response 200 body.apiKey.prefix"))
-def a_pattern_of_a_response(document: Document) -> None:
-    component(document, "Account")["properties"]["apiKey"]["properties"]["prefix"]["pattern"] = "^(test|live)_"
-
-
-@causes((MOCK, "GET /v1/account response 200 body.timeZone"))
-def a_maximum_length_of_a_response(document: Document) -> None:
-    component(document, "Account")["properties"]["timeZone"]["maxLength"] = 64
-
-
 @causes((MOCK, "POST /v1/patients response 409"), tells_apart=False)
 def a_removed_status(document: Document) -> None:
     del operation(document, "POST /v1/patients")["responses"]["409"]
@@ -550,11 +417,6 @@ def a_removed_status(document: Document) -> None:
 def another_status_for_success(document: Document) -> None:
     responses = operation(document, "POST /v1/patients")["responses"]
     responses["201"] = responses.pop("200")
-
-
-@causes((MOCK, "GET /v1/patients response 200 body.data"))
-def a_shorter_list(document: Document) -> None:
-    response(document, "GET /v1/patients")["properties"]["data"]["maxItems"] = 100
 
 
 # --- responses: the SDK decodes what the mock never sends ---------------------------------------------------------
@@ -569,11 +431,6 @@ def a_shorter_list(document: Document) -> None:
 )
 def any_text_for_an_email_address_of_a_response(document: Document) -> None:
     del component(document, "Patient")["properties"]["email"]["format"]
-
-
-@causes((MOCK, "GET /v1/patients response 200 body.url"), tells_apart=False)
-def another_url_of_a_list(document: Document) -> None:
-    response(document, "GET /v1/patients")["properties"]["url"] = {"type": "string"}
 
 
 # --- additions ---------------------------------------------------------------------------------------------------
@@ -685,21 +542,6 @@ def another_description_of_a_response(document: Document) -> None:
     operation(document, "GET /v1/account")["responses"]["200"]["description"] = "The account."
 
 
-@causes((WORDING, "POST /v1/patients request body.phone"), tells_apart=False)
-def another_description_of_a_field(document: Document) -> None:
-    request(document, "POST /v1/patients")["properties"]["phone"]["description"] = "Mobile number."
-
-
-@causes((WORDING, "GET /v1/account response 200 body.name"), tells_apart=False)
-def a_title_of_a_field(document: Document) -> None:
-    component(document, "Account")["properties"]["name"]["title"] = "Name"
-
-
-@causes((WORDING, "GET /v1/account response 200 body.name"), tells_apart=False)
-def an_example_of_a_field(document: Document) -> None:
-    component(document, "Account")["properties"]["name"]["examples"] = ["Clínica Sur"]
-
-
 @causes((WORDING, "GET /v1/account response 200 header.Request-Id"), tells_apart=False)
 def an_undescribed_header_of_a_response(document: Document) -> None:
     del operation(document, "GET /v1/account")["responses"]["200"]["headers"]["Request-Id"]
@@ -710,11 +552,160 @@ def undescribed_webhooks(document: Document) -> None:
     del document["webhooks"]
 
 
-@causes((WORDING, "GET /v1/account response 200 body"), tells_apart=False)
-def a_response_that_lists_all_fields(document: Document) -> None:
-    component(document, "Account")["additionalProperties"] = False
+# --- keywords of one schema ------------------------------------------------------------------------------------------
+
+GONE = object()
+"""The keyword is removed."""
+
+CHANGED_KEYWORDS: list[tuple[str, str, str, dict[str, Any], bool]] = [
+    (
+        "a_narrower_enum_of_a_query",
+        BREAKING,
+        "GET /v1/appointments request query.status",
+        {"enum": ["confirmed", "rescheduled", "cancelled", "completed"]},
+        True,
+    ),
+    ("a_lower_maximum_of_a_query", BREAKING, "GET /v1/patients request query.limit", {"maximum": 50}, True),
+    ("a_higher_minimum_of_a_query", BREAKING, "GET /v1/visits request query.limit", {"minimum": 5}, True),
+    ("a_multiple_of_a_query", BREAKING, "GET /v1/events request query.limit", {"multipleOf": 10}, True),
+    ("a_lower_maximum_length", BREAKING, "POST /v1/patients request body.fullName", {"maxLength": 200}, True),
+    ("a_higher_minimum_length", BREAKING, "POST /v1/patients request body.dni", {"minLength": 7}, True),
+    (
+        "a_pattern_of_a_request",
+        BREAKING,
+        "POST /v1/patients request body.phone",
+        {"pattern": "^\\+[1-9]\\d{6,14}$"},
+        True,
+    ),
+    ("a_format_of_a_request", BREAKING, "POST /v1/patients request body.externalId", {"format": "uuid"}, True),
+    ("more_items_required", BREAKING, "POST /v1/webhook_endpoints request body.enabledEvents", {"minItems": 2}, True),
+    (
+        "unique_items_required",
+        BREAKING,
+        "POST /v1/webhook_endpoints request body.enabledEvents",
+        {"uniqueItems": True},
+        True,
+    ),
+    (
+        "a_nested_field_of_items_is_narrower",
+        BREAKING,
+        "POST /v1/intake_requests request body.contacts[].email",
+        {"maxLength": 10},
+        True,
+    ),
+    (
+        "null_is_no_longer_allowed_in_a_request",
+        BREAKING,
+        "PATCH /v1/patients/{id} request body.email",
+        {"type": "string"},
+        True,
+    ),
+    (
+        "a_narrower_id_in_the_path",
+        BREAKING,
+        "GET /v1/patients/{id} request path.id",
+        {"pattern": "^pat_[A-Za-z0-9]{24}$"},
+        True,
+    ),
+    (
+        "a_condition_that_fields_depend_on",
+        BREAKING,
+        "POST /v1/treatments request body",
+        {"dependentRequired": {"name": ["dosage"]}},
+        True,
+    ),
+    ("a_higher_maximum_of_a_query", MOCK, "GET /v1/patients request query.limit", {"maximum": 500}, True),
+    ("no_maximum_length", MOCK, "POST /v1/patients request body.fullName", {"maxLength": GONE}, True),
+    ("an_empty_string_is_allowed", MOCK, "POST /v1/patients request body.dni", {"minLength": GONE}, True),
+    ("no_format_of_a_request", MOCK, "POST /v1/patients request body.email", {"format": GONE}, True),
+    ("http_urls_are_allowed", MOCK, "POST /v1/webhook_endpoints request body.url", {"pattern": GONE}, True),
+    ("unknown_fields_are_allowed", MOCK, "POST /v1/patients request body", {"additionalProperties": GONE}, True),
+    (
+        "null_is_allowed_in_a_request",
+        MOCK,
+        "POST /v1/patients request body.dateOfBirth",
+        {"type": ["string", "null"]},
+        True,
+    ),
+    ("any_id_in_the_path", MOCK, "GET /v1/visits/{id} request path.id", {"pattern": GONE}, True),
+    ("another_default", MOCK, "GET /v1/doctors request query.limit", {"default": 25}, False),
+    (
+        "a_number_of_a_query_is_any_text",
+        MOCK,
+        "GET /v1/patients request query.limit",
+        {"minimum": GONE, "maximum": GONE, "type": "string"},
+        True,
+    ),
+    (
+        "a_wider_enum_of_a_response",
+        BREAKING,
+        "GET /v1/account response 200 body.serviceLines[]",
+        {"enum": ["follow_up", "network", "emergency"]},
+        True,
+    ),
+    ("any_id_in_a_response", BREAKING, "GET /v1/account response 200 body.id", {"pattern": GONE}, True),
+    ("any_type_of_a_response", BREAKING, "GET /v1/account response 200 body.apiKey", {"type": GONE}, True),
+    (
+        "a_narrower_enum_of_a_response",
+        MOCK,
+        "GET /v1/account response 200 body.serviceLines[]",
+        {"enum": ["follow_up"]},
+        True,
+    ),
+    (
+        "a_pattern_of_a_response",
+        MOCK,
+        "GET /v1/account response 200 body.apiKey.prefix",
+        {"pattern": "^(test|live)_"},
+        True,
+    ),
+    ("a_maximum_length_of_a_response", MOCK, "GET /v1/account response 200 body.timeZone", {"maxLength": 64}, True),
+    ("a_shorter_list", MOCK, "GET /v1/patients response 200 body.data", {"maxItems": 100}, True),
+    ("another_url_of_a_list", MOCK, "GET /v1/patients response 200 body.url", {"const": GONE, "type": "string"}, False),
+    (
+        "another_description_of_a_field",
+        WORDING,
+        "POST /v1/patients request body.phone",
+        {"description": "Mobile number."},
+        False,
+    ),
+    ("a_title_of_a_field", WORDING, "GET /v1/account response 200 body.name", {"title": "Name"}, False),
+    ("an_example_of_a_field", WORDING, "GET /v1/account response 200 body.name", {"examples": ["Clínica Sur"]}, False),
+    (
+        "a_response_that_lists_all_fields",
+        WORDING,
+        "GET /v1/account response 200 body",
+        {"additionalProperties": False},
+        False,
+    ),
+    ("a_format_that_no_validator_knows", WORDING, "POST /v1/patients request body.phone", {"format": "phone"}, False),
+]
+"""Changes of the keywords of one schema: name, class and place of the difference, the keywords, and ``tells_apart``."""
+
+_PLACE = re.compile(r"(\w+ \S+) (?:request (\w+)|response (\d+) body)(.*)")
 
 
-@causes((WORDING, "POST /v1/patients request body.phone"), tells_apart=False)
-def a_format_that_no_validator_knows(document: Document) -> None:
-    request(document, "POST /v1/patients")["properties"]["phone"]["format"] = "phone"
+def schema_at(document: Document, where: str) -> Document:
+    """Return the schema at the place of a difference, with its references resolved."""
+    found = _PLACE.fullmatch(where)
+    assert found
+    name, part, status, path = found.groups()
+    if part not in ("body", None):
+        schema: Document = parameter(document, name, path.removeprefix("."))["schema"]
+        return schema
+    schema = request(document, name) if part else response(document, name, status)
+    for field, _ in re.findall(r"\.(\w+)|(\[\])", path):
+        schema = resolved(document, schema["properties"][field] if field else schema["items"])
+    return schema
+
+
+def with_keywords(document: Document, where: str, keywords: dict[str, Any]) -> None:
+    schema = schema_at(document, where)
+    schema |= keywords
+    for name in [name for name, value in schema.items() if value is GONE]:
+        del schema[name]
+
+
+for _name, _class, _where, _keywords, _tells_apart in CHANGED_KEYWORDS:
+    _change = functools.partial(with_keywords, where=_where, keywords=_keywords)
+    MUTATIONS.append(Mutation(_change, frozenset({(_class, _where)}), _tells_apart, _name))

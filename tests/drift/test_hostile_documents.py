@@ -34,7 +34,7 @@ def containers(value: Any) -> list[Any]:
     return found
 
 
-@settings(max_examples=settings.default.max_examples // 2, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=settings.default.max_examples // 4, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), count=st.integers(1, 4))
 def test_random_damage_is_a_report_or_a_document_error(data: st.DataObject, count: int) -> None:
     document: Document = json.loads(OURS)

@@ -5,20 +5,12 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from drift.documents import served_document
-from drift.mutations import BREAKING, MOCK, MUTATIONS, Mutation
+from drift.mutations import BREAKING, MOCK, MUTATIONS, Mutation, report_of
 
 from followup import FollowUp, ResponseDecodeError
 from followup_mockserver import MockService
-from followup_mockserver.judge.drift.comparison import compare_document
 from followup_mockserver.judge.drift.differences import Difference
 from followup_mockserver.webhooks.transport import InProcessTransport
-
-
-def differences(mutation: Mutation) -> list[Difference]:
-    document = served_document()
-    mutation.change(document)
-    return [*compare_document(document).differences]
 
 
 @pytest.fixture
@@ -60,7 +52,7 @@ def breaks_another_rule(response: httpx.Response) -> bool:
 
 @pytest.mark.parametrize("mutation", requests_of(MOCK), ids=str)
 def test_the_mock_rejects_a_request_that_only_the_service_accepts(mutation: Mutation, http: httpx.Client) -> None:
-    for difference in differences(mutation):
+    for difference in report_of(mutation).differences:
         if difference.class_ == MOCK:
             response = send(http, difference)
             assert response.status_code == 400, difference
@@ -71,7 +63,7 @@ def test_the_mock_rejects_a_request_that_only_the_service_accepts(mutation: Muta
 def test_the_mock_accepts_the_form_of_a_request_that_the_service_rejects(
     mutation: Mutation, http: httpx.Client
 ) -> None:
-    for difference in differences(mutation):
+    for difference in report_of(mutation).differences:
         if difference.class_ == BREAKING and "/v1/events request body" not in difference.where:
             response = send(http, difference)
             assert response.status_code == 200 or breaks_another_rule(response), (difference, response.json())
@@ -98,7 +90,7 @@ NOT_DECODED = {
 
 def breaking(name: str, operation: str) -> Difference:
     (mutation,) = (each for each in MUTATIONS if str(each) == name)
-    found = (each for each in differences(mutation) if each.class_ == BREAKING)
+    found = (each for each in report_of(mutation).differences if each.class_ == BREAKING)
     return next(each for each in found if each.where.startswith(f"{operation} response"))
 
 

@@ -19,6 +19,7 @@ def test_a_rewritten_contract_has_no_differences(rewrite: Rewrite) -> None:
 (old,) = (each for each in REWRITES if each.__name__ == "openapi_3_0")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("other", [each for each in REWRITES if each is not old], ids=lambda each: each.__name__)
 def test_openapi_3_0_with_another_rewrite_has_no_differences(other: Rewrite) -> None:
     assert compare_document(other(old(served_document()))).differences == ()

@@ -1,5 +1,6 @@
 """Flattens a schema to alternatives: conjunctions of plain schemas, without references, unions and intersections."""
 
+import functools
 import itertools
 import json
 import re
@@ -79,12 +80,12 @@ class Alternative:
         """Return the values of a keyword in all parts."""
         return [part[keyword] for part in self.parts if keyword in part]
 
-    @property
+    @functools.cached_property
     def required(self) -> set[str]:
         """The required properties of an object."""
         return {name for names in self.values("required") for name in names}
 
-    @property
+    @functools.cached_property
     def property_names(self) -> list[str]:
         """The names of the properties that an object may have and that are named, in their order."""
         names = [name for properties in self.values("properties") for name in properties]

@@ -1,5 +1,6 @@
 """Compares a contract document with the contract that SDK and mock implement."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,12 +34,19 @@ def compare_document(document: dict[str, Any]) -> Report:
     Raises:
         DocumentError: the document is malformed.
     """
-    known_paths = {blank(operation.path) for operation in OPERATIONS.values()}
     try:
-        ours, theirs = Contract(our_document(), known_paths), Contract(document, known_paths)
-        return Report.of(_differences(ours, theirs))
+        return Report.of(_differences(_our_contract(), Contract(document, _known_paths())))
     except RecursionError:
         raise DocumentError("its references are nested too deeply") from None
+
+
+@functools.cache
+def _our_contract() -> Contract:
+    return Contract(our_document(), _known_paths())
+
+
+def _known_paths() -> set[str]:
+    return {blank(operation.path) for operation in OPERATIONS.values()}
 
 
 def _differences(ours: Contract, theirs: Contract) -> Iterator[Difference]:

@@ -122,10 +122,8 @@ class _SchemaComparison(Comparison):
         self._parts += 1
         if self._parts > _MAX_PARTS:
             raise DocumentError(f"a schema has more than {_MAX_PARTS:,} parts once its references are resolved")
-        pair = (canonical(schema_of["ours"]), canonical(schema_of["theirs"]))
-        if pair in self._open:  # a schema that contains itself
-            return
-        if pair[0] == pair[1] and '"$ref"' not in pair[0]:
+        pair = (self.schemas["ours"].text(schema_of["ours"]), self.schemas["theirs"].text(schema_of["theirs"]))
+        if pair[0] == pair[1] or pair in self._open:  # nothing differs, or a schema contains itself
             return
         self._open.add(pair)
         # First, because it rejects an invalid schema, of which nothing else can be read.

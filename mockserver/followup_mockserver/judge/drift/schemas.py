@@ -35,6 +35,7 @@ _ANY_END = re.compile(r"(?<!\\)\.\*$")
 """The end of a pattern that matches anything, as in ``^pat_.*``. A pattern need not match a whole string."""
 _UNSUPPORTED = {"$dynamicRef", "$recursiveRef"}
 _DEFINITIONS = "#/$defs/"
+_REFERENCE = re.compile(r'"#/\$defs/(\d+)"')
 _COMBINING = {"$ref", "allOf", "anyOf", "oneOf", "not"}
 _HIDDEN_IN: dict[Direction, str] = {"request": "readOnly", "response": "writeOnly"}
 """The keyword that removes a property from the messages of a direction."""
@@ -116,6 +117,17 @@ class Schemas:
     def target(self, reference: str) -> Schema:
         """Return the schema that a converted reference points to."""
         return self._definitions[reference.removeprefix(_DEFINITIONS)]
+
+    def text(self, schema: Schema) -> str:
+        """Return a text of a converted schema and of all that it refers to. Schemas with equal texts are equal."""
+        texts = {"": json.dumps(schema, sort_keys=True)}
+        left = [""]
+        while left:
+            for name in _REFERENCE.findall(texts[left.pop()]):
+                if name not in texts and name in self._definitions:
+                    texts[name] = json.dumps(self._definitions[name], sort_keys=True)
+                    left.append(name)
+        return "\n".join(f"{name} {texts[name]}" for name in sorted(texts))
 
     def validator(self, schema: Schema) -> Any:
         """Return the validator of a converted schema.
