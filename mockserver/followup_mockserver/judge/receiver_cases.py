@@ -126,15 +126,6 @@ class WebhookRequest:
     headers: Mapping[str, str] = attrs.field(repr=False)
     body: bytes = attrs.field(repr=False)
 
-    def without_signature(self) -> "WebhookRequest":
-        """Return this request without the header of the signature."""
-        return attrs.evolve(self, headers={k: v for k, v in self.headers.items() if k != SIGNATURE_HEADER})
-
-    def with_uppercase_signature(self) -> "WebhookRequest":
-        """Return this request with uppercase hexadecimal digits in its signature."""
-        scheme, equals, digits = self.headers[SIGNATURE_HEADER].partition("=")
-        return attrs.evolve(self, headers={**self.headers, SIGNATURE_HEADER: f"{scheme}{equals}{digits.upper()}"})
-
 
 def signed(
     delivery: WebhookDelivery, secret: str, *, body: bytes | None = None, age: int = 0, number: int = 1
@@ -169,25 +160,25 @@ class Expected(enum.Enum):
     IN_TIME = "responds to the requests of all cases within the time limit"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Case:
     """A case.
 
     Attributes:
         name: its name.
         requests: makes its requests, given the events and the secret.
-        at_once: whether the requests are sent at the same time, instead of one after the other.
         expected: what a receiver does that passes.
         specification: section and rule of the specification.
         fix: what to change in a receiver that fails.
+        at_once: whether the requests are sent at the same time, instead of one after the other.
     """
 
     name: str
     requests: Callable[[Events, str], Sequence[WebhookRequest]]
-    at_once: bool = False
     expected: Expected
     specification: str
     fix: str
+    at_once: bool
 
     @property
     def is_forged(self) -> bool:
@@ -195,54 +186,143 @@ class Case:
         return self.expected is Expected.REJECTED
 
 
+CASES: list[Case] = []
+"""The cases, in the order in which they are played."""
+
+_Requests = Callable[[Events, str], Sequence[WebhookRequest]]
+
+
+def _case(
+    expected: Expected, specification: str, fix: str, *, at_once: bool = False
+) -> Callable[[_Requests], _Requests]:
+    """Add a case: a function that makes its requests, named as the case is."""
+
+    def add(requests: _Requests) -> _Requests:
+        name = requests.__name__.removeprefix("_")
+        CASES.append(Case(name, requests, expected, specification, fix, at_once))
+        return requests
+
+    return add
+
+
+@_case(
+    Expected.ACCEPTED,
+    "Section 6.2: an attempt succeeds with any 2xx status.",
+    "Check the URL, the secret and the clocks of both machines. Compute the signature over the timestamp, a "
+    "dot and the raw body; store the event, and respond with 2xx.",
+)
 def _genuine(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(events.appointment_created(), secret)]
 
 
+@_case(
+    Expected.REJECTED,
+    "Section 6.2: the signature is an HMAC-SHA256 that is keyed with the secret of the endpoint.",
+    "Compare the signature with the one that you compute with your secret, and respond with 401 if they differ.",
+)
 def _wrong_secret(events: Events, _: str) -> list[WebhookRequest]:
     return [signed(events.appointment_created(), f"whsec_{secrets.token_hex(12)}")]
 
 
+@_case(
+    Expected.REJECTED,
+    "Section 6.2: the signature covers the timestamp and the raw body.",
+    "Compute the signature over the whole raw body, and respond with 401 if it differs.",
+)
 def _changed_body(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created()
     patient = {**event.payload["data"]["patient"], "phone": "+12025550199"}
     return [attrs.evolve(signed(event, secret), body=payloads.body_of(changed(event, data={"patient": patient})))]
 
 
+@_case(
+    Expected.REJECTED,
+    "Section 6.2: a timestamp more than 5 minutes off is rejected.",
+    f"Reject timestamps more than 300 seconds old; this one was {_MINUTES_OFF} minutes old. Check the clocks "
+    "of both machines.",
+)
 def _old_timestamp(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(events.appointment_created(), secret, age=_MINUTES_OFF * 60)]
 
 
+@_case(
+    Expected.REJECTED,
+    "Section 6.2: a timestamp more than 5 minutes off, in either direction, is rejected.",
+    f"Reject timestamps more than 300 seconds ahead, too; this one was {_MINUTES_OFF} minutes ahead. Check the "
+    "clocks of both machines.",
+)
 def _future_timestamp(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(events.appointment_created(), secret, age=-_MINUTES_OFF * 60)]
 
 
+@_case(
+    Expected.REJECTED,
+    "Section 5: webhooks are authenticated by their signature.",
+    "Respond with 401 to a request without the header x-service-signature.",
+)
 def _missing_signature(events: Events, secret: str) -> list[WebhookRequest]:
-    return [signed(events.appointment_created(), secret).without_signature()]
+    request = signed(events.appointment_created(), secret)
+    headers = {name: value for name, value in request.headers.items() if name != SIGNATURE_HEADER}
+    return [attrs.evolve(request, headers=headers)]
 
 
+@_case(
+    Expected.REJECTED,
+    "Section 6.2: the signature has lowercase hexadecimal digits.",
+    "Compare the texts of the signatures in constant time, without changing their case or decoding them.",
+)
 def _uppercase_hex(events: Events, secret: str) -> list[WebhookRequest]:
-    return [signed(events.appointment_created(), secret).with_uppercase_signature()]
+    request = signed(events.appointment_created(), secret)
+    scheme, equals, digits = request.headers[SIGNATURE_HEADER].partition("=")
+    return [attrs.evolve(request, headers={**request.headers, SIGNATURE_HEADER: f"{scheme}{equals}{digits.upper()}"})]
 
 
+@_case(
+    Expected.ONCE,
+    "Section 6.2: the id is identical in all attempts; deduplicate by it.",
+    "Keep the ids of events under a unique constraint, skip those that you have, and respond with 2xx to them, too.",
+)
 def _repeated(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created()
     return [signed(event, secret, number=number) for number in (1, 2)]
 
 
+@_case(
+    Expected.ONCE,
+    "Section 6.2: the same event may arrive twice.",
+    "Insert the id under a unique constraint, and let the insert decide: another request can store the same id "
+    "after you have looked for it.",
+    at_once=True,
+)
 def _fifty_at_once(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(events.appointment_created(), secret)] * COPIES
 
 
+@_case(
+    Expected.ONCE,
+    "Section 6.2: the order of arrival is not guaranteed; order by occurredAt.",
+    "Accept events in any order, also about an object that you do not know yet, and compare occurredAt before "
+    "you change your data.",
+)
 def _out_of_order(events: Events, secret: str) -> list[WebhookRequest]:
     older, newer = events.created_and_rescheduled()
     return [signed(newer, secret), signed(older, secret)]
 
 
+@_case(
+    Expected.ACKNOWLEDGED,
+    "Section 6.2: a response other than 2xx is retried, whatever the type.",
+    "Respond with 2xx to types that you do not handle: new types must not fail for days.",
+)
 def _unknown_type(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(changed(events.appointment_created(), type="appointment.archived"), secret)]
 
 
+@_case(
+    Expected.ACCEPTED,
+    "Section 6.2: data holds the facts of the event, and its fields are open.",
+    "Ignore fields that you do not know, at the top and within data.",
+)
 def _unknown_fields(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created()
     added = {"note": "A later version may add fields.", "values": [1, 2.5, True, None]}
@@ -250,6 +330,12 @@ def _unknown_fields(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(changed(event, data={"appointment": appointment, "addedLater": added}, addedLater=added), secret)]
 
 
+@_case(
+    Expected.ACCEPTED,
+    "Sections 6.2 and 8: the size of a body is not limited.",
+    f"Raise the size limit of your web server, framework and proxy: this body had {LARGE // 1024} KiB. Compute "
+    "the signature over the raw body.",
+)
 def _large_body(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created()
     body = payloads.body_of(event)
@@ -257,125 +343,21 @@ def _large_body(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(event, secret, body=body[:-1] + b" " * (LARGE - len(body)) + body[-1:])]
 
 
+@_case(
+    Expected.ACCEPTED,
+    "Section 6.2: the signature covers the exact bytes sent; re-serialized JSON does not match.",
+    "Compute the signature over the raw bytes, before you decode them as UTF-8 and parse them.",
+)
 def _non_ascii(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created(non_ascii=True)
     # One character is escaped and the others are not, so that re-serialized JSON never matches the signature.
     return [signed(event, secret, body=payloads.body_of(event).replace("ñ".encode(), rb"\u00f1", 1))]
 
 
-CASES = (
-    Case(
-        name="genuine",
-        requests=_genuine,
-        expected=Expected.ACCEPTED,
-        specification="Section 6.2: an attempt succeeds with any 2xx status.",
-        fix="Check the URL, the secret and the clocks of both machines. Compute the signature over the timestamp, a "
-        "dot and the raw body; store the event, and respond with 2xx.",
-    ),
-    Case(
-        name="wrong_secret",
-        requests=_wrong_secret,
-        expected=Expected.REJECTED,
-        specification="Section 6.2: the signature is an HMAC-SHA256 that is keyed with the secret of the endpoint.",
-        fix="Compare the signature with the one that you compute with your secret, and respond with 401 if they "
-        "differ.",
-    ),
-    Case(
-        name="changed_body",
-        requests=_changed_body,
-        expected=Expected.REJECTED,
-        specification="Section 6.2: the signature covers the timestamp and the raw body.",
-        fix="Compute the signature over the whole raw body, and respond with 401 if it differs.",
-    ),
-    Case(
-        name="old_timestamp",
-        requests=_old_timestamp,
-        expected=Expected.REJECTED,
-        specification="Section 6.2: a timestamp more than 5 minutes off is rejected.",
-        fix=f"Reject timestamps more than 300 seconds old; this one was {_MINUTES_OFF} minutes old. Check the clocks "
-        "of both machines.",
-    ),
-    Case(
-        name="future_timestamp",
-        requests=_future_timestamp,
-        expected=Expected.REJECTED,
-        specification="Section 6.2: a timestamp more than 5 minutes off, in either direction, is rejected.",
-        fix=f"Reject timestamps more than 300 seconds ahead, too; this one was {_MINUTES_OFF} minutes ahead. Check the "
-        "clocks of both machines.",
-    ),
-    Case(
-        name="missing_signature",
-        requests=_missing_signature,
-        expected=Expected.REJECTED,
-        specification="Section 5: webhooks are authenticated by their signature.",
-        fix="Respond with 401 to a request without the header x-service-signature.",
-    ),
-    Case(
-        name="uppercase_hex",
-        requests=_uppercase_hex,
-        expected=Expected.REJECTED,
-        specification="Section 6.2: the signature has lowercase hexadecimal digits.",
-        fix="Compare the texts of the signatures in constant time, without changing their case or decoding them.",
-    ),
-    Case(
-        name="repeated",
-        requests=_repeated,
-        expected=Expected.ONCE,
-        specification="Section 6.2: the id is identical in all attempts; deduplicate by it.",
-        fix="Keep the ids of events under a unique constraint, skip those that you have, and respond with 2xx to them, "
-        "too.",
-    ),
-    Case(
-        name="fifty_at_once",
-        requests=_fifty_at_once,
-        at_once=True,
-        expected=Expected.ONCE,
-        specification="Section 6.2: the same event may arrive twice.",
-        fix="Insert the id under a unique constraint, and let the insert decide: another request can store the same id "
-        "after you have looked for it.",
-    ),
-    Case(
-        name="out_of_order",
-        requests=_out_of_order,
-        expected=Expected.ONCE,
-        specification="Section 6.2: the order of arrival is not guaranteed; order by occurredAt.",
-        fix="Accept events in any order, also about an object that you do not know yet, and compare occurredAt before "
-        "you change your data.",
-    ),
-    Case(
-        name="unknown_type",
-        requests=_unknown_type,
-        expected=Expected.ACKNOWLEDGED,
-        specification="Section 6.2: a response other than 2xx is retried, whatever the type.",
-        fix="Respond with 2xx to types that you do not handle: new types must not fail for days.",
-    ),
-    Case(
-        name="unknown_fields",
-        requests=_unknown_fields,
-        expected=Expected.ACCEPTED,
-        specification="Section 6.2: data holds the facts of the event, and its fields are open.",
-        fix="Ignore fields that you do not know, at the top and within data.",
-    ),
-    Case(
-        name="large_body",
-        requests=_large_body,
-        expected=Expected.ACCEPTED,
-        specification="Sections 6.2 and 8: the size of a body is not limited.",
-        fix=f"Raise the size limit of your web server, framework and proxy: this body had {LARGE // 1024} KiB. Compute "
-        "the signature over the raw body.",
-    ),
-    Case(
-        name="non_ascii",
-        requests=_non_ascii,
-        expected=Expected.ACCEPTED,
-        specification="Section 6.2: the signature covers the exact bytes sent; re-serialized JSON does not match.",
-        fix="Compute the signature over the raw bytes, before you decode them as UTF-8 and parse them.",
-    ),
-    Case(
-        name="in_time",
-        requests=_genuine,
-        expected=Expected.IN_TIME,
-        specification="Section 6.2: an attempt without a response within 10 seconds has failed.",
-        fix="Store the event, respond, and do the work afterwards.",
-    ),
+@_case(
+    Expected.IN_TIME,
+    "Section 6.2: an attempt without a response within 10 seconds has failed.",
+    "Store the event, respond, and do the work afterwards.",
 )
+def _in_time(events: Events, secret: str) -> list[WebhookRequest]:
+    return [signed(events.appointment_created(), secret)]

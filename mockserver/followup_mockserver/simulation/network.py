@@ -18,7 +18,7 @@ from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.history import CrashAtRequest, FailRequests
 from followup_mockserver.simulation.process import Process
-from followup_mockserver.simulation.story import Story
+from followup_mockserver.simulation.promises import Story
 from followup_mockserver.webhooks.transport import call_wsgi
 
 _PATHS = [

@@ -21,15 +21,17 @@ from followup_mockserver.simulation.promises import (
     COMES_TO_REST,
     START,
     Entry,
+    Finding,
     Ledger,
     Operation,
     PromiseBroken,
+    Story,
     check_bookings,
     check_events,
     time_of,
+    time_text,
 )
 from followup_mockserver.simulation.running import Runner, TimeOfStores
-from followup_mockserver.simulation.story import Finding, Story, time_text
 from followup_mockserver.simulation.traffic import Traffic, what_happened
 
 DURATIONS = (

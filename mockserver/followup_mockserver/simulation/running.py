@@ -16,8 +16,7 @@ from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.clinic import Clinic
 from followup_mockserver.simulation.network import Network
 from followup_mockserver.simulation.process import Process, Receiving
-from followup_mockserver.simulation.promises import STARTS, PromiseBroken
-from followup_mockserver.simulation.story import Story
+from followup_mockserver.simulation.promises import STARTS, PromiseBroken, Story
 
 CallOutcome = Literal["returned", "raised", "crashed"]
 

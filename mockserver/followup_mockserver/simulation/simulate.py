@@ -13,8 +13,8 @@ from hypothesis.errors import NoSuchExample
 from followup_mockserver.simulation.clinic import Clinic, Crash, check_clinic, check_numbers, unused_receiver
 from followup_mockserver.simulation.history import History, histories, history_of, shrunk
 from followup_mockserver.simulation.playing import Player
+from followup_mockserver.simulation.promises import Finding, report_of
 from followup_mockserver.simulation.running import fast_collections
-from followup_mockserver.simulation.story import Finding, report_of
 
 _FRESH_BITS = 32
 _MOST_SHRINKS = 500

@@ -20,9 +20,8 @@ from followup_mockserver.simulation.clinic import Crash, handled_of
 from followup_mockserver.simulation.history import DelayDelivery, Forge, RepeatDelivery
 from followup_mockserver.simulation.network import PendingFaults
 from followup_mockserver.simulation.process import Process, ReceiverFailed
-from followup_mockserver.simulation.promises import HANDLES_NO_FORGERY, PromiseBroken
+from followup_mockserver.simulation.promises import HANDLES_NO_FORGERY, PromiseBroken, Story
 from followup_mockserver.simulation.running import Runner
-from followup_mockserver.simulation.story import Story
 from followup_mockserver.state.jobs import AttemptDelivery
 from followup_mockserver.webhooks.payloads import body_of, headers_of
 
