@@ -21,7 +21,7 @@ from followup_mockserver.http.web_server import _service_error
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.state.registry import DEFAULT_KEY
-from followup_mockserver.state.snapshots.reading import MAX_BYTES
+from followup_mockserver.state.snapshots.document import MAX_BYTES
 
 from .raw_requests import JsonResponse, Requests
 from .traffic import NOW, RECEIVER

@@ -14,7 +14,7 @@ from followup_mockserver import MockService
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.dashboard.timeline import planned_start
 from followup_mockserver.state.outcomes import Kind, Outcome, joined, other
-from followup_mockserver.state.snapshots.errors import SnapshotError
+from followup_mockserver.state.snapshots.codecs import SnapshotError
 from followup_mockserver.state.snapshots.histories import outcome_data
 from followup_mockserver.state.snapshots.upgrades import UPGRADES
 
@@ -134,15 +134,15 @@ def test_what_is_no_snapshot_is_left_to_the_checks(organizations: Any) -> None:
 @pytest.mark.parametrize(
     ("outcome", "problem"),
     [
-        ("sent", "These must be null, or objects with a known kind."),
-        ({"kind": "sold"}, "These must be null, or objects with a known kind."),
+        ("sent", "[3]: This must be null or an object."),
+        ({"kind": "sold"}, "[3].kind: This must be one of other, changed, "),
         ({"kind": "responded"}, "This field is required."),
-        ({"kind": "responded", "status": "404"}, "The field status must be a whole number."),
-        ({"kind": "changed", "names": "dni"}, "The field names must be an array of strings."),
-        ({"kind": "changed", "names": [1]}, "These must be strings."),
-        ({"kind": "timed_out", "seconds": True}, "These must be numbers."),
-        ({"kind": "due", "at": "yesterday"}, "This must be a time with a time zone, before the year 9000."),
-        ({"kind": "sent", "colour": "red"}, "This has an unknown field"),
+        ({"kind": "responded", "status": "404"}, "status: This must be null or a whole number."),
+        ({"kind": "changed", "names": "dni"}, "names: This must be an array."),
+        ({"kind": "changed", "names": [1]}, "names[0]: This must be a string."),
+        ({"kind": "timed_out", "seconds": True}, "seconds: This must be null or a number."),
+        ({"kind": "due", "at": "yesterday"}, "at: This must be an RFC 3339 timestamp"),
+        ({"kind": "sent", "colour": "red"}, "colour: There is no such field"),
     ],
 )
 def test_an_invalid_outcome_in_a_snapshot(outcome: Any, problem: str) -> None:

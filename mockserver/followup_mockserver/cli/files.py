@@ -13,8 +13,8 @@ from followup.cli.output import json_line, write_line, write_private_file
 from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT
 from followup_mockserver.cli.generated import Key, Token, Url
 from followup_mockserver.cli.remote import DEFAULT_URL, Remote
-from followup_mockserver.state.snapshots.errors import SnapshotError
-from followup_mockserver.state.snapshots.reading import MAX_BYTES, content_of
+from followup_mockserver.state.snapshots.codecs import SnapshotError
+from followup_mockserver.state.snapshots.document import MAX_BYTES, content_of
 
 SUMMARY = "Save the state of the mock to a file, or load it from one."
 

@@ -24,8 +24,8 @@ from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.service.server import MockServer
 from followup_mockserver.settings.options import MockOptions, SettingsFileError, options_in
-from followup_mockserver.state.snapshots.errors import SnapshotError
-from followup_mockserver.state.snapshots.reading import content_of
+from followup_mockserver.state.snapshots.codecs import SnapshotError
+from followup_mockserver.state.snapshots.document import content_of
 
 
 def serve_until_stopped(

@@ -14,7 +14,7 @@ from followup_mockserver.schema.checks import boolean, instant, list_of, one_of,
 from followup_mockserver.settings.settings import ALL_SCOPES, KeyRecord
 from followup_mockserver.state.access import TenantAccess, existing
 from followup_mockserver.state.copies import copied, passed
-from followup_mockserver.state.snapshots.reading import SnapshotSource
+from followup_mockserver.state.snapshots.document import SnapshotSource
 from followup_mockserver.state.tenant import Tenant
 
 

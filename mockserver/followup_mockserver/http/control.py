@@ -24,7 +24,7 @@ from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Shape, object_shape
 from followup_mockserver.schema.validation import Validator
 from followup_mockserver.state.journal import OMITTED_IF_EMPTY
-from followup_mockserver.state.snapshots.reading import MAX_BYTES
+from followup_mockserver.state.snapshots.document import MAX_BYTES
 
 control_api = Blueprint("control", __name__, url_prefix=PREFIX)
 

@@ -137,7 +137,7 @@ def _constraint_schema(constraint: object, annotation: Any) -> Schema:
 
 def _union_shape(annotation: Any) -> Shape:
     members = [member for member in _flat_members(annotation) if member is not NotGiven]
-    nullable = NoneType in members
+    has_null = NoneType in members
     members = [member for member in members if member is not NoneType]
     kinds = [bare(member) for member in members]
     # Python callers may pass a datetime or a date as a string. For an enum, a string stands for values that are not
@@ -152,7 +152,7 @@ def _union_shape(annotation: Any) -> Shape:
     else:
         shapes = [shape_of(member) for member in members]
         shape = shapes[0] if len(shapes) == 1 else _any_of(shapes)
-    return _nullable(shape) if nullable else shape
+    return nullable(shape) if has_null else shape
 
 
 def _flat_members(annotation: Any) -> list[Any]:
@@ -175,7 +175,8 @@ def _json_type(value: Any) -> str:
     return kinds.get(type(value), "null")
 
 
-def _nullable(shape: Shape) -> Shape:
+def nullable(shape: Shape) -> Shape:
+    """Return the shape of a value, or of null."""
     schema, convert = shape.schema, shape.convert
     if "anyOf" in schema:
         nullable: Schema = {"anyOf": [*schema["anyOf"], {"type": "null"}]}

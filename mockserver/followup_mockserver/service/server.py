@@ -15,8 +15,7 @@ from followup_mockserver.http.control import body_limit
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
 from followup_mockserver.service.service import Mock
 from followup_mockserver.settings.options import ClientOptions, MockOptions, options_of
-from followup_mockserver.state.snapshots.loading import prepare
-from followup_mockserver.state.snapshots.reading import SnapshotSource
+from followup_mockserver.state.snapshots.document import SnapshotSource, prepare
 
 if TYPE_CHECKING:
     from followup import AsyncFollowUp, FollowUp

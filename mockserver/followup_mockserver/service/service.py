@@ -28,8 +28,7 @@ from followup_mockserver.schema.formats import is_local
 from followup_mockserver.settings.options import ClientOptions, MockOptions, Options, options_of
 from followup_mockserver.state.access import VirtualTime
 from followup_mockserver.state.registry import DEFAULT_KEY, Registry
-from followup_mockserver.state.snapshots.loading import prepare
-from followup_mockserver.state.snapshots.reading import SnapshotSource
+from followup_mockserver.state.snapshots.document import SnapshotSource, prepare
 from followup_mockserver.webhooks import queueing
 from followup_mockserver.webhooks.receivers import Mounts
 

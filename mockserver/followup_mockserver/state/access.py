@@ -15,9 +15,8 @@ from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.interrupts import deferred_interrupts, wait_on
 from followup_mockserver.state.registry import Registry
-from followup_mockserver.state.snapshots.document import document_of, state_of
-from followup_mockserver.state.snapshots.errors import SnapshotError
-from followup_mockserver.state.snapshots.reading import SnapshotSource, read
+from followup_mockserver.state.snapshots.codecs import SnapshotError
+from followup_mockserver.state.snapshots.document import SnapshotSource, document_of, read, state_of
 from followup_mockserver.state.tenant import Tenant
 
 T = TypeVar("T")

@@ -34,13 +34,23 @@ class IdempotencyRecord:
 class IdempotencyRecords:
     """The idempotency keys of one organization.
 
+    Attributes:
+        kept_for: how long a key is kept, by the mock's clock.
+
     Args:
-        hours: how long a key is kept, in hours of the mock's clock.
+        hours: the hours of ``kept_for``.
     """
 
     def __init__(self, hours: float) -> None:
-        self._kept_for = timedelta(hours=hours)
+        self.kept_for = timedelta(hours=hours)
         self._records: OrderedDict[str, IdempotencyRecord] = OrderedDict()
+
+    def copy(self) -> "IdempotencyRecords":
+        """Return independent records, without those of requests in progress, which have had no effect yet."""
+        twin = IdempotencyRecords(0)
+        twin.kept_for = self.kept_for
+        twin.restore(self.finished())  # they never change
+        return twin
 
     def __len__(self) -> int:
         return len(self._records)
@@ -86,7 +96,7 @@ class IdempotencyRecords:
 
     def _has_expired(self, record: IdempotencyRecord, now: datetime) -> bool:
         # The record of a request in progress does not expire, however far the clock is advanced meanwhile.
-        return record.response is not None and now - record.at >= self._kept_for
+        return record.response is not None and now - record.at >= self.kept_for
 
 
 WINDOW = 60.0

@@ -1,106 +1,49 @@
-"""Codecs of a snapshot: objects of the mock to JSON and back, with a path in every error.
+"""Objects of the mock as JSON, and back from JSON of any origin, with a path in every error.
 
-The schema of an object is derived from its class, as those of requests are. Times are exact to the microsecond, because
-the order of jobs depends on them.
+The JSON of an object is derived from its class: a result class of the SDK, or an attrs class of the mock, whose own
+checks are applied as well. Times are exact to the microsecond, because the order of jobs depends on them.
 """
 
+import base64
+import binascii
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from functools import cached_property
-from typing import Any, Generic, TypeVar, cast, get_args
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from types import NoneType
+from typing import Any, get_args, get_origin
 
 import attrs
 
-from followup._for_mockserver import NOT_IN_JSON, annotations_of, bare, camel, decode, encode, is_union
-from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.schema.shapes import EXACT_TIMESTAMP, TIMESTAMP, Schema, Shape, shape_of
+from followup._for_mockserver import NOT_IN_JSON, Model, annotations_of, bare, camel, decode, encode, is_union
+from followup_mockserver.schema.errors import ServiceError, invalid
+from followup_mockserver.schema.shapes import EXACT_TIMESTAMP, TIMESTAMP, Schema, Shape, nullable, shape_of
 from followup_mockserver.schema.validation import Validator
-from followup_mockserver.state.snapshots.errors import SnapshotError
-
-T = TypeVar("T")
 
 LARGEST_INTEGER = 2**53
 """The bound of whole numbers without a bound of their own: every JSON implementation can represent them."""
 
+LONGEST_PATH = 200
+"""Characters of a path that an error shows; the names in a hostile snapshot may be long."""
 
-class ModelCodec(Generic[T]):
-    """The codec of a result class of the SDK.
+_LONGEST_DURATION = 80_000_000_000_000
+"""Seconds that a ``timedelta`` can express."""
 
-    Args:
-        cls: the class.
-    """
-
-    def __init__(self, cls: type[T]) -> None:
-        self._cls = cls
-
-    def encode(self, value: T) -> Any:
-        """Return an object as JSON."""
-        return encode(value)
-
-    def decode(self, data: Any, path: str) -> T:
-        """Return the object in JSON.
-
-        Raises:
-            SnapshotError: the JSON is invalid.
-        """
-        check(self._validator, data, path)
-        return decode(self._cls, data)
-
-    @cached_property
-    def _validator(self) -> Validator:
-        # Made when a snapshot is loaded, because every start of a mock imports this module.
-        schema = _strict(shape_of(self._cls).schema)
-        schema["required"] = [camel(name) for name in _required(self._cls)]
-        return Validator(schema)
+_JSON_SCALARS = (str, int, float, bool, NoneType)
 
 
-class RecordCodec(Generic[T]):
-    """The codec of an attrs class of the mock, whose own checks are applied as well.
+class SnapshotError(ServiceError, ValueError):
+    """An invalid snapshot: a ``ValueError`` in Python, a 400 over HTTP.
 
     Args:
-        cls: the class.
-        omit: names of fields that are neither encoded nor decoded.
+        path: place of the invalid value, such as ``organizations[0].patients[3].phone``; empty for the whole snapshot.
+        message: one sentence, which describes a valid value. It never contains the value.
+        code: code of the error over HTTP.
+        status: HTTP status.
     """
 
-    def __init__(self, cls: type[T], omit: Sequence[str] = ()) -> None:
-        self._cls = cls
-        self._omit = omit
-
-    def encode(self, value: T) -> Any:
-        """Return an object as JSON."""
-        return {wire: plain(getattr(value, name)) for wire, name in self._names.items()}
-
-    def decode(self, data: Any, path: str) -> T:
-        """Return the object in JSON.
-
-        Raises:
-            SnapshotError: the JSON is invalid.
-        """
-        check(self._validator, data, path)
-        names, shapes = self._names, self._shapes
-        values = {names[wire]: shapes[names[wire]].convert(value) for wire, value in data.items()}
-        with errors_at(path):
-            return self._cls(**values)
-
-    @cached_property
-    def _names(self) -> dict[str, str]:
-        fields = attrs.fields(cast("Any", self._cls))
-        return {camel(each.name): each.name for each in fields if each.init and each.name not in self._omit}
-
-    @cached_property
-    def _shapes(self) -> dict[str, Shape]:
-        annotations = annotations_of(self._cls)
-        return {name: _field_shape(annotations[name]) for name in self._names.values()}
-
-    @cached_property
-    def _validator(self) -> Validator:
-        schema = {
-            "type": "object",
-            "properties": {wire: self._shapes[name].schema for wire, name in self._names.items()},
-            "required": [camel(name) for name in _required(self._cls) if name in self._shapes],
-        }
-        return Validator(_strict(schema))
+    def __init__(self, path: str, message: str, *, code: str = "snapshot_invalid", status: int = 400) -> None:
+        super().__init__(status, "invalid_request_error", code, message, param=path[:LONGEST_PATH] or None)
 
 
 class errors_at:  # noqa: N801 - a context manager, used like a function; faster than a generator
@@ -118,30 +61,45 @@ class errors_at:  # noqa: N801 - a context manager, used like a function; faster
             raise SnapshotError(joined(self._path, error.param), error.message) from None
 
 
-def check(validator: Validator, data: Any, path: str) -> None:
-    """Check JSON against a schema.
-
-    Raises:
-        SnapshotError: it is invalid.
-    """
-    with errors_at(path):
-        validator.check(data)
-
-
 def joined(path: str, param: str | None) -> str:
-    """Return the path of a field of the object at a path."""
-    return param or "" if not path else path if param is None else f"{path}.{param}"
+    """Return the path of a field, or of an item, of the value at a path."""
+    if not path or not param:
+        return param or path
+    return f"{path}{param}" if param.startswith("[") else f"{path}.{param}"
 
 
-def items(data: Any, path: str) -> Iterator[tuple[Any, str]]:
-    """Iterate over the items of a JSON array and their paths.
+def plain(value: Any) -> Any:
+    """Return a value as JSON."""
+    if type(value) in _JSON_SCALARS:
+        return value
+    if isinstance(value, Model):
+        return encode(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, Sequence):
+        return [plain(each) for each in value]
+    cls: Any = type(value)
+    return {wire: plain(getattr(value, name)) for wire, name in _fields(cls).items()}
+
+
+def loaded(annotation: Any, data: Any, path: str) -> Any:
+    """Return the value of an annotation in JSON, such as ``int``, ``list[Patient]`` or ``dict[str, datetime | None]``.
 
     Raises:
-        SnapshotError: the JSON is no array.
+        SnapshotError: the JSON is invalid.
     """
-    if not isinstance(data, list):
-        raise SnapshotError(path, "This must be an array.")
-    return ((item, f"{path}[{position}]") for position, item in enumerate(data))
+    validator, convert = _checks(annotation)
+    with errors_at(path):
+        validator.check_first(data)
+        return convert(data)
 
 
 def members(data: Any, path: str, required: Sequence[str], optional: Sequence[str] = ()) -> Mapping[str, Any]:
@@ -163,66 +121,104 @@ def members(data: Any, path: str, required: Sequence[str], optional: Sequence[st
 
 
 @functools.cache
-def _validator_of(annotation: Any) -> tuple[Validator, Callable[[Any], Any]]:
-    shape = _field_shape(annotation)
-    return Validator(_strict(shape.schema)), shape.convert
-
-
-def scalar(annotation: Any, data: Any, path: str) -> Any:
-    """Return a value of an annotation, such as ``int``, ``datetime`` or ``dict[str, int]``.
-
-    Raises:
-        SnapshotError: the JSON is invalid.
-    """
-    validator, convert = _validator_of(annotation)
-    check(validator, data, path)
-    return convert(data)
-
-
-def text_mapping(data: Any, path: str) -> dict[str, str]:
-    """Return a JSON object whose values are non-empty strings.
-
-    Raises:
-        SnapshotError: the JSON is invalid.
-    """
-    if not isinstance(data, dict):
-        raise SnapshotError(path, "This must be an object.")
-    for name, value in data.items():
-        if not isinstance(value, str) or not value:
-            raise SnapshotError(joined(path, name), "This must be a non-empty string.")
-    return data
-
-
-def plain(value: Any) -> Any:
-    """Return a scalar, or a list of scalars, as JSON."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return list(value) if isinstance(value, (list, tuple)) else value
-
-
-def _required(cls: Any) -> list[str]:
-    return [
-        each.name
-        for each in attrs.fields(cls)
-        if each.init and each.default is attrs.NOTHING and each.name not in NOT_IN_JSON
-    ]
+def _checks(annotation: Any) -> tuple[Validator, Callable[[Any], Any]]:
+    # Made when a snapshot is loaded, because every start of a mock imports this module.
+    shape = _shape(annotation)
+    return Validator(shape.schema), shape.convert
 
 
 _INSTANT = Shape(
     {"type": "string", "format": EXACT_TIMESTAMP}, lambda text: datetime.fromisoformat(text).astimezone(UTC)
 )
-
-
+_DURATION = Shape(
+    {"type": "number", "minimum": -_LONGEST_DURATION, "maximum": _LONGEST_DURATION},
+    lambda seconds: timedelta(seconds=seconds),
+)
 _TIMESTAMP = datetime  # shapes are made when they are first needed; freezegun may have replaced ``datetime`` by then
 
 
-def _field_shape(annotation: Any) -> Shape:
-    if bare(annotation) is _TIMESTAMP:
+def _shape(annotation: Any) -> Shape:
+    kind = bare(annotation)
+    if kind is _TIMESTAMP:
         return _INSTANT
-    if is_union(annotation) and _TIMESTAMP in get_args(annotation):
-        schema = {**_INSTANT.schema, "type": ["string", "null"]}
-        return Shape(schema, lambda value: None if value is None else _INSTANT.convert(value))
-    return shape_of(annotation)
+    if kind is timedelta:
+        return _DURATION
+    if kind is bytes:
+        return Shape({"type": "string"}, _bytes)
+    if is_union(kind):
+        return _union_shape(kind)
+    origin = get_origin(kind)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _mapping_shape(_shape(get_args(kind)[1]))
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return _sequence_shape(_shape(get_args(kind)[0]), tuple if origin is tuple else list)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        names = {each.name.lower(): each for each in kind}
+        return Shape({"type": "string", "enum": list(names)}, names.__getitem__)
+    if attrs.has(kind):
+        return _record_shape(kind)
+    return Shape(_strict((shape := shape_of(annotation)).schema), shape.convert)
+
+
+def _union_shape(annotation: Any) -> Shape:
+    others = [member for member in get_args(annotation) if member is not NoneType]
+    if len(others) == 1:
+        return nullable(_shape(others[0]))
+    shape = shape_of(annotation)
+    return Shape(_strict(shape.schema), shape.convert)
+
+
+def _mapping_shape(values: Shape) -> Shape:
+    def convert(data: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: _under(name, values, each) for name, each in data.items()}
+
+    return Shape({"type": "object", "additionalProperties": values.schema}, convert)
+
+
+def _sequence_shape(items: Shape, made: Callable[[list[Any]], Any]) -> Shape:
+    def convert(data: Sequence[Any]) -> Any:
+        return made([_under(f"[{position}]", items, each) for position, each in enumerate(data)])
+
+    return Shape({"type": "array", "items": items.schema}, convert)
+
+
+def _record_shape(cls: Any) -> Shape:
+    required = [each for each in attrs.fields(cls) if each.init and each.default is attrs.NOTHING]
+    names = [camel(each.name) for each in required if each.name not in NOT_IN_JSON]
+    if issubclass(cls, Model):
+        return Shape({**_strict(shape_of(cls).schema), "required": names}, functools.partial(decode, cls))
+    annotations, fields = annotations_of(cls), _fields(cls)
+    shapes = {wire: _shape(annotations[name]) for wire, name in fields.items()}
+
+    def convert(data: Mapping[str, Any]) -> Any:
+        return cls(**{fields[wire]: _under(wire, shapes[wire], each) for wire, each in data.items()})
+
+    schema = {
+        "type": "object",
+        "properties": {wire: shape.schema for wire, shape in shapes.items()},
+        "required": names,
+        "additionalProperties": False,
+    }
+    return Shape(schema, convert)
+
+
+def _under(step: str, shape: Shape, data: Any) -> Any:
+    try:
+        return shape.convert(data)
+    except ServiceError as error:
+        raise invalid(error.code, error.message, joined(step, error.param)) from None
+
+
+@functools.cache
+def _fields(cls: Any) -> dict[str, str]:
+    return {camel(each.name): each.name for each in attrs.fields(cls) if each.init}
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise invalid("parameter_invalid", "This must be a string in base64.") from None
 
 
 def _strict(schema: Schema) -> Schema:
@@ -241,11 +237,6 @@ def _strict(schema: Schema) -> Schema:
     if schema.get("format") == TIMESTAMP:
         found["format"] = EXACT_TIMESTAMP
         found.pop("pattern", None)
-    if "integer" in _types(schema):
+    if "integer" in schema.get("type", ()):  # a word, or a list of words
         found = {"minimum": -LARGEST_INTEGER, "maximum": LARGEST_INTEGER, **found}
     return found
-
-
-def _types(schema: Schema) -> list[str]:
-    kinds = schema.get("type", [])
-    return kinds if isinstance(kinds, list) else [kinds]

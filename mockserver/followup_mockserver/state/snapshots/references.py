@@ -1,12 +1,10 @@
 """Checks of what the objects of a snapshot say about each other, so that no rule meets a reference to nothing."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import attrs
-
-from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, camel
 from followup_mockserver.schema.formats import is_webhook_target
 from followup_mockserver.state.collection import Collection
 from followup_mockserver.state.jobs import (
@@ -18,7 +16,7 @@ from followup_mockserver.state.jobs import (
     SendPostVisitMessage,
     SendReminder,
 )
-from followup_mockserver.state.snapshots.errors import SnapshotError
+from followup_mockserver.state.snapshots.codecs import SnapshotError
 from followup_mockserver.state.snapshots.parts import PARTS
 from followup_mockserver.state.tenant import Tenant
 
@@ -36,42 +34,19 @@ SUBJECT_OF_JOB = {
 """The collection that has the object of a job, by the kind of the job."""
 
 
-@attrs.frozen
-class _Reference:
-    """A field that contains the id of another object, or None where it may be empty.
-
-    Attributes:
-        part: name of the part in the JSON.
-        records: returns the objects with the field.
-        field: name of the field.
-        wire_name: its name in the JSON.
-        collection: name of the collection that has the other object.
-    """
-
-    part: str
-    records: Callable[[Tenant], Iterable[Any]]
-    field: str
-    wire_name: str
-    collection: str
-
-
 _REFERENCES = (
-    _Reference("appointments", lambda tenant: tenant.appointments, "patient", "patient", "patients"),
-    _Reference("appointments", lambda tenant: tenant.appointments, "doctor", "doctor", "doctors"),
-    _Reference("visits", lambda tenant: tenant.visits, "patient", "patient", "patients"),
-    _Reference("visits", lambda tenant: tenant.visits, "doctor", "doctor", "doctors"),
-    _Reference("visits", lambda tenant: tenant.visits, "appointment", "appointment", "appointments"),
-    _Reference("intakeRequests", lambda tenant: tenant.intake_requests, "patient", "patient", "patients"),
-    _Reference("treatments", lambda tenant: tenant.treatments, "patient", "patient", "patients"),
-    _Reference(
-        "webhookDeliveries",
-        lambda tenant: tenant.webhook_deliveries,
-        "webhook_endpoint",
-        "webhookEndpoint",
-        "webhook_endpoints",
-    ),
-    _Reference("messages", lambda tenant: tenant.messages, "patient", "patient", "patients"),
+    ("appointments", "patient", "patients"),
+    ("appointments", "doctor", "doctors"),
+    ("visits", "patient", "patients"),
+    ("visits", "doctor", "doctors"),
+    ("visits", "appointment", "appointments"),
+    ("intake_requests", "patient", "patients"),
+    ("treatments", "patient", "patients"),
+    ("webhook_deliveries", "webhook_endpoint", "webhook_endpoints"),
+    ("messages", "patient", "patients"),
 )
+"""The fields that contain the id of another object, or None where they may be empty: attribute of ``Tenant``, name of
+the field, and the collection that has the other object."""
 
 
 def check_references(tenant: Tenant, path: str) -> None:
@@ -91,12 +66,12 @@ def check_references(tenant: Tenant, path: str) -> None:
         if isinstance(found, Collection):
             for position, each in enumerate(found):
                 _check_id(each.id, "", f"{path}.{part.name}[{position}].id")
-    for each in _REFERENCES:
-        known = getattr(tenant, each.collection)
-        for position, record in enumerate(each.records(tenant)):
-            found = getattr(record, each.field)
+    for attribute, field, collection in _REFERENCES:
+        known = getattr(tenant, collection)
+        for position, record in enumerate(getattr(tenant, attribute)):
+            found = getattr(record, field)
             if found is not None and found not in known:
-                raise _unknown(f"{path}.{each.part}[{position}].{each.wire_name}", each.collection)
+                raise _unknown(f"{path}.{camel(attribute)}[{position}].{camel(field)}", collection)
     _check_webhooks(tenant, path)
     for position, timer in enumerate(tenant.scheduler.pending()):
         subject = SUBJECT_OF_JOB[timer.job.kind]
