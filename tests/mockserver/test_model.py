@@ -173,4 +173,4 @@ class Service(RuleBasedStateMachine):
 
 
 TestService = Service.TestCase
-TestService.settings = settings(max_examples=max(30, settings.default.max_examples // 30), stateful_step_count=25)
+TestService.settings = settings(max_examples=settings.default.max_examples // 6, stateful_step_count=25)

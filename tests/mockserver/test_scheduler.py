@@ -146,7 +146,7 @@ class TestCancelling:
         assert job() is None
 
 
-@settings(max_examples=100, stateful_step_count=40, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2, stateful_step_count=40, deadline=None)
 class AgainstAList(RuleBasedStateMachine):
     """Whatever is done, the scheduler holds what a plain list in order of scheduling would."""
 

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -93,10 +92,9 @@ def test_a_server_takes_the_same_file(settings: Path) -> None:
         assert response.json()["phone"] == "+59894123456"
 
 
-@pytest.mark.parametrize("arguments", [[], ["--seed", "+1"]], ids=["plain", "typer"])
-def test_serve_takes_the_same_file_and_a_passed_option_takes_precedence(settings: Path, arguments: list[str]) -> None:
+def test_serve_takes_the_same_file_and_a_passed_option_takes_precedence(settings: Path) -> None:
     command = [sys.executable, "-m", "followup_mockserver", "serve", "--port", "0", "--settings", settings.name]
-    command += ["--language", "pt", "--time-zone", "America/Sao_Paulo", *arguments]
+    command += ["--language", "pt", "--time-zone", "America/Sao_Paulo"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=settings.parent) as process:
         assert process.stdout
         url = process.stdout.readline().split()[-1]
@@ -137,14 +135,11 @@ INVALID: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "problem"), INVALID, ids=[problem for _, problem in INVALID])
-@pytest.mark.parametrize("mock", [MockService, MockServer])
-def test_an_invalid_file_is_one_sentence_that_names_file_and_key(
-    tmp_path: Path, mock: Any, text: str, problem: str
-) -> None:
+def test_an_invalid_file_is_one_sentence_that_names_file_and_key(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "clinic.toml"
     path.write_text(text, errors="surrogateescape")
     with pytest.raises(ValueError, match="clinic") as caught:
-        mock(settings=path)
+        MockService(settings=path)
     assert str(caught.value).startswith(f"{path}: {problem}")
     assert "\n" not in str(caught.value)
 
@@ -182,10 +177,8 @@ def test_serve_ends_with_one_line_and_status_2(tmp_path: Path, name: str) -> Non
     (tmp_path / "broken.toml").write_text("[settings]\ncountry = 5")
     command = [sys.executable, "-m", "followup_mockserver", "serve", "--port", "0", "--settings", name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    expected = {
-        "none.toml": "followup-mock: cannot read --settings none.toml: No such file or directory\n",
-        "broken.toml": "followup-mock: --settings broken.toml: settings.country must be the ISO 3166 code of a "
-        "country, such as AR\n",
+    problems = {
+        "none.toml": "cannot read --settings none.toml: No such file or directory",
+        "broken.toml": f"--settings broken.toml: {INVALID[0][1]}",
     }
-    assert done.stderr == expected[name]
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"followup-mock: {problems[name]}\n")

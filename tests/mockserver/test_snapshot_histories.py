@@ -8,7 +8,10 @@ from support.histories import PROLOGUE, Step, World, histories, plain
 
 from followup_mockserver import MockService
 
-SLOW = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+SLOW = settings(
+    max_examples=settings.default.max_examples // 5,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 
 
 def state_of(world: World) -> Any:

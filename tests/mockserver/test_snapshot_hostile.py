@@ -293,7 +293,7 @@ def _mutate(saved: Any, path: Path_, action: str, value: Any) -> None:
         parent.append(copy.deepcopy(old))
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=settings.default.max_examples // 5, suppress_health_check=list(HealthCheck))
 @given(mutations)
 def test_a_mutated_snapshot_is_rejected_or_works(changes: list[tuple[Path_, str, Any]]) -> None:
     saved = copy.deepcopy(SAVED)

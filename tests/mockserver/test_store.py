@@ -174,7 +174,7 @@ bound = st.none() | st.integers(-1, 11)
 betweens = st.fixed_dictionaries({}, optional={"at": st.tuples(bound, bound)})
 
 
-@settings(max_examples=150, stateful_step_count=40, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2, stateful_step_count=40, deadline=None)
 class AgainstAList(RuleBasedStateMachine):
     """Whatever is done, the collection behaves as a plain list would."""
 
@@ -287,7 +287,7 @@ def aged(request: pytest.FixtureRequest) -> tuple[Collection[Visit], list[Visit]
 wide_bound = st.none() | st.integers(-10, MANY + 10)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(
     where=st.fixed_dictionaries(
         {},

@@ -239,6 +239,7 @@ def test_kinds_of_tests(pytester: pytest.Pytester) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_in_workers_of_xdist(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(KINDS_OF_TESTS.replace("        if number:\n", "        if number:\n    "))
     result = pytester.runpytest_subprocess(*OPTIONS, "-p", "xdist.plugin", "-n", "2")

@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import attrs
 
@@ -87,92 +87,6 @@ class Fault:
     skipped: int = field(integer(0), 0)
 
 
-class Faults:
-    """The faults of one organization.
-
-    Attributes:
-        seed: the seed of the random numbers.
-        draws: how many random numbers have been drawn.
-
-    Args:
-        seed: seed of the random numbers for ``probability``; None for another sequence in each run.
-        draws: how many random numbers have been drawn before.
-        pending: the faults, oldest first.
-    """
-
-    def __init__(self, seed: int | None, draws: int = 0, pending: Iterable[Fault] = ()) -> None:
-        self.seed = secrets.randbits(64) if seed is None else seed
-        self.draws = draws
-        self._faults = list(pending)
-
-    def copy(self) -> "Faults":
-        """Return independent faults, which apply to the same calls from now on."""
-        return Faults(self.seed, self.draws, copied(self._faults))
-
-    def __len__(self) -> int:
-        return len(self._faults)
-
-    def add(self, fault: Fault) -> None:
-        """Add a fault."""
-        self._faults.append(fault)
-
-    def clear(self) -> None:
-        """Remove all faults."""
-        self._faults.clear()
-
-    def remove(self, id: str) -> Fault | None:
-        """Remove a fault, and return it; None if there is none with this id."""
-        found = next((each for each in self._faults if each.id == id), None)
-        if found is not None:
-            self._faults.remove(found)
-        return found
-
-    def all(self) -> list[Fault]:
-        """Return the faults that still apply to future calls, oldest first."""
-        return list(self._faults)
-
-    def unused(self) -> list[Fault]:
-        """Return the faults that have matched nothing, except optional ones and those that depend on chance."""
-        return [copied(each) for each in self._faults if not (each.matched or each.optional or each.probability < 1)]
-
-    def match(self, operation: str) -> Fault | None:
-        """Return the fault that applies to a call of this operation, if any, and count the call."""
-        operations = (operation, EVERY_OPERATION)
-        return self._match(lambda fault: fault.kind != "event" and fault.operation in operations)
-
-    def match_event(self) -> Fault | None:
-        """Return the fault that applies to the next event of a batch, if any, and count the event."""
-        return self._match(lambda fault: fault.kind == "event")
-
-    def _match(self, concerns: Callable[[Fault], bool]) -> Fault | None:
-        for fault in self._faults:
-            if not concerns(fault):
-                continue
-            if fault.skip > 0:
-                fault.skip -= 1
-                fault.skipped += 1
-            elif fault.probability >= 1 or self._draw() < fault.probability:
-                self._count(fault)
-                return fault
-        return None
-
-    def _draw(self) -> float:
-        """Return the next random number, 0 to 1.
-
-        It depends on the seed and the count alone, so that a snapshot can continue the sequence.
-        """
-        self.draws += 1
-        digest = hashlib.sha256(f"{self.seed}/{self.draws}".encode()).digest()
-        return int.from_bytes(digest[:_DRAWN_BYTES]) / _DRAWN_RANGE
-
-    def _count(self, fault: Fault) -> None:
-        fault.matched += 1
-        if fault.times is not None:
-            fault.times -= 1
-            if fault.times <= 0:
-                self._faults.remove(fault)
-
-
 LONGEST_WEBHOOK_FAULT = 30 * 24 * 3600
 """The longest delay, and the greatest age of a signature, in seconds."""
 
@@ -212,7 +126,107 @@ class WebhookFault:
     matched: int = field(integer(0), 0)
 
 
-class WebhookFaults:
+F = TypeVar("F", Fault, WebhookFault)
+
+
+class _Planned(Generic[F]):
+    """Faults that still apply to future calls or deliveries, oldest first."""
+
+    def __init__(self, pending: Iterable[F] = ()) -> None:
+        self._pending: list[F] = list(pending)
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def add(self, fault: F) -> None:
+        """Add a fault."""
+        self._pending.append(fault)
+
+    def clear(self) -> None:
+        """Remove all of them."""
+        self._pending.clear()
+
+    def remove(self, id: str) -> F | None:
+        """Remove a fault, and return it; None if there is none with this id."""
+        found = next((each for each in self._pending if each.id == id), None)
+        if found is not None:
+            self._pending.remove(found)
+        return found
+
+    def all(self) -> list[F]:
+        """Return them, oldest first."""
+        return list(self._pending)
+
+    def unused(self) -> list[F]:
+        """Return the faults that have matched nothing, except optional ones."""
+        return [copied(each) for each in self._pending if not (each.matched or each.optional)]
+
+    def _count(self, fault: F) -> None:
+        fault.matched += 1
+        if fault.times is not None:
+            fault.times -= 1
+            if fault.times <= 0:
+                self._pending.remove(fault)
+
+
+class Faults(_Planned[Fault]):
+    """The faults of one organization.
+
+    Attributes:
+        seed: the seed of the random numbers.
+        draws: how many random numbers have been drawn.
+
+    Args:
+        seed: seed of the random numbers for ``probability``; None for another sequence in each run.
+        draws: how many random numbers have been drawn before.
+        pending: the faults, oldest first.
+    """
+
+    def __init__(self, seed: int | None, draws: int = 0, pending: Iterable[Fault] = ()) -> None:
+        self.seed = secrets.randbits(64) if seed is None else seed
+        self.draws = draws
+        super().__init__(pending)
+
+    def copy(self) -> "Faults":
+        """Return independent faults, which apply to the same calls from now on."""
+        return Faults(self.seed, self.draws, copied(self._pending))
+
+    def unused(self) -> list[Fault]:
+        """Return the faults that have matched nothing, except optional ones and those that depend on chance."""
+        return [each for each in super().unused() if each.probability >= 1]
+
+    def match(self, operation: str) -> Fault | None:
+        """Return the fault that applies to a call of this operation, if any, and count the call."""
+        operations = (operation, EVERY_OPERATION)
+        return self._match(lambda fault: fault.kind != "event" and fault.operation in operations)
+
+    def match_event(self) -> Fault | None:
+        """Return the fault that applies to the next event of a batch, if any, and count the event."""
+        return self._match(lambda fault: fault.kind == "event")
+
+    def _match(self, concerns: Callable[[Fault], bool]) -> Fault | None:
+        for fault in self._pending:
+            if not concerns(fault):
+                continue
+            if fault.skip > 0:
+                fault.skip -= 1
+                fault.skipped += 1
+            elif fault.probability >= 1 or self._draw() < fault.probability:
+                self._count(fault)
+                return fault
+        return None
+
+    def _draw(self) -> float:
+        """Return the next random number, 0 to 1.
+
+        It depends on the seed and the count alone, so that a snapshot can continue the sequence.
+        """
+        self.draws += 1
+        digest = hashlib.sha256(f"{self.seed}/{self.draws}".encode()).digest()
+        return int.from_bytes(digest[:_DRAWN_BYTES]) / _DRAWN_RANGE
+
+
+class WebhookFaults(_Planned[WebhookFault]):
     """The webhook faults of one organization, and the deliveries that they apply to.
 
     Attributes:
@@ -222,55 +236,25 @@ class WebhookFaults:
         held_by_overtaker: id of the delivery that is held, by the id of the later delivery, once that is queued.
     """
 
-    def __init__(self) -> None:
-        self._pending: list[WebhookFault] = []
+    def __init__(self, pending: Iterable[WebhookFault] = ()) -> None:
+        super().__init__(pending)
         self.applied: dict[str, WebhookFault] = {}
         self.held_by_endpoint: dict[str, str] = {}
         self.held_by_overtaker: dict[str, str] = {}
 
     def copy(self) -> "WebhookFaults":
         """Return independent webhook faults, which apply to the same deliveries from now on."""
-        twin = WebhookFaults()
-        twin._pending = copied(self._pending)
+        twin = WebhookFaults(copied(self._pending))
         twin.applied = copied(self.applied)
         twin.held_by_endpoint = self.held_by_endpoint.copy()
         twin.held_by_overtaker = self.held_by_overtaker.copy()
         return twin
 
-    def __len__(self) -> int:
-        return len(self._pending)
-
-    def add(self, fault: WebhookFault) -> None:
-        """Add a webhook fault."""
-        self._pending.append(fault)
-
-    def clear(self) -> None:
-        """Remove the webhook faults that apply to future deliveries."""
-        self._pending.clear()
-
-    def remove(self, id: str) -> WebhookFault | None:
-        """Remove a webhook fault, and return it; None if there is none with this id."""
-        found = next((each for each in self._pending if each.id == id), None)
-        if found is not None:
-            self._pending.remove(found)
-        return found
-
-    def all(self) -> list[WebhookFault]:
-        """Return the webhook faults that apply to future deliveries, oldest first."""
-        return list(self._pending)
-
-    def unused(self) -> list[WebhookFault]:
-        """Return the webhook faults that have matched no delivery, except optional ones."""
-        return [copied(each) for each in self._pending if not (each.matched or each.optional)]
-
     def match(self, delivery: str, event_type: str) -> WebhookFault | None:
         """Return the webhook fault that applies to a new delivery, if any, and count the delivery."""
         for fault in self._pending:
             if fault.type in (None, event_type):
-                fault.matched += 1
-                fault.times -= 1
-                if fault.times <= 0:
-                    self._pending.remove(fault)
+                self._count(fault)
                 self.applied[delivery] = fault
                 return fault
         return None

@@ -280,9 +280,7 @@ def _save_webhook_faults(faults: WebhookFaults) -> Any:
 
 def _load_webhook_faults(data: Any, path: str) -> WebhookFaults:
     saved: _WebhookFaults = loaded(_WebhookFaults, data, path)
-    faults = WebhookFaults()
-    for fault in _numbered(saved.pending, f"{FAULT_PREFIX}webhook_"):
-        faults.add(fault)
+    faults = WebhookFaults(_numbered(saved.pending, f"{FAULT_PREFIX}webhook_"))
     faults.applied = saved.applied
     faults.held_by_endpoint, faults.held_by_overtaker = saved.held_by_endpoint, saved.held_by_overtaker
     return faults
