@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from support.http import Api, problem
+from support.http import Api
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
@@ -57,30 +57,6 @@ def ok(response: httpx.Response) -> Any:
 
 
 class TestControlApi:
-    def test_health(self, api: Api) -> None:
-        assert ok(api.get("/_mock/health")) == {"status": "ok"}
-
-    def test_clock_and_advance(self, api: Api, client: FollowUp) -> None:
-        assert ok(api.get("/_mock/clock")) == {"now": "2026-09-28T12:00:00.000Z", "frozen": True}
-        booked = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
-        moved = ok(api.post("/_mock/clock/advance", {"seconds": 86_400}))
-        reminder = {"at": "2026-09-29T12:00:00.000Z", "kind": "reminder", "about": booked.id}
-        assert moved.keys() == {"now", "ran", "jobs"}
-        assert (moved["now"], moved["ran"]) == ("2026-09-29T12:00:00.000Z", 1)
-        assert [{**job, "outcome": None} for job in moved["jobs"]] == [{**reminder, "outcome": None}]
-        assert ok(api.post("/_mock/clock/advance", {"to": "2026-09-29T13:00:00Z"}))["ran"] == 0
-        assert ok(api.post("/_mock/clock/advance", {"seconds": 0}))["now"] == "2026-09-29T13:00:00.000Z"
-        past = api.post("/_mock/clock/advance", {"to": "2026-09-29T12:59:59Z"})
-        assert problem(past) == (400, "parameter_invalid", "to")
-
-    def test_jobs_and_step(self, api: Api, client: FollowUp) -> None:
-        booked = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
-        first = {"at": "2026-09-29T12:00:00.000Z", "kind": "reminder", "about": booked.id}
-        reminders = [job for job in ok(api.get("/_mock/clock/jobs"))["data"] if job["kind"] == "reminder"]
-        assert reminders == [first, {**first, "at": "2026-09-30T09:00:00.000Z"}]
-        stepped = ok(api.post("/_mock/clock/step"))
-        assert (stepped["now"], stepped["ran"]) == ("2026-09-29T12:00:00.000Z", 1)
-
     def test_reminders_and_messages(self, api: Api, client: FollowUp) -> None:
         booked = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
         pending = {"appointment": booked.id, "patient": booked.patient}
@@ -107,25 +83,6 @@ class TestControlApi:
         assert made.keys() == DOCTOR
         assert {name: made[name] for name in fields} == fields
         assert ok(api.patch(f"/_mock/doctors/{made['id']}", {"active": True})) == {**made, "active": True}
-
-    def test_patients(self, api: Api, client: FollowUp) -> None:
-        patient = client.patients.create(phone="+5491155550000")
-        changed = ok(api.patch(f"/_mock/patients/{patient.id}", {"optedOut": True, "stage": "discharged"}))
-        assert (changed["optedOut"], changed["stage"]) == (True, "discharged")
-
-    def test_intake_requests(self, api: Api, client: FollowUp) -> None:
-        made = client.intake_requests.create(patient={"phone": "+5491155550000"})
-        data = {
-            "patient": {"fullName": "Ana", "dni": "30123456"},
-            "coverage": {"insurer": "OSDE"},
-            "address": "Mitre 1",
-            "requestedService": "home nursing",
-        }
-        assert ok(api.post(f"/_mock/intake_requests/{made.id}/answer", data))["status"] == "ready"
-        assert ok(api.post(f"/_mock/intake_requests/{made.id}/load"))["status"] == "loaded"
-        other = client.intake_requests.create(patient={"phone": "+5491155550001"})
-        discarded = ok(api.post(f"/_mock/intake_requests/{other.id}/discard", {"reason": "twice"}))
-        assert (discarded["status"], discarded["discardReason"]) == ("discarded", "twice")
 
     def test_organizations(self, api: Api) -> None:
         plain = ok(api.post("/_mock/organizations"))
@@ -157,16 +114,6 @@ class TestControlApi:
     )  # fmt: skip
     def test_organization(self, api: Api, change: Any) -> None:
         assert ok(api.patch("/_mock/organization", change)).keys() == ACCOUNT
-
-    def test_api_keys(self, api: Api) -> None:
-        made = ok(api.post("/_mock/api_keys", {"name": "ci", "scopes": ["patients:read"]}))
-        assert made.keys() == {"organization", "keys"}
-        (key,) = made["keys"]
-        assert key.keys() == KEY
-        path = f"/_mock/api_keys/{key['value']}"
-        changed = ok(api.patch(path, {"revoked": True, "expiresAt": "2026-09-28T12:00:01Z"}))
-        assert changed == {**key, "revoked": True, "expiresAt": "2026-09-28T12:00:01.000Z"}
-        assert api.get("/v1/account", key=key["value"]).status_code == 401
 
     def test_faults(self, api: Api) -> None:
         plain = {"operation": "patients.create", "kind": "status", "status": 503, "times": 2}

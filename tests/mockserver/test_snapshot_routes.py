@@ -114,7 +114,9 @@ class TestInProcess:
         assert response.json()["error"]["message"] == "This must be null or a string."
 
     def test_a_newer_snapshot_says_so(self, api: Api, service: MockService) -> None:
-        response = api.request("PUT", "/_mock/snapshot", key=None, json={**service.save(), "version": 2})
+        saved = service.save()
+        newer = {**saved, "version": saved["version"] + 1}
+        response = api.request("PUT", "/_mock/snapshot", key=None, json=newer)
         assert problem(response) == (400, "snapshot_newer", "version")
 
     @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b'{"format": NaN}'])

@@ -237,19 +237,10 @@ def _delivered(attempts: Sequence[Attempt]) -> Verdict:
     if successful is None:  # a snapshot may lack the attempts
         return Verdict(tone="succeeded", headline="Delivered")
     which = "the first attempt" if successful.number == 1 else f"attempt {successful.number}"
+    shown, sentence = successful, f"The receiver responded with {{}} after {successful.seconds * 1000:.0f} ms."
     if attempts[-1].error is not None:
-        return Verdict(
-            tone="succeeded",
-            headline=f"Delivered at {which}",
-            sentence=f"{_named(attempts[-1])} after that failed: {{}}.",
-            reason=result_of(attempts[-1]),
-        )
-    return Verdict(
-        tone="succeeded",
-        headline=f"Delivered at {which}",
-        sentence=f"The receiver responded with {{}} after {successful.seconds * 1000:.0f} ms.",
-        reason=result_of(successful),
-    )
+        shown, sentence = attempts[-1], f"{_named(attempts[-1])} after that failed: {{}}."
+    return Verdict(tone="succeeded", headline=f"Delivered at {which}", sentence=sentence, reason=result_of(shown))
 
 
 def _failed(delivery: WebhookDelivery, attempts: Sequence[Attempt]) -> Verdict:
@@ -258,21 +249,13 @@ def _failed(delivery: WebhookDelivery, attempts: Sequence[Attempt]) -> Verdict:
         reason = reason[:1].lower() + reason[1:]
         if not attempts:
             return Verdict(tone="failed", headline=f"Not attempted: {reason}")
-        return Verdict(
-            tone="failed",
-            headline=f"Given up: {reason}",
-            sentence=f"{_named(attempts[-1])} had failed: {{}}.",
-            reason=result_of(attempts[-1]),
-        )
+        sentence, result = f"{_named(attempts[-1])} had failed: {{}}.", result_of(attempts[-1])
+        return Verdict(tone="failed", headline=f"Given up: {reason}", sentence=sentence, reason=result)
     if not attempts:
         return Verdict(tone="failed", headline="Failed", sentence="{}.", reason=delivery.last_error)
-    number = len(attempts)
-    return Verdict(
-        tone="failed",
-        headline=f"Failed: {_NUMBERS[number] if number < len(_NUMBERS) else number} attempts{_over(attempts)}",
-        sentence="The last one: {}.",
-        reason=result_of(attempts[-1]),
-    )
+    number = _NUMBERS[len(attempts)] if len(attempts) < len(_NUMBERS) else len(attempts)
+    headline = f"Failed: {number} attempts{_over(attempts)}"
+    return Verdict(tone="failed", headline=headline, sentence="The last one: {}.", reason=result_of(attempts[-1]))
 
 
 def _over(attempts: Sequence[Attempt]) -> str:

@@ -2,17 +2,16 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from flask import Blueprint, Response, g, render_template, request
 
 from followup._for_mockserver import format_timestamp
-from followup_mockserver.control import PendingJob, access_to
+from followup_mockserver.control import access_to
 from followup_mockserver.http.access import current_control, current_guard
 from followup_mockserver.http.control_routes import PREFIX
-from followup_mockserver.rules import local_jobs
 from followup_mockserver.schema.errors import ServiceError
 
 _HEADERS = {
@@ -93,21 +92,6 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-@dashboard.app_template_filter("as_coloured_json")
-def _coloured_json(text: str) -> Any:
-    # Imported late, as in ``view``.
-    from followup_mockserver.dashboard.texts import coloured, displayed_text
-
-    return coloured(displayed_text(text))  # in this order, because the colours may divide a secret
-
-
-@dashboard.app_template_filter("has_secret")
-def _has_secret(text: str) -> bool:
-    from followup_mockserver.dashboard.texts import has_secret  # imported late, as in ``view``
-
-    return has_secret(text)
-
-
 @dashboard.app_template_filter("as_date_and_time")
 def _date_and_time(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M:%S}"
@@ -119,46 +103,18 @@ def _words(name: str) -> str:
     return re.sub(r"[A-Z]", lambda letter: f" {letter[0].lower()}", name.replace(".", " "))
 
 
-@dashboard.app_template_filter("view_of")
-def _view_of(id: Any) -> str | None:
-    """Return the name of the view that shows the object with this id; None if the value is not an id."""
-    if not isinstance(id, str):
-        return None
-    from followup_mockserver.dashboard.views import VIEW_OF_ID  # imported late, as in ``view``
+def _late(name: str) -> Callable[[Any], Any]:
+    """Return a filter of ``views``, which is imported late, as in ``view``."""
 
-    prefix, underscore, opaque = id.partition("_")
-    return VIEW_OF_ID.get(prefix + underscore) if opaque.isalnum() else None
+    def filtered(value: Any) -> Any:
+        from followup_mockserver.dashboard import views
 
+        return views.FILTERS[name](value)
 
-@dashboard.app_template_filter("as_name")
-def _name(id: str) -> Any:
-    """Return the name of the object with this id, as text and an optional time; None if it has none."""
-    from followup_mockserver.dashboard.objects import name_of  # imported late, as in ``view``
-
-    return name_of(g.tenant, id)
+    return filtered
 
 
-@dashboard.app_template_filter("as_job")
-def _job(kind: str) -> str:
-    """Return what a pending job does, such as ``webhook attempt``."""
-    from followup_mockserver.dashboard.timeline import job_title  # imported late, as in ``view``
-
-    return job_title(kind)
-
-
-@dashboard.app_template_filter("as_forecast")
-def _forecast(job: PendingJob) -> str | None:
-    """Return why a pending job will not send its message; None if nothing is known to prevent it."""
-    obstacle = local_jobs.forecast(g.tenant, job.kind, job.about)
-    return None if obstacle is None else f"will not be sent: {obstacle.why}"
-
-
-@dashboard.app_template_filter("last_result")
-def _last_result(delivery: Any) -> str | None:
-    """Return why a delivery has not succeeded; None if it has, or was not attempted yet."""
-    from followup_mockserver.dashboard.deliveries import last_result  # imported late, as in ``view``
-
-    return last_result(g.tenant, delivery)
-
+for _name in ("as_coloured_json", "as_forecast", "as_job", "as_name", "has_secret", "last_result", "view_of"):
+    dashboard.add_app_template_filter(_late(_name), _name)
 
 dashboard.add_app_template_filter(format_timestamp, "as_timestamp")

@@ -4,20 +4,23 @@ from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 import attrs
+from flask import g
 
 from followup import Event, IntakeRequest, Patient
 from followup._for_mockserver import PatientStage, encode, wire_fields
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.control import Control
+from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.dashboard import call, calls, frame, history, outbound_events, search
 from followup_mockserver.dashboard.columns import TABLES, records_of_events
 from followup_mockserver.dashboard.conversation import conversation_of, reminders_of
-from followup_mockserver.dashboard.deliveries import delivery_details
+from followup_mockserver.dashboard.deliveries import delivery_details, last_result
 from followup_mockserver.dashboard.endpoints import endpoint_details
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
-from followup_mockserver.dashboard.timeline import timeline_of
+from followup_mockserver.dashboard.texts import coloured, displayed_text, has_secret
+from followup_mockserver.dashboard.timeline import job_title, timeline_of
+from followup_mockserver.rules import local_jobs
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
@@ -204,3 +207,30 @@ DETAILS: Mapping[str, Callable[[Tenant, Any], dict[str, Any]]] = {
     "intake_requests": _intake_request_details,
     "webhook_endpoints": endpoint_details,
 }
+
+
+def _view_of(id: Any) -> str | None:
+    """Return the name of the view that shows the object with this id; None if the value is not an id."""
+    if not isinstance(id, str):
+        return None
+    prefix, underscore, opaque = id.partition("_")
+    return VIEW_OF_ID.get(prefix + underscore) if opaque.isalnum() else None
+
+
+def _forecast(job: PendingJob) -> str | None:
+    """Return why a pending job will not send its message; None if nothing is known to prevent it."""
+    obstacle = local_jobs.forecast(g.tenant, job.kind, job.about)
+    return None if obstacle is None else f"will not be sent: {obstacle.why}"
+
+
+FILTERS: Mapping[str, Callable[[Any], Any]] = {
+    # In this order, because the colours may divide a secret.
+    "as_coloured_json": lambda text: coloured(displayed_text(text)),
+    "as_forecast": _forecast,
+    "as_job": job_title,
+    "as_name": lambda named: name_of(g.tenant, named),
+    "has_secret": has_secret,
+    "last_result": lambda delivery: last_result(g.tenant, delivery),
+    "view_of": _view_of,
+}
+"""Filters of the templates by name. They act on the organization of the request, ``g.tenant``."""

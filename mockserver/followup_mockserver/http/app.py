@@ -107,6 +107,7 @@ class _Rule(Rule):
     Compiling the builders of all routes takes as long as the rest of a mock's set-up.
     """
 
+    # A private method of Werkzeug. If it is renamed, the builders are compiled at once, and nothing else changes.
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
         compiled = functools.cache(functools.partial(super()._compile_builder, append_unknown))
 
@@ -138,7 +139,8 @@ def _template(dashboard: Blueprint) -> Flask:
     app.add_url_rule(CONTRACT_PATH, view_func=contract)
     app.register_error_handler(ServiceError, handle_service_error)
     app.register_error_handler(HTTPException, handle_http_exception)
-    # The copies share routes and hooks. From now on Flask rejects changes to them, which would affect every mock.
+    # The copies share routes and hooks. From now on Flask rejects changes to them, which would affect every mock; if it
+    # renames the attribute, it accepts them.
     app._got_first_request = True
     return app
 
