@@ -1,5 +1,6 @@
 """The contents of the wheel, and an installation without extras."""
 
+import os
 import subprocess
 import sys
 import venv
@@ -13,13 +14,15 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel."""
+    """Return the wheel that nox has built and tests, or build one."""
+    if built := os.environ.get("FOLLOWUP_WHEEL"):
+        return Path(built)
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT], check=True, capture_output=True
     )
-    (built,) = folder.glob("*.whl")
-    return built
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="module")
