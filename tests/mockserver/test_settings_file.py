@@ -109,12 +109,7 @@ def test_serve_takes_the_same_file_and_a_passed_option_takes_precedence(settings
 
 INVALID: list[tuple[str, str]] = [
     ('[settings]\ncountry = "XX"', "settings.country must be the ISO 3166 code of a country, such as AR"),
-    ("[settings]\ncountry = 5", "settings.country must be the ISO 3166 code of a country, such as AR"),
     ('[settings]\nreminder_hours = [24, "3"]', "settings.reminder_hours[1] must be from 0 to 4320 hours"),
-    ("[settings]\nreminder_hours = 24", "settings.reminder_hours must be a list"),
-    ("[settings]\nidempotency_hours = nan", "settings.idempotency_hours must be more than 0 and at most 87600 hours"),
-    ('[settings]\nrefuse_unknown_fields = "no"', "settings.refuse_unknown_fields must be true or false"),
-    ('[settings]\nintake_required = ["shoeSize"]', "settings.intake_required[0] must be a field of an intake request"),
     (
         "[settings]\nstart_time = 2026-09-28T12:00:00",
         "settings.start_time must be a time with an offset, such as 2026-09-28T12:00:00Z",
@@ -125,7 +120,6 @@ INVALID: list[tuple[str, str]] = [
     ("[Settings]\ncountry = 5", "Settings is unknown; the tables are [settings] and [asked]"),
     ('country = "UY"', "country is unknown; the tables are [settings] and [asked]"),
     ("settings = 5", "settings must be a table"),
-    ("[[settings]]", "settings must be a table"),
     ("asked = 5", "asked must be a table"),
     ("[settings", "this must be TOML: "),
     ("[asked]\nx = " + "[" * 20_000, "this must be TOML"),

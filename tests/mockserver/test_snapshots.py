@@ -373,6 +373,7 @@ class TestCompleteness:
                 if part.attribute != "clock":  # it reads the time of this process
                     found, expected = (graph(getattr(tenant, part.attribute)) for tenant in (copied, original))
                     assert found == expected, part.name
+        assert reloaded(service).save() == service.save()
 
     def test_every_kind_of_job_has_a_subject(self) -> None:
         assert set(SUBJECT_OF_JOB) == set(JOB_OF_KIND)
