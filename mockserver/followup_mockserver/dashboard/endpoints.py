@@ -1,7 +1,8 @@
 """The page of a webhook endpoint: whether its receiver works, its deliveries, and the other endpoints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, Literal, get_args
 
 import attrs
@@ -10,7 +11,6 @@ from followup import WebhookEndpoint
 from followup._for_mockserver import WebhookDeliveryStatus
 from followup_mockserver.dashboard.deliveries import result_of
 from followup_mockserver.dashboard.objects import page_of
-from followup_mockserver.state.records import Attempt
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.payloads import OUTBOUND_TYPES, is_subscribed
 
@@ -43,14 +43,6 @@ class Health:
     waiting: int
 
 
-@attrs.frozen(kw_only=True)
-class OtherEndpoint:
-    """Another endpoint of the organization, and how many types both are subscribed to."""
-
-    endpoint: WebhookEndpoint
-    shared_types: int
-
-
 def endpoint_details(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
     """Return the variables of the page of an endpoint."""
     return {
@@ -67,8 +59,7 @@ def health_of(tenant: Tenant, endpoint: WebhookEndpoint) -> Health:
     attempts = sorted(
         (each for each in tenant.attempts if each.webhook_endpoint == endpoint.id), key=lambda each: each.at
     )
-    failures = _latest_failures(attempts)
-    waiting = _counts(tenant, endpoint)["pending"]
+    failures = [*takewhile(lambda each: each.error is not None, reversed(attempts))]
     tone: Literal["succeeded", "failed", "pending", "disabled"]
     if endpoint.status == "disabled":
         tone, headline = "disabled", "Disabled"
@@ -81,22 +72,12 @@ def health_of(tenant: Tenant, endpoint: WebhookEndpoint) -> Health:
     return Health(
         tone=tone,
         headline=headline,
-        since=failures[0].at if failures else None,
+        since=failures[-1].at if failures else None,
         failures=len(failures),
         reason=result_of(attempts[-1]) if attempts else None,
         delivered_at=endpoint.last_delivered_at,
-        waiting=waiting,
+        waiting=_counts(tenant, endpoint)["pending"],
     )
-
-
-def _latest_failures(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return the failed attempts after the last success, oldest first."""
-    failures: list[Attempt] = []
-    for attempt in reversed(attempts):
-        if attempt.error is None:
-            break
-        failures.append(attempt)
-    return failures[::-1]
 
 
 def _counts(tenant: Tenant, endpoint: WebhookEndpoint) -> Mapping[str, int]:
@@ -106,6 +87,7 @@ def _counts(tenant: Tenant, endpoint: WebhookEndpoint) -> Mapping[str, int]:
     return {"": len(statuses), **{status: statuses.count(status) for status in get_args(WebhookDeliveryStatus)}}
 
 
-def _compared(endpoint: WebhookEndpoint, other: WebhookEndpoint) -> OtherEndpoint:
+def _compared(endpoint: WebhookEndpoint, other: WebhookEndpoint) -> Mapping[str, Any]:
+    """Return another endpoint, and how many types both are subscribed to."""
     shared = [each for each in OUTBOUND_TYPES if is_subscribed(endpoint, each) and is_subscribed(other, each)]
-    return OtherEndpoint(endpoint=other, shared_types=len(shared))
+    return {"endpoint": other, "shared_types": len(shared)}
