@@ -5,12 +5,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.shell import COMMAND, clean_environment
+from support.shell import COMMAND, clean_environment, run_here
 
 
 def demo(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [*COMMAND, "demo", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=clean_environment())
+    return run_here("followup", "demo", *map(str, arguments), environment=clean_environment())
 
 
 def test_the_default_file() -> None:

@@ -11,8 +11,7 @@ from support.shell import Shell
 
 PAGES = """
 import json, shlex, sys, typer.main
-from {package}.cli.app import app
-from {package}.cli.examples import EXAMPLES
+from {package}.cli.app import EXAMPLES, app
 
 root = typer.main.get_command(app)
 pages, problems, without = {{}}, [], []

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from support.receivers import Inbox, listening
 from support.server import ScriptedServer, drip
+from support.shell import run_here
 
 from followup import FollowUp, InternalServerError, __version__, construct_event
 from followup_mockserver import MockServer
@@ -23,9 +24,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments), capture_output=True, text=True, check=False, timeout=60, env={**os.environ, **environment}
-    )
+    return run_here("followup-mock", *arguments, environment={**os.environ, **environment})
 
 
 def output_of(url: str, *arguments: str) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.shell import run_here
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
@@ -26,6 +27,8 @@ def command(*arguments: object) -> list[str]:
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FOLLOWUP_")}
+    if arguments[0] != "serve":
+        return run_here("followup-mock", *map(str, arguments), environment=environment)
     return subprocess.run(command(*arguments), capture_output=True, text=True, check=False, timeout=60, env=environment)
 
 

@@ -1,7 +1,6 @@
 """``followup-mock``: the commands of the program. Each is imported when it is used: a help page loads no service."""
 
-import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -104,24 +103,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
 """The examples of each command, without the name of the program."""
 
 
-def _load(module: str, name: str = "commands") -> Callable[[], Application]:
-    """Return the function that imports a module of commands, and returns its application of this name."""
-
-    def load() -> Application:
-        application: Application = getattr(importlib.import_module(f"followup_mockserver.cli.{module}"), name)
-        return application
-
-    return load
-
-
-def _acting(name: str) -> Callable[[], Application]:
-    def load() -> Application:
-        from followup_mockserver.cli.controls import group
-
-        return group(name, _GROUPS[name])
-
-    return load
-
+_MODULES = "followup_mockserver.cli"
 
 app = Application(
     name="followup-mock",
@@ -129,26 +111,25 @@ app = Application(
     examples=EXAMPLES,
     epilog=EXIT_STATUS,
     deferred={
-        "serve": Deferred("Start the mock server.", _load("serve")),
-        "wait": Deferred("Wait until the mock server is ready; for CI jobs.", _load("serve")),
-        "check": Deferred("Compare a contract document with what SDK and mock implement.", _load("check")),
+        "serve": Deferred("Start the mock server.", f"{_MODULES}.serve"),
+        "wait": Deferred("Wait until the mock server is ready; for CI jobs.", f"{_MODULES}.serve"),
+        "check": Deferred("Compare a contract document with what SDK and mock implement.", f"{_MODULES}.check"),
         "collection": Deferred(
             "Write all requests as a collection for Bruno, Postman, Insomnia or Hoppscotch.",
-            _load("files", "collections"),
+            f"{_MODULES}.files",
+            "collections",
         ),
-        **{
-            name: Deferred(summary, _load("listen" if name == "listen" else "controls"))
-            for name, summary in _CONTROLS.items()
-        },
-        **{name: Deferred(summary, _load("lists")) for name, summary in _LISTS.items()},
-        **{name: Deferred(summary, _acting(name), is_group=True) for name, summary in _GROUPS.items()},
-        "calibrate": Deferred(_CALIBRATE, _load("calibrate")),
+        **{name: Deferred(summary, f"{_MODULES}.controls") for name, summary in _CONTROLS.items()},
+        "listen": Deferred("Deliver webhooks to a receiver, and print a line for each attempt.", f"{_MODULES}.listen"),
+        **{name: Deferred(summary, f"{_MODULES}.lists") for name, summary in _LISTS.items()},
+        **{name: Deferred(summary, f"{_MODULES}.controls", "group", True) for name, summary in _GROUPS.items()},
+        "calibrate": Deferred(_CALIBRATE, f"{_MODULES}.calibrate"),
         "snapshot": Deferred(
-            "Save the state of the mock to a file, or load it from one.", _load("files", "snapshots"), is_group=True
+            "Save the state of the mock to a file, or load it from one.", f"{_MODULES}.files", "snapshots", True
         ),
         "check-receiver": Deferred(
             "Send genuine, forged and repeated webhooks to a live receiver: PASS, FAIL or NOT SEEN for each case.",
-            _load("check"),
+            f"{_MODULES}.check",
         ),
     },
 )

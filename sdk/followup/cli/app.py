@@ -1,6 +1,5 @@
 """``followup``: the commands of the program. Each group is imported when it is used: a help page loads no client."""
 
-import functools
 from collections.abc import Mapping, Sequence
 
 import typer
@@ -134,52 +133,24 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
 """The examples of each command, without the name of the program."""
 
 
-def _operations(name: str) -> Application:
-    from followup.cli.operations import commands_of
-
-    return commands_of(name)
-
-
-def _webhooks() -> Application:
-    from followup.cli.webhooks import webhooks
-
-    return webhooks
-
-
-def _doctor() -> Application:
-    from followup.cli.doctor import application
-
-    return application
-
-
-def _inbox() -> Application:
-    from followup.cli.inbox import inbox
-
-    return inbox
-
-
-def _outbox() -> Application:
-    from followup.cli.outbox import outbox
-
-    return outbox
-
-
 app = Application(
     name="followup",
     no_args_is_help=True,
     examples=EXAMPLES,
     epilog=EXIT_STATUS,
     deferred={
-        **{
-            name: Deferred(summary, functools.partial(_operations, name), is_group=True)
-            for name, summary in _RESOURCES.items()
-        },
+        **{name: Deferred(text, "followup.cli.operations", "commands_of", True) for name, text in _RESOURCES.items()},
         "doctor": Deferred(
-            "Check everything between this computer and the service, and say what to do about each problem.", _doctor
+            "Check everything between this computer and the service, and say what to do about each problem.",
+            "followup.cli.doctor",
         ),
-        "inbox": Deferred("Handle the webhooks that an inbox has stored, and look after them.", _inbox, is_group=True),
-        "outbox": Deferred("Send recorded events from your database to the service.", _outbox, is_group=True),
-        "webhooks": Deferred("Verify webhooks that you received.", _webhooks, is_group=True),
+        "inbox": Deferred(
+            "Handle the webhooks that an inbox has stored, and look after them.", "followup.cli.inbox", "inbox", True
+        ),
+        "outbox": Deferred(
+            "Send recorded events from your database to the service.", "followup.cli.outbox", "outbox", True
+        ),
+        "webhooks": Deferred("Verify webhooks that you received.", "followup.cli.webhooks", "webhooks", True),
     },
 )
 

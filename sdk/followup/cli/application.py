@@ -1,5 +1,6 @@
 """The base class of both programs: how help and errors are formatted, and when a command is imported."""
 
+import importlib
 import sys
 from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
@@ -22,32 +23,15 @@ _PLACEHOLDERS = (("int", "N"), ("float", "NUMBER"), ("path", "PATH"), ("file", "
 _OPTIONS = "Options"
 
 _GROUPS = {
-    "limit": "Pages",
-    "starting_after": "Pages",
-    "ending_before": "Pages",
-    "all_pages": "Pages",
-    "all_of_them": "Pages",
-    "follow_new": "Pages",
-    "columns": "Output",
-    "as_json": "Output",
-    "url": "Which mock",
-    "api_key": "Which mock",
-    "token": "Which mock",
-    "host": "Server",
-    "port": "Server",
-    "env_file": "Server",
-    "quiet": "Server",
-    "rate_limit": "Server",
-    "snapshot": "State at the start",
-    "settings": "State at the start",
-    "start_time": "State at the start",
-    "seed": "State at the start",
-    "allow_http_webhooks": "Webhooks",
-    "forward_to": "Webhooks",
-    "install_completion": "Shell completion",
-    "show_completion": "Shell completion",
+    "Pages": ("limit", "starting_after", "ending_before", "all_pages", "all_of_them", "follow_new"),
+    "Output": ("columns", "as_json"),
+    "Which mock": ("url", "api_key", "token"),
+    "Server": ("host", "port", "env_file", "quiet", "rate_limit"),
+    "State at the start": ("snapshot", "settings", "start_time", "seed"),
+    "Webhooks": ("allow_http_webhooks", "forward_to"),
+    "Shell completion": ("install_completion", "show_completion"),
 }
-"""The group of an option, by the name of its parameter; for all others ``Options``."""
+"""The groups of options, with the names of their parameters; all others are in ``Options``."""
 
 _LAST = ("Pages", "Output", "Which mock")
 """Groups that follow those of the command itself, in this order."""
@@ -95,7 +79,8 @@ def _write_options(parameters: Sequence[Any], context: Any, formatter: Any) -> N
         if parameter.param_type_name == "argument":
             arguments.append((parameter.metavar, record[1]))
         else:
-            groups.setdefault(_GROUPS.get(parameter.name, _OPTIONS), []).append(record)
+            name = next((name for name, names in _GROUPS.items() if parameter.name in names), _OPTIONS)
+            groups.setdefault(name, []).append(record)
     order = sorted(groups, key=lambda name: (name != _OPTIONS, _LAST.index(name) + 1 if name in _LAST else 0))
     for name, records in (("Arguments", arguments), *((name, groups[name]) for name in order)):
         if records:
@@ -113,12 +98,14 @@ def _write_examples(context: Any, formatter: Any) -> None:
                 formatter.write(f"{'':>{formatter.current_indent}}{program} {example}\n")
 
 
-class _Command(TyperCommand):
+class _Described:
     def get_params(self, ctx: Any) -> list[Any]:
-        parameters = super().get_params(ctx)
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         name_values(parameters)
         return parameters
 
+
+class _Command(_Described, TyperCommand):
     def collect__usage_pieces(self, ctx: Any) -> list[str]:
         return _usage_pieces(self.get_params(ctx))
 
@@ -144,13 +131,24 @@ class Deferred(NamedTuple):
 
     Attributes:
         summary: the first paragraph of its help, for the list of commands.
-        load: imports and returns the application that is the group, or that has the command.
+        module: the module that has it.
+        made_by: the module's application that is the group, or that has the command; or a function that returns it,
+            and takes the name and the summary.
         is_group: whether the application is the group.
     """
 
     summary: str
-    load: "Callable[[], Application]"
+    module: str
+    made_by: str = "commands"
     is_group: bool = False
+
+    def load(self, name: str) -> Any:
+        """Import and return the command or the group."""
+        found = getattr(importlib.import_module(self.module), self.made_by)
+        group = typer.main.get_group(found if isinstance(found, typer.Typer) else found(name, self.summary))
+        command = group if self.is_group else group.commands[name]
+        command.name = name
+        return command
 
 
 class _Commands(UserDict[str, Any]):
@@ -164,9 +162,7 @@ class _Commands(UserDict[str, Any]):
         if isinstance(command, Deferred):
             if not self.loads:
                 return TyperCommand(name, help=command.summary)
-            group = typer.main.get_group(command.load())
-            command = self.data[name] = group if command.is_group else group.commands[name]
-            command.name = name
+            command = self.data[name] = command.load(name)
         return command
 
     def summary(self, name: str) -> str:
@@ -176,7 +172,7 @@ class _Commands(UserDict[str, Any]):
         return " ".join((text or "").partition("\n\n")[0].split())
 
 
-class _Group(TyperGroup):
+class _Group(_Described, TyperGroup):
     deferred: ClassVar[Mapping[str, Deferred]] = {}
     examples: ClassVar[Mapping[str, Sequence[str]]] = {}
     commands: _Commands
@@ -187,11 +183,6 @@ class _Group(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - in the order in which they were added
         return [*self.commands]
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        parameters = super().get_params(ctx)
-        name_values(parameters)
-        return parameters
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return the commands and options that begin with a text, without loading the commands."""

@@ -39,7 +39,7 @@ _All = Annotated[
 ]
 
 
-def commands_of(name: str) -> Application:
+def commands_of(name: str, _summary: str) -> Application:
     """Return the commands of a resource: a generated one per operation, and a few written ones.
 
     Args:

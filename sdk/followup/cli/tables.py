@@ -13,18 +13,6 @@ from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 from rich.text import Text
 
-from followup import (
-    Appointment,
-    Doctor,
-    Event,
-    EventResult,
-    IntakeRequest,
-    Patient,
-    Treatment,
-    Visit,
-    WebhookDelivery,
-    WebhookEndpoint,
-)
 from followup._codec.encode import encode
 from followup._codec.names import parse_timestamp
 from followup._redaction import visible
@@ -61,19 +49,19 @@ _ENOUGH = 20
 _LEAST = 12
 """The width in which a column that is wrapped is still worth reading."""
 
-_PRIORITIES: Mapping[type[Model], Sequence[str]] = {
-    Patient: ("fullName", "phone", "id", "stage", "externalId", "dni", "email", "optedOut", "dateOfBirth"),
-    Doctor: ("fullName", "specialty", "active", "externalId", "id", "licenseNumber"),
-    Appointment: ("startAt", "status", "externalId", "patient", "id", "type", "doctor", "source", "cancelledAt"),
-    Visit: ("visitedAt", "externalId", "patient", "id", "type", "doctor", "appointment", "source", "diagnosis"),
-    IntakeRequest: ("status", "createdAt", "patient", "id", "missing", "summary", "discardReason", "readyAt"),
-    Treatment: ("name", "kind", "active", "patient", "id", "dosage", "frequency", "startDate", "endDate"),
-    Event: ("type", "status", "sourceRef", "error", "receivedAt", "id", "occurredAt", "source", "result"),
-    EventResult: ("id", "status", "error", "event"),
-    WebhookEndpoint: ("url", "status", "enabledEvents", "id", "lastError", "lastDeliveredAt", "description"),
-    WebhookDelivery: ("eventType", "status", "lastStatusCode", "attempts", "lastError", "nextAttemptAt", "id"),
+_PRIORITIES: Mapping[str, Sequence[str]] = {
+    "Patient": ("fullName", "phone", "id", "stage", "externalId", "dni", "email", "optedOut", "dateOfBirth"),
+    "Doctor": ("fullName", "specialty", "active", "externalId", "id", "licenseNumber"),
+    "Appointment": ("startAt", "status", "externalId", "patient", "id", "type", "doctor", "source", "cancelledAt"),
+    "Visit": ("visitedAt", "externalId", "patient", "id", "type", "doctor", "appointment", "source", "diagnosis"),
+    "IntakeRequest": ("status", "createdAt", "patient", "id", "missing", "summary", "discardReason", "readyAt"),
+    "Treatment": ("name", "kind", "active", "patient", "id", "dosage", "frequency", "startDate", "endDate"),
+    "Event": ("type", "status", "sourceRef", "error", "receivedAt", "id", "occurredAt", "source", "result"),
+    "EventResult": ("id", "status", "error", "event"),
+    "WebhookEndpoint": ("url", "status", "enabledEvents", "id", "lastError", "lastDeliveredAt", "description"),
+    "WebhookDelivery": ("eventType", "status", "lastStatusCode", "attempts", "lastError", "nextAttemptAt", "id"),
 }
-"""Fields that are missing here follow in the order of their declaration."""
+"""The most important fields of each class. Those that are missing here follow in the order of their declaration."""
 
 _NEVER = ("object", "updatedAt")
 
@@ -177,7 +165,7 @@ def progress(*columns: ProgressColumn | str) -> Progress:
 
 def _filled_columns(kind: type[Model], rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the names of the columns that have a value in any row, the most important first."""
-    first = _PRIORITIES.get(kind, ())
+    first = _PRIORITIES.get(kind.__name__, ())
     rest = [name for name in rows[0] if name not in first and name not in _NEVER]
     return [name for name in (*first, *rest) if any(row.get(name) for row in rows)]
 

@@ -127,15 +127,15 @@ def print_report(findings: Sequence[Finding], unchecked: Sequence[Unchecked]) ->
 UNREACHABLE = 2
 """The exit status if no service can be reached."""
 
-application = Application()
+commands = Application()
 
 
-@application.callback()
+@commands.callback()
 def group() -> None:
     """Hold the command."""
 
 
-@application.command(
+@commands.command(
     epilog="Exit status: 0 without a FAIL, 1 with one, 2 if no response arrived at all, 130 if it was interrupted with "
     "Ctrl-C."
 )

@@ -10,19 +10,8 @@ from followup import ConfigurationError
 from followup._call.steps import Response
 from followup._http.connections import Connections
 from followup._redaction import HIDDEN
-from followup.cli.doctor import Check, Finding, Unchecked, environment, fail
-from followup.cli.doctor.account import (
-    LISTS_ENDPOINTS,
-    account_in,
-    check_endpoints,
-    check_key,
-    check_lines,
-    check_mode,
-    check_scopes,
-    check_version,
-)
-from followup.cli.doctor.network import Target, check_dns, check_proxy, check_tcp, check_tls, target_of
-from followup.cli.doctor.service import Requests, check_clock, check_contract, check_service
+from followup.cli.doctor import Check, Finding, Unchecked, fail, network, service
+from followup.cli.doctor.network import API_KEY, BASE_URL, SECRET, Target
 
 CHECKS: tuple[Check, ...] = get_args(Check)
 
@@ -35,53 +24,53 @@ def examine(seconds: float) -> Steps:
     Args:
         seconds: time limit of each look-up, connection, handshake and request.
     """
-    hidden = [each for each in map(os.environ.get, (environment.API_KEY, environment.SECRET)) if each]
+    hidden = [each for each in map(os.environ.get, (API_KEY, SECRET)) if each]
     for found in _examine(seconds):
         yield _without(hidden, found) if isinstance(found, Finding) else found
 
 
 def _examine(seconds: float) -> Steps:
-    base_url = environment.check_base_url()
-    key = environment.check_key()
+    base_url = network.check_base_url()
+    key = network.check_key_variable()
     yield base_url
     yield key
-    if secret := environment.check_secret():
+    if secret := network.check_secret():
         yield secret
-    if telemetry := environment.check_telemetry():
+    if telemetry := network.check_telemetry():
         yield telemetry
     if base_url.outcome == "FAIL":
-        yield _after("environment", f"{environment.BASE_URL} cannot be used")
+        yield _after("environment", f"{BASE_URL} cannot be used")
         return
-    value = os.environ[environment.BASE_URL].rstrip("/")
-    usable_key = os.environ[environment.API_KEY] if key.outcome == "OK" else None
+    value = os.environ[BASE_URL].rstrip("/")
+    usable_key = os.environ[API_KEY] if key.outcome == "OK" else None
     try:
         # As a client makes them: with the certificates and the proxy of the environment.
         connections = Connections(tls=value.startswith("https:"))
-        target = target_of(value, connections)
+        target = network.target_of(value, connections)
     except ConfigurationError as error:
         yield fail("environment", str(error), "Correct or unset the variable.")
         yield _after("environment", "the environment cannot be used")
         return
     try:
-        yield from _examine_target(target, Requests(connections, usable_key, seconds))
+        yield from _examine_target(target, service.Requests(connections, usable_key, seconds))
     finally:
         connections.close()
 
 
-def _examine_target(target: Target, requests: Requests) -> Steps:
-    if proxy := check_proxy(target):
+def _examine_target(target: Target, requests: service.Requests) -> Steps:
+    if proxy := network.check_proxy(target):
         yield proxy
-    dns, addresses = check_dns(target, requests.seconds)
+    dns, addresses = network.check_dns(target, requests.seconds)
     yield dns
     if not addresses:
         yield _after("DNS", "the host has no address")
         return
-    tcp = check_tcp(target, addresses, requests.seconds)
+    tcp = network.check_tcp(target, addresses, requests.seconds)
     yield tcp
     if tcp.outcome == "FAIL":
         yield _after("TCP", "there is no connection")
         return
-    tls = check_tls(target, requests.seconds)
+    tls = network.check_tls(target, requests.seconds)
     yield tls
     if tls.unreachable:
         yield _after("TLS", "there is no secure connection")
@@ -92,38 +81,38 @@ def _examine_target(target: Target, requests: Requests) -> Steps:
     yield from _examine_service(target, requests)
 
 
-def _examine_service(target: Target, requests: Requests) -> Steps:
+def _examine_service(target: Target, requests: service.Requests) -> Steps:
     exchange = requests.get(f"{target.base_url}/v1/account")
     rejected_version = None
     if isinstance(exchange.outcome, Response) and exchange.outcome.status_code == 400:
         # The version is the only thing in this request that can be invalid.
         rejected_version, exchange = exchange.outcome, requests.get(f"{target.base_url}/v1/account", with_version=False)
-    service = check_service(target, requests, exchange)
-    yield service
+    responds = service.check_service(target, requests, exchange)
+    yield responds
     response = exchange.outcome
-    if service.outcome == "FAIL" or not isinstance(response, Response):
+    if responds.outcome == "FAIL" or not isinstance(response, Response):
         yield _after("service", "no usable response")
         return
-    clock = check_clock(exchange, response)
+    clock = service.check_clock(exchange, response)
     yield clock or Unchecked(("clock",), "the response has no Date")
     account = None
     if requests.key is not None:
-        yield check_key(requests, response)
-        account = account_in(response)
+        yield service.check_key(requests, response)
+        account = service.account_in(response)
     if account is not None:
-        yield check_mode(account)
-        yield check_scopes(account)
-        yield check_lines(account)
-        yield check_version(response, rejected_version, requests)
-    yield check_contract(requests, target.base_url)
+        yield service.check_mode(account)
+        yield service.check_scopes(account)
+        yield service.check_lines(account)
+        yield service.check_version(response, rejected_version, requests)
+    yield service.check_contract(requests, target.base_url)
     if requests.key is None:
-        yield Unchecked(("key", *_NEED_ACCOUNT), f"{environment.API_KEY} cannot be used")
+        yield Unchecked(("key", *_NEED_ACCOUNT), f"{API_KEY} cannot be used")
     elif account is None:
         yield Unchecked(_NEED_ACCOUNT, "the key shows no account")
-    elif LISTS_ENDPOINTS not in account.api_key.scopes:
-        yield Unchecked(("endpoints",), f"the key lacks {LISTS_ENDPOINTS}")
+    elif service.LISTS_ENDPOINTS not in account.api_key.scopes:
+        yield Unchecked(("endpoints",), f"the key lacks {service.LISTS_ENDPOINTS}")
     else:
-        yield from check_endpoints(requests, target.base_url)
+        yield from service.check_endpoints(requests, target.base_url)
 
 
 def _without(secrets: list[str], finding: Finding) -> Finding:
