@@ -61,7 +61,8 @@ def run_here(
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with _restored():
         sys.argv = [program, *arguments]
-        sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(stdin), "utf-8"), out, err
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin)), "utf-8")  # type: ignore[arg-type]
+        sys.stdout, sys.stderr = out, err
         if environment is not None:
             os.environ.clear()
             os.environ.update(environment)

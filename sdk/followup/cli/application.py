@@ -106,7 +106,7 @@ class _Described:
 
 
 class _Command(_Described, TyperCommand):
-    def collect__usage_pieces(self, ctx: Any) -> list[str]:
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return _usage_pieces(self.get_params(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
