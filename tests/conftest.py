@@ -61,6 +61,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--nightly", action="store_true", help="Run the tests with the marker nightly too.")
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    own = any("database_url" in each.args[0] for each in metafunc.definition.iter_markers("parametrize"))
+    if "database_url" in metafunc.fixturenames and metafunc.definition.get_closest_marker("on_both") and not own:
+        metafunc.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--nightly"):
         nightly = [item for item in items if item.get_closest_marker("nightly")]

@@ -113,14 +113,14 @@ def test_dead_shows_the_reason_and_no_personal_data(dead: Outbox, shell: Shell) 
 
 
 def test_dead_events_are_retried_and_discarded(dead: Outbox, shell: Shell) -> None:
-    assert shell.run("outbox", "retry", "bad").stdout == "1 to be sent again\n"
+    assert shell.run("outbox", "retry", "bad").stdout == "1 event will be sent again.\n"
     assert shell.run("outbox", "run", "--until-empty").stdout == "0 sent, 0 duplicates, 1 rejected\n"
-    assert shell.run("outbox", "retry").stdout == "1 to be sent again\n"
+    assert shell.run("outbox", "retry").stdout == "1 event will be sent again.\n"
     shell.run("outbox", "run", "--until-empty")
     assert shell.run("outbox", "discard", "bad").stdout == "1 discarded\n"
     assert shell.run("outbox", "run", "--until-empty").stdout == "1 sent, 0 duplicates, 0 rejected\n"
-    assert shell.run("outbox", "purge", "--older-than", "1").stdout == "0 removed\n"
-    assert shell.run("outbox", "purge", "--older-than", "0").stdout == "2 removed\n"
+    assert shell.run("outbox", "purge", "--older-than", "1").stdout == "Purged 0 events.\n"
+    assert shell.run("outbox", "purge", "--older-than", "0").stdout == "Purged 2 events.\n"
 
 
 def test_a_failing_event_is_listed_and_given_up(
@@ -135,7 +135,9 @@ def test_a_failing_event_is_listed_and_given_up(
     assert (row["id"], row["type"], row["attempts"]) == ("c1", "appointment.cancelled", 1)
     result = shell.run("outbox", "discard", "c1")
     assert result.returncode == 1
-    assert result.stderr.startswith("followup: no dead event has the id 'c1': it waits; pass --waiting to give it up, ")
+    assert result.stderr.startswith(
+        "followup: no dead event has the id 'c1': its state is waiting; pass --waiting to give it up, "
+    )
     assert shell.run("outbox", "discard", "c1", "--waiting").stdout == "1 discarded\n"
     assert shell.json("outbox", "failing") == []
     assert shell.run("outbox", "run", "--until-empty").stdout == "0 sent, 0 duplicates, 0 rejected\n"

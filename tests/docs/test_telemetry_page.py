@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from followup._telemetry import names
+from followup._telemetry import calls, stores
 from followup_mockserver import MockServer
 
 PAGE = (Path(__file__).parents[2] / "docs/how-to/telemetry.md").read_text()
@@ -14,13 +14,13 @@ OURS = re.compile(r"followup\.[a-z_.]+")
 
 
 def test_the_page_names_all_that_is_recorded() -> None:
-    values = [value for name, value in vars(names).items() if name.isupper()]
-    ours = {value for value in values if isinstance(value, str) and OURS.fullmatch(value)}
+    sources = "".join(Path(str(module.__file__)).read_text() for module in (calls, stores))
+    ours = set(re.findall(r'"(followup\.[a-z_.]+)"', sources))
     tables = "\n".join(line for line in PAGE.splitlines() if line.startswith("| `"))
-    assert {each for each in re.findall(r"`([a-z_.]+)`", tables) if OURS.fullmatch(each)} | {names.ATTEMPT} == ours
-    assert f"`{names.ATTEMPT}`" in PAGE
-    for standard in (names.METHOD, names.TEMPLATE, names.SERVER_ADDRESS, names.SERVER_PORT, names.STATUS_CODE,
-                     names.RESEND_COUNT, names.ERROR_TYPE):  # fmt: skip
+    assert {each for each in re.findall(r"`([a-z_.]+)`", tables) if OURS.fullmatch(each)} | {calls.ATTEMPT} == ours
+    assert f"`{calls.ATTEMPT}`" in PAGE
+    for standard in (calls.METHOD, calls.TEMPLATE, calls.SERVER_ADDRESS, calls.SERVER_PORT, calls.STATUS_CODE,
+                     calls.RESEND_COUNT, calls.ERROR_TYPE):  # fmt: skip
         assert f"`{standard}`" in tables
 
 

@@ -1,6 +1,6 @@
 """An inbox in each kind of database, with a clock of its own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,18 +11,29 @@ from support.webhook_events import SECRET, body_of, headers_of
 
 from followup.inbox import Inbox, Received
 
-Deliver = Callable[..., int]
-
 CALENDAR = Table(
     "calendar", MetaData(), Column("id", Integer, primary_key=True), Column("event_id", String), Column("note", String)
 )
 """A table of the user, which handlers write to."""
 
 
+class Desk(Inbox):
+    """An inbox with what tests do with it."""
+
+    def deliver(self, *args: Any, **fields: Any) -> int:
+        """Receive an event with these fields, and return the status."""
+        body = body_of(*args, **fields)
+        return self.receive(body, headers_of(body))
+
+    def written(self) -> list[str]:
+        """Return the ids of the events that handlers wrote about, in their order, as another program reads them."""
+        return written(self._database.engine.url.render_as_string(hide_password=False))
+
+
 @pytest.fixture
-def inbox(database_url: str) -> Iterator[Inbox]:
+def inbox(database_url: str) -> Iterator[Desk]:
     """An inbox with its tables."""
-    inbox = Inbox(database_url, secret=SECRET, max_attempts=3)
+    inbox = Desk(database_url, secret=SECRET, max_attempts=3)
     inbox.create_tables()
     with engine_of(database_url).begin() as connection:
         CALENDAR.create(connection)
@@ -31,21 +42,10 @@ def inbox(database_url: str) -> Iterator[Inbox]:
 
 
 @pytest.fixture
-def clock(inbox: Inbox) -> ManualTime:
+def clock(inbox: Desk) -> ManualTime:
     """The clock of the inbox, which the test advances."""
     clock = inbox._clock = ManualTime()
     return clock
-
-
-@pytest.fixture
-def deliver(inbox: Inbox) -> Deliver:
-    """Return a function that lets the inbox receive an event with these fields, and returns the status."""
-
-    def send(*args: Any, **fields: Any) -> int:
-        body = body_of(*args, **fields)
-        return inbox.receive(body, headers_of(body))
-
-    return send
 
 
 def write(received: Received, note: str = "") -> None:

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-from outbox.test_record import django_database
+from support.connections import django_database
 from support.webhook_events import SECRET
 
 from followup.inbox import Inbox, Received

@@ -17,7 +17,7 @@ from followup.inbox import CatchUpReport, Inbox, Received
 from followup.inbox.tables import CURSORS
 from followup_mockserver import MockService
 
-from .conftest import write, written
+from .conftest import Desk, write
 
 URL = "https://clinic.example/webhooks"
 
@@ -41,7 +41,7 @@ def endpoint(client: FollowUp) -> WebhookEndpoint:
 
 @pytest.fixture
 def receiving(
-    inbox: Inbox, service: MockService, endpoint: WebhookEndpoint, database_url: str
+    inbox: Desk, service: MockService, endpoint: WebhookEndpoint, database_url: str
 ) -> Iterator[Callable[[bool], None]]:
     """Return a function that switches the receiver on or off."""
     receiver = Inbox(database_url, secret=endpoint.secret)
@@ -62,11 +62,7 @@ def new_patients(client: FollowUp, count: int, first: int = 0) -> None:
 
 
 def test_after_four_days_of_outage_nothing_is_missing(
-    inbox: Inbox,
-    service: MockService,
-    client: FollowUp,
-    receiving: Callable[[bool], None],
-    database_url: str,
+    inbox: Desk, service: MockService, client: FollowUp, receiving: Callable[[bool], None]
 ) -> None:
     new_patients(client, 3)
     service.advance()
@@ -81,11 +77,11 @@ def test_after_four_days_of_outage_nothing_is_missing(
     assert inbox.catch_up(client).added == 0
     assert inbox.drain().done == 255
     assert inbox.drain().done == 0
-    assert sorted(written(database_url)) == sorted(each.id for each in service.deliveries)
+    assert sorted(inbox.written()) == sorted(each.id for each in service.deliveries)
 
 
 def test_events_that_were_fetched_are_like_those_that_were_pushed(
-    inbox: Inbox, service: MockService, client: FollowUp, endpoint: WebhookEndpoint
+    inbox: Desk, service: MockService, client: FollowUp, endpoint: WebhookEndpoint
 ) -> None:
     seen: list[Received] = []
     inbox.otherwise(seen.append)
@@ -102,7 +98,7 @@ def test_events_that_were_fetched_are_like_those_that_were_pushed(
 
 
 def test_pending_and_succeeded_deliveries_are_added_too(
-    inbox: Inbox, service: MockService, client: FollowUp, endpoint: WebhookEndpoint, database_url: str
+    inbox: Desk, service: MockService, client: FollowUp, endpoint: WebhookEndpoint
 ) -> None:
     """A database that was restored from a backup lacks some that succeeded."""
     inbox.otherwise(write)
@@ -136,7 +132,7 @@ def test_a_database_that_was_restored_from_a_backup_is_completed(
 
 
 def test_later_calls_read_only_what_is_new_with_an_overlap(
-    inbox: Inbox, service: MockService, client: FollowUp, receiving: Callable[[bool], None]
+    inbox: Desk, service: MockService, client: FollowUp, receiving: Callable[[bool], None]
 ) -> None:
     new_patients(client, 5)
     service.advance(hours=2)
@@ -152,7 +148,7 @@ def test_later_calls_read_only_what_is_new_with_an_overlap(
 
 
 def test_a_pushed_event_does_not_hide_an_older_one_that_never_arrived(
-    inbox: Inbox, service: MockService, client: FollowUp, receiving: Callable[[bool], None]
+    inbox: Desk, service: MockService, client: FollowUp, receiving: Callable[[bool], None]
 ) -> None:
     assert inbox.catch_up(client) == CatchUpReport(seen=0, added=0)
     receiving(False)
@@ -166,7 +162,7 @@ def test_a_pushed_event_does_not_hide_an_older_one_that_never_arrived(
 
 
 def test_a_delivery_that_appears_late_in_the_list_is_found(
-    inbox: Inbox, service: MockService, endpoint: WebhookEndpoint, client: FollowUp
+    inbox: Desk, service: MockService, endpoint: WebhookEndpoint, client: FollowUp
 ) -> None:
     """The list lags: a delivery shows up after one that was created later."""
     new_patients(client, 1)
@@ -186,7 +182,7 @@ def test_a_delivery_that_appears_late_in_the_list_is_found(
 
 @pytest.mark.parametrize("empty_page", [1, 2])
 def test_one_empty_page_is_not_believed(
-    inbox: Inbox, service: MockService, endpoint: WebhookEndpoint, client: FollowUp, empty_page: int
+    inbox: Desk, service: MockService, endpoint: WebhookEndpoint, client: FollowUp, empty_page: int
 ) -> None:
     new_patients(client, 150)
     calls: list[int] = []
@@ -201,7 +197,7 @@ def test_one_empty_page_is_not_believed(
 
 
 def test_a_walk_that_ends_early_is_repeated_in_full(
-    inbox: Inbox, service: MockService, endpoint: WebhookEndpoint, client: FollowUp
+    inbox: Desk, service: MockService, endpoint: WebhookEndpoint, client: FollowUp
 ) -> None:
     """The second page stays empty for a while; all of it is read again once it has its items, hours later."""
     new_patients(client, 150)
@@ -220,7 +216,7 @@ def test_a_walk_that_ends_early_is_repeated_in_full(
 
 
 def test_a_payload_that_is_no_event_is_skipped_and_read_again(
-    inbox: Inbox, service: MockService, endpoint: WebhookEndpoint, client: FollowUp, caplog: pytest.LogCaptureFixture
+    inbox: Desk, service: MockService, endpoint: WebhookEndpoint, client: FollowUp, caplog: pytest.LogCaptureFixture
 ) -> None:
     new_patients(client, 2)
     service.advance(days=1)
@@ -239,7 +235,7 @@ def test_a_payload_that_is_no_event_is_skipped_and_read_again(
 
 
 def test_since_bounds_what_is_added(
-    inbox: Inbox, service: MockService, client: FollowUp, endpoint: WebhookEndpoint
+    inbox: Desk, service: MockService, client: FollowUp, endpoint: WebhookEndpoint
 ) -> None:
     new_patients(client, 2)
     service.advance(hours=1)
@@ -253,12 +249,7 @@ def test_since_bounds_what_is_added(
 
 @pytest.mark.parametrize("handled_first", [0, 2])
 def test_a_purge_hides_nothing_that_never_arrived_and_repeats_nothing_that_did(
-    inbox: Inbox,
-    service: MockService,
-    client: FollowUp,
-    receiving: Callable[[bool], None],
-    database_url: str,
-    handled_first: int,
+    inbox: Desk, service: MockService, client: FollowUp, receiving: Callable[[bool], None], handled_first: int
 ) -> None:
     """A purge whose age is shorter than an outage runs before the outage is caught up."""
     clock = inbox._clock = ManualTime(service.clock.now.timestamp())
@@ -276,11 +267,11 @@ def test_a_purge_hides_nothing_that_never_arrived_and_repeats_nothing_that_did(
     assert inbox.catch_up(client).added == 3
     assert inbox.drain().done == 4
     assert inbox.catch_up(client, since=datetime(2026, 1, 1, tzinfo=UTC)).added == 0
-    assert sorted(written(database_url)) == sorted(each.id for each in service.deliveries), "each of them once"
+    assert sorted(inbox.written()) == sorted(each.id for each in service.deliveries), "each of them once"
 
 
 def test_several_endpoints_must_be_told_apart(
-    inbox: Inbox, service: MockService, client: FollowUp, endpoint: WebhookEndpoint
+    inbox: Desk, service: MockService, client: FollowUp, endpoint: WebhookEndpoint
 ) -> None:
     other = client.webhook_endpoints.create(url=f"{URL}/b?token=hidden", enabled_events=["patient.upserted"])
     new_patients(client, 1)
@@ -292,14 +283,14 @@ def test_several_endpoints_must_be_told_apart(
     assert inbox.catch_up(client, endpoint.id).added == 1, "it has another id there, and a cursor of its own"
 
 
-def test_no_endpoint_and_one_that_does_not_exist_are_errors(inbox: Inbox, client: FollowUp) -> None:
+def test_no_endpoint_and_one_that_does_not_exist_are_errors(inbox: Desk, client: FollowUp) -> None:
     with pytest.raises(ValueError, match="webhook_endpoint: the organization has none"):
         inbox.catch_up(client)
     with pytest.raises(NotFoundError):
         inbox.catch_up(client, "we_missing")
 
 
-def test_a_naive_since_and_an_async_client_are_errors(inbox: Inbox, client: FollowUp) -> None:
+def test_a_naive_since_and_an_async_client_are_errors(inbox: Desk, client: FollowUp) -> None:
     with pytest.raises(ValueError, match=r"^since is a naive datetime: pass one with a time zone"):
         inbox.catch_up(client, since=datetime(2026, 9, 28))  # noqa: DTZ001
     with pytest.raises(ValueError, match=r"^since must be an aware datetime, not a str$"):
@@ -337,7 +328,7 @@ class altered:  # noqa: N801 - reads as a function
 
 
 def test_a_later_since_hides_nothing_from_the_next_call(
-    inbox: Inbox, service: MockService, client: FollowUp, receiving: Callable[[bool], None]
+    inbox: Desk, service: MockService, client: FollowUp, receiving: Callable[[bool], None]
 ) -> None:
     new_patients(client, 1)
     service.advance()
@@ -351,7 +342,7 @@ def test_a_later_since_hides_nothing_from_the_next_call(
 
 
 def test_the_next_call_reads_only_what_is_new_also_after_several_pages(
-    inbox: Inbox, service: MockService, client: FollowUp, receiving: Callable[[bool], None]
+    inbox: Desk, service: MockService, client: FollowUp, receiving: Callable[[bool], None]
 ) -> None:
     for hour in range(6):
         new_patients(client, 40, first=40 * hour)
@@ -362,7 +353,7 @@ def test_the_next_call_reads_only_what_is_new_also_after_several_pages(
 
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_time_in_the_future_hides_nothing(
-    inbox: Inbox,
+    inbox: Desk,
     service: MockService,
     endpoint: WebhookEndpoint,
     client: FollowUp,

@@ -12,7 +12,7 @@ from telemetry.planting import ECHO, MARK
 
 from followup.inbox import Inbox, Received
 
-from .conftest import CALENDAR
+from .conftest import CALENDAR, Desk
 
 SECRET = f"whsec_{MARK}"
 BODY = body_of("whd_1", data={"patient": {"fullName": ECHO, "phone": MARK}})
@@ -28,7 +28,7 @@ def inbox(sqlite_url: str) -> Inbox:
     return inbox
 
 
-def test_the_attributes_of_an_inbox_show_no_secret(inbox: Inbox) -> None:
+def test_the_attributes_of_an_inbox_show_no_secret(inbox: Desk) -> None:
     assert not PLANTED.search(repr(vars(inbox)))
 
 
@@ -53,7 +53,7 @@ def test_the_errors_of_the_applications(sqlite_url: str, monkeypatch: pytest.Mon
     assert_shows_nothing(lambda: anyio.run(inbox.asgi_app, scope, receive, send))
 
 
-def test_the_errors_of_a_handler_and_of_its_session(inbox: Inbox) -> None:
+def test_the_errors_of_a_handler_and_of_its_session(inbox: Desk) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
         with received.session() as session:
@@ -68,7 +68,7 @@ def test_the_errors_of_a_handler_and_of_its_session(inbox: Inbox) -> None:
             connection.exec_driver_sql("UPDATE followup_inbox SET due_at = 0")
 
 
-def test_the_errors_of_done(inbox: Inbox) -> None:
+def test_the_errors_of_done(inbox: Desk) -> None:
     inbox.otherwise(lambda received: received.done(ECHO), transaction="own")  # type: ignore[arg-type]
     assert_shows_nothing(lambda: inbox.drain(raise_exceptions=True))
     with inbox._database.transaction() as connection:

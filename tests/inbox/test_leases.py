@@ -16,7 +16,9 @@ from support.webhook_events import SECRET, body_of, headers_of
 
 from followup.inbox import Inbox, Received
 
-from .conftest import Deliver, write, written
+from .conftest import Desk, write
+
+pytestmark = pytest.mark.on_both
 
 FOLDER = Path(__file__).parents[1]
 LATER = 60
@@ -26,7 +28,7 @@ Start = Callable[[str, str, str], subprocess.Popen[str]]
 
 
 @pytest.fixture
-def later(inbox: Inbox) -> None:
+def later(inbox: Desk) -> None:
     """Let the clock of this process be ahead of that of the workers."""
     inbox._clock = ManualTime(time.time() + LATER)
 
@@ -49,7 +51,7 @@ def start() -> Iterator[Start]:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_killed_worker_has_done_nothing_and_the_event_is_handled_again(
-    inbox: Inbox, deliver: Deliver, database_url: str, start: Start, moment: str
+    inbox: Desk, database_url: str, start: Start, moment: str
 ) -> None:
     attempts: list[int] = []
 
@@ -58,19 +60,19 @@ def test_a_killed_worker_has_done_nothing_and_the_event_is_handled_again(
         attempts.append(received.attempt)
         write(received)
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert start(database_url, "SIGKILL", moment).wait(60) == -signal.SIGKILL
     assert inbox.status().in_flight == 1
     assert inbox.drain().remaining == 1, "its lease has not ended"
-    assert written(database_url) == []
+    assert inbox.written() == []
     inbox._clock = ManualTime(time.time() + LATER)
     assert inbox.drain().done == 1
     assert attempts == [2]
-    assert written(database_url) == ["whd_1"]
+    assert inbox.written() == ["whd_1"]
 
 
-def test_an_event_that_kills_every_worker_dies(inbox: Inbox, deliver: Deliver, database_url: str, start: Start) -> None:
-    deliver("whd_1")
+def test_an_event_that_kills_every_worker_dies(inbox: Desk, database_url: str, start: Start) -> None:
+    inbox.deliver("whd_1")
     for _ in range(3):
         assert start(database_url, "SIGKILL", "after").wait(60) == -signal.SIGKILL
         with inbox._database.transaction() as connection:
@@ -79,16 +81,16 @@ def test_an_event_that_kills_every_worker_dies(inbox: Inbox, deliver: Deliver, d
     assert inbox.drain().dead == 1
     (dead,) = inbox.dead()
     assert dead.error.startswith("the attempt did not end in time: its process was killed")
-    assert written(database_url) == []
+    assert inbox.written() == []
 
 
 @pytest.mark.usefixtures("later")
 def test_a_frozen_worker_that_wakes_after_its_lease_is_rolled_back(
-    inbox: Inbox, deliver: Deliver, database_url: str, start: Start
+    inbox: Desk, database_url: str, start: Start
 ) -> None:
     """In SQLite a worker that froze after it wrote would hold the lock of the file, so this one froze before."""
     inbox.otherwise(write)
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     moment = "before" if database_url.startswith("sqlite") else "after"
     worker = start(database_url, "SIGSTOP", moment)
     os.waitpid(worker.pid, os.WUNTRACED)
@@ -96,43 +98,37 @@ def test_a_frozen_worker_that_wakes_after_its_lease_is_rolled_back(
     worker.send_signal(signal.SIGCONT)
     output, _ = worker.communicate(timeout=60)
     assert output == "0\n"
-    assert written(database_url) == ["whd_1"]
+    assert inbox.written() == ["whd_1"]
     assert inbox.status().done == 1
 
 
-def test_a_handler_that_outlives_its_lease_is_rolled_back(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
-) -> None:
+def test_a_handler_that_outlives_its_lease_is_rolled_back(inbox: Desk, clock: ManualTime) -> None:
     @inbox.otherwise
     def handle(received: Received) -> None:
         write(received)
         if received.attempt == 1:
             clock.advance(30)
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain().failed == 1
-    assert written(database_url) == []
+    assert inbox.written() == []
     clock.advance(1)
     assert inbox.drain().done == 1
-    assert written(database_url) == ["whd_1"]
+    assert inbox.written() == ["whd_1"]
 
 
-def test_a_handler_that_ends_just_in_time_commits(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
-) -> None:
+def test_a_handler_that_ends_just_in_time_commits(inbox: Desk, clock: ManualTime) -> None:
     @inbox.otherwise
     def handle(received: Received) -> None:
         write(received)
         clock.advance(29.9)
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain().done == 1
-    assert written(database_url) == ["whd_1"]
+    assert inbox.written() == ["whd_1"]
 
 
-def test_of_two_workers_with_one_event_only_the_holder_of_the_lease_commits(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
-) -> None:
+def test_of_two_workers_with_one_event_only_the_holder_of_the_lease_commits(inbox: Desk, clock: ManualTime) -> None:
     """The lease ends within the first handler; a second worker handles the event before the first one returns."""
 
     @inbox.otherwise
@@ -144,10 +140,10 @@ def test_of_two_workers_with_one_event_only_the_holder_of_the_lease_commits(
             second.join()
         write(received)
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     report = inbox.drain()
     assert (report.done, report.failed, report.remaining) == (0, 1, 0)
-    assert written(database_url) == ["whd_1"]
+    assert inbox.written() == ["whd_1"]
     assert inbox.status().done == 1
 
 

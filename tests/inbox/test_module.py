@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from followup.cli.exits import CommandFailed
-from followup.cli.inbox_module import load_inbox
+from followup.cli.inbox import load_inbox
 from followup.inbox import Inbox
 
 Import = Callable[[str], str]

@@ -15,20 +15,18 @@ from typing import Any, Literal
 
 import psycopg
 import pytest
-from outbox.test_record import SYNC, Open, django
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
+from support.connections import Open, django, each_kind
 from support.databases import engine_of
 from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
 
 from followup.inbox import Inbox, InboxStatus, Received
 
-from .conftest import CALENDAR, Deliver, written
+from .conftest import CALENDAR, Desk
 
-each_kind = pytest.mark.parametrize(
-    ("opened", "database_url"), SYNC, ids=lambda each: getattr(each, "__name__", each), indirect=["database_url"]
-)
+pytestmark = pytest.mark.on_both
 
 
 def insert(received: Received) -> str:
@@ -37,7 +35,7 @@ def insert(received: Received) -> str:
 
 @each_kind
 def test_the_mark_commits_and_rolls_back_with_the_handlers_writes(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str, opened: Open
+    inbox: Desk, clock: ManualTime, database_url: str, opened: Open
 ) -> None:
     @inbox.on("appointment.created", transaction="own")
     def handle(received: Received) -> None:
@@ -47,19 +45,19 @@ def test_the_mark_commits_and_rolls_back_with_the_handlers_writes(
             if received.attempt > 1:
                 commit()
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     with pytest.raises(RuntimeError, match=r"received.done\(connection\) has not committed"):
         inbox.drain(raise_exceptions=True)
-    assert (inbox.status().waiting, inbox.status().done, written(database_url)) == (1, 0, [])
+    assert (inbox.status().waiting, inbox.status().done, inbox.written()) == (1, 0, [])
     clock.advance(1)
     assert inbox.drain().done == 1
     assert inbox.status() == InboxStatus(0, 0, 0, 0, 1, None)
     assert inbox.drain().done == 0
-    assert written(database_url) == ["whd_1"]
+    assert inbox.written() == ["whd_1"]
 
 
 @each_kind
-def test_the_mark_may_be_the_first_statement(inbox: Inbox, deliver: Deliver, database_url: str, opened: Open) -> None:
+def test_the_mark_may_be_the_first_statement(inbox: Desk, database_url: str, opened: Open) -> None:
     @inbox.otherwise(transaction="own")
     def handle(received: Received) -> None:
         with opened(database_url) as (connection, execute, commit):
@@ -67,13 +65,13 @@ def test_the_mark_may_be_the_first_statement(inbox: Inbox, deliver: Deliver, dat
             execute(insert(received))
             commit()
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain(raise_exceptions=True).done == 1
-    assert written(database_url) == ["whd_1"]
+    assert inbox.written() == ["whd_1"]
 
 
 @each_kind
-def test_done_twice_is_an_error(inbox: Inbox, deliver: Deliver, database_url: str, opened: Open) -> None:
+def test_done_twice_is_an_error(inbox: Desk, database_url: str, opened: Open) -> None:
     @inbox.otherwise(transaction="own")
     def handle(received: Received) -> None:
         with opened(database_url) as (connection, _, commit):
@@ -81,16 +79,14 @@ def test_done_twice_is_an_error(inbox: Inbox, deliver: Deliver, database_url: st
             received.done(connection)
             commit()
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     with pytest.raises(ValueError, match="marked as done already"):
         inbox.drain(raise_exceptions=True)
     assert inbox.status().waiting == 1
 
 
 @each_kind
-def test_done_after_the_lease_is_an_error(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str, opened: Open
-) -> None:
+def test_done_after_the_lease_is_an_error(inbox: Desk, clock: ManualTime, database_url: str, opened: Open) -> None:
     """Another worker has handled the event meanwhile, or is about to."""
 
     @inbox.otherwise(transaction="own")
@@ -106,14 +102,14 @@ def test_done_after_the_lease_is_an_error(
             received.done(connection)
             commit()
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     with pytest.raises(ValueError, match="took longer than handler_timeout"):
         inbox.drain(raise_exceptions=True)
-    assert (inbox.status().waiting, written(database_url)) == (1, [])
+    assert (inbox.status().waiting, inbox.written()) == (1, [])
     clock.advance(1)
     with pytest.raises(ValueError, match=r"marked as done already, .* or by another worker"):
         inbox.drain(raise_exceptions=True)
-    assert (inbox.status().done, written(database_url)) == (1, ["whd_1"])
+    assert (inbox.status().done, inbox.written()) == (1, ["whd_1"])
 
 
 AUTOCOMMIT: list[tuple[Callable[[str], Any], str]] = [
@@ -125,15 +121,13 @@ AUTOCOMMIT: list[tuple[Callable[[str], Any], str]] = [
 
 
 @pytest.mark.parametrize(("connect", "database_url"), AUTOCOMMIT, indirect=["database_url"])
-def test_done_in_autocommit_is_an_error(
-    inbox: Inbox, deliver: Deliver, connect: Callable[[str], Any], database_url: str
-) -> None:
+def test_done_in_autocommit_is_an_error(inbox: Desk, connect: Callable[[str], Any], database_url: str) -> None:
     @inbox.otherwise(transaction="own")
     def handle(received: Received) -> None:
         with contextlib.closing(connect(database_url)) as connection:
             received.done(connection)
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     with pytest.raises(ValueError, match="connection is in autocommit mode"):
         inbox.drain(raise_exceptions=True)
     assert inbox.status().waiting == 1
@@ -141,7 +135,7 @@ def test_done_in_autocommit_is_an_error(
 
 @pytest.mark.parametrize("has_an_inbox", [False, True])
 def test_done_in_another_database_is_an_error(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, tmp_path: Path, *, has_an_inbox: bool
+    inbox: Desk, clock: ManualTime, tmp_path: Path, *, has_an_inbox: bool
 ) -> None:
     other = Inbox(f"sqlite:///{tmp_path / 'other.db'}", secret=SECRET)
     if has_an_inbox:
@@ -154,13 +148,13 @@ def test_done_in_another_database_is_an_error(
         with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as connection, connection:
             received.done(connection)
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     with pytest.raises(ValueError, match="connection is not to the database of the inbox"):
         inbox.drain(raise_exceptions=True)
     assert inbox.status().waiting == 1
 
 
-def test_done_in_another_postgresql_database_is_an_error(inbox: Inbox, deliver: Deliver, postgresql_url: str) -> None:
+def test_done_in_another_postgresql_database_is_an_error(inbox: Desk, postgresql_url: str) -> None:
     """It has no tables; or the inbox is in SQLite."""
     other = engine_of(postgresql_url.replace("search_path", "search_path%3Dpg_temp%20-c%20my.path"))
 
@@ -169,19 +163,19 @@ def test_done_in_another_postgresql_database_is_an_error(inbox: Inbox, deliver: 
         with other.begin() as connection:
             received.done(connection)
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     with pytest.raises(ValueError, match="connection is not to the database of the inbox"):
         inbox.drain(raise_exceptions=True)
 
 
-def test_done_needs_a_connection_that_record_takes(inbox: Inbox, deliver: Deliver) -> None:
+def test_done_needs_a_connection_that_record_takes(inbox: Desk) -> None:
     inbox.otherwise(lambda received: received.done("sqlite:///clinic.db"), transaction="own")  # type: ignore[arg-type]
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     with pytest.raises(TypeError, match=r"^connection must be a SQLAlchemy Connection or Session"):
         inbox.drain(raise_exceptions=True)
 
 
-def test_another_try_of_the_handlers_own_is_right(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+def test_another_try_of_the_handlers_own_is_right(inbox: Desk, database_url: str) -> None:
     """A handler may repeat a transaction that was rolled back."""
 
     @inbox.otherwise(transaction="own")
@@ -193,17 +187,15 @@ def test_another_try_of_the_handlers_own_is_right(inbox: Inbox, deliver: Deliver
                 if is_last:
                     connection.commit()
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain(raise_exceptions=True).done == 1
-    assert written(database_url) == ["whd_1"]
+    assert inbox.written() == ["whd_1"]
 
 
-def test_a_handler_that_forgets_done_is_called_again_and_dies_at_last(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime
-) -> None:
+def test_a_handler_that_forgets_done_is_called_again_and_dies_at_last(inbox: Desk, clock: ManualTime) -> None:
     attempts: list[int] = []
     inbox.otherwise(lambda received: attempts.append(received.attempt), transaction="own")
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     for _ in range(3):
         inbox.drain()
         clock.advance(60)
@@ -216,7 +208,7 @@ def test_a_handler_that_forgets_done_is_called_again_and_dies_at_last(
 
 
 def test_an_exception_after_the_commit_is_logged_and_the_event_is_done(
-    inbox: Inbox, deliver: Deliver, database_url: str, caplog: pytest.LogCaptureFixture
+    inbox: Desk, database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     @inbox.otherwise(transaction="own")
     def handle(received: Received) -> None:
@@ -225,20 +217,20 @@ def test_an_exception_after_the_commit_is_logged_and_the_event_is_done(
             received.done(connection)
         raise LookupError("Ana Núñez")
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain().done == 1
     message = caplog.records[0].getMessage()
-    assert message.startswith("event whd_1 is done, but its handler failed after that: LookupError at test_own_tr")
+    assert message.startswith("event whd_1, attempt 1 failed: LookupError at test_own_tr")
     assert "in handle\nLookupError" in message
     assert "Núñez" not in caplog.text
-    deliver("whd_2", minute=1)
+    inbox.deliver("whd_2", minute=1)
     with pytest.raises(LookupError):
         inbox.drain(raise_exceptions=True)
     assert inbox.status().done == 2
-    assert written(database_url) == ["whd_1", "whd_2"]
+    assert inbox.written() == ["whd_1", "whd_2"]
 
 
-def test_each_kind_of_transaction_has_its_own_ways(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+def test_each_kind_of_transaction_has_its_own_ways(inbox: Desk, database_url: str) -> None:
     errors: list[str] = []
 
     @inbox.on("appointment.created", transaction="own")
@@ -255,8 +247,8 @@ def test_each_kind_of_transaction_has_its_own_ways(inbox: Inbox, deliver: Delive
         with pytest.raises(RuntimeError, match='is for handlers with transaction="own"'):
             received.done(received.connection)
 
-    deliver("whd_1")
-    deliver("whd_2", "patient.silent", minute=1)
+    inbox.deliver("whd_1")
+    inbox.deliver("whd_2", "patient.silent", minute=1)
     assert inbox.drain(raise_exceptions=True).done == 2
     assert errors == [errors[0]] * 2
     assert 'transaction="own" has no received.connection' in errors[0]
@@ -268,7 +260,7 @@ def test_an_unknown_kind_of_transaction_is_an_error(sqlite_url: str) -> None:
 
 
 def test_no_transaction_of_the_inbox_is_open_while_the_handler_runs(
-    inbox: Inbox, deliver: Deliver, sqlite_url: str, database_url: str
+    inbox: Desk, sqlite_url: str, database_url: str
 ) -> None:
     """In SQLite, it would keep others from writing."""
     if database_url != sqlite_url:
@@ -282,7 +274,7 @@ def test_no_transaction_of_the_inbox_is_open_while_the_handler_runs(
         with contextlib.closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as connection, connection:
             received.done(connection)
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain(raise_exceptions=True).done == 1
 
 
@@ -305,7 +297,7 @@ def test_postgresql_ends_an_own_transaction_that_is_left_open(postgresql_url: st
 
 
 def test_an_atomic_block_of_django_that_raises_rolls_the_mark_back(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str, monkeypatch: pytest.MonkeyPatch
+    inbox: Desk, clock: ManualTime, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with django(database_url) as connection:
         from django.db import transaction
@@ -320,28 +312,24 @@ def test_an_atomic_block_of_django_that_raises_rolls_the_mark_back(
                 if received.attempt == 1:
                     raise LookupError
 
-        deliver("whd_1")
+        inbox.deliver("whd_1")
         assert inbox.drain().failed == 1
-        assert written(database_url) == []
+        assert inbox.written() == []
         clock.advance(1)
         assert inbox.drain(raise_exceptions=True).done == 1
-    assert written(database_url) == ["whd_1"]
+    assert inbox.written() == ["whd_1"]
 
 
-def test_done_outside_of_an_atomic_block_of_django_is_an_error(
-    inbox: Inbox, deliver: Deliver, database_url: str
-) -> None:
+def test_done_outside_of_an_atomic_block_of_django_is_an_error(inbox: Desk, database_url: str) -> None:
     with django(database_url) as connection:
         inbox.otherwise(lambda received: received.done(connection), transaction="own")
-        deliver("whd_1")
+        inbox.deliver("whd_1")
         with pytest.raises(ValueError, match="connection is in autocommit mode"):
             inbox.drain(raise_exceptions=True)
 
 
 @pytest.mark.parametrize("moment", ["written", "marked", "committed"])
-def test_a_killed_django_worker_has_done_all_or_nothing(
-    inbox: Inbox, deliver: Deliver, database_url: str, moment: str
-) -> None:
+def test_a_killed_django_worker_has_done_all_or_nothing(inbox: Desk, database_url: str, moment: str) -> None:
     """It writes with the ORM, in one file or database with the inbox, and is killed between two statements."""
     attempts: list[int] = []
 
@@ -352,7 +340,7 @@ def test_a_killed_django_worker_has_done_all_or_nothing(
             connection.execute(CALENDAR.insert().values(event_id=received.event.id))
             received.done(connection)
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     killed = subprocess.run(
         [sys.executable, "-m", "inbox.killed_django_worker", database_url, moment],
         cwd=Path(__file__).parents[1],
@@ -364,7 +352,7 @@ def test_a_killed_django_worker_has_done_all_or_nothing(
     inbox._clock = ManualTime(time.time() + 60)
     assert inbox.drain(raise_exceptions=True).remaining == 0
     assert attempts == ([] if moment == "committed" else [2])
-    assert written(database_url) == ["whd_1"]
+    assert inbox.written() == ["whd_1"]
     assert inbox.status().done == 1
 
 

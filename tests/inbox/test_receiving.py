@@ -15,7 +15,7 @@ from support.webhook_events import SECRET, body_of, headers_of
 from followup import ConfigurationError
 from followup.inbox import Inbox
 
-from .conftest import Deliver
+from .conftest import Desk
 
 
 def stored(url: str) -> list[tuple[str, bytes]]:
@@ -25,29 +25,32 @@ def stored(url: str) -> list[tuple[str, bytes]]:
         return [(event_id, bytes(body)) for event_id, body in rows]
 
 
-def test_a_genuine_event_is_stored_with_its_raw_body(inbox: Inbox, database_url: str) -> None:
+@pytest.mark.on_both
+def test_a_genuine_event_is_stored_with_its_raw_body(inbox: Desk, database_url: str) -> None:
     body = body_of("whd_1").replace(b'", "', b'",\n  "')
     assert inbox.receive(body, headers_of(body)) == 204
     assert stored(database_url) == [("whd_1", body)]
 
 
-def test_a_body_may_be_text(inbox: Inbox, database_url: str) -> None:
+def test_a_body_may_be_text(inbox: Desk, database_url: str) -> None:
     body = body_of("whd_1")
     assert inbox.receive(body.decode(), headers_of(body)) == 204
     assert stored(database_url) == [("whd_1", body)]
 
 
-def test_a_repeated_delivery_is_204_and_stored_once(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
-    assert [deliver("whd_1"), deliver("whd_1")] == [204, 204]
+@pytest.mark.on_both
+def test_a_repeated_delivery_is_204_and_stored_once(inbox: Desk, database_url: str) -> None:
+    assert [inbox.deliver("whd_1"), inbox.deliver("whd_1")] == [204, 204]
     assert [event_id for event_id, _ in stored(database_url)] == ["whd_1"]
 
 
-def test_fifty_copies_at_once_are_stored_once(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+@pytest.mark.on_both
+def test_fifty_copies_at_once_are_stored_once(inbox: Desk, database_url: str) -> None:
     together, statuses = threading.Barrier(50), []
 
     def send() -> None:
         together.wait()
-        statuses.append(deliver("whd_1"))
+        statuses.append(inbox.deliver("whd_1"))
 
     threads = [threading.Thread(target=send) for _ in range(50)]
     for thread in threads:
@@ -70,14 +73,15 @@ def test_fifty_copies_at_once_are_stored_once(inbox: Inbox, deliver: Deliver, da
         pytest.param(lambda body: (b"\xff", headers_of(b"\xff")), id="no JSON"),
     ],
 )
-def test_a_request_that_is_not_genuine_is_400_and_not_stored(inbox: Inbox, database_url: str, forge: object) -> None:
+def test_a_request_that_is_not_genuine_is_400_and_not_stored(inbox: Desk, database_url: str, forge: object) -> None:
     body, headers = forge(body_of())  # type: ignore[operator]
     assert inbox.receive(body, headers) == 400
     assert stored(database_url) == []
 
 
 @pytest.mark.parametrize("ref", [r"apt_\u0000", r"apt_\ud800", "a" * 256, ""])
-def test_a_genuine_event_that_cannot_be_stored_is_400(inbox: Inbox, database_url: str, ref: str) -> None:
+@pytest.mark.on_both
+def test_a_genuine_event_that_cannot_be_stored_is_400(inbox: Desk, database_url: str, ref: str) -> None:
     body = body_of(ref="REF").replace(b"REF", ref.encode())
     assert inbox.receive(body, headers_of(body)) == 400
     assert stored(database_url) == []
@@ -103,7 +107,7 @@ def test_the_secret_comes_from_the_environment(sqlite_url: str, monkeypatch: pyt
     assert inbox.receive(body, headers_of(body)) == 204
 
 
-def test_an_unknown_event_type_and_unknown_fields_are_stored(inbox: Inbox, database_url: str) -> None:
+def test_an_unknown_event_type_and_unknown_fields_are_stored(inbox: Desk, database_url: str) -> None:
     body = body_of("whd_1", "patient.moved", news={"a": 1})
     assert inbox.receive(body, headers_of(body)) == 204
     assert stored(database_url) == [("whd_1", body)]
@@ -121,6 +125,7 @@ def test_a_database_that_cannot_be_reached_is_503_and_the_log_shows_no_data(
     assert record.exc_info is None
 
 
+@pytest.mark.on_both
 def test_missing_tables_are_503_until_they_are_created(database_url: str, caplog: pytest.LogCaptureFixture) -> None:
     inbox = Inbox(database_url, secret=SECRET)
     body = body_of()
@@ -131,19 +136,20 @@ def test_missing_tables_are_503_until_they_are_created(database_url: str, caplog
     inbox.close()
 
 
+@pytest.mark.on_both
 def test_tables_that_vanished_are_503_and_the_log_shows_no_data(
-    inbox: Inbox, deliver: Deliver, database_url: str, caplog: pytest.LogCaptureFixture
+    inbox: Desk, database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert deliver() == 204
+    assert inbox.deliver() == 204
     with engine_of(database_url).begin() as connection:
         connection.exec_driver_sql("DROP TABLE followup_inbox")
-    assert deliver() == 503
+    assert inbox.deliver() == 503
     assert "followup_inbox" in caplog.text
     assert "Núñez" not in caplog.text
     assert SECRET not in caplog.text
 
 
-def test_a_rejection_is_logged_with_its_reason_and_no_data(inbox: Inbox, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rejection_is_logged_with_its_reason_and_no_data(inbox: Desk, caplog: pytest.LogCaptureFixture) -> None:
     body = body_of()
     inbox.receive(body, headers_of(body, "whsec_other"))
     (record,) = caplog.records
@@ -152,15 +158,17 @@ def test_a_rejection_is_logged_with_its_reason_and_no_data(inbox: Inbox, caplog:
     assert "Núñez" not in caplog.text
 
 
-def test_two_names_keep_the_same_event_apart(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+@pytest.mark.on_both
+def test_two_names_keep_the_same_event_apart(inbox: Desk, database_url: str) -> None:
     other = Inbox(database_url, secret=SECRET, name="other")
     body = body_of("whd_1")
-    assert [deliver("whd_1"), other.receive(body, headers_of(body))] == [204, 204]
+    assert [inbox.deliver("whd_1"), other.receive(body, headers_of(body))] == [204, 204]
     assert len(stored(database_url)) == 2
     other.close()
 
 
-def test_a_killed_process_has_stored_what_it_acknowledged(database_url: str, inbox: Inbox) -> None:
+@pytest.mark.on_both
+def test_a_killed_process_has_stored_what_it_acknowledged(database_url: str, inbox: Desk) -> None:
     """The process kills itself as soon as it has the 204."""
     code = (
         "import os, signal, sys\n"
@@ -176,6 +184,7 @@ def test_a_killed_process_has_stored_what_it_acknowledged(database_url: str, inb
     assert [event_id for event_id, _ in stored(database_url)] == ["whd_1"]
 
 
+@pytest.mark.on_both
 def test_the_ddl_creates_the_same_tables(database_url: str) -> None:
     inbox = Inbox(database_url, secret=SECRET)
     with engine_of(database_url).begin() as connection:

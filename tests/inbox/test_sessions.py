@@ -11,9 +11,11 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, scop
 from support.databases import engine_of
 from support.times import ManualTime
 
-from followup.inbox import Inbox, Received
+from followup.inbox import Received
 
-from .conftest import CALENDAR, Deliver, write, written
+from .conftest import CALENDAR, Desk, write
+
+pytestmark = pytest.mark.on_both
 
 
 class Base(DeclarativeBase):
@@ -37,7 +39,7 @@ class Note(Base):
 
 
 @pytest.fixture(autouse=True)
-def existing(inbox: Inbox, database_url: str) -> None:
+def existing(inbox: Desk, database_url: str) -> None:
     """A row that handlers change."""
     with engine_of(database_url).begin() as connection:
         connection.execute(CALENDAR.insert().values(event_id="whd_0", note="old"))
@@ -53,9 +55,7 @@ def changes(session: Session, received: Received) -> None:
     session.scalars(select(Visit).where(Visit.event_id == "whd_0")).one().note = "changed"
 
 
-def test_what_was_added_to_a_session_commits_with_the_mark(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
-) -> None:
+def test_what_was_added_to_a_session_commits_with_the_mark(inbox: Desk, clock: ManualTime, database_url: str) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
         with received.session() as session:
@@ -63,7 +63,7 @@ def test_what_was_added_to_a_session_commits_with_the_mark(
         if received.attempt == 1:
             raise LookupError
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain().failed == 1
     assert rows(database_url) == [("whd_0", "old")]
     clock.advance(1)
@@ -71,7 +71,7 @@ def test_what_was_added_to_a_session_commits_with_the_mark(
     assert sorted(rows(database_url)) == [("whd_0", "changed"), ("whd_1", "new")]
 
 
-def test_the_session_and_the_connection_see_each_others_writes(inbox: Inbox, deliver: Deliver) -> None:
+def test_the_session_and_the_connection_see_each_others_writes(inbox: Desk) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
         write(received)
@@ -80,13 +80,13 @@ def test_the_session_and_the_connection_see_each_others_writes(inbox: Inbox, del
             session.delete(visit)
         assert received.connection.execute(select(CALENDAR.c.event_id)).scalars().all() == ["whd_0"]
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain(raise_exceptions=True).done == 1
 
 
 @pytest.mark.parametrize("hides_it", [False, True])
 def test_an_exception_that_leaves_the_block_rolls_all_back(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str, *, hides_it: bool
+    inbox: Desk, clock: ManualTime, database_url: str, *, hides_it: bool
 ) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
@@ -101,7 +101,7 @@ def test_an_exception_that_leaves_the_block_rolls_all_back(
             if not hides_it:
                 raise
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain().failed == 1
     assert rows(database_url) == [("whd_0", "old")]
     clock.advance(1)
@@ -112,7 +112,7 @@ def test_an_exception_that_leaves_the_block_rolls_all_back(
 @pytest.mark.parametrize("hides_it", [False, True])
 @pytest.mark.parametrize("by_block", [False, True])
 def test_a_commit_in_the_session_is_an_error_and_commits_nothing(
-    inbox: Inbox, deliver: Deliver, database_url: str, *, by_block: bool, hides_it: bool
+    inbox: Desk, database_url: str, *, by_block: bool, hides_it: bool
 ) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
@@ -128,14 +128,14 @@ def test_a_commit_in_the_session_is_an_error_and_commits_nothing(
             if not hides_it:
                 raise
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain().dead == 1
     assert inbox.dead()[0].error.startswith("the handler called commit() in received.session()")
     assert rows(database_url) == [("whd_0", "old")]
 
 
 @pytest.mark.parametrize("is_flushed", [False, True])
-def test_a_rollback_in_the_session_is_an_error(inbox: Inbox, deliver: Deliver, *, is_flushed: bool) -> None:
+def test_a_rollback_in_the_session_is_an_error(inbox: Desk, *, is_flushed: bool) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
         with received.session() as session:
@@ -144,16 +144,14 @@ def test_a_rollback_in_the_session_is_an_error(inbox: Inbox, deliver: Deliver, *
                 session.flush()
             session.rollback()
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     with pytest.raises(RuntimeError, match=r"^the handler committed or rolled back received.connection"):
         inbox.drain(raise_exceptions=True)
     assert inbox.status().waiting == 1
 
 
 @pytest.mark.parametrize("is_own", [False, True])
-def test_a_flush_that_fails_is_tried_again(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str, *, is_own: bool
-) -> None:
+def test_a_flush_that_fails_is_tried_again(inbox: Desk, clock: ManualTime, *, is_own: bool) -> None:
     """The session then rolls its transaction back, and so that of the handler."""
 
     @inbox.on("appointment.created")
@@ -162,15 +160,15 @@ def test_a_flush_that_fails_is_tried_again(
             session.add(Visit(id=1 if received.attempt == 1 else 2, event_id=received.event.id))
             session.flush()
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     with pytest.raises(IntegrityError):
         inbox.drain(raise_exceptions=True)
     clock.advance(1)
     assert inbox.drain().done == 1
-    assert written(database_url) == ["whd_0", "whd_1"]
+    assert inbox.written() == ["whd_0", "whd_1"]
 
 
-def test_a_savepoint_in_the_session_rolls_back_alone(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+def test_a_savepoint_in_the_session_rolls_back_alone(inbox: Desk, database_url: str) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
         with received.session() as session:
@@ -181,7 +179,7 @@ def test_a_savepoint_in_the_session_rolls_back_alone(inbox: Inbox, deliver: Deli
                 session.flush()
                 savepoint.rollback()
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain(raise_exceptions=True).done == 1
     assert sorted(rows(database_url)) == [("whd_0", "changed"), ("whd_1", "new")]
 
@@ -243,10 +241,10 @@ RIGHT = [
 
 @pytest.mark.parametrize("work", RIGHT)
 def test_what_is_written_within_a_savepoint_is_kept(
-    inbox: Inbox, deliver: Deliver, database_url: str, work: Callable[[Received], None]
+    inbox: Desk, database_url: str, work: Callable[[Received], None]
 ) -> None:
     inbox.otherwise(work)
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain(raise_exceptions=True).done == 1
     assert sorted(rows(database_url)) == [("whd_0", "changed"), ("whd_1", "new")]
 
@@ -280,14 +278,14 @@ def own_session_with_a_savepoint(received: Received) -> None:
     "work", [left_open, left_open_in_an_own_session, own_session_within_a_savepoint, own_session_with_a_savepoint]
 )
 def test_a_savepoint_that_closing_a_session_rolls_back_is_an_error(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str, work: Callable[[Received], None]
+    inbox: Desk, clock: ManualTime, database_url: str, work: Callable[[Received], None]
 ) -> None:
     @inbox.otherwise
     def handle(received: Received) -> None:
         if received.attempt == 1:
             work(received)
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     with pytest.raises(RuntimeError, match="closed a Session whose savepoint was open, which rolls back what it wrote"):
         inbox.drain(raise_exceptions=True)
     assert (inbox.status().done, rows(database_url)) == (0, [("whd_0", "old")])
@@ -355,7 +353,7 @@ def forget(_: Session) -> None:
 @pytest.mark.parametrize("end", [close, leave_with_block, forget, reset, expunge_all])
 @pytest.mark.parametrize("work", [add, change, delete, merge])
 def test_unflushed_objects_in_an_own_session_are_an_error(
-    inbox: Inbox, deliver: Deliver, sqlite_url: str, database_url: str, work: Callable[[Session], None], end: Open
+    inbox: Desk, sqlite_url: str, database_url: str, work: Callable[[Session], None], end: Open
 ) -> None:
     if database_url != sqlite_url:
         return  # the database makes no difference
@@ -366,16 +364,14 @@ def test_unflushed_objects_in_an_own_session_are_an_error(
         work(session)
         end(session)  # type: ignore[arg-type]
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     with pytest.raises(RuntimeError, match=r"unflushed objects \(Visit\) in a Session of its own: .*received.session"):
         inbox.drain(raise_exceptions=True)
     assert inbox.status().done == 0
     assert rows(database_url) == [("whd_0", "old")]
 
 
-def test_it_holds_for_every_kind_of_session(
-    inbox: Inbox, deliver: Deliver, open_session: Open, clock: ManualTime, database_url: str
-) -> None:
+def test_it_holds_for_every_kind_of_session(inbox: Desk, open_session: Open, clock: ManualTime) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
         with open_session(received) as session:
@@ -383,17 +379,15 @@ def test_it_holds_for_every_kind_of_session(
             if received.attempt == 2:
                 session.commit()
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain().failed == 1
-    assert written(database_url) == ["whd_0"]
+    assert inbox.written() == ["whd_0"]
     clock.advance(1)
     assert inbox.drain().done == 1
-    assert written(database_url) == ["whd_0", "lost"]
+    assert inbox.written() == ["whd_0", "lost"]
 
 
-def test_it_holds_for_a_scoped_session_that_outlives_the_handler(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime
-) -> None:
+def test_it_holds_for_a_scoped_session_that_outlives_the_handler(inbox: Desk, clock: ManualTime) -> None:
     sessions = scoped_session(sessionmaker())
 
     @inbox.on("appointment.created")
@@ -405,7 +399,7 @@ def test_it_holds_for_a_scoped_session_that_outlives_the_handler(
         if received.attempt == 1:
             sessions.remove()
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain().failed == 1
     clock.advance(1)
     assert inbox.drain().done == 1
@@ -413,7 +407,7 @@ def test_it_holds_for_a_scoped_session_that_outlives_the_handler(
     sessions.remove()
 
 
-def test_flushed_committed_and_read_only_sessions_are_right(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+def test_flushed_committed_and_read_only_sessions_are_right(inbox: Desk, database_url: str) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
         with Session(received.connection) as session:
@@ -431,14 +425,12 @@ def test_flushed_committed_and_read_only_sessions_are_right(inbox: Inbox, delive
             session.add(dropped)
             session.expunge(dropped)
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain(raise_exceptions=True).done == 1
     assert len(rows(database_url)) == 4
 
 
-def test_sessions_on_other_connections_are_the_handlers_own_business(
-    inbox: Inbox, deliver: Deliver, database_url: str
-) -> None:
+def test_sessions_on_other_connections_are_the_handlers_own_business(inbox: Desk, database_url: str) -> None:
     other = engine_of(database_url)
 
     @inbox.on("appointment.created")
@@ -450,7 +442,7 @@ def test_sessions_on_other_connections_are_the_handlers_own_business(
         with Session(binds={Visit: received.connection}) as session:
             session.add(Note())
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert inbox.drain(raise_exceptions=True).done == 1
 
 
@@ -467,11 +459,9 @@ def counted() -> Iterator[list[object]]:
     event.remove(Session, "after_attach", hear)
 
 
-def test_a_session_outside_of_handlers_is_untouched(
-    inbox: Inbox, deliver: Deliver, database_url: str, counted: list[object]
-) -> None:
+def test_a_session_outside_of_handlers_is_untouched(inbox: Desk, database_url: str, counted: list[object]) -> None:
     inbox.on("appointment.created")(write)
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     inbox.drain()
     with contextlib.closing(Session(engine_of(database_url))) as session:
         add(session)

@@ -14,12 +14,12 @@ from support.webhook_events import SECRET
 
 from followup.inbox import Inbox, InboxStatus, Received
 
-from .conftest import Deliver, write, written
+from .conftest import Desk, write
+
+pytestmark = pytest.mark.on_both
 
 
-def test_status_counts_events_and_names_the_age_of_the_oldest(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime
-) -> None:
+def test_status_counts_events_and_names_the_age_of_the_oldest(inbox: Desk, clock: ManualTime) -> None:
     assert inbox.status() == InboxStatus(0, 0, 0, 0, 0, None)
     seen: list[InboxStatus] = []
 
@@ -27,9 +27,9 @@ def test_status_counts_events_and_names_the_age_of_the_oldest(
     def handle(received: Received) -> None:
         seen.append(inbox.status())
 
-    deliver(minute=1)
+    inbox.deliver(minute=1)
     clock.advance(40)
-    deliver(minute=2)
+    inbox.deliver(minute=2)
     clock.advance(2.5)
     assert inbox.status() == InboxStatus(
         waiting=2, in_flight=0, dead=0, unhandled=0, done=0, oldest_waiting_seconds=42.5
@@ -39,17 +39,15 @@ def test_status_counts_events_and_names_the_age_of_the_oldest(
     assert inbox.status() == InboxStatus(0, 0, 0, 0, 2, None)
 
 
-def test_purge_removes_the_content_of_done_events_for_good(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
-) -> None:
+def test_purge_removes_the_content_of_done_events_for_good(inbox: Desk, clock: ManualTime, database_url: str) -> None:
     inbox.on("appointment.created")(write)
-    deliver("whd_old", minute=1)
+    inbox.deliver("whd_old", minute=1)
     inbox.drain()
     clock.advance(86_400)
-    deliver("whd_new", minute=2)
-    deliver("whd_unhandled", "patient.silent")
+    inbox.deliver("whd_new", minute=2)
+    inbox.deliver("whd_unhandled", "patient.silent")
     inbox.drain()
-    deliver("whd_waiting", minute=3)
+    inbox.deliver("whd_waiting", minute=3)
     assert inbox.purge(older_than=timedelta(days=1)) == 1
     assert inbox.purge(older_than=timedelta(days=1)) == 0
     status = inbox.status()
@@ -59,20 +57,18 @@ def test_purge_removes_the_content_of_done_events_for_good(
             "SELECT body, error FROM followup_inbox WHERE event_id = 'whd_old'"
         ).one()
     assert (body, error) == (None, None)
-    assert deliver("whd_old", minute=1) == 204
+    assert inbox.deliver("whd_old", minute=1) == 204
     inbox.drain()
-    assert written(database_url) == ["whd_old", "whd_new", "whd_waiting"], "the purged event is not handled again"
+    assert inbox.written() == ["whd_old", "whd_new", "whd_waiting"], "the purged event is not handled again"
 
 
-def test_purge_takes_dead_and_unhandled_events_if_it_is_told_so(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime
-) -> None:
+def test_purge_takes_dead_and_unhandled_events_if_it_is_told_so(inbox: Desk, clock: ManualTime) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
         raise LookupError
 
-    deliver("whd_dead")
-    deliver("whd_unhandled", "patient.silent")
+    inbox.deliver("whd_dead")
+    inbox.deliver("whd_unhandled", "patient.silent")
     for _ in range(3):
         inbox.drain()
         clock.advance(60)
@@ -82,7 +78,7 @@ def test_purge_takes_dead_and_unhandled_events_if_it_is_told_so(
 
 
 @pytest.mark.usefixtures("clock")
-def test_retry_names_the_state_of_an_event_that_it_does_not_take(inbox: Inbox, deliver: Deliver) -> None:
+def test_retry_names_the_state_of_an_event_that_it_does_not_take(inbox: Desk) -> None:
     found: dict[str, str] = {}
 
     def try_again(event_id: str) -> None:
@@ -99,19 +95,19 @@ def test_retry_names_the_state_of_an_event_that_it_does_not_take(inbox: Inbox, d
     def handle_slowly(received: Received) -> None:
         try_again(received.event.id)
 
-    deliver("whd_done")
-    deliver("whd_failing", minute=1)
-    deliver("whd_purged", "visit.completed", minute=2, ref="vis_1")
-    deliver("whd_slow", "patient.silent", minute=3, ref="pat_1")
+    inbox.deliver("whd_done")
+    inbox.deliver("whd_failing", minute=1)
+    inbox.deliver("whd_purged", "visit.completed", minute=2, ref="vis_1")
+    inbox.deliver("whd_slow", "patient.silent", minute=3, ref="pat_1")
     inbox.drain()
     inbox.purge(older_than=timedelta(), states=["unhandled"])
     for each in ("whd_done", "whd_failing", "whd_purged", "whd_other"):
         try_again(each)
     assert found == {
-        "whd_done": ": it is done",
-        "whd_failing": ": it waits, and is handled when it is due",
-        "whd_purged": ": its content was purged",
-        "whd_slow": ": a worker is handling it now; try again when it has ended",
+        "whd_done": ": its state is done",
+        "whd_failing": ": its state is waiting",
+        "whd_purged": ": its state is unhandled, but its content was purged",
+        "whd_slow": ": its state is in_flight",
         "whd_other": "",
     }
 
@@ -126,18 +122,18 @@ def test_retry_names_the_state_of_an_event_that_it_does_not_take(inbox: Inbox, d
         ({"older_than": timedelta(), "states": []}, r"^states must contain"),
     ],
 )
-def test_an_invalid_purge_is_an_error(inbox: Inbox, arguments: dict[str, object], reason: str) -> None:
+def test_an_invalid_purge_is_an_error(inbox: Desk, arguments: dict[str, object], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         inbox.purge(**arguments)  # type: ignore[arg-type]
 
 
-def test_a_purge_of_any_age_is_taken(inbox: Inbox) -> None:
+def test_a_purge_of_any_age_is_taken(inbox: Desk) -> None:
     assert inbox.purge(older_than=timedelta.max) == 0
 
 
-def test_two_names_have_their_own_events(inbox: Inbox, deliver: Deliver, database_url: str) -> None:
+def test_two_names_have_their_own_events(inbox: Desk, database_url: str) -> None:
     other = Inbox(database_url, name="other")
-    deliver()
+    inbox.deliver()
     assert other.status().waiting == 0
     assert other.drain().remaining == 0
     assert (other.retry(), other.purge(older_than=timedelta())) == (0, 0)
@@ -145,9 +141,7 @@ def test_two_names_have_their_own_events(inbox: Inbox, deliver: Deliver, databas
     other.close()
 
 
-def test_run_handles_what_arrives_and_waits_meanwhile(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str
-) -> None:
+def test_run_handles_what_arrives_and_waits_meanwhile(inbox: Desk, clock: ManualTime) -> None:
     """An event fails at first, and the clock moves only while the worker waits."""
     stop = threading.Event()
 
@@ -158,10 +152,10 @@ def test_run_handles_what_arrives_and_waits_meanwhile(
             raise LookupError
         stop.set()
 
-    deliver("whd_1")
-    deliver("whd_2", minute=1)
+    inbox.deliver("whd_1")
+    inbox.deliver("whd_2", minute=1)
     inbox.run(stop)
-    assert written(database_url) == ["whd_1"], "the event in flight is finished, no other is begun"
+    assert inbox.written() == ["whd_1"], "the event in flight is finished, no other is begun"
     assert clock.waits == [0.5]
 
 
@@ -188,9 +182,7 @@ def test_run_goes_on_after_an_outage_of_the_database(sqlite_url: str, caplog: py
     assert f"no events handled for {clock.waits[2]:.1f} s: OperationalError: unable to open" in caplog.text
 
 
-def test_run_goes_on_whatever_settling_raises(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_run_goes_on_whatever_settling_raises(inbox: Desk, clock: ManualTime, caplog: pytest.LogCaptureFixture) -> None:
     failures: list[Exception] = [ValueError("Ana"), UnicodeEncodeError("utf-8", "Ana", 0, 1, "no"), MemoryError()]
     stop = threading.Event()
 
@@ -205,8 +197,8 @@ def test_run_goes_on_whatever_settling_raises(
         else:
             raise LookupError
 
-    deliver("whd_1")
-    deliver("whd_2", ref="apt_2", minute=1)
+    inbox.deliver("whd_1")
+    inbox.deliver("whd_2", ref="apt_2", minute=1)
     event.listen(inbox._database.engine, "before_cursor_execute", fail)
     inbox.run(stop)
     assert failures == []
@@ -216,18 +208,18 @@ def test_run_goes_on_whatever_settling_raises(
     assert "Ana" not in caplog.text
 
 
-def test_what_is_no_error_ends_run(inbox: Inbox, deliver: Deliver) -> None:
+def test_what_is_no_error_ends_run(inbox: Desk) -> None:
     def interrupt(_: Received) -> None:
         raise KeyboardInterrupt
 
     inbox.otherwise(interrupt)
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     with pytest.raises(KeyboardInterrupt):
         inbox.run()
 
 
 def test_a_failure_that_the_database_cannot_store_is_one_like_any_other(
-    inbox: Inbox, deliver: Deliver, clock: ManualTime, database_url: str, sqlite_url: str
+    inbox: Desk, clock: ManualTime, database_url: str, sqlite_url: str
 ) -> None:
     """As by an encoding that lacks a character of its text."""
     url = database_url
@@ -246,7 +238,7 @@ def test_a_failure_that_the_database_cannot_store_is_one_like_any_other(
     def handle(_: Received) -> None:
         raise LookupError("日本 →")
 
-    deliver("whd_1")
+    inbox.deliver("whd_1")
     assert (worker.drain().failed, worker.status().waiting) == (1, 1)
     clock.advance(1)
     assert worker.drain().dead == 1

@@ -44,7 +44,13 @@ class VirtualClock:
 
 
 class Service(ScriptedServer):
-    """A scripted service, whose clients live in the time of ``clock``."""
+    """A scripted service, whose clients live in the time of ``clock``.
+
+    Attributes:
+        client: a client of it, while it runs.
+    """
+
+    client: FollowUp
 
     def __init__(self) -> None:
         super().__init__([batch(processed)])
@@ -87,14 +93,17 @@ def batch(answer: Callable[[str], dict[str, Any]], change: Callable[[list[Any]],
 @pytest.fixture
 def service() -> Iterator[Service]:
     service = Service()
-    with service, virtual_time(service.url, lambda _: service.clock):
+    with (
+        service,
+        virtual_time(service.url, lambda _: service.clock),
+        FollowUp(api_key="fu_test", base_url=service.url) as service.client,
+    ):
         yield service
 
 
 @pytest.fixture
-def client(service: Service) -> Iterator[FollowUp]:
-    with FollowUp(api_key="fu_test", base_url=service.url) as client:
-        yield client
+def client(service: Service) -> FollowUp:
+    return service.client
 
 
 @pytest.fixture

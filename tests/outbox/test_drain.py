@@ -24,19 +24,18 @@ from .conftest import Record, Service, batch, processed, result
 
 
 def test_events_go_in_batches_of_100_in_the_order_of_recording(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp
+    outbox: Outbox, record: Record, service: Service
 ) -> None:
     ids = record(*(f"e{number}" for number in range(250)))
-    assert outbox.drain(client) == DrainReport(sent=250)
+    assert outbox.drain(service.client) == DrainReport(sent=250)
     assert service.ids == ids
     assert [len(each) for each in service.batches] == [100, 100, 50]
     assert len({each.headers["idempotency-key"] for each in service.received}) == 3
-    assert outbox.drain(client) == DrainReport()
+    assert outbox.drain(service.client) == DrainReport()
 
 
-def test_an_event_is_sent_as_it_was_recorded(
-    outbox: Outbox, engine: Engine, service: Service, client: FollowUp
-) -> None:
+@pytest.mark.on_both
+def test_an_event_is_sent_as_it_was_recorded(outbox: Outbox, engine: Engine, service: Service) -> None:
     data = {"patient": {"fullName": "Ana Pérez"}, "numbers": [1, 2.5, 10**20], "null": None, "text": "\0\u2028'\"%s:x"}
     with engine.begin() as connection:
         outbox.record(
@@ -49,7 +48,7 @@ def test_an_event_is_sent_as_it_was_recorded(
                 "source": {"system": "ours", "version": None},
             },
         )
-    outbox.drain(client)
+    outbox.drain(service.client)
     (sent,) = json.loads(service.received[0].body)
     assert sent == {
         "id": "e1",
@@ -60,56 +59,54 @@ def test_an_event_is_sent_as_it_was_recorded(
     }
 
 
-def test_two_events_of_a_subject_are_never_in_one_batch(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp
-) -> None:
+@pytest.mark.on_both
+def test_two_events_of_a_subject_are_never_in_one_batch(outbox: Outbox, record: Record, service: Service) -> None:
     record("a1", "a2", "a3", subject="a")
     record("b1", "b2", subject="b")
     record("c1")
-    assert outbox.drain(client).sent == 6
+    assert outbox.drain(service.client).sent == 6
     assert service.batches == [["a1", "b1", "c1"], ["a2", "b2"], ["a3"]]
 
 
+@pytest.mark.on_both
 def test_a_failed_event_holds_its_subject_only_and_is_retried_with_backoff(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp
+    outbox: Outbox, record: Record, service: Service
 ) -> None:
     record("a1", "a2", subject="a")
     record("b1", "b2", subject="b")
     service.script = [batch(lambda each: result(each, "failed" if each == "a1" else "processed"))]
-    assert outbox.drain(client) == DrainReport(sent=2, failed=1, remaining=2)
+    assert outbox.drain(service.client) == DrainReport(sent=2, failed=1, remaining=2)
     assert service.batches == [["a1", "b1"], ["b2"]]
-    assert outbox.drain(client) == DrainReport(remaining=2)
+    assert outbox.drain(service.client) == DrainReport(remaining=2)
     service.clock.seconds += 1
-    assert outbox.drain(client) == DrainReport(failed=1, remaining=2)
+    assert outbox.drain(service.client) == DrainReport(failed=1, remaining=2)
     service.clock.seconds += 0.7
-    assert outbox.drain(client) == DrainReport(remaining=2)
+    assert outbox.drain(service.client) == DrainReport(remaining=2)
     service.script = [batch(processed)]
     service.clock.seconds += 1
-    assert outbox.drain(client) == DrainReport(sent=2)
+    assert outbox.drain(service.client) == DrainReport(sent=2)
     assert service.batches[2:] == [["a1"], ["a1"], ["a2"]]
 
 
 def test_a_failed_or_rejected_event_is_a_warning_in_the_log(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, caplog: pytest.LogCaptureFixture
+    outbox: Outbox, record: Record, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     record("e1", "e2", "e3")
     answer = {"e1": "failed", "e2": "processed", "e3": "invalid"}
     service.script = [batch(lambda each: result(each, answer[each]))]
-    outbox.drain(client)
+    outbox.drain(service.client)
     [warning] = [each for each in caplog.records if each.levelname == "WARNING"]
     assert "1 accepted (0 duplicates), 1 failed, 1 rejected" in warning.getMessage()
 
 
-def test_results_count_by_id_and_not_by_position(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp
-) -> None:
+def test_results_count_by_id_and_not_by_position(outbox: Outbox, record: Record, service: Service) -> None:
     record("e1", "e2", "e3")
     answer = {"e1": "failed", "e2": "processed", "e3": "duplicate"}
     service.script = [batch(lambda each: result(each, answer[each]), lambda results: [*reversed(results)])]
-    assert outbox.drain(client) == DrainReport(sent=1, duplicates=1, failed=1, remaining=1)
+    assert outbox.drain(service.client) == DrainReport(sent=1, duplicates=1, failed=1, remaining=1)
     service.script = [batch(processed)]
     service.clock.seconds += 1
-    outbox.drain(client)
+    outbox.drain(service.client)
     assert service.batches == [["e1", "e2", "e3"], ["e1"]]
 
 
@@ -123,23 +120,21 @@ def test_results_count_by_id_and_not_by_position(
     ids=["missing", "of another id", "of an unknown status"],
 )
 def test_an_event_without_a_result_is_sent_again(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, change: Callable[[list[Any]], list[Any]]
+    outbox: Outbox, record: Record, service: Service, change: Callable[[list[Any]], list[Any]]
 ) -> None:
     record("e1", "e2")
     service.script = [batch(processed, change), batch(processed)]
-    assert outbox.drain(client) == DrainReport(sent=1, failed=1, remaining=1)
+    assert outbox.drain(service.client) == DrainReport(sent=1, failed=1, remaining=1)
     service.clock.seconds += 1
-    assert outbox.drain(client) == DrainReport(sent=1)
+    assert outbox.drain(service.client) == DrainReport(sent=1)
     assert service.batches == [["e1", "e2"], ["e2"]]
 
 
 @pytest.mark.parametrize("status", ["processed", "duplicate", "unhandled"])
-def test_an_accepted_event_is_done(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, status: str
-) -> None:
+def test_an_accepted_event_is_done(outbox: Outbox, record: Record, service: Service, status: str) -> None:
     record("e1")
     service.script = [batch(lambda each: result(each, status))]
-    outbox.drain(client)
+    outbox.drain(service.client)
     assert outbox.status().sent == 1
 
 
@@ -160,15 +155,15 @@ WHOLE_CALL_FAILURES = {
 
 @pytest.mark.parametrize("action", WHOLE_CALL_FAILURES.values(), ids=WHOLE_CALL_FAILURES.keys())
 def test_a_call_that_fails_as_a_whole_decides_nothing(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, action: Action
+    outbox: Outbox, record: Record, service: Service, action: Action
 ) -> None:
     record("e1", "e2")
     service.script = [action, batch(processed)]
-    assert outbox.drain(client) == DrainReport(failed=2, remaining=2)
+    assert outbox.drain(service.client) == DrainReport(failed=2, remaining=2)
     assert outbox.status().waiting == 2
     assert outbox.dead() == []
     service.clock.seconds += 2
-    assert outbox.drain(client) == DrainReport(sent=2)
+    assert outbox.drain(service.client) == DrainReport(sent=2)
     assert service.batches == [["e1", "e2"], ["e1", "e2"]]
     first, second = (each.headers["idempotency-key"] for each in service.received)
     assert first != second
@@ -176,61 +171,55 @@ def test_a_call_that_fails_as_a_whole_decides_nothing(
 
 @pytest.mark.parametrize(("status", "expected"), [(401, AuthenticationError), (403, PermissionDeniedError)])
 def test_a_rejected_key_is_raised_at_once_and_decides_nothing(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, status: int, expected: type[Exception]
+    outbox: Outbox, record: Record, service: Service, status: int, expected: type[Exception]
 ) -> None:
     record("a1", "a2", subject="a")
     service.script = [reply(status, error()), batch(processed)]
     with pytest.raises(expected):
-        outbox.drain(client)
+        outbox.drain(service.client)
     assert len(service.received) == 1
     assert outbox.status().waiting == 2
     service.clock.seconds += 2
-    assert outbox.drain(client).sent == 2
+    assert outbox.drain(service.client).sent == 2
 
 
-def test_a_drain_ends_when_the_service_cannot_be_reached(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp
-) -> None:
+def test_a_drain_ends_when_the_service_cannot_be_reached(outbox: Outbox, record: Record, service: Service) -> None:
     record(*(f"e{number}" for number in range(1000)))
     service.script = [hang_up]
-    assert outbox.drain(client) == DrainReport(failed=300, remaining=1000)
+    assert outbox.drain(service.client) == DrainReport(failed=300, remaining=1000)
     assert len(service.received) == 3
 
 
-def test_all_relays_pause_longer_and_longer_while_calls_fail(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp
-) -> None:
+def test_all_relays_pause_longer_and_longer_while_calls_fail(outbox: Outbox, record: Record, service: Service) -> None:
     record("e1")
     service.script = [hang_up]
     for _ in range(12):
-        outbox.drain(client)
+        outbox.drain(service.client)
         service.clock.seconds += 31
     service.clock.waits.clear()
     record("e2")
-    outbox.drain(client)
+    outbox.drain(service.client)
     record("e3")
     service.script = [batch(processed)]
-    outbox.drain(client)
+    outbox.drain(service.client)
     assert 29 < sum(service.clock.waits) <= 30
     assert "e3" in service.ids
 
 
-def test_the_retries_of_the_client_are_not_used(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp
-) -> None:
+def test_the_retries_of_the_client_are_not_used(outbox: Outbox, record: Record, service: Service) -> None:
     record("e1")
     service.script = [reply(503, error())]
-    outbox.drain(client.with_options(max_retries=5))
+    outbox.drain(service.client.with_options(max_retries=5))
     assert len(service.received) == 1
 
 
-def test_a_retry_after_holds_for_all(outbox: Outbox, record: Record, service: Service, client: FollowUp) -> None:
+def test_a_retry_after_holds_for_all(outbox: Outbox, record: Record, service: Service) -> None:
     record("e1")
     service.script = [reply(429, error(), {"Retry-After": "40"}), batch(processed)]
-    outbox.drain(client, deadline=1)
+    outbox.drain(service.client, deadline=1)
     record("e2")
     service.clock.seconds = 0
-    assert outbox.drain(client).sent == 2
+    assert outbox.drain(service.client).sent == 2
     assert service.batches == [["e1"], ["e1", "e2"]]
     assert service.clock.seconds == pytest.approx(40, abs=0.01)
 
@@ -247,12 +236,13 @@ def poisoned(*ids: str, status: int = 413, param: str | None = None) -> Action:
 
 
 @pytest.mark.parametrize(("status", "param"), [(400, "events[0].data"), (413, None)])
+@pytest.mark.on_both
 def test_a_batch_that_is_rejected_as_a_whole_is_split_down_to_the_event(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, status: int, param: str | None
+    outbox: Outbox, record: Record, service: Service, status: int, param: str | None
 ) -> None:
     record(*(f"e{number}" for number in range(100)))
     service.script = [poisoned("e17", "e80", status=status, param=param)]
-    assert outbox.drain(client) == DrainReport(sent=98, rejected=2)
+    assert outbox.drain(service.client) == DrainReport(sent=98, rejected=2)
     assert [(each.id, each.error, each.attempts) for each in outbox.dead()] == [
         ("e17", "the batch cannot be read", 1),
         ("e80", "the batch cannot be read", 1),
@@ -275,24 +265,22 @@ NAMES_NO_EVENT = ["events", "Service-Version", "Idempotency-Key", "limit", "pati
 
 
 @pytest.mark.parametrize("param", NAMES_AN_EVENT)
-def test_an_event_that_the_service_names_is_dead(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, param: str
-) -> None:
+def test_an_event_that_the_service_names_is_dead(outbox: Outbox, record: Record, service: Service, param: str) -> None:
     record("e1")
     service.script = [reply(400, error(message="events[0].data: no", param=param))]
-    assert outbox.drain(client) == DrainReport(rejected=1)
+    assert outbox.drain(service.client) == DrainReport(rejected=1)
     assert [(each.id, each.error) for each in outbox.dead()] == [("e1", "data: no")]
 
 
 @pytest.mark.parametrize("param", NAMES_NO_EVENT)
 def test_a_400_that_names_something_else_is_a_call_that_failed(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, param: str
+    outbox: Outbox, record: Record, service: Service, param: str
 ) -> None:
     record("e1", "e2")
     service.script = [reply(400, error(param=param)), batch(processed)]
-    assert outbox.drain(client) == DrainReport(failed=2, remaining=2)
+    assert outbox.drain(service.client) == DrainReport(failed=2, remaining=2)
     service.clock.seconds += 2
-    assert outbox.drain(client) == DrainReport(sent=2)
+    assert outbox.drain(service.client) == DrainReport(sent=2)
     assert service.batches == [["e1", "e2"], ["e1", "e2"]]
 
 
@@ -302,65 +290,66 @@ def test_a_400_that_names_something_else_is_a_call_that_failed(
     ids=["without param", "page of a proxy", "too large for a proxy", "without error"],
 )
 def test_an_event_is_never_dead_because_of_a_rejection_that_names_no_event(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, action: Action
+    outbox: Outbox, record: Record, service: Service, action: Action
 ) -> None:
     record(*(f"e{number}" for number in range(30)))
     service.script = [action]
     for _ in range(20):
-        outbox.drain(client)
+        outbox.drain(service.client)
         service.clock.seconds += 30
     assert (outbox.status().waiting, outbox.dead()) == (30, [])
     assert len(service.received) < 150, "a few calls for each drain"
     service.script = [batch(processed)]
     service.clock.seconds += 300
-    sent = sum(outbox.drain(client).sent for _ in range(2))
+    sent = sum(outbox.drain(service.client).sent for _ in range(2))
     assert (sent, outbox.status().waiting) == (30, 0)
 
 
 def test_an_event_that_spoils_its_batch_for_an_unknown_reason_holds_up_no_other(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp
+    outbox: Outbox, record: Record, service: Service
 ) -> None:
     record(*(f"e{number}" for number in range(100)))
     service.script = [poisoned("e17", status=400)]
-    assert outbox.drain(client) == DrainReport(sent=99, failed=1, remaining=1)
+    assert outbox.drain(service.client) == DrainReport(sent=99, failed=1, remaining=1)
     assert outbox.dead() == []
 
 
-def test_a_rejected_event_holds_its_subject(outbox: Outbox, record: Record, service: Service, client: FollowUp) -> None:
+@pytest.mark.on_both
+def test_a_rejected_event_holds_its_subject(outbox: Outbox, record: Record, service: Service) -> None:
     record("a1", "a2", "a3", subject="a")
     record("b1", subject="b")
     service.script = [
         batch(lambda each: result(each, "invalid" if each == "a1" else "processed", "events[0].data: no"))
     ]
-    assert outbox.drain(client) == DrainReport(sent=1, rejected=1)
+    assert outbox.drain(service.client) == DrainReport(sent=1, rejected=1)
     found = outbox.status()
     assert (found.waiting, found.held, found.dead, found.sent) == (0, 2, 1, 1)
     (dead,) = outbox.dead()
     assert (dead.id, dead.subject, dead.error, dead.attempts) == ("a1", "a", "data: no", 1)
     service.script = [batch(processed)]
     assert outbox.retry("a1") == 1
-    assert outbox.drain(client) == DrainReport(sent=3)
+    assert outbox.drain(service.client) == DrainReport(sent=3)
     assert service.batches[1:] == [["a1"], ["a2"], ["a3"]]
 
 
-def test_a_rejected_event_can_be_skipped(database_url: str, record: Record, service: Service, client: FollowUp) -> None:
+def test_a_rejected_event_can_be_skipped(database_url: str, record: Record, service: Service) -> None:
     outbox = Outbox(database_url, on_rejected="skip")
     record("a1", "a2", subject="a")
     service.script = [batch(lambda each: result(each, "invalid" if each == "a1" else "processed"))]
-    assert outbox.drain(client) == DrainReport(sent=1, rejected=1)
+    assert outbox.drain(service.client) == DrainReport(sent=1, rejected=1)
     assert service.batches == [["a1"], ["a2"]]
     assert [each.id for each in outbox.dead()] == ["a1"]
     outbox.close()
 
 
-def test_a_drain_ends_at_its_deadline(outbox: Outbox, record: Record, service: Service, client: FollowUp) -> None:
+def test_a_drain_ends_at_its_deadline(outbox: Outbox, record: Record, service: Service) -> None:
     def slow(connection: socket.socket, received: Received) -> bool:
         service.clock.seconds += 3
         return batch(processed)(connection, received)
 
     record(*(f"e{number}" for number in range(1000)))
     service.script = [slow]
-    assert outbox.drain(client, deadline=7) == DrainReport(sent=300, remaining=700)
+    assert outbox.drain(service.client, deadline=7) == DrainReport(sent=300, remaining=700)
 
 
 def test_a_call_that_the_deadline_of_a_drain_ends_is_no_failure_of_the_service(
@@ -387,6 +376,7 @@ def test_the_client_must_be_synchronous(outbox: Outbox) -> None:
             outbox.drain(client)  # type: ignore[arg-type]
 
 
+@pytest.mark.on_both
 def test_missing_tables_and_other_versions_are_a_configuration_error(
     database_url: str, engine: Engine, client: FollowUp
 ) -> None:
@@ -402,7 +392,8 @@ def test_missing_tables_and_other_versions_are_a_configuration_error(
     outbox.close()
 
 
-def test_many_threads_may_drain_at_once(database_url: str, record: Record, service: Service, client: FollowUp) -> None:
+@pytest.mark.on_both
+def test_many_threads_may_drain_at_once(database_url: str, record: Record, service: Service) -> None:
     for number in range(20):
         record(*(f"{subject}-{number}" for subject in "abcdefghij"), subject=None)
     for number in range(20):
@@ -412,7 +403,7 @@ def test_many_threads_may_drain_at_once(database_url: str, record: Record, servi
     def drain() -> None:
         outbox = Outbox(database_url, requests_per_minute=60_000)
         while outbox.status().waiting:
-            reports.append(outbox.drain(client))
+            reports.append(outbox.drain(service.client))
         outbox.close()
 
     threads = [threading.Thread(target=drain) for _ in range(4)]
@@ -434,8 +425,9 @@ class Killer(httpx.BaseTransport):
         raise AssertionError
 
 
+@pytest.mark.on_both
 def test_the_events_of_a_killed_relay_are_sent_after_its_lease(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp
+    outbox: Outbox, record: Record, service: Service
 ) -> None:
     record("a1", "a2", subject="a")
     with warnings.catch_warnings():
@@ -450,17 +442,16 @@ def test_the_events_of_a_killed_relay_are_sent_after_its_lease(
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     found = outbox.status()
     assert (found.in_flight, found.waiting) == (1, 1)
-    assert outbox.drain(client) == DrainReport(remaining=2)
+    assert outbox.drain(service.client) == DrainReport(remaining=2)
     service.clock.seconds += 20
-    assert outbox.drain(client) == DrainReport(remaining=2)
+    assert outbox.drain(service.client) == DrainReport(remaining=2)
     service.clock.seconds += 15
-    assert outbox.drain(client) == DrainReport(sent=2)
+    assert outbox.drain(service.client) == DrainReport(sent=2)
     assert service.batches == [["a1"], ["a2"]]
 
 
-def test_a_relay_that_outlives_its_lease_changes_nothing(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp
-) -> None:
+@pytest.mark.on_both
+def test_a_relay_that_outlives_its_lease_changes_nothing(outbox: Outbox, record: Record, service: Service) -> None:
     """The first relay is frozen while the service works; the second one has sent the event by the time it wakes up."""
     reached, woken = threading.Event(), threading.Event()
 
@@ -472,11 +463,11 @@ def test_a_relay_that_outlives_its_lease_changes_nothing(
     record("a1", "a2", subject="a")
     service.script = [freeze, batch(processed)]
     reports: list[DrainReport] = []
-    frozen = threading.Thread(target=lambda: reports.append(outbox.drain(client)))
+    frozen = threading.Thread(target=lambda: reports.append(outbox.drain(service.client)))
     frozen.start()
     reached.wait()
     service.clock.seconds += 60
-    assert outbox.drain(client) == DrainReport(sent=2)
+    assert outbox.drain(service.client) == DrainReport(sent=2)
     woken.set()
     frozen.join()
     assert reports == [DrainReport()]
@@ -484,6 +475,7 @@ def test_a_relay_that_outlives_its_lease_changes_nothing(
     assert (found.sent, found.dead, found.waiting) == (2, 0, 0)
 
 
+@pytest.mark.on_both
 def test_an_interrupted_call_gives_its_events_back(outbox: Outbox, record: Record, client: FollowUp) -> None:
     class Interrupting(httpx.BaseTransport):
         def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -512,6 +504,7 @@ def test_a_client_of_a_mock_service_lives_in_its_time(outbox: Outbox, record: Re
     service.close()
 
 
+@pytest.mark.on_both
 def test_the_longest_name_works(database_url: str, record: Record, client: FollowUp) -> None:
     outbox = Outbox(database_url, name="n" * 255)
     record("e1", into=outbox)

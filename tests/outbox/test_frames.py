@@ -15,6 +15,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
+from support.connections import django
 from support.databases import with_psycopg
 from support.responses import error
 from support.server import reply
@@ -23,7 +24,6 @@ from followup import FollowUp
 from followup.outbox import Outbox
 
 from .conftest import Service, batch, result
-from .test_record import django
 
 PLANTED = ("11 5555", "115555", "Ana Secreta", "fu_test_secret", "hunter2")
 OURS = ("followup", "sqlalchemy", "psycopg", "django")
@@ -59,6 +59,7 @@ def without(engine: Engine, table: str) -> Any:
         connection.exec_driver_sql(f"ALTER TABLE away RENAME TO {table}")
 
 
+@pytest.mark.on_both
 def test_record_on_each_kind_of_connection(outbox: Outbox, engine: Engine, database_url: str) -> None:
     with without(engine, "followup_outbox"), contextlib.ExitStack() as stack:
         connections: list[Any] = [
@@ -81,6 +82,7 @@ def test_record_on_each_kind_of_connection(outbox: Outbox, engine: Engine, datab
     assert_shows_nothing(lambda: outbox.record("Ana Secreta", EVENT))  # type: ignore[arg-type]
 
 
+@pytest.mark.on_both
 def test_record_async(outbox: Outbox, engine: Engine, database_url: str) -> None:
     async def record() -> None:
         url = with_psycopg(database_url).replace("sqlite:", "sqlite+aiosqlite:", 1)

@@ -12,11 +12,10 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.exc import PendingRollbackError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
+from support.connections import django
 from support.databases import engine_of
 
 from followup.outbox import Outbox
-
-from .test_record import django
 
 GONE = "SQLite has rolled back the whole transaction, with all that you wrote in it: roll back, and repeat it"
 LARGE: Any = {"id": "e1", "type": "order.issued", "data": {"note": "Ana" * 20_000}}

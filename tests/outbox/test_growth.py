@@ -19,6 +19,8 @@ from followup.outbox import DrainReport, Outbox
 
 from .conftest import Record, Service, batch, processed, result
 
+pytestmark = pytest.mark.on_both
+
 VERSION_1 = """
 CREATE TABLE followup_schema (component VARCHAR(32) NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (component));
 CREATE TABLE followup_locks (name VARCHAR(255) NOT NULL, times_taken BIGINT NOT NULL, PRIMARY KEY (name));
@@ -91,7 +93,7 @@ def by_hand(outbox: Outbox, engine: Engine) -> None:
 
 @pytest.mark.parametrize("migrate", [by_creating, by_hand])
 def test_what_the_error_about_older_tables_says_helps(
-    old_tables: Engine, database_url: str, service: Service, client: FollowUp, migrate: Callable[[Outbox, Engine], None]
+    old_tables: Engine, database_url: str, service: Service, migrate: Callable[[Outbox, Engine], None]
 ) -> None:
     insert(old_tables, ("e1", "a", "waiting"), ("e2", "a", "waiting"), ("e3", "b", "waiting"))
     outbox = Outbox(database_url)
@@ -100,11 +102,11 @@ def test_what_the_error_about_older_tables_says_helps(
         r"call outbox\.create_tables\(\) once, or run the SQL of outbox\.ddl\(from_version=1\)$"
     )
     with pytest.raises(ConfigurationError, match=advice):
-        outbox.drain(client)
+        outbox.drain(service.client)
     with old_tables.begin() as connection, pytest.raises(ConfigurationError, match=advice):
         outbox.record(connection, inbound.order_issued(patient={}, order={}))
     migrate(outbox, old_tables)
-    assert outbox.drain(client) == DrainReport(sent=3)
+    assert outbox.drain(service.client) == DrainReport(sent=3)
     assert service.batches == [["e1", "e3"], ["e2"]]
     with old_tables.connect() as connection:
         assert indices(connection, "followup_outbox") == indices_of_new_tables(database_url)
@@ -152,12 +154,7 @@ def record_patient(outbox: Outbox, engine: Engine, *ids: str) -> None:
 @pytest.mark.parametrize("migrate", [by_creating, by_hand])
 @pytest.mark.parametrize("version", [1, 2])
 def test_stored_events_keep_their_order_over_an_update(
-    old_tables: Engine,
-    database_url: str,
-    service: Service,
-    client: FollowUp,
-    migrate: Callable[[Outbox, Engine], None],
-    version: int,
+    old_tables: Engine, database_url: str, service: Service, migrate: Callable[[Outbox, Engine], None], version: int
 ) -> None:
     """Also those that a process stored under the present subject while others waited under the older one."""
     insert(old_tables, ("e1", "patient:phone:5491155550000", "waiting"), data=PHONE)
@@ -168,11 +165,11 @@ def test_stored_events_keep_their_order_over_an_update(
     migrate(outbox, old_tables)
     record_patient(outbox, old_tables, "e3")
     service.script = [batch(lambda each: result(each, "failed" if each == "e1" else "processed"))]
-    assert outbox.drain(client) == DrainReport(failed=1, remaining=3)
+    assert outbox.drain(service.client) == DrainReport(failed=1, remaining=3)
     service.script = [batch(processed)]
     record_patient(outbox, old_tables, "e4")
     service.clock.seconds += 1
-    assert outbox.drain(client) == DrainReport(sent=4)
+    assert outbox.drain(service.client) == DrainReport(sent=4)
     assert service.ids == ["e1", "e1", "e2", "e3", "e4"]
     assert {*subjects(old_tables).values()} == {"patient:phone:5491155550000"}
     outbox.close()
@@ -199,7 +196,7 @@ OLDER_AND_PRESENT = [
 
 @pytest.mark.parametrize("state", ["waiting", "in_flight", "dead"])
 def test_an_update_renews_exactly_the_default_subjects_of_unfinished_events(
-    old_tables: Engine, database_url: str, service: Service, client: FollowUp, state: str
+    old_tables: Engine, database_url: str, service: Service, state: str
 ) -> None:
     for number, (data, older, _) in enumerate(OLDER_AND_PRESENT):
         insert(old_tables, (f"e{number}", older, state), data=data)
@@ -215,20 +212,20 @@ def test_an_update_renews_exactly_the_default_subjects_of_unfinished_events(
     outbox = Outbox(database_url)
     outbox.create_tables()
     service.script = [batch(lambda each: result(each, "failed"))]
-    outbox.drain(client)
+    outbox.drain(service.client)
     found = subjects(old_tables)
     assert [found[f"e{number}"] for number in range(len(OLDER_AND_PRESENT))] == [each[2] for each in OLDER_AND_PRESENT]
     assert [found[f"sent{number}"] for number in range(len(OLDER_AND_PRESENT))] == [
         each[1] for each in OLDER_AND_PRESENT
     ]
     insert(old_tables, ("explicit", "patient:5491155550000", "waiting"), data=PHONE)
-    outbox.drain(client)
+    outbox.drain(service.client)
     assert subjects(old_tables)["explicit"] == "patient:5491155550000", "once only"
     outbox.close()
 
 
 def test_a_retried_event_of_an_older_release_goes_first(
-    old_tables: Engine, database_url: str, service: Service, client: FollowUp
+    old_tables: Engine, database_url: str, service: Service
 ) -> None:
     insert(old_tables, ("dead", "patient:5491155550000", "dead"), data=PHONE)
     with old_tables.begin() as connection:
@@ -238,7 +235,7 @@ def test_a_retried_event_of_an_older_release_goes_first(
     record_patient(outbox, old_tables, "e1")
     outbox.retry("dead")
     record_patient(outbox, old_tables, "e2")
-    assert outbox.drain(client) == DrainReport(sent=3)
+    assert outbox.drain(service.client) == DrainReport(sent=3)
     assert service.batches == [["dead"], ["e1"], ["e2"]]
     outbox.close()
 
@@ -269,9 +266,7 @@ def test_processes_that_start_together_update_the_tables_once(old_tables: Engine
     assert {*subjects(old_tables).values()} == {"patient:phone:5491155550000"}
 
 
-def test_subjects_of_different_kinds_never_collide(
-    outbox: Outbox, engine: Engine, service: Service, client: FollowUp
-) -> None:
+def test_subjects_of_different_kinds_never_collide(outbox: Outbox, engine: Engine, service: Service) -> None:
     """A dead event of one patient holds no other, whose phone, document or external id has the same digits."""
     data: list[dict[str, Any]] = [
         {"patient": {"phone": "30111222"}},
@@ -286,7 +281,7 @@ def test_subjects_of_different_kinds_never_collide(
         for event_id, each in zip(ids, [*data, {}, {}], strict=True):
             outbox.record(connection, {"id": event_id, "type": "order.issued", "data": each})
         subjects = connection.exec_driver_sql("SELECT subject FROM followup_outbox").scalars().all()
-    assert outbox.drain(client).sent == len(ids)
+    assert outbox.drain(service.client).sent == len(ids)
     assert service.batches == [ids]
     assert len({*subjects}) == len(ids)
 
@@ -321,7 +316,7 @@ SHAPES: dict[str, Callable[[int], list[tuple[str, str, str]]]] = {
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 def test_the_work_grows_no_faster_than_the_number_of_waiting_events(
-    sqlite_url: str, client: FollowUp, service: Service, shape: Callable[[int], list[tuple[str, str, str]]]
+    sqlite_url: str, service: Service, shape: Callable[[int], list[tuple[str, str, str]]]
 ) -> None:
     engine = engine_of(sqlite_url)
     outbox = Outbox(engine)
@@ -337,15 +332,13 @@ def test_the_work_grows_no_faster_than_the_number_of_waiting_events(
         with engine.begin() as connection:
             connection.exec_driver_sql("DELETE FROM followup_outbox")
         insert(engine, *shape(size))
-        work = (outbox.status, lambda: outbox.drain(client, deadline=5))  # one call
+        work = (outbox.status, lambda: outbox.drain(service.client, deadline=5))  # one call
         counts.append([steps(engine, each) for each in work])
     for small, large in zip(*counts, strict=True):
         assert large < small * 4.5 + 50, "four times as many events are about four times the work"
 
 
-def test_a_claim_under_the_lock_visits_no_event_that_it_does_not_send(
-    sqlite_url: str, client: FollowUp, service: Service
-) -> None:
+def test_a_claim_under_the_lock_visits_no_event_that_it_does_not_send(sqlite_url: str, service: Service) -> None:
     """What is done between BEGIN and COMMIT of a writer takes as long with 100 as with 10,000 held events."""
     engine = engine_of(sqlite_url)
     outbox = Outbox(engine)
@@ -355,7 +348,7 @@ def test_a_claim_under_the_lock_visits_no_event_that_it_does_not_send(
         with engine.begin() as connection:
             connection.exec_driver_sql("DELETE FROM followup_outbox")
         insert(engine, *SHAPES["behind one dead event"](size), ("free", "another", "waiting"))
-        counts.append(under_the_lock(engine, lambda: outbox.drain(client)))
+        counts.append(under_the_lock(engine, lambda: outbox.drain(service.client)))
         assert service.batches[-1] == ["free"]
     assert counts[1] < counts[0] * 1.5 + 20, counts
 
@@ -379,7 +372,7 @@ def under_the_lock(engine: Engine, work: Callable[[], object]) -> int:
 
 
 def test_status_counts_what_is_held_by_each_dead_event(
-    outbox: Outbox, engine: Engine, record: Record, service: Service, client: FollowUp
+    outbox: Outbox, engine: Engine, record: Record, service: Service
 ) -> None:
     insert(
         engine,
@@ -390,6 +383,6 @@ def test_status_counts_what_is_held_by_each_dead_event(
     )  # fmt: skip
     found = outbox.status()
     assert (found.waiting, found.held, found.dead) == (3, 3, 3)
-    assert outbox.drain(client) == DrainReport(sent=3)
+    assert outbox.drain(service.client) == DrainReport(sent=3)
     found = outbox.status()
     assert (found.waiting, found.held, found.dead, found.sent) == (0, 3, 3, 3)

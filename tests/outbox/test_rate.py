@@ -9,7 +9,6 @@ from support.databases import engine_of
 from support.responses import error
 from support.server import Received, reply
 
-from followup import FollowUp
 from followup.outbox import Outbox
 
 from .conftest import Record, Service, batch, event, processed
@@ -40,75 +39,73 @@ def record_calls(outbox: Outbox, engine: Engine, count: int) -> None:
 
 @pytest.mark.parametrize(("rate", "seconds"), [(1, 0.0), (7, 0.3), (30, 0.0)])
 def test_never_more_than_the_limit_in_any_minute_and_no_less_than_95_percent(
-    sqlite_url: str, service: Service, client: FollowUp, rate: int, seconds: float
+    sqlite_url: str, service: Service, rate: int, seconds: float
 ) -> None:
     outboxes = [Outbox(sqlite_url, requests_per_minute=rate) for _ in range(2)]
     outboxes[0].create_tables()
     record_calls(outboxes[0], engine_of(sqlite_url), 3 * rate + 1)
     timed(service, seconds)
     for outbox in itertools.cycle(outboxes):
-        if not outbox.drain(client, deadline=5).remaining:
+        if not outbox.drain(service.client, deadline=5).remaining:
             break
     assert len(service.times) == 3 * rate + 1
     assert most_in_a_minute(service.times) <= rate
     assert service.times[-1] <= 180 / 0.95 + 5
 
 
-def test_calls_are_spread_after_a_short_burst(sqlite_url: str, service: Service, client: FollowUp) -> None:
+def test_calls_are_spread_after_a_short_burst(sqlite_url: str, service: Service) -> None:
     outbox = Outbox(sqlite_url, requests_per_minute=100)
     outbox.create_tables()
     record_calls(outbox, engine_of(sqlite_url), 20)
     timed(service)
-    outbox.drain(client)
+    outbox.drain(service.client)
     assert sum(each == 0 for each in service.times) == 10
     assert service.times[-1] == pytest.approx(6.0, abs=0.1)
 
 
-def test_failed_attempts_count(database_url: str, record: Record, service: Service, client: FollowUp) -> None:
+def test_failed_attempts_count(database_url: str, record: Record, service: Service) -> None:
     outbox = Outbox(database_url, requests_per_minute=4)
     record("e1")
     timed(service, status=503)
     while service.clock.seconds < 300:
-        outbox.drain(client)
+        outbox.drain(service.client)
         service.clock.seconds += 1
     assert most_in_a_minute(service.times) <= 4
     assert len(service.times) >= 10
     outbox.close()
 
 
+@pytest.mark.on_both
 def test_a_call_whose_end_nobody_knows_counts_until_its_lease_has_ended(
-    database_url: str, engine: Engine, record: Record, service: Service, client: FollowUp
+    database_url: str, engine: Engine, record: Record, service: Service
 ) -> None:
     outbox = Outbox(database_url, requests_per_minute=1)
     record("e1")
-    outbox.drain(client)
+    outbox.drain(service.client)
     with engine.begin() as connection:  # as if the relay had been killed during the call
         connection.exec_driver_sql("UPDATE followup_outbox_calls SET ends_at = ends_at + 30000")
     record("e2")
-    outbox.drain(client)
+    outbox.drain(service.client)
     assert service.clock.seconds == pytest.approx(90, abs=1)
     outbox.close()
 
 
-def test_each_outbox_has_a_rate_of_its_own(
-    outbox: Outbox, database_url: str, record: Record, service: Service, client: FollowUp
-) -> None:
+@pytest.mark.on_both
+def test_each_outbox_has_a_rate_of_its_own(outbox: Outbox, database_url: str, record: Record, service: Service) -> None:
     other = Outbox(database_url, name="other", requests_per_minute=1)
     mine = Outbox(database_url, requests_per_minute=1)
     for each in (mine, other):
         record("e1", into=each)
-        assert each.drain(client).sent == 1
+        assert each.drain(service.client).sent == 1
     assert service.clock.seconds == 0
     mine.close()
     other.close()
 
 
-def test_a_clock_that_is_set_back_does_not_stop_the_outbox(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp
-) -> None:
+def test_a_clock_that_is_set_back_does_not_stop_the_outbox(outbox: Outbox, record: Record, service: Service) -> None:
     service.clock.seconds = 100_000.0
     record(*(f"e{number}" for number in range(3)), subject="one")
-    outbox.drain(client)
+    outbox.drain(service.client)
     service.clock.seconds -= 3600
     record("later")
-    assert outbox.drain(client, deadline=60).sent == 1
+    assert outbox.drain(service.client, deadline=60).sent == 1

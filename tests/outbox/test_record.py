@@ -6,21 +6,29 @@ import json
 import sqlite3
 import sys
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from psycopg.rows import dict_row
-from sqlalchemy import Engine, create_engine, make_url, text
-from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
-from sqlalchemy.orm import Session, scoped_session, sessionmaker
-from sqlalchemy.pool import NullPool
-from support.databases import engine_of, with_psycopg
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.orm import Session
+from support.connections import (
+    Open,
+    OpenAsync,
+    async_engine,
+    django,
+    each_async_kind,
+    each_kind,
+    on_kinds,
+    psycopg_of,
+    sqlite3_of,
+)
+from support.databases import engine_of
 
-from followup import ConfigurationError, FollowUp, inbound
+from followup import ConfigurationError, inbound
 from followup.outbox import NewEvent, Outbox
 
 from .conftest import Service
@@ -47,130 +55,6 @@ def stored(url: str) -> tuple[list[str], int]:
         return [*ids], connection.exec_driver_sql("SELECT count(*) FROM bookings").scalar_one()
 
 
-# Each kind of connection: opens it, yields it with a function that executes SQL in it and one that commits, and rolls
-# back at the end what was not committed.
-Opened = tuple[Any, Callable[[str], Any], Callable[[], Any]]
-
-
-@contextmanager
-def sqlalchemy_connection(url: str) -> Iterator[Opened]:
-    with engine_of(url).connect() as connection:
-        yield connection, connection.exec_driver_sql, connection.commit
-
-
-@contextmanager
-def sqlalchemy_session(url: str) -> Iterator[Opened]:
-    with Session(engine_of(url)) as session:
-        yield session, lambda sql: session.execute(text(sql)), session.commit
-
-
-@contextmanager
-def sqlite_connection(url: str) -> Iterator[Opened]:
-    with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
-        yield connection, connection.execute, connection.commit
-
-
-@contextmanager
-def sqlite_connection_with_explicit_transactions(url: str) -> Iterator[Opened]:
-    with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as connection:
-        connection.row_factory = sqlite3.Row
-        connection.execute("BEGIN")
-        yield connection, connection.execute, connection.commit
-
-
-@contextmanager
-def sqlalchemy_scoped_session(url: str) -> Iterator[Opened]:
-    session = scoped_session(sessionmaker(engine_of(url)))  # as that of Flask-SQLAlchemy
-    try:
-        yield session, lambda sql: session.execute(text(sql)), session.commit
-    finally:
-        session.remove()
-
-
-@contextmanager
-def sqlite_connection_with_rows_as_dicts(url: str) -> Iterator[Opened]:
-    with sqlite_connection(url) as (connection, execute, commit):
-        connection.row_factory = lambda cursor, row: {
-            each[0]: value for each, value in zip(cursor.description, row, strict=True)
-        }
-        yield connection, execute, commit
-
-
-@contextmanager
-def psycopg_pipeline(url: str) -> Iterator[Opened]:
-    with psycopg_connection(url) as (connection, execute, commit), connection.pipeline():
-        yield connection, execute, commit
-
-
-@contextmanager
-def psycopg_connection(url: str) -> Iterator[Opened]:
-    with contextlib.closing(psycopg.connect(url, row_factory=dict_row)) as connection:
-        yield connection, connection.execute, connection.commit
-
-
-@contextmanager
-def psycopg_transaction(url: str) -> Iterator[Opened]:
-    with contextlib.closing(psycopg.connect(url, autocommit=True)) as connection:
-        connection.execute("BEGIN")
-        yield connection, connection.execute, connection.commit
-
-
-@contextmanager
-def django_connection(url: str) -> Iterator[Opened]:
-    with django(url) as connection:
-        connection.set_autocommit(False)
-        yield connection, lambda sql: connection.cursor().execute(sql), connection.commit
-
-
-@contextmanager
-def django(url: str) -> Iterator[Any]:
-    from django.db.utils import ConnectionHandler
-    from support.django_apps import set_up
-
-    set_up()
-    connection = ConnectionHandler({"default": django_database(url)})["default"]
-    try:
-        yield connection
-    finally:
-        connection.close()
-
-
-def django_database(url: str) -> dict[str, Any]:
-    """Return the settings of Django for a database."""
-    if url.startswith("sqlite"):
-        return {"ENGINE": "django.db.backends.sqlite3", "NAME": url.removeprefix("sqlite:///")}
-    parts = psycopg.conninfo.conninfo_to_dict(url)
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": parts["dbname"],
-        "USER": parts["user"],
-        "HOST": parts["host"],
-        "OPTIONS": {"options": parts["options"]},
-    }
-
-
-SYNC = [
-    (sqlalchemy_connection, "sqlite"),
-    (sqlalchemy_connection, "postgresql"),
-    (sqlalchemy_session, "sqlite"),
-    (sqlalchemy_session, "postgresql"),
-    (sqlalchemy_scoped_session, "sqlite"),
-    (sqlalchemy_scoped_session, "postgresql"),
-    (sqlite_connection, "sqlite"),
-    (sqlite_connection_with_rows_as_dicts, "sqlite"),
-    (sqlite_connection_with_explicit_transactions, "sqlite"),
-    (psycopg_connection, "postgresql"),
-    (psycopg_transaction, "postgresql"),
-    (psycopg_pipeline, "postgresql"),
-    (django_connection, "sqlite"),
-    (django_connection, "postgresql"),
-]
-each_kind = pytest.mark.parametrize(
-    ("opened", "database_url"), SYNC, ids=lambda each: getattr(each, "__name__", each), indirect=["database_url"]
-)
-Open = Callable[[str], AbstractContextManager[Opened]]
-
-
 @each_kind
 def test_the_event_commits_with_the_callers_writes(outbox: Outbox, database_url: str, opened: Open) -> None:
     with opened(database_url) as (connection, execute, commit):
@@ -183,28 +67,22 @@ def test_the_event_commits_with_the_callers_writes(outbox: Outbox, database_url:
 
 @each_kind
 def test_the_event_rolls_back_with_the_callers_writes(outbox: Outbox, database_url: str, opened: Open) -> None:
-    with opened(database_url) as (connection, execute, _):
-        execute(OWN_WRITE)
-        outbox.record(connection, EVENT)
-    assert stored(database_url) == ([], 0)
+    for statements in ([OWN_WRITE], []):  # it may also be the first statement
+        with opened(database_url) as (connection, execute, _):
+            for each in statements:
+                execute(each)
+            outbox.record(connection, EVENT)
+        assert stored(database_url) == ([], 0)
 
 
 @each_kind
-def test_the_event_may_be_the_first_statement(outbox: Outbox, database_url: str, opened: Open) -> None:
-    with opened(database_url) as (connection, _, __):
-        outbox.record(connection, EVENT)
-    assert stored(database_url) == ([], 0)
-    with opened(database_url) as (connection, execute, commit):
-        outbox.record(connection, EVENT)
-        execute(OWN_WRITE)
-        commit()
-    assert stored(database_url) == (["e1"], 1)
-
-
-@each_kind
-def test_an_id_that_is_there_changes_nothing(outbox: Outbox, database_url: str, opened: Open) -> None:
+def test_an_id_that_is_there_and_an_invalid_event_change_nothing(
+    outbox: Outbox, database_url: str, opened: Open
+) -> None:
     with opened(database_url) as (connection, execute, commit):
         assert outbox.record(connection, EVENT) == outbox.record(connection, EVENT) == "e1"
+        with pytest.raises(ValueError, match=r"event\.data"):
+            outbox.record(connection, {"type": "order.issued", "data": {"when": object()}})
         execute(OWN_WRITE)
         commit()
     assert stored(database_url) == (["e1"], 1)
@@ -229,7 +107,6 @@ def test_a_failure_does_not_spoil_the_transaction(outbox: Outbox, database_url: 
     ("change", "advice"),
     [
         ("UPDATE followup_schema SET version = 99", "version 99"),
-        ("DELETE FROM followup_schema", "call outbox.create_tables"),
         ("DROP TABLE followup_schema", "call outbox.create_tables"),
     ],
 )
@@ -246,16 +123,6 @@ def test_missing_tables_and_other_versions_name_what_to_do(
     assert stored(database_url) == ([], 1)
 
 
-@each_kind
-def test_an_invalid_event_is_never_stored(outbox: Outbox, database_url: str, opened: Open) -> None:
-    with opened(database_url) as (connection, execute, commit):
-        execute(OWN_WRITE)
-        with pytest.raises(ValueError, match=r"event\.data"):
-            outbox.record(connection, {"type": "order.issued", "data": {"when": object()}})
-        commit()
-    assert stored(database_url) == ([], 1)
-
-
 def autocommit_sqlalchemy(url: str) -> AbstractContextManager[Any]:
     return engine_of(url).connect().execution_options(isolation_level="AUTOCOMMIT")
 
@@ -265,27 +132,18 @@ def autocommit_session(url: str) -> AbstractContextManager[Any]:
 
 
 def autocommit_sqlite(url: str) -> AbstractContextManager[Any]:
-    return contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None))
+    return sqlite3_of(url, isolation_level=None)
 
 
 def autocommit_psycopg(url: str) -> AbstractContextManager[Any]:
-    return contextlib.closing(psycopg.connect(url, autocommit=True))
+    return psycopg_of(url, autocommit=True)
 
 
-AUTOCOMMIT = [
-    (autocommit_sqlalchemy, "sqlite"),
-    (autocommit_sqlalchemy, "postgresql"),
-    (autocommit_session, "sqlite"),
-    (autocommit_session, "postgresql"),
-    (autocommit_sqlite, "sqlite"),
-    (autocommit_psycopg, "postgresql"),
-    (django, "sqlite"),
-    (django, "postgresql"),
-]
-
-
-@pytest.mark.parametrize(
-    ("opened", "database_url"), AUTOCOMMIT, ids=lambda each: getattr(each, "__name__", each), indirect=["database_url"]
+@on_kinds(
+    "opened",
+    both=[autocommit_sqlalchemy, autocommit_session, django],
+    sqlite=[autocommit_sqlite],
+    postgresql=[autocommit_psycopg],
 )
 def test_a_connection_in_autocommit_mode_is_rejected_and_stores_nothing(
     outbox: Outbox, database_url: str, opened: Callable[[str], AbstractContextManager[Any]]
@@ -318,6 +176,7 @@ def test_a_savepoint_counts_as_a_transaction(sqlite_url: str) -> None:
         assert connection.execute("SELECT count(*) FROM followup_outbox").fetchall() == [(0,)]
 
 
+@pytest.mark.on_both
 def test_an_inner_atomic_block_of_django_rolls_back_alone(
     outbox: Outbox, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,61 +191,6 @@ def test_an_inner_atomic_block_of_django_rolls_back_alone(
                 raise RuntimeError
             outbox.record(connection, EVENT)
     assert stored(database_url) == (["e1"], 1)
-
-
-@asynccontextmanager
-async def async_connection(url: str) -> AsyncIterator[Opened]:
-    engine = async_engine(url)
-    async with engine.connect() as connection:
-        yield connection, connection.exec_driver_sql, connection.commit
-
-
-@asynccontextmanager
-async def async_session(url: str) -> AsyncIterator[Opened]:
-    async with AsyncSession(async_engine(url)) as session:
-        yield session, lambda sql: session.execute(text(sql)), session.commit
-
-
-@asynccontextmanager
-async def async_asyncpg(url: str) -> AsyncIterator[Opened]:
-    pytest.importorskip("asyncpg")
-    found = make_url(url).set(drivername="postgresql+asyncpg")
-    schema = str(found.query["options"]).removeprefix("-csearch_path=")
-    engine = create_async_engine(
-        found.difference_update_query(["options"]),
-        poolclass=NullPool,
-        connect_args={"server_settings": {"search_path": schema}},
-    )
-    async with engine.connect() as connection:
-        yield connection, connection.exec_driver_sql, connection.commit
-
-
-@asynccontextmanager
-async def async_psycopg(url: str) -> AsyncIterator[Opened]:
-    connection = await psycopg.AsyncConnection.connect(url, row_factory=dict_row)
-    try:
-        yield connection, connection.execute, connection.commit
-    finally:
-        await connection.close()
-
-
-def async_engine(url: str, **options: Any) -> Any:
-    url = with_psycopg(url).replace("sqlite:", "sqlite+aiosqlite:", 1)
-    return create_async_engine(url, poolclass=NullPool, **options)
-
-
-ASYNC = [
-    (async_connection, "sqlite"),
-    (async_connection, "postgresql"),
-    (async_session, "sqlite"),
-    (async_session, "postgresql"),
-    (async_psycopg, "postgresql"),
-    (async_asyncpg, "postgresql"),
-]
-each_async_kind = pytest.mark.parametrize(
-    ("opened", "database_url"), ASYNC, ids=lambda each: getattr(each, "__name__", each), indirect=["database_url"]
-)
-OpenAsync = Callable[[str], AbstractAsyncContextManager[Opened]]
 
 
 @each_async_kind
@@ -424,6 +228,7 @@ def test_a_failure_of_record_async_does_not_spoil_the_transaction(
     assert stored(database_url) == ([], 1)
 
 
+@pytest.mark.on_both
 def test_async_connections_in_autocommit_mode_are_rejected(outbox: Outbox, database_url: str) -> None:
     async def run() -> None:
         async with async_engine(database_url, isolation_level="AUTOCOMMIT").connect() as connection:
@@ -450,6 +255,7 @@ def test_other_connections_are_a_type_error(sqlite_url: str) -> None:
                 asyncio.run(outbox.record_async(connection, EVENT))  # type: ignore[arg-type]
 
 
+@pytest.mark.on_both
 def test_two_outboxes_in_one_database_are_apart(outbox: Outbox, database_url: str) -> None:
     other = Outbox(database_url, name="other")
     with engine_of(database_url).begin() as connection:
@@ -464,6 +270,7 @@ def row(url: str) -> Any:
         return connection.exec_driver_sql("SELECT * FROM followup_outbox").mappings().one()
 
 
+@pytest.mark.on_both
 def test_an_id_and_a_time_are_made_once(outbox: Outbox, database_url: str) -> None:
     with engine_of(database_url).begin() as connection:
         made = outbox.record(connection, {"type": "order.issued", "data": {}})
@@ -508,8 +315,9 @@ def test_the_default_subject(sqlite_url: str, data: Any, expected: str) -> None:
     assert row(sqlite_url)["subject"] == expected
 
 
+@pytest.mark.on_both
 def test_an_event_that_fits_into_no_request_is_a_value_error(
-    outbox: Outbox, database_url: str, service: Service, client: FollowUp
+    outbox: Outbox, database_url: str, service: Service
 ) -> None:
     rest = len(b'{"id":"e1","type":"order.issued","data":{"notes":""},"occurredAt":"2026-09-28T12:00:00Z"}')
     longest = "é" * ((1_048_576 - 2 - rest) // 2)
@@ -521,7 +329,7 @@ def test_an_event_that_fits_into_no_request_is_a_value_error(
         with pytest.raises(ValueError, match=r"^event has 1,048,57\d bytes in JSON; at most 1,048,574 fit"):
             outbox.record(connection, event(f"{longest}é"))
         outbox.record(connection, event(longest))
-    assert outbox.drain(client).sent == 1
+    assert outbox.drain(service.client).sent == 1
     assert len(service.received[0].body) in (1_048_575, 1_048_576)
 
 
@@ -613,6 +421,7 @@ def test_a_bad_option_is_a_configuration_error(sqlite_url: str, options: Any, pr
         Outbox(sqlite_url, **options)
 
 
+@pytest.mark.on_both
 def test_the_ddl_creates_the_tables(database_url: str, tmp_path: Path) -> None:
     outbox = Outbox(database_url)
     with engine_of(database_url).begin() as connection:

@@ -15,17 +15,19 @@ from followup.outbox import DrainReport, Outbox
 
 from .conftest import Record, Service, batch, processed, result
 
+pytestmark = pytest.mark.on_both
+
 UNSTORABLE = {"NUL": "externalId 'T\0' is taken", "surrogate": "the name \ud800 is no name", "long": "no " * 20_000}
 
 
 @pytest.mark.parametrize("reason", UNSTORABLE.values(), ids=UNSTORABLE.keys())
 @pytest.mark.parametrize("status", ["invalid", "failed"])
 def test_any_reason_of_the_service_is_stored(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, status: str, reason: str
+    outbox: Outbox, record: Record, service: Service, status: str, reason: str
 ) -> None:
     record("good", "bad", "good too")
     service.script = [batch(lambda each: result(each, status if each == "bad" else "processed", reason))]
-    assert outbox.drain(client).sent == 2
+    assert outbox.drain(service.client).sent == 2
     listed = outbox.dead() if status == "invalid" else outbox.failing()
     assert [each.id for each in listed] == ["bad"]
     expected = reason.replace("\0", "\ufffd").replace("\ud800", "?")[:10_000]
@@ -35,36 +37,32 @@ def test_any_reason_of_the_service_is_stored(
 
 @pytest.mark.parametrize("reason", UNSTORABLE.values(), ids=UNSTORABLE.keys())
 def test_any_reason_for_the_rejection_of_a_whole_batch_is_stored(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, reason: str
+    outbox: Outbox, record: Record, service: Service, reason: str
 ) -> None:
     record("bad")
     service.script = [reply(400, error(message=reason, param="events[0].data"))]
-    assert outbox.drain(client) == DrainReport(rejected=1)
+    assert outbox.drain(service.client) == DrainReport(rejected=1)
     assert [each.id for each in outbox.dead()] == ["bad"]
 
 
 @pytest.mark.parametrize("status", ["an unknown \0 status", "\ud800"])
-def test_any_status_of_the_service_is_stored(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, status: str
-) -> None:
+def test_any_status_of_the_service_is_stored(outbox: Outbox, record: Record, service: Service, status: str) -> None:
     record("e1", "e2")
     service.script = [batch(lambda each: {**result(each, status), "accepted": each == "e1"})]
-    assert outbox.drain(client) == DrainReport(sent=1, failed=1, remaining=1)
+    assert outbox.drain(service.client) == DrainReport(sent=1, failed=1, remaining=1)
     assert [each.id for each in outbox.failing()] == ["e2"]
 
 
 @pytest.mark.parametrize("id", ["a\0b", "\ud800", "x" * 10_000])
-def test_results_of_other_ids_change_nothing(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, id: str
-) -> None:
+def test_results_of_other_ids_change_nothing(outbox: Outbox, record: Record, service: Service, id: str) -> None:
     record("e1")
     service.script = [batch(processed, lambda results: [*results, {**results[0], "id": id}])]
-    assert outbox.drain(client) == DrainReport(sent=1)
+    assert outbox.drain(service.client) == DrainReport(sent=1)
 
 
 @pytest.mark.parametrize("statuses", [("processed", "failed", "invalid"), ("invalid", "failed", "processed")])
 def test_of_contradictory_results_the_one_that_loses_nothing_holds(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, statuses: tuple[str, ...]
+    outbox: Outbox, record: Record, service: Service, statuses: tuple[str, ...]
 ) -> None:
     """An event that the service took is sent, and one that it may still take is not dead."""
 
@@ -78,7 +76,7 @@ def test_of_contradictory_results_the_one_that_loses_nothing_holds(
 
     record("taken", "tried")
     service.script = [batch(processed, contradict)]
-    assert outbox.drain(client) == DrainReport(sent=1, failed=1, remaining=1)
+    assert outbox.drain(service.client) == DrainReport(sent=1, failed=1, remaining=1)
     assert [each.id for each in outbox.failing()] == ["tried"]
 
 
@@ -96,13 +94,13 @@ def refuse(engine: Engine, **values: str) -> None:
 
 @pytest.mark.parametrize("status", ["invalid", "failed"])
 def test_a_reason_that_the_database_refuses_stops_no_other_event(
-    outbox: Outbox, engine: Engine, record: Record, service: Service, client: FollowUp, status: str
+    outbox: Outbox, engine: Engine, record: Record, service: Service, status: str
 ) -> None:
     record("good", "bad", "bad too")
     refuse(engine, error="no: →")
     answer = {"good": ("processed", None), "bad": (status, "no: →"), "bad too": (status, "no")}
     service.script = [batch(lambda each: result(each, *answer[each]))]
-    assert outbox.drain(client).sent == 1
+    assert outbox.drain(service.client).sent == 1
     listed = outbox.dead() if status == "invalid" else outbox.failing()
     assert [(each.id, each.error) for each in listed] == [  # type: ignore[attr-defined]
         ("bad", "the database cannot store the reason"),
@@ -111,20 +109,20 @@ def test_a_reason_that_the_database_refuses_stops_no_other_event(
 
 
 def test_an_event_that_the_database_does_not_let_settle_stops_no_other(
-    outbox: Outbox, engine: Engine, record: Record, service: Service, client: FollowUp, caplog: pytest.LogCaptureFixture
+    outbox: Outbox, engine: Engine, record: Record, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     record("good", "bad", "dead", "good too")
     refuse(engine, state="sent", event_id="bad")
     service.script = [batch(lambda each: result(each, "invalid" if each == "dead" else "processed", "no"))]
-    assert outbox.drain(client) == DrainReport(sent=3, rejected=1, remaining=1)
+    assert outbox.drain(service.client) == DrainReport(sent=3, rejected=1, remaining=1)
     assert outbox.status().in_flight == 1
     assert "event bad cannot be settled: IntegrityError" in caplog.text
-    assert outbox.drain(client) == DrainReport(remaining=1)
+    assert outbox.drain(service.client) == DrainReport(remaining=1)
     assert len(service.batches) == 1
 
 
 def test_an_event_that_cannot_even_be_read_holds_up_no_other(
-    outbox: Outbox, engine: Engine, record: Record, service: Service, client: FollowUp
+    outbox: Outbox, engine: Engine, record: Record, service: Service
 ) -> None:
     record(*(f"e{number}" for number in range(20)))
     deep = '{"type":"order.issued","data":' + '{"a":' * 200_000 + "1" + "}" * 200_001
@@ -137,7 +135,7 @@ def test_an_event_that_cannot_even_be_read_holds_up_no_other(
     failures = 0
     for _ in range(20):
         try:
-            outbox.drain(client)
+            outbox.drain(service.client)
         except RecursionError:
             failures += 1
     assert (failures, outbox.status().waiting) == (5, 1)
@@ -145,7 +143,7 @@ def test_an_event_that_cannot_even_be_read_holds_up_no_other(
 
 
 def test_run_survives_whatever_settling_raises(
-    outbox: Outbox, engine: Engine, record: Record, service: Service, client: FollowUp, caplog: pytest.LogCaptureFixture
+    outbox: Outbox, engine: Engine, record: Record, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     record("e1")
     failures: list[Exception] = [ValueError("Ana"), UnicodeEncodeError("utf-8", "Ana", 0, 1, "no"), MemoryError()]
@@ -156,7 +154,7 @@ def test_run_survives_whatever_settling_raises(
 
     event.listen(engine, "before_cursor_execute", fail)
     relay, stop = Outbox(engine), threading.Event()
-    runner = threading.Thread(target=relay.run, args=(client, stop), daemon=True)
+    runner = threading.Thread(target=relay.run, args=(service.client, stop), daemon=True)
     with caplog.at_level(logging.ERROR, "followup.outbox"):
         runner.start()
         wait_for(lambda: outbox.status().sent == 1 or not runner.is_alive())

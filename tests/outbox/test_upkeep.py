@@ -21,13 +21,15 @@ from followup.outbox import Outbox, OutboxStatus
 
 from .conftest import Record, Service, batch, event, processed, result
 
+pytestmark = pytest.mark.on_both
+
 
 @pytest.fixture
-def rejected(outbox: Outbox, record: Record, service: Service, client: FollowUp) -> Outbox:
+def rejected(outbox: Outbox, record: Record, service: Service) -> Outbox:
     """An outbox with a dead event, whose subject has another one."""
     record("a1", "a2", subject="a")
     service.script = [batch(lambda each: result(each, "invalid" if each == "a1" else "processed", "data: no"))]
-    outbox.drain(client)
+    outbox.drain(service.client)
     service.script = [batch(processed)]
     return outbox
 
@@ -52,10 +54,10 @@ def test_a_held_event_is_old_too(rejected: Outbox, engine: Engine) -> None:
     assert (found.oldest_waiting_seconds or 0) >= 90
 
 
-def test_discarding_frees_the_subject(rejected: Outbox, service: Service, client: FollowUp) -> None:
+def test_discarding_frees_the_subject(rejected: Outbox, service: Service) -> None:
     rejected.discard("a1")
     assert rejected.dead() == []
-    assert rejected.drain(client).sent == 1
+    assert rejected.drain(service.client).sent == 1
     assert service.ids == ["a1", "a2"]
 
 
@@ -76,8 +78,8 @@ def test_all_dead_events_can_be_retried(rejected: Outbox, client: FollowUp) -> N
     [
         (
             "a2",
-            ": it waits, and is sent when it is due",
-            ": it waits; pass waiting=True to give it up, although the service may have stored it",
+            ": its state is waiting",
+            ": its state is waiting; pass waiting=True to give it up, although the service may have stored it",
         ),
         ("unknown", "", ""),
     ],
@@ -93,11 +95,11 @@ def test_only_a_dead_event_can_be_retried_or_discarded(
 
 
 @pytest.fixture
-def failing(outbox: Outbox, record: Record, service: Service, client: FollowUp) -> Outbox:
+def failing(outbox: Outbox, record: Record, service: Service) -> Outbox:
     """An outbox with an event that the service reports as failed, whose subject has another one."""
     record("f1", "f2", subject="f")
     service.script = [batch(lambda each: result(each, "failed", "data.appointment: no such appointment"))]
-    outbox.drain(client)
+    outbox.drain(service.client)
     service.script = [batch(processed)]
     return outbox
 
@@ -116,12 +118,12 @@ def test_failing_lists_what_waits_for_a_retry(failing: Outbox, engine: Engine, r
     assert failing.dead() == []
 
 
-def test_an_event_that_fails_forever_can_be_given_up(failing: Outbox, service: Service, client: FollowUp) -> None:
-    with pytest.raises(ValueError, match=r"^no dead event has the id 'f1': it waits; pass waiting=True"):
+def test_an_event_that_fails_forever_can_be_given_up(failing: Outbox, service: Service) -> None:
+    with pytest.raises(ValueError, match=r"^no dead event has the id 'f1': its state is waiting; pass waiting=True"):
         failing.discard("f1")
     failing.discard("f1", waiting=True)
     assert failing.failing() == []
-    assert failing.drain(client).sent == 1
+    assert failing.drain(service.client).sent == 1
     assert service.ids == ["f1", "f2"]
     status = failing.status()
     assert (status.waiting, status.held, status.dead, status.sent) == (0, 0, 0, 1)
@@ -142,9 +144,9 @@ def test_an_event_in_flight_sent_or_unknown_cannot_be_given_up(
         connection.exec_driver_sql("UPDATE followup_outbox SET state = 'in_flight' WHERE event_id = 'f1'")
         connection.exec_driver_sql("UPDATE followup_outbox SET state = 'discarded' WHERE event_id = 'f2'")
     for event_id, state in {
-        "f1": ": a relay is sending it now; try again when it has ended",
-        "sent": ": the service has accepted it",
-        "f2": ": it was discarded; record it under a new id to send it",
+        "f1": ": its state is in_flight",
+        "sent": ": its state is sent",
+        "f2": ": its state is discarded",
         "unknown": "",
     }.items():
         with pytest.raises(ValueError) as caught:
@@ -157,9 +159,7 @@ def test_an_event_that_is_retried_has_no_failure_yet(rejected: Outbox) -> None:
     assert rejected.failing() == []
 
 
-def test_failing_lists_every_event_whose_last_call_failed(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp
-) -> None:
+def test_failing_lists_every_event_whose_last_call_failed(outbox: Outbox, record: Record, service: Service) -> None:
     """Also one that a 400 without results rejects alone after its batch was split, and those of a relay that died."""
 
     def reject_e2(connection: socket.socket, received: Received) -> bool:
@@ -169,27 +169,25 @@ def test_failing_lists_every_event_whose_last_call_failed(
 
     record("e1", "e2", "e3")
     service.script = [reject_e2]
-    assert outbox.drain(client).sent == 2
+    assert outbox.drain(service.client).sent == 2
     assert [(each.id, each.attempts, "something is wrong" in each.error) for each in outbox.failing()] == [
         ("e2", 1, True)
     ]
     service.script = [hang_up]
     record("e4")
-    outbox.drain(client)
+    outbox.drain(service.client)
     assert {each.id: bool(each.error) for each in outbox.failing()} == {"e2": True, "e4": True}
     service.script = [batch(processed)]
     service.clock.seconds += 600
-    assert outbox.drain(client).sent == 2
+    assert outbox.drain(service.client).sent == 2
     assert outbox.failing() == []
 
 
-def test_the_repr_of_a_dead_event_shows_no_personal_data(
-    outbox: Outbox, engine: Engine, service: Service, client: FollowUp
-) -> None:
+def test_the_repr_of_a_dead_event_shows_no_personal_data(outbox: Outbox, engine: Engine, service: Service) -> None:
     with engine.begin() as connection:
         outbox.record(connection, inbound.patient_upserted(id="e1", patient={"phone": "+54 9 11 5555-0000"}))
     service.script = [batch(lambda each: result(each, "invalid", "data.patient.phone: +5491155550000 is not a phone"))]
-    outbox.drain(client)
+    outbox.drain(service.client)
     (dead,) = outbox.dead()
     assert dead.event["data"] == {"patient": {"phone": "+54 9 11 5555-0000"}}
     assert dead.subject == "patient:phone:5491155550000"
@@ -222,12 +220,12 @@ def test_purge_removes_neither_dead_nor_waiting_events(rejected: Outbox) -> None
 
 
 def test_run_goes_on_after_errors_until_it_is_stopped(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, caplog: pytest.LogCaptureFixture
+    outbox: Outbox, record: Record, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     service.script = [reply(401, error()), hang_up, batch(processed)]
     record("e1")
     stop = threading.Event()
-    runner = threading.Thread(target=outbox.run, args=(client, stop), daemon=True)
+    runner = threading.Thread(target=outbox.run, args=(service.client, stop), daemon=True)
     with caplog.at_level(logging.WARNING, "followup.outbox"):
         runner.start()
         wait_for(lambda: outbox.status().sent == 1)
@@ -240,12 +238,10 @@ def test_run_goes_on_after_errors_until_it_is_stopped(
     assert "the service rejects the API key" in caplog.text
 
 
-def test_run_survives_a_database_that_fails(
-    outbox: Outbox, engine: Engine, record: Record, service: Service, client: FollowUp
-) -> None:
+def test_run_survives_a_database_that_fails(outbox: Outbox, engine: Engine, record: Record, service: Service) -> None:
     record("e1")
     stop = threading.Event()
-    runner = threading.Thread(target=outbox.run, args=(client, stop), daemon=True)
+    runner = threading.Thread(target=outbox.run, args=(service.client, stop), daemon=True)
     runner.start()
     wait_for(lambda: outbox.status().sent == 1)
     with engine.begin() as connection:
@@ -261,12 +257,12 @@ def test_run_survives_a_database_that_fails(
 
 
 def test_run_waits_for_a_database_that_is_not_there_at_the_start(
-    tmp_path: Path, service: Service, client: FollowUp, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "mounted later"
     url = f"sqlite:///{folder}/clinic.db"
     outbox, stop = Outbox(url), threading.Event()
-    runner = threading.Thread(target=outbox.run, args=(client, stop), daemon=True)
+    runner = threading.Thread(target=outbox.run, args=(service.client, stop), daemon=True)
     with caplog.at_level(logging.ERROR, "followup.outbox"):
         runner.start()
         wait_for(lambda: service.clock.waits)
@@ -286,10 +282,14 @@ def test_run_waits_for_a_database_that_is_not_there_at_the_start(
 
 
 def test_run_survives_an_engine_without_a_free_connection(
-    outbox: Outbox, record: Record, service: Service, client: FollowUp, monkeypatch: pytest.MonkeyPatch
+    outbox: Outbox, record: Record, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record("e1")
-    relay, stop, failures = outbox._relay(client), threading.Event(), [PoolTimeoutError("no connection is free")] * 3
+    relay, stop, failures = (
+        outbox._relay(service.client),
+        threading.Event(),
+        [PoolTimeoutError("no connection is free")] * 3,
+    )
     transaction = outbox._database.transaction
 
     def without_a_free_connection() -> Any:
@@ -305,7 +305,7 @@ def test_run_survives_an_engine_without_a_free_connection(
 
 
 def test_logs_contain_no_personal_data(
-    outbox: Outbox, engine: Engine, service: Service, client: FollowUp, caplog: pytest.LogCaptureFixture
+    outbox: Outbox, engine: Engine, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     with engine.begin() as connection:
         outbox.record(connection, inbound.patient_upserted(id="e1", patient={"phone": "+54 9 11 5555-0000"}))
@@ -314,9 +314,9 @@ def test_logs_contain_no_personal_data(
         reply(400, error(message="the phone +5491155550000 is unknown", param="events[0].data")),
     ]
     with caplog.at_level(logging.DEBUG):
-        outbox.drain(client)
+        outbox.drain(service.client)
         service.clock.seconds += 2
-        outbox.drain(client)
+        outbox.drain(service.client)
     assert outbox.status().dead == 1
     assert "5555" not in caplog.text
     assert "fu_test" not in caplog.text

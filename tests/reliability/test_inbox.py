@@ -19,6 +19,8 @@ from followup.inbox import Inbox
 
 from .conftest import SCALE, Report
 
+pytestmark = pytest.mark.on_both
+
 EVENTS = 200 * SCALE
 KILLS = 2 * SCALE
 REFS = EVENTS // 5

@@ -13,10 +13,12 @@ from support.databases import engine_of
 from support.forks import in_a_child
 
 from followup import ConfigurationError
-from followup._store.clock import DATABASE_TIME, current_time
+from followup._store.clock import StoreTime
 from followup._store.database import Database
-from followup._store.locks import LOCKS, take_lock
-from followup._store.schema import Schema
+from followup._store.leases import take_lock
+from followup._store.schema import LOCKS, Schema
+
+pytestmark = pytest.mark.on_both
 
 NOTHING = Schema("outbox", 1, [])
 
@@ -136,7 +138,7 @@ def test_the_clock_is_that_of_the_database_in_milliseconds(database_url: str) ->
     database.create_file()
     with database.transaction() as connection:
         before = time.time() * 1000
-        found = [current_time(connection, DATABASE_TIME) for _ in range(100)]
+        found = [StoreTime().milliseconds(connection) for _ in range(100)]
         after = time.time() * 1000
     assert before - 2 <= found[0] <= found[-1] <= after + 2
     database.close()
@@ -145,9 +147,9 @@ def test_the_clock_is_that_of_the_database_in_milliseconds(database_url: str) ->
 def test_the_clock_runs_on_within_a_transaction(postgresql_url: str) -> None:
     database = Database(postgresql_url)
     with database.transaction() as connection:
-        first = current_time(connection, DATABASE_TIME)
+        first = StoreTime().milliseconds(connection)
         connection.exec_driver_sql("SELECT pg_sleep(0.05)")
-        assert current_time(connection, DATABASE_TIME) >= first + 50
+        assert StoreTime().milliseconds(connection) >= first + 50
     database.close()
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from followup._store import locks
+from followup._store import leases
 from followup._store.database import Database
-from followup._store.locks import LOCKS, take_lock
-from followup._store.schema import Schema
+from followup._store.leases import take_lock
+from followup._store.schema import LOCKS, Schema
+
+pytestmark = pytest.mark.on_both
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def test_the_next_holder_sees_what_the_previous_one_committed(database: Database
 
 
 def test_a_frozen_holder_loses_its_lock(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "FROZEN_HOLDER_SECONDS", 1)
+    monkeypatch.setattr(leases, "FROZEN_HOLDER_SECONDS", 1)
     database = Database(postgresql_url)
     Schema("outbox", 1, []).create(database)
 

@@ -9,6 +9,8 @@ from followup import ConfigurationError
 from followup._store.database import Database
 from followup._store.schema import VERSIONS, Schema
 
+pytestmark = pytest.mark.on_both
+
 THINGS = Table("followup_things", MetaData(), Column("id", Integer, primary_key=True), Column("size", Integer))
 Index("followup_things_by_size", THINGS.c.size)
 OTHERS = Table("followup_others", MetaData(), Column("id", Integer, primary_key=True))

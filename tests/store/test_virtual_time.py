@@ -203,6 +203,7 @@ def test_run_waits_on_the_clock_of_the_mock(outbox: Outbox, inbox: Inbox, engine
         assert service.clock.now >= until
 
 
+@pytest.mark.on_both
 def test_no_statement_reads_the_clock_of_the_database(
     outbox: Outbox, inbox: Inbox, engine: Engine, service: MockService, client: FollowUp
 ) -> None:
@@ -233,6 +234,7 @@ def test_no_statement_reads_the_clock_of_the_database(
     assert [each for each in statements if any(clock in each.lower() for clock in clocks)]
 
 
+@pytest.mark.on_both
 def test_outside_the_clock_is_that_of_the_database_again(outbox: Outbox, engine: Engine, time: Time) -> None:
     before = datetime.now(UTC).timestamp() * 1000
     with virtual_store_time(time):

@@ -69,7 +69,7 @@ def postgresql_url() -> Iterator[str]:
         connection.execute(sqlalchemy.schema.DropSchema(schema, cascade=True))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def database_url(request: pytest.FixtureRequest) -> str:
-    """The URL of an empty database, once for each kind."""
-    return str(request.getfixturevalue(f"{request.param}_url"))
+    """The URL of an empty database: SQLite, and PostgreSQL too in tests with the marker ``on_both``."""
+    return str(request.getfixturevalue(f"{getattr(request, 'param', 'sqlite')}_url"))

@@ -3,11 +3,13 @@
 import threading
 from datetime import UTC, datetime
 
-from followup._store.database import Dialect
+from sqlalchemy import BigInteger, ColumnElement, literal
+
+from followup._store.clock import StoreTime
 
 
-class ManualTime:
-    """A ``StoreTime`` that a test advances.
+class ManualTime(StoreTime):
+    """A clock of a store that a test advances.
 
     Attributes:
         seconds: the current time, since the epoch.
@@ -15,6 +17,7 @@ class ManualTime:
     """
 
     def __init__(self, seconds: float = 1_800_000_000) -> None:
+        super().__init__()
         self.seconds = seconds
         self.waits: list[float] = []
 
@@ -22,9 +25,9 @@ class ManualTime:
         """Move the clock forward."""
         self.seconds += seconds
 
-    def sql(self, dialect: Dialect) -> str:
+    def sql(self, dialect: str) -> ColumnElement[int]:
         """Return the time as a number in SQL."""
-        return f"CAST({round(self.seconds * 1000)} AS BIGINT)"
+        return literal(round(self.seconds * 1000), BigInteger)
 
     def now(self) -> datetime:
         """Return the time in UTC."""

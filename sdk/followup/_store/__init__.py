@@ -5,7 +5,7 @@ SQLAlchemy Core is the database layer, and SQLite and PostgreSQL are the databas
 
 - Every time in the tables is a whole number of milliseconds since the epoch, read from one clock (``clock``). By
   default that is the clock of the database, because the clocks of two machines differ.
-- A transaction that claims rows takes a lock first (``locks``), in a statement of its own. At READ COMMITTED a
+- A transaction that claims rows takes a lock first (``take_lock``), in a statement of its own. At READ COMMITTED a
   statement sees what was committed before it began, so the statements after the lock see all that its previous holder
   has done.
 - A claimed row has a lease (``leases``): a token and an end. Only the holder of the token may settle the row, and after

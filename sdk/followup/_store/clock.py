@@ -5,14 +5,12 @@ clock: for all stores, as its simulation does, or for the relays whose client is
 """
 
 import threading
-import time
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, literal, literal_column, select
 
-from followup._store.database import Dialect, checked_dialect
 from followup._time import REAL_TIME, Time, virtual_time_of_stores, with_current_time
 
 if TYPE_CHECKING:
@@ -27,120 +25,50 @@ _NOW = MappingProxyType(
 )
 
 
-class StoreTime(Protocol):
-    """A clock, and waiting for it."""
+class StoreTime:
+    """A clock, and waiting for it: those of the database and this process, unless a mock has replaced them."""
 
-    def sql(self, dialect: Dialect) -> str:
-        """Return a SQL expression of the current time, in milliseconds since the epoch."""
-        ...
+    def __init__(self, virtual: Time | None = None) -> None:
+        """Use a virtual time; by default that of all stores, while there is one."""
+        self._own = virtual
+
+    def _virtual(self) -> Time | None:
+        return virtual_time_of_stores() if self._own is None else self._own
+
+    def sql(self, dialect: str) -> ColumnElement[int]:
+        """Return the current time as an expression of SQL, in milliseconds since the epoch."""
+        if (virtual := self._virtual()) is None:
+            return literal_column(_NOW[dialect], BigInteger)
+        # A number in the text of a statement would have SQLAlchemy compile the statement again for each time.
+        return literal(round(virtual.now().timestamp() * 1000), BigInteger)
+
+    def milliseconds(self, connection: Connection) -> int:
+        """Return the current time, in milliseconds since the epoch."""
+        return connection.execute(select(self.sql(connection.dialect.name))).scalar_one()
 
     def now(self) -> datetime:
         """Return the current time of this machine as an aware datetime, for the data of an event."""
-        ...
+        return (self._virtual() or REAL_TIME).now()
 
     def monotonic(self) -> float:
         """Return the seconds of a clock that never goes back, for durations within this process."""
-        ...
+        return (self._virtual() or REAL_TIME).monotonic()
 
     def wait(self, seconds: float, stop: threading.Event | None) -> None:
-        """Wait for so many seconds, or until ``stop`` is set."""
-        ...
-
-
-class DatabaseTime:
-    """The clock of the database, and real waiting."""
-
-    def sql(self, dialect: Dialect) -> str:
-        """Return the expression for the clock of the database."""
-        return _NOW[dialect]
-
-    def now(self) -> datetime:
-        """Return the time of this machine, in UTC."""
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        """Return ``time.monotonic()``."""
-        return time.monotonic()
-
-    def wait(self, seconds: float, stop: threading.Event | None) -> None:
-        """Sleep in this thread."""
+        """Wait for so many seconds, or until ``stop`` is set. Virtual time passes at once."""
+        virtual = self._virtual()
         if stop is None:
-            time.sleep(seconds)
-        else:
+            (virtual or REAL_TIME).sleep(seconds)
+        elif virtual is None:
             stop.wait(seconds)
-
-
-DATABASE_TIME = DatabaseTime()
-
-
-class VirtualTime:
-    """The time of a mock in this process, in which waiting takes no real time."""
-
-    def __init__(self, time: Time) -> None:
-        self._time = time
-
-    def sql(self, dialect: Dialect) -> str:  # noqa: ARG002 - the database does not matter
-        """Return the time of the mock."""
-        return str(round(self._time.now().timestamp() * 1000))
-
-    def now(self) -> datetime:
-        """Return the time of the mock."""
-        return self._time.now()
-
-    def monotonic(self) -> float:
-        """Return the seconds of the mock's clock, which never decrease."""
-        return self._time.monotonic()
-
-    def wait(self, seconds: float, stop: threading.Event | None) -> None:
-        """Let the time of the mock pass, unless ``stop`` is set."""
-        if stop is None or not stop.is_set():
-            self._time.sleep(seconds)
-
-
-class DefaultTime:
-    """The time of every outbox and inbox: virtual while a mock replaces it, otherwise that of the database."""
-
-    def sql(self, dialect: Dialect) -> str:
-        """Return the expression for the current time."""
-        return _default_time().sql(dialect)
-
-    def now(self) -> datetime:
-        """Return the time, in UTC."""
-        return _default_time().now()
-
-    def monotonic(self) -> float:
-        """Return the seconds of a clock that never goes back."""
-        return _default_time().monotonic()
-
-    def wait(self, seconds: float, stop: threading.Event | None) -> None:
-        """Wait in the time that is set now."""
-        _default_time().wait(seconds, stop)
-
-
-def _default_time() -> StoreTime:
-    virtual = virtual_time_of_stores()
-    return DATABASE_TIME if virtual is None else VirtualTime(virtual)
-
-
-DEFAULT_TIME = DefaultTime()
+        elif not stop.is_set():
+            virtual.sleep(seconds)
 
 
 def time_of(client: "FollowUp", default: StoreTime) -> StoreTime:
     """Return the time of a relay: that of a client of a mock, unless all stores are in virtual time already."""
     time = with_current_time(client._options).time
-    return default if time is REAL_TIME or virtual_time_of_stores() is not None else VirtualTime(time)
-
-
-def current_time(connection: Connection, clock: StoreTime) -> int:
-    """Return the current time of a store, in milliseconds since the epoch."""
-    return connection.execute(select(sql_time(connection.dialect.name, clock))).scalar_one()
-
-
-def sql_time(dialect: str, clock: StoreTime) -> ColumnElement[int]:
-    """Return the current time of a store as an expression of SQLAlchemy, in milliseconds since the epoch."""
-    text = clock.sql(checked_dialect(dialect))
-    # A number in the text of a statement would have SQLAlchemy compile the statement again for each time.
-    return literal(int(text), BigInteger) if text.isdigit() else literal_column(text, BigInteger)
+    return default if time is REAL_TIME or virtual_time_of_stores() is not None else StoreTime(time)
 
 
 def datetime_of(milliseconds: int) -> datetime:

@@ -1,21 +1,22 @@
-"""A SQLite or PostgreSQL database, from a SQLAlchemy URL or Engine."""
+"""A SQLite or PostgreSQL database, from a SQLAlchemy URL or Engine; what each spells differently, and its errors."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from followup._results.errors import ConfigurationError
+from followup._threads import NoThreadError
 
 Dialect = Literal["sqlite", "postgresql"]
-
-DIALECTS: tuple[Dialect, ...] = ("sqlite", "postgresql")
 
 _BUSY_TIMEOUT = 30.0
 """Seconds to wait for a lock of SQLite that another process holds."""
@@ -41,6 +42,12 @@ _VALID = 'must be a SQLAlchemy URL such as "sqlite:///clinic.db" or "postgresql:
 _DEFAULT_DRIVERS = MappingProxyType({"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"})
 _PACKAGES = MappingProxyType({"psycopg": "followup[postgres]"})
 
+UNSTORABLE = "the database cannot store the reason"
+"""What is stored instead of a reason that the database refuses, as by an encoding that lacks a character of it."""
+
+_ABOUT_THE_FILE = ("file is not a database", "database disk image is malformed")
+"""Texts of SQLite that contain no data."""
+
 
 class Database:
     """A database and the connections to it, which may be used by several threads, and after a fork.
@@ -50,7 +57,7 @@ class Database:
         dialect: ``sqlite`` or ``postgresql``.
     """
 
-    def __init__(self, source: str | URL | Engine) -> None:
+    def __init__(self, source: str | sa.URL | Engine) -> None:
         """Check the URL or Engine. Nothing is connected yet.
 
         Raises:
@@ -86,7 +93,7 @@ class Database:
             self._process = os.getpid()
         with self._transactions.connect() as connection, _waiting_at_most(connection, longest_wait), connection.begin():
             if longest_wait is not None and self.dialect == "postgresql":
-                connection.execute(text(f"SET LOCAL statement_timeout = {round(longest_wait * 1000)}"))
+                connection.execute(sa.text(f"SET LOCAL statement_timeout = {round(longest_wait * 1000)}"))
             yield connection
 
     def _open_existing_file(self, _: object, __: object, arguments: list[Any], options: dict[str, Any]) -> None:
@@ -151,17 +158,17 @@ def checked_dialect(name: str) -> Dialect:
     Raises:
         ConfigurationError: it is another database.
     """
-    for dialect in DIALECTS:
+    for dialect in get_args(Dialect):
         if name == dialect:
-            return dialect
+            return dialect  # type: ignore[no-any-return]
     raise ConfigurationError(f"database must be SQLite or PostgreSQL, not {name}")
 
 
 def _engine_of(source: object) -> Engine:
-    if not isinstance(source, (str, URL)):
+    if not isinstance(source, (str, sa.URL)):
         raise ConfigurationError(f"database {_VALID}, not {type(source).__name__}")
     try:
-        url = make_url(source)
+        url = sa.make_url(source)
     except ArgumentError:
         raise ConfigurationError(f"database {_VALID}") from None  # the message does not show it: it may have a password
     url = url.set(drivername=_DEFAULT_DRIVERS.get(url.drivername, url.drivername))
@@ -176,7 +183,7 @@ def _engine_of(source: object) -> Engine:
         if url.get_driver_name() == "pysqlite":
             options["connect_args"] = {"timeout": _BUSY_TIMEOUT}
     try:
-        engine = create_engine(url, **options)
+        engine = sa.create_engine(url, **options)
     except NoSuchModuleError:
         raise ConfigurationError(f"database names a driver that SQLAlchemy does not know: {url.drivername}") from None
     except ModuleNotFoundError as error:
@@ -188,9 +195,47 @@ def _engine_of(source: object) -> Engine:
     return engine
 
 
-def _check_is_a_file(url: URL) -> None:
+def _check_is_a_file(url: sa.URL) -> None:
     name = url.database or ""
     if name in ("", ":memory:") or name.startswith("file::memory:") or url.query.get("mode") == "memory":
         raise ConfigurationError(
             "database is in memory, so it ends with its connection: name a file, or pass the Engine of your program"
         )
+
+
+def insert_if_absent(table: sa.Table, dialect: str, **values: Any) -> sa.Insert:
+    """Return an INSERT that does nothing if the row, by its primary or unique key, is there already."""
+    if dialect == "postgresql":
+        return postgresql.insert(table).values(**values).on_conflict_do_nothing()
+    return sqlite.insert(table).values(**values).on_conflict_do_nothing()
+
+
+def execute_unless_refused(
+    connection: Connection, statement: sa.Update, rows: Sequence[dict[str, Any]] | None = None
+) -> sa.CursorResult[Any] | str:
+    """Execute a statement in a savepoint; return its result, or why the database or its driver refuses a row.
+
+    Raises:
+        sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError: the database itself failed.
+    """
+    try:
+        with connection.begin_nested():
+            return connection.execute(statement, rows)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        if connection.invalidated:
+            raise
+        return reason_of(error)  # the error itself would keep the frames of its callers alive
+
+
+def reason_of(error: Exception) -> str:
+    """Return what a log may show of a database's error. Other texts than these may contain what was to be stored."""
+    if isinstance(error, (ConfigurationError, NoThreadError)):
+        return str(error)
+    if isinstance(error, TimeoutError):
+        return "the database does not respond"
+    kind = type(error).__name__
+    if isinstance(error, DBAPIError) and kind in ("OperationalError", "ProgrammingError"):
+        return f"{kind}: {str(error.orig).partition(chr(10))[0]}"
+    return f"{kind}: {error.orig}" if isinstance(error, DBAPIError) and str(error.orig) in _ABOUT_THE_FILE else kind

@@ -1,13 +1,33 @@
-"""Leases: how long a row belongs to the process that claimed it, and when a row that failed is due again."""
+"""Leases: how long a row belongs to the process that claimed it, and when a row that failed is due again.
+
+Claims are made under a lock that all processes of a database share, and that lasts until the end of its transaction.
+"""
 
 from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
 
+from sqlalchemy import ColumnElement, Connection, Table, TextClause, and_, or_, text, update
+
+from followup._results.errors import ConfigurationError
+from followup._store.database import insert_if_absent
+from followup._store.schema import IN_FLIGHT, LOCKS, LONGEST_TEXT
 from followup._time import new_uuid, random_fraction
+
+Now = int | ColumnElement[int]
+"""The current time, read before or within the statement."""
+
+FROZEN_HOLDER_SECONDS = 10
+"""PostgreSQL ends a transaction that holds a lock and has been idle for so long: its process is frozen, or its machine
+has lost the network. SQLite cannot do so; there, the process has to be ended."""
 
 FIRST_WAIT = 0.5
 """Seconds, at most, from the first failure of a row to its next attempt. It doubles with each failure."""
 
 _MAX_DOUBLINGS = 30
+
+RELEASED = MappingProxyType({"lease_token": None, "lease_ends_at": None})
+"""The columns of a row that nobody has claimed."""
 
 
 def new_token() -> str:
@@ -26,3 +46,68 @@ def retry_wait(attempts: int, longest: float, jitter: Callable[[], float] = rand
     """
     seconds = min(longest, FIRST_WAIT * 2.0 ** min(attempts - 1, _MAX_DOUBLINGS))
     return round(seconds * (1 - jitter() / 4) * 1000)
+
+
+def is_due(columns: Any, now: Now, longest_wait: float) -> ColumnElement[bool]:
+    """Return the condition that the wait of an event is over, or began before the clock was set back."""
+    return or_(columns.due_at <= now, columns.due_at > now + in_milliseconds(longest_wait))
+
+
+def has_ended(events: Table, name: str, now: Now) -> ColumnElement[bool]:
+    """Return the condition that an event was claimed, and its lease has ended."""
+    return and_(events.c.name == name, events.c.state == IN_FLIGHT, events.c.lease_ends_at <= now)
+
+
+def ends_too_late(events: Table, name: str, now: Now, longest: float) -> ColumnElement[bool]:
+    """Return the condition that a lease ends later than any can: it began before the clock was set back."""
+    latest = now + in_milliseconds(longest)
+    return and_(events.c.name == name, events.c.state == IN_FLIGHT, events.c.lease_ends_at > latest)
+
+
+def limit_leases(connection: Connection, events: Table, name: str, now: int, longest: float) -> None:
+    """Let leases that end too late go on for as long as any lease lasts: the work may still be in flight."""
+    latest = now + in_milliseconds(longest)
+    connection.execute(update(events).where(ends_too_late(events, name, now, longest)).values(lease_ends_at=latest))
+
+
+def in_milliseconds(seconds: float) -> int:
+    """Return seconds as a number in the tables."""
+    return round(seconds * 1000)
+
+
+def take_lock(connection: Connection, name: str) -> None:
+    """Wait for a lock, and hold it until the transaction ends.
+
+    Call it first in a transaction, so that on SQLite the transaction begins as a writing one: a transaction that
+    reads first cannot write once another process has written.
+
+    Args:
+        connection: a connection in a transaction of its own.
+        name: name of the lock.
+
+    Raises:
+        ConfigurationError: the Engine is in autocommit mode, so that its statements form no transaction.
+    """
+    name = name[:LONGEST_TEXT]  # names that differ only beyond that share a lock, no more
+    limit_idle_time(connection, FROZEN_HOLDER_SECONDS)
+    taking = update(LOCKS).where(LOCKS.c.name == name).values(times_taken=LOCKS.c.times_taken + 1)
+    if connection.execute(taking).rowcount == 0:
+        connection.execute(insert_if_absent(LOCKS, connection.dialect.name), {"name": name, "times_taken": 0})
+        connection.execute(taking)
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite" and not driver.in_transaction:
+        raise ConfigurationError("database is an Engine in autocommit mode, in which no transaction rolls back")
+
+
+def limit_idle_time(connection: Connection, seconds: float) -> None:
+    """Let PostgreSQL end this transaction if its process is idle for so long, frozen or behind a broken network.
+
+    SQLite cannot do so; there, the process has to be ended.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(idle_limit(seconds))
+
+
+def idle_limit(seconds: float) -> TextClause:
+    """Return the statement of ``limit_idle_time`` for PostgreSQL."""
+    return text(f"SET LOCAL idle_in_transaction_session_timeout = {round(seconds * 1000)}")

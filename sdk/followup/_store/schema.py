@@ -1,30 +1,104 @@
-"""The tables of a component, outbox or inbox: their DDL, and the version that says which release made them."""
+"""The tables of a component, outbox or inbox: what both have, their DDL, and the version that says who made them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import attrs
-from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, inspect, select, text
+import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from followup._results.errors import ConfigurationError
-from followup._store import locks
-from followup._store.database import Database
-from followup._store.statements import insert_if_absent
+from followup._store.database import Database, insert_if_absent
 
-metadata = MetaData()
+WAITING: Final = "waiting"
+"""The event is worked on once it is due and no earlier event of its subject or ref comes first."""
 
-VERSIONS = Table(
+IN_FLIGHT: Final = "in_flight"
+"""A process has claimed the event until its lease ends."""
+
+DEAD: Final = "dead"
+"""The event was given up: the service rejected it, or its handler failed too often."""
+
+LONGEST_TEXT = 255
+"""Characters of a text that is part of an index, which limits its length."""
+
+LONGEST_REASON = 10_000
+"""Characters of a reason that are stored."""
+
+
+class Reason(sa.TypeDecorator[str]):
+    """The type of a column with text that others have written: the service, or an exception.
+
+    Whatever the text is, each database can store it: U+0000 and lone surrogates are replaced, and it is cut.
+    """
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002 - the same for all
+        """Return the text as it is stored."""
+        if value is None:
+            return None
+        return value[:LONGEST_REASON].replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+
+
+def checked_text(value: object, path: str) -> str:
+    """Check a text that is a key in the tables.
+
+    Raises:
+        ValueError: it is not a string of 1 to 255 characters, or has a character that PostgreSQL cannot store.
+    """
+    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_TEXT:
+        raise ValueError(f"{path} must be a string of 1 to {LONGEST_TEXT} characters")
+    if "\0" in value:
+        raise ValueError(f"{path} must not contain the character U+0000")
+    if not value.isascii() and value != value.encode(errors="ignore").decode():
+        raise ValueError(f"{path} is not valid Unicode: it contains a lone surrogate")
+    return value
+
+
+def event_table(name: str, *own: sa.Column[Any]) -> sa.Table:
+    """Return the table of a component's events, with columns of its own besides those of every claim.
+
+    The names of columns that end in ``_at`` are milliseconds since the epoch.
+    """
+    return sa.Table(
+        name,
+        sa.MetaData(),
+        # The order in which events were stored.
+        sa.Column("seq", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+        sa.Column("name", sa.String(LONGEST_TEXT), nullable=False),
+        sa.Column("event_id", sa.String(LONGEST_TEXT), nullable=False),
+        *own,
+        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("due_at", sa.BigInteger, nullable=False),
+        sa.Column("finished_at", sa.BigInteger),
+        sa.Column("lease_token", sa.String(32)),
+        sa.Column("lease_ends_at", sa.BigInteger),
+        sa.Column("error", Reason),
+        sa.UniqueConstraint("name", "event_id", name=f"{name}_event_id"),
+    )
+
+
+LOCKS = sa.Table(
+    "followup_locks",
+    sa.MetaData(),
+    sa.Column("name", sa.String(LONGEST_TEXT), primary_key=True),
+    sa.Column("times_taken", sa.BigInteger, nullable=False),
+)
+
+VERSIONS = sa.Table(
     "followup_schema",
-    metadata,
-    Column("component", String(32), primary_key=True),
-    Column("version", Integer, nullable=False),
+    sa.MetaData(),
+    sa.Column("component", sa.String(32), primary_key=True),
+    sa.Column("version", sa.Integer, nullable=False),
 )
 
 _CREATION_LOCK = 0x666F6C6C  # any number that no other program is likely to use
 
-_DIALECTS: dict[str, Dialect] = {
+_DIALECTS: dict[str, sa.Dialect] = {
     "postgresql": postgresql.dialect(),  # type: ignore[no-untyped-call]
     "sqlite": sqlite.dialect(),
 }
@@ -44,7 +118,7 @@ class Schema:
 
     component: str
     version: int
-    tables: Sequence[Table]
+    tables: Sequence[sa.Table]
     migrations: Mapping[int, Sequence[str]] = attrs.field(factory=dict)
 
     def ddl(self, dialect: str, from_version: int | None = None) -> str:
@@ -75,8 +149,8 @@ class Schema:
         with database.transaction() as connection:
             if database.dialect == "postgresql":
                 # Two processes that create the same table at the same time would fail otherwise.
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"))
-            inspector = inspect(connection)
+                connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"))
+            inspector = sa.inspect(connection)
             found = self.found_version(connection) if inspector.has_table(VERSIONS.name) else None
             if found is not None:
                 for statement in self._changes(found):
@@ -87,19 +161,19 @@ class Schema:
             for statement in self._statements(database.dialect):
                 connection.exec_driver_sql(statement)
 
-    def found_version(self, connection: Connection) -> int | None:
+    def found_version(self, connection: sa.Connection) -> int | None:
         """Return the version of the component's tables in the database; None if it has not been created."""
         return connection.execute(
-            select(VERSIONS.c.version).where(VERSIONS.c.component == self.component)
+            sa.select(VERSIONS.c.version).where(VERSIONS.c.component == self.component)
         ).scalar_one_or_none()
 
-    def check(self, connection: Connection) -> None:
+    def check(self, connection: sa.Connection) -> None:
         """Check that the tables exist and have the version of this release.
 
         Raises:
             ConfigurationError: they do not; the message says what to do.
         """
-        found = self.found_version(connection) if inspect(connection).has_table(VERSIONS.name) else None
+        found = self.found_version(connection) if sa.inspect(connection).has_table(VERSIONS.name) else None
         self.check_version(found)
 
     def check_version(self, found: int | None) -> None:
@@ -140,7 +214,7 @@ class Schema:
 
     def _statements(self, dialect: str) -> Iterator[str]:
         compiler = _DIALECTS[dialect]
-        for table in (VERSIONS, locks.LOCKS, *self.tables):
+        for table in (VERSIONS, LOCKS, *self.tables):
             yield str(CreateTable(table, if_not_exists=True).compile(dialect=compiler)).strip()
             for index in sorted(table.indexes, key=lambda each: str(each.name)):
                 yield str(CreateIndex(index, if_not_exists=True).compile(dialect=compiler)).strip()

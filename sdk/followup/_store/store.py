@@ -1,27 +1,23 @@
 """What an Outbox and an Inbox are both: tables of one name in a database."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import attrs
-from sqlalchemy import URL, Connection, Engine
+from sqlalchemy import URL, Connection, Engine, Table, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from followup import _telemetry
 from followup._frames import clears_frames
 from followup._redaction import redacted
 from followup._results.errors import ConfigurationError
-from followup._store.clock import DEFAULT_TIME, StoreTime
-from followup._store.database import Database
-from followup._store.problems import reason_of
-from followup._store.schema import Schema
-from followup._store.texts import checked_text
-from followup._telemetry.stores import Backlog, store_telemetry
-
-UNFINISHED = ("waiting", "in_flight", "held", "dead", "unhandled")
-"""The states of the events that a program or a person still has to do something about."""
+from followup._store.clock import StoreTime
+from followup._store.database import Database, reason_of
+from followup._store.schema import Schema, checked_text
 
 logger = logging.getLogger("followup")
 
@@ -41,8 +37,8 @@ class Store:
         except ValueError as error:
             raise ConfigurationError(str(error)) from None
         self._database = Database(database)
-        self._clock: StoreTime = DEFAULT_TIME
-        self._telemetry = store_telemetry()
+        self._clock = StoreTime()
+        self._is_measured = _telemetry.is_on()
         self._is_version_checked = False
 
     def __repr__(self) -> str:
@@ -50,7 +46,10 @@ class Store:
 
     def close(self) -> None:
         """Close the connections that were opened for this object. Those of your own Engine stay open."""
-        self._telemetry.stop_reporting(self._backlog)  # which would open them again
+        if self._is_measured:
+            from followup._telemetry.stores import stop_reporting
+
+            stop_reporting(self)  # which would open them again
         self._database.close()
 
     def ddl(self, from_version: int | None = None) -> str:
@@ -79,16 +78,20 @@ class Store:
         """Return how many events there are, by what is next for them."""
         raise NotImplementedError
 
-    def _backlog(self) -> Backlog | None:
-        """Return how far this store is behind; None, with a line in the log, if its database cannot be read now."""
+    def _report(self) -> None:
+        """Let the metrics of this process show how far this store is behind, from now on."""
+        if self._is_measured:
+            from followup._telemetry.stores import report
+
+            report(self._schema.component, self)
+
+    def _known_status(self) -> Mapping[str, Any] | None:
+        """Return the status as a dict; None, with a line in the log, if the database cannot be read now."""
         try:
-            numbers = attrs.asdict(self.status())
+            return attrs.asdict(self.status())
         except (SQLAlchemyError, ConfigurationError) as error:
             logger.warning("%s %s: its backlog is unknown: %s", type(self).__name__, self.name, reason_of(error))
             return None
-        return Backlog(
-            numbers["oldest_waiting_seconds"], {each: numbers[each] for each in UNFINISHED if each in numbers}
-        )
 
     def _check_tables(self, longest_wait: float | None = None) -> None:
         """Check the version of the tables, unless it was right already.
@@ -121,18 +124,33 @@ def checked_age(older_than: object) -> timedelta:
     return older_than
 
 
-def checked_count(count: int, event_id: str | None, states: str, advice: str = "") -> int:
+def check_found(
+    connection: Connection,
+    events: Table,
+    name: str,
+    event_id: str | None,
+    count: int,
+    states: str,
+    hints: Mapping[str, str] = MappingProxyType({}),
+) -> int:
     """Check that an action on one event has found it, and return the number of events.
 
     Args:
-        count: number of events that the action found.
+        connection: a connection in the transaction of the action.
+        events: the table.
+        name: name of the outbox or inbox.
         event_id: the one event; None for an action on all.
+        count: number of events that the action found.
         states: the states that the action is for, such as ``dead``.
-        advice: the end of the error: the state of the event, and what to do.
+        hints: what else the error says, by the state of the event.
 
     Raises:
-        ValueError: there is no such event.
+        ValueError: there is no such event; the message says in which state it is.
     """
-    if event_id is not None and count == 0:
-        raise ValueError(f"no {states} event has the id {redacted(str(event_id), max_length=64)!r}{advice}")
-    return count
+    if event_id is None or count:
+        return count
+    of_event = select(events.c.state).where(events.c.name == name, events.c.event_id == event_id)
+    state = connection.execute(of_event).scalar_one_or_none()
+    shown = redacted(str(event_id), max_length=64)
+    found = f": its state is {state}{hints.get(state, '')}" if state else ""
+    raise ValueError(f"no {states} event has the id {shown!r}{found}")

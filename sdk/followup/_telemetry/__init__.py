@@ -2,7 +2,7 @@
 
 Only this package imports OpenTelemetry, and only once a client, an outbox or an inbox is created: ``import followup``
 does not. Nothing that it records comes from a request or a response, except for the status and the id of the request.
-``names`` lists all that is recorded.
+``calls`` and ``stores`` name all that is recorded.
 """
 
 import functools
@@ -41,7 +41,7 @@ def is_wanted() -> bool:
 @functools.cache
 def _is_usable() -> bool:
     try:
-        import_module("followup._telemetry.api")
+        import_module("followup._telemetry.calls")
     except ImportError:  # not installed, or an older version than the extra requires
         return False
     except Exception as error:  # noqa: BLE001 - a wrong setting of OpenTelemetry must not stop the calls

@@ -3,44 +3,119 @@
 ``CallObserver`` wraps the generator of a call and passes its steps on to the driver (``_call`` describes both), so that
 the synchronous and the asynchronous client need no code of their own. The texts of errors are not recorded, since the
 service may quote what was sent: a span has the class of an error, and neither a description nor a stack trace.
+
+The constants name all that is recorded; those without the prefix ``followup`` are OpenTelemetry's semantic conventions.
+The values are names of operations and classes, numbers, and the host of the base URL. None comes from an argument, a
+query or a body. The attributes of a metric have few different values, since each combination of them is a time series.
 """
 
+import functools
+import inspect
 import re
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import attrs
 from opentelemetry import context as current
+from opentelemetry import propagate
 from opentelemetry.context import Context
-from opentelemetry.trace import Link, Span, SpanKind, StatusCode, set_span_in_context
+from opentelemetry.metrics import Counter, Histogram, Meter, MeterProvider, get_meter_provider
+from opentelemetry.trace import (
+    Span,
+    SpanKind,
+    StatusCode,
+    Tracer,
+    TracerProvider,
+    get_tracer_provider,
+    set_span_in_context,
+)
 
 from followup._call.steps import Call, Outcome, Response, Send, Steps, Wait
 from followup._results.errors import APIStatusError
 from followup._results.results import Result
-from followup._telemetry import names
-from followup._telemetry.api import call_metrics, headers_of, span_context_of, tracer
+from followup._version import __version__
+
+if "explicit_bucket_boundaries_advisory" not in inspect.signature(Meter.create_histogram).parameters:
+    raise ImportError("opentelemetry-api is older than the extra telemetry requires")
 
 R = TypeVar("R", bound=Result)
 
+LIBRARY = "followup"
+
+# Attributes of a call's span, of its events, and of its metrics.
+OPERATION: Final = "followup.operation"
+METHOD: Final = "http.request.method"
+TEMPLATE: Final = "url.template"
+SERVER_ADDRESS: Final = "server.address"
+SERVER_PORT: Final = "server.port"
+STATUS_CODE: Final = "http.response.status_code"
+RESEND_COUNT: Final = "http.request.resend_count"
+ERROR_TYPE: Final = "error.type"
+
+# The event of a call's span for each attempt, and its own attributes.
+ATTEMPT: Final = "followup.attempt"
+WAIT: Final = "followup.attempt.wait"
+CAUSE: Final = "followup.attempt.cause"
+REQUEST_ID: Final = "followup.request_id"
+
+PACING: Final = "requests_per_minute"
+"""The cause of a first attempt that had to wait."""
+
+# Metrics of calls.
+DURATION: Final = "followup.client.operation.duration"
+RETRIES: Final = "followup.client.operation.retries"
+DURATION_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 30.0, 60.0)
+"""Seconds: those of the semantic conventions for HTTP, and two more for calls that were retried."""
+
+_SENT_HEADERS = frozenset({"traceparent", "tracestate"})
 _REQUEST_ID = re.compile(r"req_[0-9A-Za-z]{1,64}")
 """What the service sends. A proxy may put anything into the header."""
 
-_links: ContextVar[tuple[Link, ...]] = ContextVar("followup_links", default=())
+
+@attrs.frozen
+class CallMetrics:
+    """The metrics of calls.
+
+    Attributes:
+        duration: seconds of whole calls, with their retries and waits.
+        retries: attempts after the first.
+    """
+
+    duration: Histogram
+    retries: Counter
 
 
-@contextmanager
-def linked_to(traceparents: Iterable[str]) -> Iterator[None]:
-    """Link the calls in a with block to these trace contexts."""
-    contexts = {each: span_context_of(each) for each in traceparents}
-    token = _links.set(tuple(Link(each) for each in contexts.values() if each is not None))
-    try:
-        yield
-    finally:
-        _links.reset(token)
+# A program may set other providers, as test suites do.
+@functools.lru_cache(maxsize=1)
+def _tracer_of(provider: TracerProvider) -> Tracer:
+    return provider.get_tracer(LIBRARY, __version__)
+
+
+@functools.lru_cache(maxsize=1)
+def _metrics_of(provider: MeterProvider) -> CallMetrics:
+    meter = provider.get_meter(LIBRARY, __version__)
+    return CallMetrics(
+        duration=meter.create_histogram(
+            DURATION,
+            unit="s",
+            description="Duration of calls, with their retries and waits.",
+            explicit_bucket_boundaries_advisory=DURATION_BUCKETS,
+        ),
+        retries=meter.create_counter(RETRIES, unit="{retry}", description="Attempts after the first of a call."),
+    )
+
+
+def _headers_of(context: Context) -> dict[str, str]:
+    """Return the headers that propagate a trace context to the service.
+
+    The program chooses the propagators, but whatever they add, such as a baggage of application data, is not sent.
+    """
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier, context)
+    return {name: value for name, value in carrier.items() if name.lower() in _SENT_HEADERS}
 
 
 class CallObserver:
@@ -53,8 +128,8 @@ class CallObserver:
     def __init__(self, base_url: str) -> None:
         parts = urlsplit(base_url)
         self._server: dict[str, str | int] = {
-            names.SERVER_ADDRESS: parts.hostname or "",
-            names.SERVER_PORT: parts.port or (443 if parts.scheme == "https" else 80),
+            SERVER_ADDRESS: parts.hostname or "",
+            SERVER_PORT: parts.port or (443 if parts.scheme == "https" else 80),
         }
 
     def __call__(self, call: Call[R], steps: Steps[R]) -> Steps[R]:
@@ -79,22 +154,21 @@ class _Recording:
     def __init__(self, call: Call[Any], server: dict[str, str | int]) -> None:
         self._call = call
         self._began = time.perf_counter()
-        self._span: Span = tracer().start_span(
+        self._span: Span = _tracer_of(get_tracer_provider()).start_span(
             call.operation,
             kind=SpanKind.CLIENT,
             attributes={
-                names.OPERATION: call.operation,
-                names.METHOD: call.method,
-                names.TEMPLATE: call.path_template,
+                OPERATION: call.operation,
+                METHOD: call.method,
+                TEMPLATE: call.path_template,
                 **server,
             },
-            links=_links.get(),
         )
         self._context = set_span_in_context(self._span)
-        self._headers = headers_of(self._context)
+        self._headers = _headers_of(self._context)
         self._attempts = 0
         self._waited = 0.0
-        self._cause = names.PACING
+        self._cause = PACING
         self._status_code: int | None = None
 
     def observed(self, steps: Steps[R]) -> Steps[R]:
@@ -102,7 +176,7 @@ class _Recording:
         outcome: Outcome | None = None
         try:
             while True:
-                with current_context(self._context):
+                with _current_context(self._context):
                     try:
                         step = steps.send(outcome)
                     except StopIteration as done:
@@ -120,16 +194,16 @@ class _Recording:
     def _attempt(self, step: Send) -> Generator[Send, Outcome | None, Outcome]:
         self._attempts += 1
         if self._attempts > 1:
-            call_metrics().retries.add(1, {names.OPERATION: self._call.operation, names.ERROR_TYPE: self._cause})
+            _metrics_of(get_meter_provider()).retries.add(1, {OPERATION: self._call.operation, ERROR_TYPE: self._cause})
         outcome = yield attrs.evolve(step, headers=step.headers | self._headers)
         assert outcome is not None
         attributes: dict[str, str | int | float] = {}
         if self._attempts > 1:
-            attributes[names.RESEND_COUNT] = self._attempts - 1
+            attributes[RESEND_COUNT] = self._attempts - 1
         if self._attempts > 1 or self._waited > 0:
-            attributes |= {names.WAIT: self._waited, names.CAUSE: self._cause}
+            attributes |= {WAIT: self._waited, CAUSE: self._cause}
         attributes |= self._described(outcome)
-        self._span.add_event(names.ATTEMPT, attributes)
+        self._span.add_event(ATTEMPT, attributes)
         self._waited = 0.0
         return outcome
 
@@ -138,34 +212,34 @@ class _Recording:
         if not isinstance(outcome, Response):
             self._status_code = None
             self._cause = outcome.name
-            return {names.ERROR_TYPE: self._cause}
+            return {ERROR_TYPE: self._cause}
         self._status_code = outcome.status_code
-        attributes: dict[str, str | int | float] = {names.STATUS_CODE: outcome.status_code}
+        attributes: dict[str, str | int | float] = {STATUS_CODE: outcome.status_code}
         if not outcome.is_success:
-            self._cause = attributes[names.ERROR_TYPE] = str(outcome.status_code)
+            self._cause = attributes[ERROR_TYPE] = str(outcome.status_code)
         if _REQUEST_ID.fullmatch(request_id := outcome.headers.get("request-id", "")):
-            attributes[names.REQUEST_ID] = request_id
+            attributes[REQUEST_ID] = request_id
         return attributes
 
     def end(self, error_type: str | None) -> None:
         """End the span, and count the call; ``error_type`` is None for a call that succeeded."""
         attributes: dict[str, str | int] = {}
         if self._status_code is not None:
-            attributes[names.STATUS_CODE] = self._status_code
+            attributes[STATUS_CODE] = self._status_code
         if error_type is not None:
-            attributes[names.ERROR_TYPE] = error_type
+            attributes[ERROR_TYPE] = error_type
             self._span.set_status(StatusCode.ERROR)
-        call_metrics().duration.record(
-            time.perf_counter() - self._began, {names.OPERATION: self._call.operation, **attributes}, self._context
+        _metrics_of(get_meter_provider()).duration.record(
+            time.perf_counter() - self._began, {OPERATION: self._call.operation, **attributes}, self._context
         )
         if self._attempts > 1:
-            attributes[names.RESEND_COUNT] = self._attempts - 1
+            attributes[RESEND_COUNT] = self._attempts - 1
         self._span.set_attributes(attributes)
         self._span.end()
 
 
 @contextmanager
-def current_context(context: Context) -> Iterator[None]:
+def _current_context(context: Context) -> Iterator[None]:
     """Make a trace context the current one."""
     token = current.attach(context)
     try:

@@ -1,83 +1,89 @@
-"""What an outbox and an inbox record: links between traces, the spans of handlers, and how far they are behind.
+"""Gauges that show how far the outboxes and inboxes are behind that this process works for.
 
-This module does not import OpenTelemetry: ``store_telemetry`` does, if telemetry is on.
+The numbers are read from the database when metrics are collected, and not when events are sent or handled, so that
+they also show a relay or worker that hangs.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+from weakref import WeakSet
 
-import attrs
+from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter_provider
 
-from followup._telemetry import is_on
+from followup._telemetry.calls import LIBRARY
+from followup._threads import unforked
+from followup._version import __version__
 
+_LAGS = {"outbox": "followup.outbox.lag", "inbox": "followup.inbox.lag"}
+_EVENTS = {"outbox": "followup.outbox.events", "inbox": "followup.inbox.events"}
+_NAMES = {"outbox": "followup.outbox.name", "inbox": "followup.inbox.name"}
+_STATE = "followup.state"
 
-@attrs.frozen
-class Backlog:
-    """How far an outbox or inbox is behind.
-
-    Attributes:
-        lag: age of the oldest event that waits or is in flight, in seconds; None if there is none.
-        events: number of events by state.
-    """
-
-    lag: float | None
-    events: Mapping[str, int]
-
-
-BacklogMethod = Callable[[], Backlog | None]
+_UNFINISHED = ("waiting", "in_flight", "held", "dead", "unhandled")
+"""The states of the events that a program or a person still has to do something about."""
 
 
-class StoreTelemetry:
-    """What outboxes and inboxes call. This base class records nothing, for programs without telemetry."""
+class Store(Protocol):
+    """An outbox or inbox."""
 
-    def traceparent(self) -> str | None:
-        """Return the current trace context as text; None outside of a trace."""
-        return None
+    name: str
 
-    def linked_to(self, traceparents: Iterable[str | None]) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Link the calls in a with block to these trace contexts."""
-        return nullcontext()
-
-    def handling(
-        self,
-        inbox: str,  # noqa: ARG002
-        event_type: str | None,  # noqa: ARG002
-        attempt: int,  # noqa: ARG002
-        find_recorder: Callable[[], str | None],  # noqa: ARG002
-    ) -> AbstractContextManager[None]:
-        """Record the with block as the span of a handler.
-
-        Args:
-            inbox: name of the inbox.
-            event_type: the type of the event; None if this release does not know it.
-            attempt: number of the attempt.
-            find_recorder: returns the trace context in which the event's cause was recorded.
-        """
-        return nullcontext()
-
-    def report_outbox(self, name: str, backlog: BacklogMethod) -> None:
-        """Report the backlog of an outbox whenever metrics are collected, as long as its object exists.
-
-        Args:
-            name: name of the outbox.
-            backlog: a bound method that returns the backlog; None if it is unknown now.
-        """
-
-    def report_inbox(self, name: str, backlog: BacklogMethod) -> None:
-        """Report the backlog of an inbox, as ``report_outbox`` does."""
-
-    def stop_reporting(self, backlog: BacklogMethod) -> None:
-        """Report this backlog no more."""
+    def _known_status(self) -> Mapping[str, Any] | None: ...
 
 
-def store_telemetry() -> StoreTelemetry:
-    """Return what records the work of an outbox or inbox that is created now.
+_reported: Mapping[str, WeakSet[Store]] = {kind: WeakSet() for kind in _LAGS}
 
-    Raises:
-        ConfigurationError: the environment variable ``FOLLOWUP_TELEMETRY`` is invalid.
-    """
-    if not is_on():
-        return StoreTelemetry()
-    from followup._telemetry.recorded_stores import RecordedStores
 
-    return RecordedStores()
+def report(kind: str, store: Store) -> None:
+    """Report an outbox or inbox from now on, as long as the object exists."""
+    with unforked():
+        _reported[kind].add(store)
+        _create_gauges(get_meter_provider())
+
+
+def stop_reporting(store: Store) -> None:
+    """Report it no more."""
+    with unforked():
+        for stores in _reported.values():
+            stores.discard(store)
+
+
+@functools.lru_cache(maxsize=1)
+def _create_gauges(provider: MeterProvider) -> None:
+    meter = provider.get_meter(LIBRARY, __version__)
+    for kind, lag in _LAGS.items():
+        meter.create_observable_gauge(
+            lag,
+            [functools.partial(_lags, kind)],
+            unit="s",
+            description=f"Age of the oldest event in the {kind} that waits or is in flight.",
+        )
+        meter.create_observable_gauge(
+            _EVENTS[kind],
+            [functools.partial(_counts, kind)],
+            unit="{event}",
+            description=f"Events in the {kind} by state.",
+        )
+
+
+def _lags(kind: str, _: CallbackOptions) -> Iterator[Observation]:
+    for attributes, status in _statuses(kind):
+        yield Observation(status["oldest_waiting_seconds"] or 0.0, attributes)
+
+
+def _counts(kind: str, _: CallbackOptions) -> Iterator[Observation]:
+    for attributes, status in _statuses(kind):
+        for state in _UNFINISHED:
+            if state in status:
+                yield Observation(status[state], {**attributes, _STATE: state})
+
+
+def _statuses(kind: str) -> Iterator[tuple[dict[str, str], Mapping[str, Any]]]:
+    """Yield the attributes and the status of each that can be read now."""
+    with unforked():
+        stores = [*_reported[kind]]
+    for store in stores:
+        status = store._known_status()
+        if status is not None:
+            yield {_NAMES[kind]: store.name}, status

@@ -1,29 +1,25 @@
 """``followup inbox``: handle the webhooks of an inbox, and look after it."""
 
+import importlib
 import re
-import signal
-import threading
-from datetime import datetime, timedelta
+import sys
+import sysconfig
+import traceback
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
 import typer
 
+from followup import ConfigurationError
 from followup._codec.names import format_timestamp
+from followup.cli import stores
 from followup.cli.application import Application
-from followup.cli.exits import INTERRUPTED, CommandFailed, connected, reject
-from followup.cli.inbox_module import load_inbox
+from followup.cli.exits import connected, fail, reject
 from followup.cli.options import AsJson
-from followup.cli.output import json_line, remark, say, write_line
-from followup.cli.stores import (
-    DatabaseURL,
-    FromVersion,
-    StoreName,
-    database_url,
-    show_ddl,
-    show_report,
-    store_errors,
-)
+from followup.cli.output import remark, say, show_rows
+from followup.cli.stores import DatabaseURL, StoreName, opened, store_errors
 from followup.cli.values import parts_of
 
 if TYPE_CHECKING:
@@ -51,21 +47,9 @@ def run(target: Target) -> None:
     Ctrl-C and SIGTERM end it after the event in flight. Any number of processes may run at once.
     """
     found = load_inbox(target)
-    stop = threading.Event()
-    received: list[int] = []
-
-    def end(number: int, _: Any) -> None:
-        received.append(number)
-        stop.set()
-        signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.default_int_handler)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
-    remark("Handling events until Ctrl-C or SIGTERM.")
-    with store_errors():
+    with stores.until_stopped() as stop, store_errors():
+        remark("Handling events until Ctrl-C or SIGTERM.")
         found.run(stop)
-    if signal.SIGINT in received:
-        raise CommandFailed("", INTERRUPTED)
 
 
 @inbox.command()
@@ -82,15 +66,17 @@ def drain(
     found = load_inbox(target)
     with store_errors():
         report = found.drain(deadline)
-    show_report(attrs.asdict(report), as_json=as_json)
+    stores.show_report(attrs.asdict(report), as_json=as_json)
 
 
-@inbox.command()
-def status(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJson = False) -> None:
-    """Show how many events wait, are in flight, dead, unhandled and done, and how long the oldest has waited."""
-    with store_errors(database_url(database)):
-        report = _opened(database, name).status()
-    show_report(attrs.asdict(report), as_json=as_json)
+stores.add_common_commands(
+    inbox,
+    "inbox",
+    status_help="Show how many events wait, are in flight, dead, unhandled and done, and how old the oldest is.",
+    id_help="One event; by default all that are dead or unhandled.",
+    retry_help="Let dead and unhandled events be handled again.",
+    again="handled",
+)
 
 
 @inbox.command()
@@ -99,23 +85,9 @@ def dead(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJ
 
     Inbox.dead() in Python returns the events and their errors in full.
     """
-    with store_errors(database_url(database)):
-        for each in _opened(database, name).dead():
-            _show_dead(each, as_json=as_json)
-
-
-@inbox.command()
-def retry(
-    event_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="One event; by default all that are dead or unhandled.")
-    ] = None,
-    database: DatabaseURL = None,
-    name: StoreName = "default",
-) -> None:
-    """Let dead and unhandled events be handled again."""
-    with store_errors(database_url(database)):
-        count = _opened(database, name).retry(event_id)
-    say(f"{_events(count)} will be handled again.")
+    with opened("inbox", database, name) as found:
+        rows = [_row(each) for each in found.dead()]
+    show_rows(rows, as_json, wrap=True, nothing="None.")
 
 
 @inbox.command()
@@ -131,17 +103,13 @@ def purge(
     name: StoreName = "default",
 ) -> None:
     """Remove the content of events that were finished long ago. Their ids remain, so that none is handled again."""
-    try:
-        age = timedelta(days=older_than)
-    except (ValueError, OverflowError):
-        reject("--older-than is not a number of days")
-    with store_errors(database_url(database)):
-        opened = _opened(database, name)
+    age, states = stores.age_of(older_than), frozenset(parts_of(state or ["done"]))
+    with opened("inbox", database, name) as found:
         try:
-            count = opened.purge(older_than=age, states=frozenset(parts_of(state or ["done"])))  # type: ignore[arg-type]
+            count = found.purge(older_than=age, states=states)
         except ValueError as error:
-            reject(str(error).replace("older_than", "--older-than").replace("states must contain", "--state must be"))
-    say(f"Purged {_events(count)}.")
+            reject(str(error).replace("states must contain", "--state must be"))
+    say(f"Purged {stores.events(count)}.")
 
 
 @inbox.command()
@@ -158,40 +126,9 @@ def catch_up(
 ) -> None:
     """Fetch the events that never arrived, from the service's list of deliveries."""
     bound = _time(since)
-    with store_errors(database_url(database)):
-        opened = _opened(database, name)
-        with connected() as client:
-            report = opened.catch_up(client, webhook_endpoint, bound)
-    show_report(attrs.asdict(report), as_json=as_json)
-
-
-@inbox.command()
-def ddl(database: DatabaseURL = None, from_version: FromVersion = None) -> None:
-    """Print the SQL that creates the tables, for your own migrations."""
-    with store_errors(database_url(database)):
-        show_ddl(_opened(database, "default"), from_version)
-
-
-@inbox.command()
-def create_tables(database: DatabaseURL = None) -> None:
-    """Create the tables that do not exist yet, and bring those of an earlier release up to date."""
-    with store_errors(database_url(database)):
-        _opened(database, "default").create_tables()
-    say("The tables exist.")
-
-
-def _opened(database: str | None, name: str) -> "Inbox":
-    from followup import ConfigurationError
-    from followup.inbox import Inbox
-
-    try:
-        return Inbox(database_url(database), name=name)
-    except ConfigurationError as error:
-        reject(str(error))
-
-
-def _events(count: int) -> str:
-    return "1 event" if count == 1 else f"{count} events"
+    with opened("inbox", database, name) as found, connected() as client:
+        report = found.catch_up(client, webhook_endpoint, bound)
+    stores.show_report(attrs.asdict(report), as_json=as_json)
 
 
 def _time(text: str | None) -> datetime | None:
@@ -204,11 +141,9 @@ def _time(text: str | None) -> datetime | None:
     return found
 
 
-def _show_dead(dead: "DeadEvent", *, as_json: bool) -> None:
-    import sys
-
+def _row(dead: "DeadEvent") -> dict[str, Any]:
     places = _PLACES.search(dead.error)
-    fields = {
+    return {
         "id": dead.event.id,
         "type": dead.event.type,
         "ref": dead.event.ref,
@@ -216,7 +151,62 @@ def _show_dead(dead: "DeadEvent", *, as_json: bool) -> None:
         "attempts": dead.attempts,
         "error": re.split(r":| at ", dead.error, maxsplit=1)[0] + (places[0] if places else ""),
     }
-    if as_json or not sys.stdout.isatty():
-        write_line(json_line(fields))
-    else:
-        say("  ".join(map(str, fields.values())))
+
+
+def load_inbox(target: str) -> "Inbox":
+    """Import the Inbox that ``MODULE:NAME`` names. The current folder is importable.
+
+    Raises:
+        UsageError: there is no such module or name, or it is no Inbox.
+        CommandFailed: the module cannot be imported.
+    """
+    module_name, _, name = target.partition(":")
+    if not module_name or not name:
+        reject(f"{target!r} must be MODULE:NAME, such as clinic.webhooks:inbox")
+    with store_errors():
+        from followup.inbox import Inbox
+
+        module = _imported(module_name)
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, Inbox):
+        names = [f"{module_name}:{key}" for key, value in vars(module).items() if isinstance(value, Inbox)]
+        hint = f"it has {', '.join(names)}" if names else "it has no Inbox"
+        reject(f"{target!r} is not an Inbox; {hint}")
+    return found
+
+
+def _imported(name: str) -> Any:
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and (name == error.name or name.startswith(f"{error.name}.")):
+            reject(f"there is no module {name!r} in {folder} or among the installed ones")
+        fail(f"cannot import {name}: it needs the module {error.name!r}, which is not installed{_place(error)}")
+    except ConfigurationError as error:
+        fail(f"cannot import {name}: {error}{_place(error)}")
+    except SystemExit as error:
+        fail(f"cannot import {name}: it ends the process with sys.exit{_place(error)}")
+    except Exception as error:  # noqa: BLE001 - whatever the user's module raises, whose text may have personal data
+        fail(
+            f"cannot import {name}: {type(error).__name__}{_place(error)}; to see the text of the error, run "
+            f"python -c 'import {name}'"
+        )
+
+
+def _place(error: BaseException) -> str:
+    """Return the file and line, as far as possible of the user's code: the last one in the current folder."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({Path(error.filename).name}:{error.lineno})"
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
+    # Not all of the environment's folders: the user's program may be in the folder of the environment itself.
+    # The standard library is where one of its modules is: sysconfig may name another path of the same folder.
+    packages = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    installed = (*packages, str(Path(traceback.__file__).parent))
+    own = [each for each in frames if not each.filename.startswith(installed)]
+    last = (own or frames)[-1:]
+    return f" ({Path(last[0].filename).name}:{last[0].lineno})" if last else ""

@@ -1,43 +1,27 @@
 """``followup outbox``: the relay, the status and the dead events of an outbox."""
 
 import logging
-import re
-import signal
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-import attrs
 import typer
 
 from followup._annotations import REQUESTS_PER_MINUTE
+from followup._codec.names import format_timestamp
+from followup._redaction import redacted
+from followup.cli import stores
 from followup.cli.application import Application
-from followup.cli.exits import INTERRUPTED, CommandFailed, connected, reject
+from followup.cli.exits import connected
 from followup.cli.options import AsJson
 from followup.cli.output import remark, say, show_rows
-from followup.cli.stores import (
-    DatabaseURL,
-    FromVersion,
-    StoreName,
-    database_url,
-    show_ddl,
-    show_report,
-    store_errors,
-)
-from followup.cli.values import kebab
+from followup.cli.stores import DatabaseURL, StoreName, opened
 
 if TYPE_CHECKING:
-    from followup.outbox import DeadEvent, FailingEvent, Outbox
+    from followup.outbox import DeadEvent, FailingEvent
 
 outbox = Application(no_args_is_help=True)
-
-_OPTION = re.compile("on_rejected|requests_per_minute")
-"""The arguments of an Outbox that have an option."""
-
-EventId = Annotated[str, typer.Argument(metavar="ID", help="Id of the event.")]
 
 
 @outbox.callback()
@@ -64,66 +48,49 @@ def run(
 
     Ctrl-C and SIGTERM end it after the call in flight. It also ends, with status 1, if the service rejects the API key.
     """
-    stop = threading.Event()
     options = {"requests_per_minute": requests_per_minute, "on_rejected": on_rejected}
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
-    with _opened(database, name, **options) as opened, connected() as client, _stopping(stop) as received:
+    with stores.until_stopped() as stop, opened("outbox", database, name, **options) as found, connected() as client:
         sent = duplicates = rejected = 0
-        opened._check_tables()  # a wrong database is an error of the command; one that fails later is logged
-        for report in opened._relay(client).rounds(stop, opened._check_tables, raise_denied=True):
+        found._check_tables()  # a wrong database is an error of the command; one that fails later is logged
+        for report in found._relay(client).rounds(stop, found._check_tables, raise_denied=True):
             sent, duplicates, rejected = sent + report.sent, duplicates + report.duplicates, rejected + report.rejected
             if report.sent or report.duplicates or report.rejected:
                 remark(f"{sent} sent, {duplicates} duplicates, {rejected} rejected")
-            if until_empty and not opened._remaining():
+            if until_empty and not found._remaining():
                 break
         say(f"{sent} sent, {duplicates} duplicates, {rejected} rejected")
-    if signal.SIGINT in received:
-        raise CommandFailed("", INTERRUPTED)
 
 
-@outbox.command()
-def status(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJson = False) -> None:
-    """Show how many events wait, are in flight, held, dead and sent, and the age of the oldest that waits."""
-    with _opened(database, name) as opened:
-        found = opened.status()
-    show_report(attrs.asdict(found), as_json=as_json)
+stores.add_common_commands(
+    outbox,
+    "outbox",
+    status_help="Show how many events wait, are in flight, held, dead and sent, and how old the oldest is.",
+    id_help="Id of a dead event; all when omitted.",
+    retry_help="Let dead events be sent again, under their ids.",
+    again="sent",
+)
 
 
 @outbox.command()
 def dead(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJson = False) -> None:
     """List the rejected events with the reasons, without personal data."""
-    with _opened(database, name) as opened:
-        found = opened.dead()
-    show_rows([_row(each, "diedAt", each.died_at) for each in found], as_json, wrap=True, nothing="None.")
+    with opened("outbox", database, name) as found:
+        rows = [_row(each, "diedAt", each.died_at) for each in found.dead()]
+    show_rows(rows, as_json, wrap=True, nothing="None.")
 
 
 @outbox.command()
 def failing(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJson = False) -> None:
     """List the events that wait for a retry, with the reasons, without personal data."""
-    with _opened(database, name) as opened:
-        found = opened.failing()
-    show_rows(
-        [_row(each, "nextAttemptAt", each.next_attempt_at) for each in found], as_json, wrap=True, nothing="None."
-    )
-
-
-@outbox.command()
-def retry(
-    event_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="Id of a dead event; all when omitted.")
-    ] = None,
-    database: DatabaseURL = None,
-    name: StoreName = "default",
-) -> None:
-    """Let dead events be sent again, under their ids."""
-    with _opened(database, name) as opened:
-        count = opened.retry(event_id)
-    say(f"{count} to be sent again")
+    with opened("outbox", database, name) as found:
+        rows = [_row(each, "nextAttemptAt", each.next_attempt_at) for each in found.failing()]
+    show_rows(rows, as_json, wrap=True, nothing="None.")
 
 
 @outbox.command()
 def discard(
-    event_id: EventId,
+    event_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the event.")],
     waiting: Annotated[
         bool, typer.Option("--waiting", help="Also give up an event that waits, such as one that fails forever.")
     ] = False,
@@ -131,8 +98,8 @@ def discard(
     name: StoreName = "default",
 ) -> None:
     """Give up a dead event, so that the later events of its subject are sent."""
-    with _opened(database, name) as opened:
-        opened.discard(event_id, waiting=waiting)
+    with opened("outbox", database, name) as found:
+        found.discard(event_id, waiting=waiting)
     say("1 discarded")
 
 
@@ -143,69 +110,13 @@ def purge(
     name: StoreName = "default",
 ) -> None:
     """Remove old events that were sent or discarded, with the personal data in them."""
-    try:
-        age = timedelta(days=older_than)
-    except (OverflowError, ValueError):
-        reject("--older-than must be a number of days")
-    if age < timedelta(0):
-        reject("--older-than must be 0 or more")
-    with _opened(database, name) as opened:
-        count = opened.purge(older_than=age)
-    say(f"{count} removed")
-
-
-@outbox.command()
-def ddl(database: DatabaseURL = None, from_version: FromVersion = None) -> None:
-    """Print the SQL that creates the tables, for your own migrations."""
-    with _opened(database, "default") as opened:
-        show_ddl(opened, from_version)
-
-
-@outbox.command()
-def create_tables(database: DatabaseURL = None) -> None:
-    """Create the tables that do not exist yet, and bring those of an earlier release up to date."""
-    with _opened(database, "default") as opened:
-        opened.create_tables()
-    say("OK: the tables exist.")
-
-
-@contextmanager
-def _opened(database: str | None, name: str, **options: Any) -> "Iterator[Outbox]":
-    """Open the outbox, and turn the errors of its database into one line."""
-    url = database_url(database)
-    with store_errors(url):
-        from followup import ConfigurationError
-        from followup.outbox import Outbox  # imported late, because a help page needs no database
-
-        try:
-            opened = Outbox(url, name=name, **options)
-        except ConfigurationError as error:
-            reject(_OPTION.sub(lambda found: f"--{kebab(found[0])}", str(error)))
-        try:
-            yield opened
-        finally:
-            opened.close()
-
-
-@contextmanager
-def _stopping(stop: threading.Event) -> Iterator[list[int]]:
-    """Let the first SIGTERM or Ctrl-C set the event; a second one ends the process. Yield the signals received."""
-    received: list[int] = []
-
-    def end(number: int, _: object) -> None:
-        received.append(number)
-        stop.set()
-        signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.default_int_handler)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
-    yield received
+    age = stores.age_of(older_than)
+    with opened("outbox", database, name) as found:
+        count = found.purge(older_than=age)
+    say(f"Purged {stores.events(count)}.")
 
 
 def _row(event: "DeadEvent | FailingEvent", time_name: str, time: datetime) -> dict[str, Any]:
-    from followup._codec.names import format_timestamp
-    from followup._redaction import redacted
-
     return {
         "id": event.id,
         "type": event.event["type"],

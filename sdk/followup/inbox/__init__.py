@@ -10,10 +10,9 @@ if find_spec("sqlalchemy") is None:
         "followup.inbox needs SQLAlchemy: python -m pip install 'followup[store]'", name="sqlalchemy"
     )
 
-from followup.inbox.catching_up import CatchUpReport
-from followup.inbox.handlers import Handler
+from followup.inbox.arrivals import CatchUpReport
+from followup.inbox.handlers import Handler, Received
 from followup.inbox.inbox import Inbox
-from followup.inbox.received import Received
 from followup.inbox.upkeep import DeadEvent, InboxStatus
 from followup.inbox.worker import DrainReport
 

@@ -1,16 +1,38 @@
-"""Stores the events that arrive, each once."""
+"""Stores the events that arrive, each once: those that are pushed, and by ``catch_up`` those that never arrived.
 
-from collections.abc import Iterable
+The service's list of deliveries holds the body of each, whatever its status. It is read from the newest delivery back
+to the time until which an earlier call has read all of it, less an overlap, because a delivery may appear in the list a
+little later than its time says. Only reading moves that time, never an event that was pushed, and never a purge: an
+older one may be missing. What was purged is not added again, because its id stays.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 import attrs
-from sqlalchemy import Connection
+from sqlalchemy import Connection, or_, select, update
 
+from followup._codec.decode import WireError, decode
 from followup._results.errors import WebhookSignatureError
-from followup._store.clock import StoreTime, sql_time
-from followup._store.statements import insert_if_absent
-from followup._store.texts import checked_text
-from followup.inbox.tables import EVENTS, WAITING
+from followup._store.clock import StoreTime, datetime_of, time_of
+from followup._store.database import Database, insert_if_absent
+from followup._store.schema import WAITING, checked_text
+from followup.inbox.tables import CURSORS, EVENTS
 from followup.webhooks import WebhookEvent
+
+if TYPE_CHECKING:
+    from followup._call.pagination import Page
+    from followup._client import FollowUp
+    from followup.resources.webhook_deliveries import WebhookDelivery
+
+OVERLAP = timedelta(hours=1)
+
+_PAGE_SIZE = 100
+
+logger = logging.getLogger("followup.inbox")
 
 
 @attrs.frozen
@@ -55,9 +77,156 @@ def _is_added(connection: Connection, name: str, clock: StoreTime, arrival: Arri
         state=WAITING,
         attempts=0,
         due_at=0,
-        received_at=sql_time(dialect, clock),
+        received_at=clock.sql(dialect),
     )
     if dialect == "postgresql":
         # SQLAlchemy does not keep the number of inserted rows there; older versions of SQLite do not know RETURNING.
         return connection.execute(inserting.returning(EVENTS.c.seq)).one_or_none() is not None
     return connection.execute(inserting.inline()).rowcount == 1
+
+
+@attrs.frozen
+class CatchUpReport:
+    """What a call of ``catch_up`` found.
+
+    Attributes:
+        seen: number of deliveries that were read.
+        added: number of events that the inbox did not know.
+    """
+
+    seen: int
+    added: int
+
+
+@attrs.define
+class _Reading:
+    """What was read so far.
+
+    Attributes:
+        newest: creation time of the newest delivery.
+        is_complete: whether every delivery could be read, so that later calls need not read all of them again.
+    """
+
+    seen: int = 0
+    newest: datetime | None = None
+    is_complete: bool = False
+    unknown: list[Arrival] = attrs.field(factory=list)
+
+
+def catch_up(
+    client: "FollowUp",
+    database: Database,
+    name: str,
+    clock: StoreTime,
+    webhook_endpoint: str | None,
+    since: datetime | None,
+) -> CatchUpReport:
+    """Store the events of an endpoint that the inbox does not know.
+
+    Raises:
+        ValueError: no endpoint was named, and there is not exactly one.
+        NotFoundError: the endpoint does not exist.
+    """
+    endpoint = _only_endpoint(client) if webhook_endpoint is None else webhook_endpoint
+    if webhook_endpoint is not None:
+        client.webhook_endpoints.retrieve(webhook_endpoint)
+    service_clock = time_of(client, clock)
+    with database.transaction() as connection:
+        cursor = _cursor(connection, name, endpoint, service_clock.milliseconds(connection))
+    reading = _read(client, endpoint, since or cursor, database, name)
+    with database.transaction() as connection:
+        # Oldest first, and all at once: a worker must not handle a newer event of a ref before an older one is stored.
+        added = store(connection, name, clock, reversed(reading.unknown))
+        # What lies between the cursor and a later ``since`` was not read, and must not be skipped by the next call.
+        leaves_a_gap = since is not None and cursor is not None and since > cursor
+        if reading.is_complete and reading.newest is not None and not leaves_a_gap:
+            now = service_clock.milliseconds(connection)
+            _move_cursor(connection, name, endpoint, now, reading.newest)
+    return CatchUpReport(reading.seen, added)
+
+
+def _only_endpoint(client: "FollowUp") -> str:
+    endpoints = [*client.webhook_endpoints.list(limit=_PAGE_SIZE)]
+    if len(endpoints) == 1:
+        only: str = endpoints[0].id
+        return only
+    if not endpoints:
+        raise ValueError("webhook_endpoint: the organization has none, so there are no deliveries to read")
+    found = ", ".join(f"{each.id} ({each.url.partition('?')[0]})" for each in endpoints)
+    raise ValueError(
+        f"webhook_endpoint must name one of {found}: an event has another id at each endpoint, so reading several "
+        "would handle it several times"
+    )
+
+
+def _read(client: "FollowUp", endpoint: str, oldest: datetime | None, database: Database, name: str) -> _Reading:
+    """Read the deliveries back to a time, and keep those that the inbox does not know."""
+    reading = _Reading()
+    is_readable = True
+    for page in _pages(client, endpoint):
+        new = [each for each in page.data if oldest is None or each.created_at >= oldest]
+        reading.seen += len(new)
+        times = [each.created_at for each in new]
+        reading.newest = max([*times, reading.newest] if reading.newest else times, default=None)
+        with database.transaction() as connection:
+            known = _known(connection, name, [each.id for each in new])
+        for delivery in new:
+            if delivery.id not in known:
+                arrival = _arrival(delivery)
+                is_readable = is_readable and arrival is not None
+                reading.unknown += [arrival] if arrival else []
+        if len(new) < len(page.data) or (page.data and not page.has_more):
+            reading.is_complete = is_readable
+            break
+    return reading
+
+
+def _pages(client: "FollowUp", endpoint: str) -> "Iterator[Page[WebhookDelivery]]":
+    """Yield the pages, newest first; ask twice before an empty one is believed, because it would hide all others."""
+
+    def first() -> "Page[WebhookDelivery] | None":
+        return client.webhook_deliveries.list(webhook_endpoint=endpoint, limit=_PAGE_SIZE)
+
+    fetch = first
+    while (page := fetch()) is not None:
+        if not page.data:
+            page = fetch()
+        if page is None or not page.data:
+            return
+        yield page
+        fetch = page.next_page
+
+
+def _known(connection: Connection, name: str, ids: list[str]) -> set[str]:
+    rows = connection.execute(select(EVENTS.c.event_id).where(EVENTS.c.name == name, EVENTS.c.event_id.in_(ids)))
+    return set(rows.scalars())
+
+
+def _arrival(delivery: "WebhookDelivery") -> Arrival | None:
+    try:
+        event = decode(WebhookEvent, delivery.payload)
+        return checked_arrival(event, json.dumps(delivery.payload).encode())
+    except (WireError, WebhookSignatureError) as error:
+        logger.error("delivery %s is not stored, and read again next time: %s", delivery.id, error)  # noqa: TRY400 - the traceback would show the payload
+        return None
+
+
+def _cursor(connection: Connection, name: str, endpoint: str, now: int) -> datetime | None:
+    query = select(CURSORS.c.read_until_at).where(CURSORS.c.name == name, CURSORS.c.webhook_endpoint == endpoint)
+    until = connection.execute(query).scalar_one_or_none()
+    if until is not None and until > now:
+        return datetime_of(0)  # a clock was wrong, so that nobody knows until when all was read
+    return None if until is None else datetime_of(until) - OVERLAP
+
+
+def _move_cursor(connection: Connection, name: str, endpoint: str, now: int, newest: datetime) -> None:
+    """Store until when all was read; a time in the future would hide all that is created until then."""
+    until = min(now, int(newest.timestamp() * 1000))
+    earlier = or_(CURSORS.c.read_until_at < until, CURSORS.c.read_until_at > now)
+    dialect = connection.dialect.name
+    connection.execute(insert_if_absent(CURSORS, dialect, name=name, webhook_endpoint=endpoint, read_until_at=until))
+    connection.execute(
+        update(CURSORS)
+        .where(CURSORS.c.name == name, CURSORS.c.webhook_endpoint == endpoint, earlier)
+        .values(read_until_at=until)
+    )

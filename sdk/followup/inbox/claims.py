@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 import attrs
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text, tuple_, update
 
-from followup._store.clock import StoreTime, current_time, sql_time
-from followup._store.database import Dialect
-from followup._store.leases import new_token, retry_wait
-from followup._store.locks import FROZEN_HOLDER_SECONDS, idle_limit, limit_idle_time, take_lock
-from followup._store.statements import UNSTORABLE, execute_unless_refused
-from followup.inbox.tables import DEAD, DONE, EVENTS, IN_FLIGHT, UNHANDLED, WAITING
+from followup._store import leases
+from followup._store.clock import StoreTime
+from followup._store.database import UNSTORABLE, Dialect, execute_unless_refused
+from followup._store.schema import DEAD, IN_FLIGHT, WAITING
+from followup.inbox.tables import DONE, EVENTS, UNHANDLED
 
 if TYPE_CHECKING:
     from followup.outbox.recording import Steps
@@ -34,9 +33,6 @@ _LEASE_ENDED = (
     "the handler took longer than handler_timeout, so that the event is no longer its own: let your transaction roll "
     "back, because another attempt handles the event"
 )
-
-Now = int | ColumnElement[int]
-"""The current time, read before or within the statement."""
 
 
 @attrs.frozen
@@ -60,30 +56,17 @@ class Claim:
     is_stale: bool
 
 
-@attrs.frozen
-class Turn:
-    """What a process found when it was its turn to claim.
-
-    Attributes:
-        claim: an event; None if none is due.
-        died: number of events whose last attempt was abandoned.
-    """
-
-    claim: Claim | None
-    died: int
-
-
 def is_work_due(connection: Connection, name: str, clock: StoreTime, timeout: float) -> bool:
     """Return whether a claim is worth the lock. An event that waits for an older one of its ref counts too."""
-    now = sql_time(connection.dialect.name, clock)
-    due = or_(
-        and_(EVENTS.c.state == WAITING, _is_due(now)),
-        and_(EVENTS.c.state == IN_FLIGHT, or_(EVENTS.c.lease_ends_at <= now, _ends_too_late(now, timeout))),
-    )
-    return bool(connection.execute(select(exists().where(EVENTS.c.name == name, due))).scalar_one())
+    now = clock.sql(connection.dialect.name)
+    is_abandoned = (leases.has_ended(EVENTS, name, now), leases.ends_too_late(EVENTS, name, now, timeout))
+    due = or_(_is_due(name, now), *is_abandoned)
+    return bool(connection.execute(select(exists().where(due))).scalar_one())
 
 
-def claim_next(connection: Connection, name: str, clock: StoreTime, timeout: float, max_attempts: int) -> Turn:
+def claim_next(
+    connection: Connection, name: str, clock: StoreTime, timeout: float, max_attempts: int
+) -> tuple[Claim | None, int]:
     """Claim the oldest event that may be handled now.
 
     Args:
@@ -92,19 +75,19 @@ def claim_next(connection: Connection, name: str, clock: StoreTime, timeout: flo
         clock: clock of the inbox.
         timeout: seconds until the lease ends, and until any other lease ends at the latest.
         max_attempts: number of attempts after which an abandoned event is dead.
+
+    Returns:
+        The claim, None if no event is due; and the number of events that have died, whose last attempt was abandoned.
     """
-    take_lock(connection, f"inbox:{name}")
+    leases.take_lock(connection, f"inbox:{name}")
     # Read after the lock was taken, which may have taken a while.
-    now = current_time(connection, clock)
+    now = clock.milliseconds(connection)
     died = _end_leases(connection, name, now, timeout, max_attempts)
     row = connection.execute(
-        select(EVENTS)
-        .where(EVENTS.c.name == name, EVENTS.c.state == WAITING, _is_due(now), ~_is_held())
-        .order_by(EVENTS.c.occurred_at, EVENTS.c.seq)
-        .limit(1)
+        select(EVENTS).where(_is_due(name, now), ~_is_held()).order_by(EVENTS.c.occurred_at, EVENTS.c.seq).limit(1)
     ).one_or_none()
     if row is None:
-        return Turn(None, died)
+        return None, died
     newer_is_done = exists().where(
         EVENTS.c.name == name,
         EVENTS.c.ref == row.ref,
@@ -113,7 +96,7 @@ def claim_next(connection: Connection, name: str, clock: StoreTime, timeout: flo
     )
     claim = Claim(
         seq=row.seq,
-        token=new_token(),
+        token=leases.new_token(),
         event_id=row.event_id,
         type=row.type,
         body=bytes(row.body),
@@ -127,10 +110,10 @@ def claim_next(connection: Connection, name: str, clock: StoreTime, timeout: flo
             state=IN_FLIGHT,
             attempts=claim.attempt,
             lease_token=claim.token,
-            lease_ends_at=now + _in_milliseconds(timeout),
+            lease_ends_at=now + leases.in_milliseconds(timeout),
         )
     )
-    return Turn(claim, died)
+    return claim, died
 
 
 def mark_done(connection: Connection, claim: Claim, clock: StoreTime) -> bool:
@@ -139,12 +122,12 @@ def mark_done(connection: Connection, claim: Claim, clock: StoreTime) -> bool:
     Until this transaction ends, the row is locked (in SQLite, the database), so no other process can claim the event
     between this mark and the commit.
     """
-    now = sql_time(connection.dialect.name, clock)
-    limit_idle_time(connection, FROZEN_HOLDER_SECONDS)
+    now = clock.sql(connection.dialect.name)
+    leases.limit_idle_time(connection, leases.FROZEN_HOLDER_SECONDS)
     marking = (
         update(EVENTS)
         .where(_is_ours(claim), EVENTS.c.lease_ends_at > now)
-        .values(state=DONE, finished_at=now, lease_token=None, lease_ends_at=None, error=None)
+        .values(state=DONE, finished_at=now, error=None, **leases.RELEASED)
     )
     return connection.execute(marking).rowcount == 1
 
@@ -168,12 +151,12 @@ def marking(claim: Claim, dialect: Dialect, own_dialect: Dialect, clock: StoreTi
     """
     if dialect != own_dialect:
         raise ValueError(_ANOTHER_DATABASE)
-    now = sql_time(dialect, clock)
+    now = clock.sql(dialect)
     values = {"state": DONE, "finished_at": now, "lease_ends_at": None, "error": None}
     changing = update(EVENTS).where(_is_ours(claim), EVENTS.c.lease_ends_at > now).values(values)
     try:
         if dialect == "postgresql":
-            yield idle_limit(timeout)
+            yield leases.idle_limit(timeout)
             is_marked = bool((yield changing.returning(EVENTS.c.seq)))
         else:
             yield changing
@@ -206,9 +189,8 @@ def mark_unhandled(connection: Connection, claim: Claim, clock: StoreTime) -> bo
     values = {
         "state": UNHANDLED,
         "attempts": claim.attempt - 1,
-        "finished_at": sql_time(connection.dialect.name, clock),
-        "lease_token": None,
-        "lease_ends_at": None,
+        "finished_at": clock.sql(connection.dialect.name),
+        **leases.RELEASED,
     }
     return connection.execute(update(EVENTS).where(_is_ours(claim)).values(values)).rowcount == 1
 
@@ -219,20 +201,23 @@ def mark_failed(connection: Connection, claim: Claim, clock: StoreTime, error: s
     Returns:
         The milliseconds until the next attempt, 0 for a dead event; None if another process has the event by now.
     """
-    now = sql_time(connection.dialect.name, clock)
-    wait = 0 if is_last else retry_wait(claim.attempt, LONGEST_WAIT)
+    now = clock.sql(connection.dialect.name)
+    wait = 0 if is_last else leases.retry_wait(claim.attempt, LONGEST_WAIT)
     values = {
         "state": DEAD if is_last else WAITING,
         "due_at": now + wait,
         "finished_at": now if is_last else None,
-        "lease_token": None,
-        "lease_ends_at": None,
+        **leases.RELEASED,
     }
     marking = update(EVENTS).where(_is_ours(claim)).values(values)
     marked = execute_unless_refused(connection, marking.values(error=error))
     if isinstance(marked, str):
         marked = connection.execute(marking.values(error=UNSTORABLE))
     return wait if marked.rowcount else None
+
+
+def _is_due(name: str, now: leases.Now) -> ColumnElement[bool]:
+    return and_(EVENTS.c.name == name, EVENTS.c.state == WAITING, leases.is_due(EVENTS.c, now, LONGEST_WAIT))
 
 
 def _is_ours(claim: Claim) -> ColumnElement[bool]:
@@ -255,29 +240,11 @@ def _is_held() -> ColumnElement[bool]:
     )
 
 
-def _is_due(now: Now) -> ColumnElement[bool]:
-    """Return the condition that the wait of an event is over, or began before the clock was set back."""
-    return or_(EVENTS.c.due_at <= now, EVENTS.c.due_at > now + _in_milliseconds(LONGEST_WAIT))
-
-
-def _ends_too_late(now: Now, timeout: float) -> ColumnElement[bool]:
-    """Return the condition that a lease ends later than any can: it began before the clock was set back."""
-    return EVENTS.c.lease_ends_at > now + _in_milliseconds(timeout)
-
-
-def _in_milliseconds(seconds: float) -> int:
-    return round(seconds * 1000)
-
-
 def _end_leases(connection: Connection, name: str, now: int, timeout: float, max_attempts: int) -> int:
     """Let the events of ended leases wait again, or die; return how many died."""
-    too_late = and_(EVENTS.c.name == name, EVENTS.c.state == IN_FLIGHT, _ends_too_late(now, timeout))
-    # The handler may still be running, so that its lease goes on, for as long as any lease lasts.
-    connection.execute(update(EVENTS).where(too_late).values(lease_ends_at=now + _in_milliseconds(timeout)))
-    ended = and_(EVENTS.c.name == name, EVENTS.c.state == IN_FLIGHT, EVENTS.c.lease_ends_at <= now)
-    values = {"lease_token": None, "lease_ends_at": None, "error": ABANDONED}
-    died = connection.execute(
-        update(EVENTS).where(ended, EVENTS.c.attempts >= max_attempts).values(**values, state=DEAD, finished_at=now)
-    ).rowcount
-    connection.execute(update(EVENTS).where(ended).values(**values, state=WAITING, due_at=now))
+    leases.limit_leases(connection, EVENTS, name, now, timeout)
+    ended = update(EVENTS).where(leases.has_ended(EVENTS, name, now)).values(error=ABANDONED, **leases.RELEASED)
+    dying = ended.where(EVENTS.c.attempts >= max_attempts).values(state=DEAD, finished_at=now)
+    died = connection.execute(dying).rowcount
+    connection.execute(ended.values(state=WAITING, due_at=now))
     return died

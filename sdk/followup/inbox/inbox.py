@@ -18,13 +18,12 @@ from followup._codec.names import in_utc, kind_of
 from followup._declarations.declarations import lazy
 from followup._frames import clears_frames, clears_frames_of
 from followup._results.errors import ConfigurationError, WebhookSignatureError
-from followup._store.problems import reason_of
-from followup._store.store import Store, checked_age, checked_count
+from followup._store.database import reason_of
+from followup._store.store import Store, checked_age
 from followup._threads import NoThreadError, result_in_thread
 from followup.inbox import upkeep
 from followup.inbox.apps import ASGIApp, WSGIApp
-from followup.inbox.arrivals import Arrival, checked_arrival, store
-from followup.inbox.catching_up import CatchUpReport, catch_up
+from followup.inbox.arrivals import Arrival, CatchUpReport, catch_up, checked_arrival, store
 from followup.inbox.handlers import H, Handlers, TransactionKind, checked_types
 from followup.inbox.tables import SCHEMA
 from followup.inbox.upkeep import FINISHED_STATES, DeadEvent, FinishedState, InboxStatus
@@ -312,9 +311,7 @@ class Inbox(Store):
             ValueError: the event is neither dead nor unhandled, or there is none with this id.
         """
         with self._checked_transaction() as connection:
-            count = upkeep.retry(connection, self.name, event_id)
-            advice = "" if count else upkeep.advice(connection, self.name, event_id)
-        return checked_count(count, event_id, "dead or unhandled", advice)
+            return upkeep.retry(connection, self.name, event_id)
 
     def purge(self, *, older_than: timedelta, states: Collection[FinishedState] = frozenset({"done"})) -> int:
         """Remove the content of events that were finished long ago: their bodies and errors.
@@ -338,7 +335,7 @@ class Inbox(Store):
             return upkeep.purge(connection, self.name, self._clock, age, states)
 
     def _worker(self, *, raises: bool = False) -> Worker:
-        self._telemetry.report_inbox(self.name, self._backlog)
+        self._report()
         return Worker(
             database=self._database,
             name=self.name,
@@ -346,7 +343,6 @@ class Inbox(Store):
             handlers=self._handlers,
             timeout=self._handler_timeout,
             max_attempts=self._max_attempts,
-            telemetry=self._telemetry,
             raises=raises,
         )
 

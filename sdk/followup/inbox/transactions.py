@@ -15,7 +15,6 @@ from sqlalchemy.exc import UnboundExecutionError
 from sqlalchemy.orm import Session, SessionTransaction
 
 from followup._frames import clears_frames
-from followup.inbox.failures import HandlerError, TransactionEndedError
 
 _ENDED = "the handler committed or rolled back received.connection; the inbox does that after it has returned"
 _COMMITTED = "the handler called commit() in received.session(); the inbox commits after the handler has returned"
@@ -28,6 +27,18 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE")
 _SHADOWED = ("expunge_all", "close", "reset")
 _IDLE = 0
 """The status of a connection to PostgreSQL without a transaction."""
+
+
+class HandlerError(RuntimeError):
+    """A handler did what loses or repeats work. Its text is ours, and has no data."""
+
+
+class TransactionEndedError(HandlerError):
+    """The handler ended its transaction, so that its writes and the mark cannot commit together."""
+
+
+class LeaseEndedError(HandlerError):
+    """The handler took longer than its lease."""
 
 
 class HandlerTransaction:

@@ -3,15 +3,16 @@
 import json
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Literal, get_args
 
 import attrs
 from sqlalchemy import Connection, func, select, update
 
 from followup._codec.decode import decode
-from followup._store.clock import StoreTime, current_time, datetime_of, seconds_since
-from followup.inbox.tables import DEAD, DONE, EVENTS, IN_FLIGHT, UNHANDLED, WAITING
+from followup._store.clock import StoreTime, datetime_of, seconds_since
+from followup._store.schema import DEAD, IN_FLIGHT, WAITING
+from followup._store.store import check_found
+from followup.inbox.tables import DONE, EVENTS, UNHANDLED
 from followup.webhooks import WebhookEvent
 
 FinishedState = Literal["done", "dead", "unhandled"]
@@ -59,7 +60,7 @@ class DeadEvent:
 
 def status(connection: Connection, name: str, clock: StoreTime) -> InboxStatus:
     """Count the events."""
-    now = current_time(connection, clock)
+    now = clock.milliseconds(connection)
     rows = connection.execute(
         select(EVENTS.c.state, func.count(), func.min(EVENTS.c.received_at))
         .where(EVENTS.c.name == name, EVENTS.c.body.is_not(None))
@@ -90,38 +91,26 @@ def dead(connection: Connection, name: str) -> list[DeadEvent]:
 
 
 def retry(connection: Connection, name: str, event_id: str | None) -> int:
-    """Let dead and unhandled events wait again; return how many these are."""
+    """Let dead and unhandled events wait again; return how many these are.
+
+    Raises:
+        ValueError: no such event has this id.
+    """
     chosen = update(EVENTS).where(
         EVENTS.c.name == name, EVENTS.c.state.in_([DEAD, UNHANDLED]), EVENTS.c.body.is_not(None)
     )
     if event_id is not None:
         chosen = chosen.where(EVENTS.c.event_id == event_id)
-    return connection.execute(chosen.values(state=WAITING, attempts=0, due_at=0, finished_at=None)).rowcount
-
-
-_ADVICE = MappingProxyType(
-    {
-        WAITING: ": it waits, and is handled when it is due",
-        IN_FLIGHT: ": a worker is handling it now; try again when it has ended",
-        DONE: ": it is done",
-        DEAD: ": its content was purged",
-        UNHANDLED: ": its content was purged",
-    }
-)
-"""What ``retry`` says of an event that it does not take."""
-
-
-def advice(connection: Connection, name: str, event_id: str | None) -> str:
-    """Return the end of the error of a retry that has not found this event: the state in which it is."""
-    of_event = select(EVENTS.c.state).where(EVENTS.c.name == name, EVENTS.c.event_id == event_id)
-    return _ADVICE.get(connection.execute(of_event).scalar_one_or_none() or "", "")
+    count = connection.execute(chosen.values(state=WAITING, attempts=0, due_at=0, finished_at=None)).rowcount
+    hints = dict.fromkeys((DEAD, UNHANDLED), ", but its content was purged")
+    return check_found(connection, EVENTS, name, event_id, count, "dead or unhandled", hints)
 
 
 def purge(
     connection: Connection, name: str, clock: StoreTime, older_than: timedelta, states: Collection[FinishedState]
 ) -> int:
     """Remove the content of finished events; return how many these are."""
-    until = max(0, current_time(connection, clock) - older_than // timedelta(milliseconds=1))
+    until = max(0, clock.milliseconds(connection) - older_than // timedelta(milliseconds=1))
     purging = update(EVENTS).where(
         EVENTS.c.name == name,
         EVENTS.c.state.in_(states),

@@ -5,48 +5,30 @@ import json
 import logging
 import sys
 import threading
+import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import attrs
 from sqlalchemy import func, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError, StatementError
 
 from followup._codec.decode import decode
 from followup._frames import clear_frames
 from followup._results.errors import ConfigurationError
 from followup._store.clock import StoreTime
-from followup._store.database import Database, Dialect
-from followup._store.leases import retry_wait
-from followup._store.locks import limit_idle_time
-from followup._store.problems import reason_of
-from followup._telemetry.stores import StoreTelemetry
-from followup.inbox.claims import (
-    ABANDONED,
-    Claim,
-    claim_next,
-    is_marked,
-    is_work_due,
-    mark_done,
-    mark_failed,
-    mark_unhandled,
-    marking,
-)
-from followup.inbox.failures import (
-    HandlerError,
-    LeaseEndedError,
-    TransactionEndedError,
-    logged_stack,
-    logged_text,
-    logged_traceback,
-    stored_text,
-)
-from followup.inbox.handlers import EVENT_TYPES, Handler, Handlers, check_result
-from followup.inbox.received import Received
-from followup.inbox.tables import EVENTS, IN_FLIGHT, WAITING
-from followup.inbox.transactions import HandlerTransaction
+from followup._store.database import Database, Dialect, reason_of
+from followup._store.leases import limit_idle_time, retry_wait
+from followup._store.schema import IN_FLIGHT, WAITING
+from followup.inbox import claims
+from followup.inbox.claims import ABANDONED, Claim
+from followup.inbox.handlers import Handler, Handlers, Received, check_result
+from followup.inbox.tables import EVENTS
+from followup.inbox.transactions import HandlerError, HandlerTransaction, LeaseEndedError, TransactionEndedError
 from followup.webhooks import WebhookEvent
 
 if TYPE_CHECKING:
@@ -59,6 +41,15 @@ LONGEST_OUTAGE_WAIT = 30.0
 """Seconds, at most, until a worker tries the database again that could not be reached."""
 
 logger = logging.getLogger("followup.inbox")
+
+
+_LARGEST_CHAIN = 10
+"""Exceptions of a chain, or of a group, that a log shows."""
+
+_LARGEST_STACK = 30
+"""Calls of an exception that a log shows; a recursion without end has a thousand."""
+
+_OURS = str(Path(__file__).parent)
 
 
 @attrs.frozen
@@ -100,7 +91,6 @@ class Worker:
     handlers: Handlers
     timeout: float
     max_attempts: int
-    telemetry: StoreTelemetry
     raises: bool = False
 
     def drain(self, deadline: float | None, stop: threading.Event | None) -> DrainReport:
@@ -143,27 +133,27 @@ class Worker:
     def _handle_next(self, counts: Counter[str]) -> bool:
         """Handle one event; return whether there was anything to do."""
         with self.database.transaction() as connection:
-            if not is_work_due(connection, self.name, self.clock, self.timeout):
+            if not claims.is_work_due(connection, self.name, self.clock, self.timeout):
                 return False
         with self.database.transaction() as connection:
-            turn = claim_next(connection, self.name, self.clock, self.timeout, self.max_attempts)
-        counts["dead"] += turn.died
-        if turn.claim is None:
-            return turn.died > 0
-        counts[self._handle(turn.claim)] += 1
+            claim, died = claims.claim_next(connection, self.name, self.clock, self.timeout, self.max_attempts)
+        counts["dead"] += died
+        if claim is None:
+            return died > 0
+        counts[self._handle(claim)] += 1
         return True
 
     def _handle(self, claim: Claim) -> str:
         handler = self.handlers.find(claim.type)
         if handler is None:
             with self.database.transaction() as connection:
-                mark_unhandled(connection, claim, self.clock)
+                claims.mark_unhandled(connection, claim, self.clock)
             logger.info("event %s is kept as unhandled: %s has no handler", claim.event_id, claim.type)
             return "unhandled"
         began = self.clock.monotonic()
         call = self._call_alone if handler.has_own_transaction else self._call
         try:
-            with self._recorded(claim), self._slowness_logged(claim):
+            with self._slowness_logged(claim):
                 call(handler.function, claim)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises, the event is tried again
             # PostgreSQL ends a transaction that is idle for too long, which looks like a lost connection.
@@ -179,20 +169,6 @@ class Worker:
         finally:
             del failure  # its traceback refers to this frame, and to those of the handler, which may hold connections
 
-    def _recorded(self, claim: Claim) -> AbstractContextManager[None]:
-        known = claim.type if claim.type in EVENT_TYPES else None
-        return self.telemetry.handling(self.name, known, claim.attempt, lambda: self._recorder_of(claim))
-
-    def _recorder_of(self, claim: Claim) -> str | None:
-        """Return the trace in which the outbox of this database recorded the cause of an event."""
-        from followup.outbox.recorders import recorder_of  # only programs with telemetry need it
-
-        try:
-            return recorder_of(self.database, self.name, claim.type, json.loads(claim.body)["data"])
-        except SQLAlchemyError as error:
-            logger.warning("the cause of event %s is unknown: %s", claim.event_id, reason_of(error))
-            return None
-
     def _call(self, function: Handler, claim: Claim) -> None:
         """Call a handler; nothing is written before it, and the mark that the event is done is the last statement."""
         event = decode(WebhookEvent, json.loads(claim.body))
@@ -207,15 +183,15 @@ class Worker:
                     raise
                 transaction.check()
             check_result(result)
-            if not mark_done(connection, claim, self.clock):
+            if not claims.mark_done(connection, claim, self.clock):
                 raise LeaseEndedError(ABANDONED)
 
     def _call_alone(self, function: Handler, claim: Claim) -> None:
         """Call a handler that opens a transaction of its own. Meanwhile there is none of the inbox, only its lease."""
-        from followup.outbox.connections import record_on  # imports every kind of connection
+        from followup.outbox.recording import record_on  # imports every kind of connection
 
         def steps(dialect: Dialect) -> "Steps":
-            return marking(claim, dialect, self.database.dialect, self.clock, self.timeout)
+            return claims.marking(claim, dialect, self.database.dialect, self.clock, self.timeout)
 
         event = decode(WebhookEvent, json.loads(claim.body))
         received = Received(event, None, claim.is_stale, claim.attempt, lambda connection: record_on(connection, steps))
@@ -225,7 +201,7 @@ class Worker:
 
     def _is_marked(self, claim: Claim) -> bool:
         with self.database.transaction() as connection:
-            return is_marked(connection, claim)
+            return claims.is_marked(connection, claim)
 
     @contextmanager
     def _slowness_logged(self, claim: Claim) -> Iterator[None]:
@@ -240,7 +216,7 @@ class Worker:
                 claim.event_id,
                 claim.attempt,
                 self.timeout,
-                logged_stack(frame) if frame else "",
+                _logged_stack(frame) if frame else "",
             )
 
         timer = threading.Timer(self.timeout, report)
@@ -263,25 +239,17 @@ class Worker:
         except Exception as problem:
             _log_failure(claim, error, f"this cannot be recorded now: {reason_of(problem)}")
             raise
-        if state == "done":
-            logger.warning(
-                "event %s is done, but its handler failed after that: %s\n%s",
-                claim.event_id,
-                logged_text(error),
-                logged_traceback(error),
-            )
-        else:
-            _log_failure(claim, error, outcome)
+        _log_failure(claim, error, outcome)
         return state
 
     def _mark_failed(self, claim: Claim, error: Exception, *, may_be_done: bool) -> tuple[str, str]:
         """Let an event wait or die, unless it is done; return how the attempt counts, and what comes next in words."""
         if may_be_done and self._is_marked(claim):
-            return "done", ""
+            return "done", "the event is done, because received.done had committed before"
         # Once more would repeat what such a handler has committed already.
         is_last = claim.attempt >= self.max_attempts or isinstance(error, TransactionEndedError)
         with self.database.transaction() as connection:
-            wait = mark_failed(connection, claim, self.clock, stored_text(error), is_last=is_last)
+            wait = claims.mark_failed(connection, claim, self.clock, _stored_text(error), is_last=is_last)
         if wait is None:
             return "failed", "another process has it"
         return ("dead", "it is dead") if is_last else ("failed", f"next attempt in {wait / 1000:.1f} s")
@@ -292,12 +260,75 @@ def _log_failure(claim: Claim, error: Exception, outcome: str) -> None:
         "event %s, attempt %d failed: %s; %s\n%s",
         claim.event_id,
         claim.attempt,
-        logged_text(error),
+        _logged_text(error),
         outcome,
-        logged_traceback(error),
+        _logged_traceback(error),
     )
 
 
 def _result(function: Handler, received: Received) -> object:
     call: Callable[[Received], object] = function  # whatever its annotation promises
     return call(received)
+
+
+def _stored_text(error: Exception) -> str:
+    """Return an error as it is stored."""
+    if isinstance(error, HandlerError):
+        return str(error)
+    if isinstance(error, StatementError):
+        error.hide_parameters = True
+    return "".join(traceback.format_exception_only(error)).strip() + _places(error)
+
+
+def _logged_text(error: Exception) -> str:
+    """Return an error as a log may show it, in one line."""
+    return str(error) if isinstance(error, HandlerError) else f"{type(error).__name__}{_places(error)}"
+
+
+def _logged_traceback(error: BaseException) -> str:
+    """Return the traceback of an error and of its causes, without any text of them, source code or local variables."""
+    parts: list[str] = []
+    current: BaseException | None = error
+    seen: set[int] = set()
+    while current is not None and id(current) not in seen and len(parts) < 2 * _LARGEST_CHAIN:
+        seen.add(id(current))
+        group = [f"  + {_type(each)}{_places(each)}" for each in _members(current)]
+        calls = [*_calls(traceback.walk_tb(current.__traceback__))]
+        parts.append("\n".join(["Traceback (most recent call last):", *calls, _type(current), *group]))
+        if current.__cause__ is not None:
+            parts.append("The above exception was the direct cause of the following exception:")
+            current = current.__cause__
+        else:
+            parts.append("During handling of the above exception, another exception occurred:")
+            current = None if current.__suppress_context__ else current.__context__
+    return "\n\n".join(parts[-2::-1])
+
+
+def _logged_stack(frame: FrameType) -> str:
+    """Return where a thread is now, as a traceback from the handler on."""
+    return "\n".join(_calls(reversed([*traceback.walk_stack(frame)])))
+
+
+def _members(error: BaseException) -> Sequence[BaseException]:
+    return error.exceptions[:_LARGEST_CHAIN] if isinstance(error, BaseExceptionGroup) else ()
+
+
+def _calls(frames: Iterable[tuple[FrameType, int]]) -> list[str]:
+    lines = [
+        f'  File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}'
+        for frame, line in frames
+        if not frame.f_code.co_filename.startswith(_OURS)
+    ]
+    return lines[-_LARGEST_STACK:]
+
+
+def _type(error: BaseException) -> str:
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _places(error: BaseException) -> str:
+    """Return the file and line of the calls that led to the error, from the handler on."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    found = [f"{Path(name).name}:{line}" for name, line in frames if not name.startswith(_OURS)]
+    return f" at {' > '.join(found[:5])}" if found else ""

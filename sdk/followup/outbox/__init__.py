@@ -10,10 +10,10 @@ if find_spec("sqlalchemy") is None:
         "followup.outbox needs SQLAlchemy: python -m pip install 'followup[store]'", name="sqlalchemy"
     )
 
-from followup.outbox.connections import AsyncRecordingConnection, DjangoConnection, RecordingConnection
 from followup.outbox.events import NewEvent
 from followup.outbox.outbox import Outbox
-from followup.outbox.reports import DeadEvent, DrainReport, FailingEvent, OutboxStatus
+from followup.outbox.recording import AsyncRecordingConnection, DjangoConnection, RecordingConnection
+from followup.outbox.upkeep import DeadEvent, DrainReport, FailingEvent, OutboxStatus
 
 __all__ = [
     "AsyncRecordingConnection",

@@ -13,24 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Update,
-    and_,
-    bindparam,
-    func,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Update, bindparam, func, or_, select, update
 
-from followup._store.clock import StoreTime, current_time
-from followup._store.leases import new_token
-from followup._store.locks import take_lock
-from followup._store.statements import UNSTORABLE, execute_unless_refused
+from followup._store import leases
+from followup._store.clock import StoreTime
+from followup._store.database import UNSTORABLE, execute_unless_refused
+from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup.outbox import governor
-from followup.outbox.tables import DEAD, EVENTS, IN_FLIGHT, LARGEST_BATCH, SENT, WAITING
+from followup.outbox.tables import EVENTS, LARGEST_BATCH
 
 LONGEST_LEASE = 30.0
 """Seconds, at most, that events are claimed."""
@@ -52,13 +42,11 @@ class ClaimedEvent:
 
     Attributes:
         attempts: number of times that it has been sent, this time included.
-        trace_context: the trace in which it was recorded, as text.
     """
 
     id: str
     text: str = attrs.field(repr=False)
     attempts: int
-    trace_context: str | None = None
 
 
 @attrs.frozen
@@ -76,23 +64,32 @@ class Wait:
     seconds: float
 
 
-@attrs.frozen(kw_only=True)
-class Settlement:
-    """What becomes of the events of a claim. Those that are not named wait for the rest of their lease.
+@attrs.frozen
+class Verdict:
+    """What becomes of a claimed event.
 
     Attributes:
-        accepted: ids of the events that the service accepted.
-        rejected: reasons by id, of the events that it rejected.
-        waits: milliseconds until the next attempt by id, of the others.
-        errors: reasons by id, of the others.
-        batch_limit: the largest batch in which the others may be sent; None if that does not change.
+        state: ``sent``, ``dead`` or ``waiting``.
+        reason: why it was not accepted.
+        wait: milliseconds until the next attempt.
+    """
+
+    state: str
+    reason: str | None = attrs.field(default=None, repr=False)
+    wait: int = 0
+
+
+@attrs.frozen
+class Settlement:
+    """What becomes of the events of a claim. Those that are not named stay claimed for the rest of their lease.
+
+    Attributes:
+        verdicts: by the id of the event.
+        batch_limit: the largest batch in which the events may be sent from now on; None if that does not change.
         counts_as_attempt: whether the events were sent.
     """
 
-    accepted: Sequence[str] = ()
-    rejected: Mapping[str, str] = attrs.field(factory=dict, repr=False)
-    waits: Mapping[str, int] = attrs.field(factory=dict)
-    errors: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    verdicts: Mapping[str, Verdict]
     batch_limit: int | None = None
     counts_as_attempt: bool = True
 
@@ -108,9 +105,10 @@ def find_due(connection: Connection, name: str, clock: StoreTime) -> Sequence[in
     Returns:
         Their rows, for ``claim``; none if only leases have ended; None if there is nothing to claim.
     """
-    now = current_time(connection, clock)
+    now = clock.milliseconds(connection)
     found = _free_rows(connection, name, now)
-    expired = select(EVENTS.c.seq).where(_in_flight(name), or_(_has_ended(now), _ends_too_late(now))).limit(1)
+    is_expired = or_(leases.has_ended(EVENTS, name, now), leases.ends_too_late(EVENTS, name, now, LONGEST_LEASE))
+    expired = select(EVENTS.c.seq).where(is_expired).limit(1)
     return found if found or connection.execute(expired).first() is not None else None
 
 
@@ -136,34 +134,21 @@ def claim(
     Returns:
         The claim; a wait if the request rate allows no call yet; None if none of the events is due any more.
     """
-    take_lock(connection, lock_name(name))
+    leases.take_lock(connection, lock_name(name))
     # From here on every statement sees what the previous holder of the lock committed.
-    now = current_time(connection, clock)
-    connection.execute(
-        update(EVENTS)
-        .where(_in_flight(name), _has_ended(now))
-        .values(state=WAITING, lease_token=None, lease_ends_at=None, error=ABANDONED)
-    )
-    # The call may still be in flight, so that its lease goes on, for as long as any lease lasts.
-    latest = now + _in_milliseconds(LONGEST_LEASE)
-    connection.execute(update(EVENTS).where(_in_flight(name), _ends_too_late(now)).values(lease_ends_at=latest))
+    now = clock.milliseconds(connection)
+    abandoned = update(EVENTS).where(leases.has_ended(EVENTS, name, now))
+    connection.execute(abandoned.values(state=WAITING, error=ABANDONED, **leases.RELEASED))
+    leases.limit_leases(connection, EVENTS, name, now, LONGEST_LEASE)
     still_due = (
-        select(
-            EVENTS.c.seq,
-            EVENTS.c.subject,
-            EVENTS.c.event_id,
-            EVENTS.c.event,
-            EVENTS.c.attempts,
-            EVENTS.c.batch_limit,
-            EVENTS.c.trace_context,
-        )
-        .where(EVENTS.c.seq.in_(found), EVENTS.c.state == WAITING, _is_due_at(EVENTS.c.due_at, now))
+        select(EVENTS)
+        .where(EVENTS.c.seq.in_(found), EVENTS.c.state == WAITING, leases.is_due(EVENTS.c, now, LONGEST_WAIT))
         .order_by(EVENTS.c.seq)
     )
     rows = _unblocked(connection, name, connection.execute(still_due).all())
     if not rows:
         return None
-    token, ends_at = new_token(), now + _in_milliseconds(lease_seconds)
+    token, ends_at = leases.new_token(), now + leases.in_milliseconds(lease_seconds)
     wait = governor.reserve(connection, name, requests_per_minute, now, token, ends_at)
     if wait:
         return Wait(wait / 1000)
@@ -173,8 +158,7 @@ def claim(
         .where(EVENTS.c.seq.in_([row.seq for row in batch]))
         .values(state=IN_FLIGHT, lease_token=token, lease_ends_at=ends_at, attempts=EVENTS.c.attempts + 1)
     )
-    events = [ClaimedEvent(row.event_id, row.event, row.attempts + 1, row.trace_context) for row in batch]
-    return Claim(token, events)
+    return Claim(token, [ClaimedEvent(row.event_id, row.event, row.attempts + 1) for row in batch])
 
 
 def settle(
@@ -196,35 +180,32 @@ def settle(
     ours = select(EVENTS.c.seq).where(EVENTS.c.name == name, EVENTS.c.lease_token == lease_token).limit(1)
     if connection.execute(ours).first() is None:
         return False
-    one = update(EVENTS).where(
-        EVENTS.c.name == name, EVENTS.c.event_id == bindparam("id"), EVENTS.c.lease_token == lease_token
-    )
-    free = {"lease_token": None, "lease_ends_at": None}
-    done = {**free, "finished_at": now}
-    if settlement.accepted:
-        accepted = one.values(state=SENT, blocks_subject=False, error=None, **done)
-        _store_each(connection, accepted, [{"id": each} for each in settlement.accepted])
-    if settlement.rejected:
-        rejected = one.values(
-            state=DEAD, blocks_subject=holds, error=bindparam("reason", type_=EVENTS.c.error.type), **done
-        )
-        reasons = settlement.rejected.items()
-        _store_each(connection, rejected, [{"id": each, "reason": reason} for each, reason in reasons])
-    if settlement.waits:
-        attempts = EVENTS.c.attempts - (0 if settlement.counts_as_attempt else 1)
-        waiting = one.values(
-            state=WAITING,
+    one = (
+        update(EVENTS)
+        .where(EVENTS.c.name == name, EVENTS.c.event_id == bindparam("id"), EVENTS.c.lease_token == lease_token)
+        .values(
+            state=bindparam("becomes"),
+            blocks_subject=bindparam("blocks"),
             due_at=bindparam("due"),
+            finished_at=bindparam("finished"),
             error=bindparam("reason", type_=EVENTS.c.error.type),
-            attempts=attempts,
+            attempts=EVENTS.c.attempts - (0 if settlement.counts_as_attempt else 1),
             batch_limit=EVENTS.c.batch_limit if settlement.batch_limit is None else settlement.batch_limit,
-            **free,
+            **leases.RELEASED,
         )
-        parameters = [
-            {"id": each, "due": now + wait, "reason": settlement.errors.get(each)}
-            for each, wait in settlement.waits.items()
-        ]
-        _store_each(connection, waiting, parameters)
+    )
+    rows = [
+        {
+            "id": event_id,
+            "becomes": verdict.state,
+            "blocks": verdict.state == WAITING or (verdict.state == DEAD and holds),
+            "due": now + verdict.wait,
+            "finished": None if verdict.state == WAITING else now,
+            "reason": verdict.reason,
+        }
+        for event_id, verdict in settlement.verdicts.items()
+    ]
+    _store_each(connection, one, rows)
     return True
 
 
@@ -244,34 +225,12 @@ def _store_each(connection: Connection, statement: Update, rows: Sequence[dict[s
             logger.error("event %s cannot be settled: %s", row["id"], stored)
 
 
-def _in_flight(name: str) -> ColumnElement[bool]:
-    return and_(EVENTS.c.name == name, EVENTS.c.state == IN_FLIGHT)
-
-
-def _has_ended(now: int) -> ColumnElement[bool]:
-    return EVENTS.c.lease_ends_at <= now
-
-
-def _ends_too_late(now: int) -> ColumnElement[bool]:
-    """Return the condition that a lease ends later than any can: it began before the clock was set back."""
-    return EVENTS.c.lease_ends_at > now + _in_milliseconds(LONGEST_LEASE)
-
-
-def _is_due_at(due_at: ColumnElement[int], now: int) -> ColumnElement[bool]:
-    """Return the condition that the wait of an event is over, or began before the clock was set back."""
-    return or_(due_at <= now, due_at > now + _in_milliseconds(LONGEST_WAIT))
-
-
-def _in_milliseconds(seconds: float) -> int:
-    return round(seconds * 1000)
-
-
 def _free_rows(connection: Connection, name: str, now: int) -> Sequence[int]:
     """Return the rows of the first events that may be sent now, in the order in which they were recorded.
 
     Each statement is one pass in whatever plan a database makes, which may know nothing about a new table.
     """
-    due = (EVENTS.c.name == name, EVENTS.c.state == WAITING, _is_due_at(EVENTS.c.due_at, now))
+    due = (EVENTS.c.name == name, EVENTS.c.state == WAITING, leases.is_due(EVENTS.c, now, LONGEST_WAIT))
     first = select(EVENTS.c.seq, EVENTS.c.subject).where(*due).order_by(EVENTS.c.seq).limit(_LOOKED_AT)
     rows = connection.execute(first).all()
     found = [row.seq for row in _unblocked(connection, name, rows)]
@@ -281,7 +240,7 @@ def _free_rows(connection: Connection, name: str, now: int) -> Sequence[int]:
     head = func.min(EVENTS.c.seq).over(partition_by=EVENTS.c.subject, order_by=EVENTS.c.seq).label("head")
     unfinished = select(EVENTS.c.seq, EVENTS.c.state, EVENTS.c.due_at, head)
     each = unfinished.where(EVENTS.c.name == name, EVENTS.c.blocks_subject).subquery().c
-    heads = select(each.seq).where(each.seq == each.head, each.state == WAITING, _is_due_at(each.due_at, now))
+    heads = select(each.seq).where(each.seq == each.head, each.state == WAITING, leases.is_due(each, now, LONGEST_WAIT))
     return connection.execute(heads.order_by(each.seq).limit(LARGEST_BATCH)).scalars().all()
 
 

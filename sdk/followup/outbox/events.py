@@ -15,7 +15,7 @@ from followup._annotations import MAX_REQUEST_BYTES, EventType
 from followup._codec.encode import Encoder, encoder_for, json_bytes
 from followup._codec.names import camel, format_timestamp, kind_of
 from followup._redaction import redacted
-from followup._store.texts import LONGEST_TEXT, checked_text
+from followup._store.schema import LONGEST_TEXT, checked_text
 from followup._time import new_uuid
 from followup.resources.event_batches import EventInput, EventSourceInput
 

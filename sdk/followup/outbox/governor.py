@@ -12,7 +12,7 @@ import math
 
 from sqlalchemy import Connection, delete, func, select, update
 
-from followup._store.statements import insert_if_absent
+from followup._store.database import insert_if_absent
 from followup.outbox.tables import CALLS, RATES
 
 MINUTE = 60_000

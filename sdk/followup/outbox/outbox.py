@@ -11,21 +11,15 @@ from followup._call.options import checked_deadline
 from followup._client import FollowUp
 from followup._frames import clears_frames, clears_frames_of
 from followup._results.errors import ConfigurationError
-from followup._store.clock import current_time
 from followup._store.database import Dialect
-from followup._store.store import Store, checked_age, checked_count
-from followup.outbox import upkeep
-from followup.outbox.connections import (
-    AsyncRecordingConnection,
-    RecordingConnection,
-    record_on,
-    record_on_async,
-)
+from followup._store.schema import DEAD, WAITING
+from followup._store.store import Store, checked_age
+from followup.outbox import recording, upkeep
 from followup.outbox.events import NewEvent, Recorded, checked_event
-from followup.outbox.recording import Steps, recording
+from followup.outbox.recording import AsyncRecordingConnection, RecordingConnection, Steps
 from followup.outbox.relay import Relay
-from followup.outbox.reports import DeadEvent, DrainReport, FailingEvent, OutboxStatus
-from followup.outbox.tables import DEAD, SCHEMA, WAITING
+from followup.outbox.tables import SCHEMA
+from followup.outbox.upkeep import DeadEvent, DrainReport, FailingEvent, OutboxStatus
 from followup.resources.event_batches import EventInput
 
 
@@ -104,7 +98,7 @@ class Outbox(Store):
             ConfigurationError: the tables are missing in its database, or another release made them.
         """
         recorded = checked_event(event, subject, self._clock.now())
-        record_on(connection, lambda dialect: self._recording(recorded, dialect))
+        recording.record_on(connection, lambda dialect: self._recording(recorded, dialect))
         return recorded.id
 
     async def record_async(
@@ -124,13 +118,11 @@ class Outbox(Store):
             ValueError, TypeError, ConfigurationError: as ``record`` does.
         """
         recorded = checked_event(event, subject, self._clock.now())
-        await record_on_async(connection, lambda dialect: self._recording(recorded, dialect))
+        await recording.record_on_async(connection, lambda dialect: self._recording(recorded, dialect))
         return recorded.id
 
     def _recording(self, event: Recorded, dialect: Dialect) -> Steps:
-        trace_context = self._telemetry.traceparent()
-        check_version = not self._has_recorded
-        yield from recording(self.name, event, dialect, self._clock, trace_context, check_version=check_version)
+        yield from recording.steps(self.name, event, dialect, self._clock, check_version=not self._has_recorded)
         self._has_recorded = True
 
     def drain(self, client: FollowUp, deadline: float | None = None) -> DrainReport:
@@ -183,7 +175,7 @@ class Outbox(Store):
     def status(self) -> OutboxStatus:
         """Return how many events wait, are in flight, held, dead and sent, and the age of the oldest that waits."""
         with self._checked_transaction() as connection:
-            return upkeep.status(connection, self.name, current_time(connection, self._clock))
+            return upkeep.status(connection, self.name, self._clock.milliseconds(connection))
 
     @clears_frames
     def dead(self) -> list[DeadEvent]:
@@ -210,9 +202,7 @@ class Outbox(Store):
             ValueError: no dead event has this id.
         """
         with self._checked_transaction() as connection:
-            count = upkeep.retry(connection, self.name, event_id)
-            advice = "" if count else upkeep.advice(connection, self.name, event_id)
-        return checked_count(count, event_id, "dead", advice)
+            return upkeep.retry(connection, self.name, event_id)
 
     def discard(self, event_id: str, *, waiting: bool = False) -> None:
         """Give up a dead event, so that the later events of its subject are sent.
@@ -230,9 +220,7 @@ class Outbox(Store):
             raise TypeError(f"event_id must be the id of a dead event, not {type(event_id).__name__}")
         states = (DEAD, WAITING) if waiting else (DEAD,)
         with self._checked_transaction() as connection:
-            count = upkeep.discard(connection, self.name, event_id, states, current_time(connection, self._clock))
-            advice = "" if count else upkeep.advice(connection, self.name, event_id, discarding=True)
-        checked_count(count, event_id, " or ".join(states), advice)
+            upkeep.discard(connection, self.name, event_id, states, self._clock.milliseconds(connection))
 
     def purge(self, *, older_than: timedelta) -> int:
         """Remove old events that were sent or discarded, with the personal data in them.
@@ -252,7 +240,7 @@ class Outbox(Store):
         total = 0
         while True:
             with self._checked_transaction() as connection:
-                count = upkeep.purge_some(connection, self.name, age, current_time(connection, self._clock))
+                count = upkeep.purge_some(connection, self.name, age, self._clock.milliseconds(connection))
             total += count
             if not count:
                 return total
@@ -260,7 +248,7 @@ class Outbox(Store):
     def _relay(self, client: FollowUp) -> Relay:
         if not isinstance(client, FollowUp):
             raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
-        self._telemetry.report_outbox(self.name, self._backlog)
+        self._report()
         return Relay(
             self._database,
             self.name,
@@ -268,5 +256,4 @@ class Outbox(Store):
             self._clock,
             requests_per_minute=self._requests_per_minute,
             holds=self._on_rejected == "hold",
-            telemetry=self._telemetry,
         )

@@ -7,10 +7,14 @@ events, so a relay that was frozen meanwhile changes nothing.
 """
 
 import logging
+import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+import attrs
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -19,28 +23,21 @@ from followup._results.errors import (
     APITimeoutError,
     AuthenticationError,
     ConfigurationError,
+    FollowUpError,
+    IdempotencyError,
     PermissionDeniedError,
+    RateLimitError,
 )
-from followup._store.clock import StoreTime, current_time, time_of
-from followup._store.database import Database
-from followup._store.leases import retry_wait
-from followup._store.locks import take_lock
-from followup._store.problems import reason_of
-from followup._telemetry.stores import StoreTelemetry
-from followup.outbox import calls, governor, upkeep
-from followup.outbox.claims import (
-    LONGEST_LEASE,
-    LONGEST_WAIT,
-    Claim,
-    Settlement,
-    Wait,
-    claim,
-    find_due,
-    lock_name,
-    settle,
-)
-from followup.outbox.reports import DrainReport
-from followup.resources.event_batches import without_position
+from followup._store.clock import StoreTime, time_of
+from followup._store.database import Database, reason_of
+from followup._store.leases import retry_wait, take_lock
+from followup._store.schema import DEAD, WAITING
+from followup.outbox import claims, governor, upkeep
+from followup.outbox.claims import LONGEST_LEASE, LONGEST_WAIT, Claim, ClaimedEvent, Settlement, Verdict
+from followup.outbox.events import WIRE_NAMES, as_input
+from followup.outbox.tables import SENT
+from followup.outbox.upkeep import DrainReport
+from followup.resources.event_batches import EventBatchError, EventResult, without_position
 
 if TYPE_CHECKING:
     from followup._client import FollowUp
@@ -66,6 +63,35 @@ POLL_SECONDS = 1.0
 _MOST_FAILURES = 3
 """Calls that may fail in a row before a drain ends: the service cannot be reached now."""
 
+_WITHOUT_RETRY_AFTER = 1.0
+"""Seconds to wait after a 429 that does not say how long."""
+
+
+@attrs.frozen
+class RejectedAsAWhole:
+    """The batch was rejected without a result for each event: it is too large, or one event spoils it.
+
+    Attributes:
+        error: the error of the call.
+        names_an_event: whether the response is the service's and says that an event is invalid or too large. Only then
+            does it decide about the event of a batch of one: the page of a proxy has the same status.
+    """
+
+    error: APIStatusError
+    names_an_event: bool
+
+
+@attrs.frozen
+class Failed:
+    """The call failed, which decides nothing about its events.
+
+    Attributes:
+        retry_after: seconds that the service asked to wait.
+    """
+
+    error: FollowUpError
+    retry_after: float | None
+
 
 class Relay:
     """Sends the events of an outbox with one client.
@@ -77,7 +103,6 @@ class Relay:
         default_time: the clock, unless the client lives in virtual time.
         requests_per_minute: maximum number of calls in any 60 s by all relays.
         holds: whether a rejected event blocks the later events of its subject.
-        telemetry: links each call to the traces in which its events were recorded.
     """
 
     def __init__(
@@ -89,14 +114,12 @@ class Relay:
         *,
         requests_per_minute: int,
         holds: bool,
-        telemetry: StoreTelemetry,
     ) -> None:
         self._database = database
         self._name = name
         self._client = client
         self._requests_per_minute = requests_per_minute
         self._holds = holds
-        self._telemetry = telemetry
         self._clock = time_of(client, default_time)
         limits = (LONGEST_CALL, client._options.attempt_seconds, client._options.deadline)
         self._call_seconds = min(each for each in limits if each is not None)
@@ -129,7 +152,7 @@ class Relay:
             claimed = self._claim(found)
             if claimed is None:
                 continue  # leases have ended, or other relays have these events
-            if isinstance(claimed, Wait):
+            if isinstance(claimed, claims.Wait):
                 self._clock.wait(claimed.seconds if left is None else min(claimed.seconds, left), stop)
                 continue
             self._send(claimed, report, began, left)
@@ -177,11 +200,11 @@ class Relay:
 
     def _find_due(self) -> Sequence[int] | None:
         with self._database.transaction() as connection:
-            return find_due(connection, self._name, self._clock)
+            return claims.find_due(connection, self._name, self._clock)
 
-    def _claim(self, found: Sequence[int]) -> Claim | Wait | None:
+    def _claim(self, found: Sequence[int]) -> Claim | claims.Wait | None:
         with self._database.transaction() as connection:
-            return claim(
+            return claims.claim(
                 connection,
                 self._name,
                 self._clock,
@@ -194,85 +217,76 @@ class Relay:
         slack = (self._lease_seconds - self._call_seconds) / 2
         if self._clock.monotonic() - began > slack:
             # This process was frozen. A call that begins now could outlive its lease.
-            self._settle(claimed, _unsent(claimed), governor.not_made)
+            self._settle(claimed, _at_once(claimed), governor.not_made)
             return
         seconds = self._call_seconds if left is None else min(self._call_seconds, left)
         try:
-            with self._telemetry.linked_to(each.trace_context for each in claimed.events):
-                outcome = calls.send(self._client.with_options(max_retries=0, deadline=seconds), claimed)
+            outcome = _outcome_of(self._client.with_options(max_retries=0, deadline=seconds), claimed)
         except Exception as error:
             # The error of one event, such as one that is nested too deeply, must not hold up the others for ever.
-            self._settle(claimed, _apart(claimed, reason_of(error)), governor.ended)
+            self._settle(claimed, _apart(claimed, reason_of(error)))
             raise
         except BaseException:
             settlement = _all_wait(claimed, _LONGEST_WAIT_AFTER_FAILED_CALL, "the call was interrupted")
-            self._settle(claimed, settlement, governor.ended)
+            self._settle(claimed, settlement)
             raise
         match outcome:
-            case calls.Results():
-                self._store_results(claimed, outcome, report)
-            case calls.RejectedAsAWhole() if len(claimed.events) > 1:
+            case RejectedAsAWhole() if len(claimed.events) > 1:
                 self._split(claimed, outcome.error)
-            case calls.RejectedAsAWhole(names_an_event=True):
+            case RejectedAsAWhole(names_an_event=True):
                 self._reject(claimed, outcome.error, report)
-            case calls.Failed(error=APITimeoutError()) if seconds < self._call_seconds:
+            case Failed(error=APITimeoutError()) if seconds < self._call_seconds:
                 # The deadline of this drain ended the call, which says nothing about the service.
                 settlement = _all_wait(claimed, _LONGEST_WAIT_AFTER_FAILED_CALL, "the deadline of the drain was over")
-                if self._settle(claimed, settlement, governor.ended):
+                if self._settle(claimed, settlement):
                     report.failed += len(claimed.events)
-            case calls.RejectedAsAWhole():
+            case RejectedAsAWhole():
                 # Whether the event or the whole call is wrong is unknown. The others do not wait for it.
-                self._give_back(claimed, calls.Failed(outcome.error, None), report, LONGEST_WAIT)
-            case calls.Failed():
+                self._give_back(claimed, Failed(outcome.error, None), report, LONGEST_WAIT)
+            case Failed():
                 self._give_back(claimed, outcome, report, _LONGEST_WAIT_AFTER_FAILED_CALL)
+            case _:
+                self._store_results(claimed, outcome, report)
 
-    def _store_results(self, claimed: Claim, outcome: calls.Results, report: DrainReport) -> None:
+    def _store_results(self, claimed: Claim, results: Sequence[EventResult], report: DrainReport) -> None:
         self._failures = 0
         # Of contradictory results for an event, that counts which loses nothing: accepted, else to be tried again.
-        in_order = sorted(outcome.results, key=lambda result: (result.accepted, result.status != "invalid"))
+        in_order = sorted(results, key=lambda result: (result.accepted, result.status != "invalid"))
         by_id = {result.id: result for result in in_order}
-        accepted, duplicates, rejected, waits, errors = [], 0, {}, {}, {}
-        for event in claimed.events:
-            result = by_id.get(event.id)
-            if result is not None and result.accepted:
-                accepted.append(event.id)
-                duplicates += result.status == "duplicate"
-            elif result is not None and result.status == "invalid":
-                rejected[event.id] = calls.reason_of(result)
-            else:
-                waits[event.id] = retry_wait(event.attempts, LONGEST_WAIT)
-                errors[event.id] = "the response has no result for it" if result is None else calls.reason_of(result)
-        settlement = Settlement(accepted=accepted, rejected=rejected, waits=waits, errors=errors)
-        if self._settle(claimed, settlement, governor.ended, succeeded=True):
-            report.sent += len(accepted) - duplicates
+        verdicts = {event.id: _verdict(event, by_id.get(event.id)) for event in claimed.events}
+        states = Counter(verdict.state for verdict in verdicts.values())
+        duplicates = sum(each.accepted and each.status == "duplicate" for key, each in by_id.items() if key in verdicts)
+        if self._settle(claimed, Settlement(verdicts), succeeded=True):
+            report.sent += states[SENT] - duplicates
             report.duplicates += duplicates
-            report.rejected += len(rejected)
-            report.failed += len(waits)
+            report.rejected += states[DEAD]
+            report.failed += states[WAITING]
         # A failed event is retried for ever, and holds its subject: whoever reads the log has to learn of it.
         logger.log(
-            logging.WARNING if waits or rejected else logging.INFO,
+            logging.INFO if states[SENT] == len(verdicts) else logging.WARNING,
             "outbox %s: sent %s: %d accepted (%d duplicates), %d failed, %d rejected",
-            self._name, _events(len(claimed.events)), len(accepted), duplicates, len(waits), len(rejected),
+            self._name, _events(len(verdicts)), states[SENT], duplicates, states[WAITING], states[DEAD],
         )  # fmt: skip
 
     def _split(self, claimed: Claim, error: APIStatusError) -> None:
         """Send the events again in smaller batches, down to the one that spoils them."""
-        self._settle(claimed, _apart(claimed, str(error)), governor.ended)
+        self._settle(claimed, _apart(claimed, str(error)))
         logger.warning("outbox %s: a batch of %s was rejected as a whole", self._name, _events(len(claimed.events)))
 
     def _reject(self, claimed: Claim, error: APIStatusError, report: DrainReport) -> None:
         """Give up the only event of a batch, which the service has named."""
         self._failures = 0
-        settlement = Settlement(rejected={event.id: without_position(error.message) for event in claimed.events})
-        if self._settle(claimed, settlement, governor.ended, succeeded=True):
+        verdict = Verdict(DEAD, without_position(error.message))
+        settlement = Settlement({event.id: verdict for event in claimed.events})
+        if self._settle(claimed, settlement, succeeded=True):
             report.rejected += len(claimed.events)
         logger.warning("outbox %s: the service rejected an event", self._name)
 
-    def _give_back(self, claimed: Claim, outcome: calls.Failed, report: DrainReport, longest_wait: float) -> None:
+    def _give_back(self, claimed: Claim, outcome: Failed, report: DrainReport, longest_wait: float) -> None:
         """Let the events wait again, after a call that decided nothing about them."""
         self._failures += 1
         settlement = _all_wait(claimed, longest_wait, str(outcome.error))
-        if self._settle(claimed, settlement, governor.ended, failure=outcome):
+        if self._settle(claimed, settlement, failure=outcome):
             report.failed += len(claimed.events)
         if isinstance(outcome.error, (AuthenticationError, PermissionDeniedError, ConfigurationError)):
             raise outcome.error
@@ -282,29 +296,39 @@ class Relay:
         self,
         claimed: Claim,
         settlement: Settlement,
-        free: Callable[[Connection, str, int], None],
+        free: Callable[[Connection, str, int], None] = governor.ended,
         *,
         succeeded: bool = False,
-        failure: calls.Failed | None = None,
+        failure: Failed | None = None,
     ) -> bool:
         """Store the outcome of a claim, and return whether it still was this process's to store."""
         with self._database.transaction() as connection:
-            take_lock(connection, lock_name(self._name))
-            now = current_time(connection, self._clock)
+            take_lock(connection, claims.lock_name(self._name))
+            now = self._clock.milliseconds(connection)
             free(connection, claimed.lease_token, now)
             if succeeded:
                 governor.succeeded(connection, self._name)
             if failure is not None:
                 governor.failed(connection, self._name, now, failure.retry_after)
-            is_ours = settle(connection, self._name, now, claimed.lease_token, settlement, holds=self._holds)
+            is_ours = claims.settle(connection, self._name, now, claimed.lease_token, settlement, holds=self._holds)
         if not is_ours:
             logger.warning("outbox %s: a lease ended before its results were stored; they are ignored", self._name)
         return is_ours
 
 
+def _verdict(event: ClaimedEvent, result: EventResult | None) -> Verdict:
+    if result is not None and result.accepted:
+        return Verdict(SENT)
+    if result is not None and result.status == "invalid":
+        return Verdict(DEAD, _reason_of(result))
+    reason = "the response has no result for it" if result is None else _reason_of(result)
+    return Verdict(WAITING, reason, retry_wait(event.attempts, LONGEST_WAIT))
+
+
 def _all_wait(claimed: Claim, longest: float, reason: str) -> Settlement:
-    waits = {event.id: retry_wait(event.attempts, longest) for event in claimed.events}
-    return Settlement(waits=waits, errors=dict.fromkeys(waits, reason))
+    return Settlement(
+        {event.id: Verdict(WAITING, reason, retry_wait(event.attempts, longest)) for event in claimed.events}
+    )
 
 
 def _apart(claimed: Claim, reason: str) -> Settlement:
@@ -312,14 +336,59 @@ def _apart(claimed: Claim, reason: str) -> Settlement:
     size = len(claimed.events)
     if size == 1:
         return _all_wait(claimed, LONGEST_WAIT, reason)
-    waits = {event.id: 0 for event in claimed.events}
-    errors = dict.fromkeys(waits, reason)
-    return Settlement(waits=waits, errors=errors, batch_limit=size // 2, counts_as_attempt=False)
+    return _at_once(claimed, reason, batch_limit=size // 2)
 
 
-def _unsent(claimed: Claim) -> Settlement:
-    return Settlement(waits={event.id: 0 for event in claimed.events}, counts_as_attempt=False)
+def _at_once(claimed: Claim, reason: str | None = None, batch_limit: int | None = None) -> Settlement:
+    """Let the events be sent again at once. This time does not count."""
+    verdict = Verdict(WAITING, reason)
+    return Settlement({event.id: verdict for event in claimed.events}, batch_limit, counts_as_attempt=False)
 
 
 def _events(count: int) -> str:
     return "1 event" if count == 1 else f"{count} events"
+
+
+def _outcome_of(client: "FollowUp", claim: Claim) -> Sequence[EventResult] | RejectedAsAWhole | Failed:
+    """Send the events of a claim in one call, which is one attempt; return its outcome, or the result of each event.
+
+    Args:
+        client: a client without retries, because each attempt is reserved in the request rate.
+        claim: the events. Its token is the idempotency key: another claim of the same events may have others beside
+            them, and the key of a call that succeeded would replay its response.
+    """
+    try:
+        events = [as_input(each.text) for each in claim.events]
+        return client.events.create(events, idempotency_key=claim.lease_token).results
+    except EventBatchError as error:
+        if error.results:
+            return error.results
+        return _judged(error)
+    except FollowUpError as error:
+        return _judged(error)
+
+
+def _reason_of(result: EventResult) -> str:
+    """Return the reason why an event was not accepted, without the position that it had in its batch."""
+    return without_position(result.error or f"the service reported the status {result.status}")
+
+
+def _judged(error: FollowUpError) -> RejectedAsAWhole | Failed:
+    if not isinstance(error, APIStatusError):
+        return Failed(error, None)
+    if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return RejectedAsAWhole(error, names_an_event=error.type is not None)
+    is_bad_request = error.status_code == HTTPStatus.BAD_REQUEST and not isinstance(error, IdempotencyError)
+    names_an_event = _names_a_field_of_an_event(error.param or "")
+    if is_bad_request and (names_an_event or error.param is None):
+        return RejectedAsAWhole(error, names_an_event)
+    is_limited = isinstance(error, RateLimitError) and error.retry_after is None
+    return Failed(error, _WITHOUT_RETRY_AFTER if is_limited else error.retry_after)
+
+
+def _names_a_field_of_an_event(param: str) -> bool:
+    """Return whether the ``param`` of an error is the place of an event, such as ``events[3]``, or of its field."""
+    names = re.findall(r"\w+", param)
+    if names and names[0] in ("event", "events"):
+        names.pop(0)
+    return bool(names) and (names[0].isdecimal() or names[0] in WIRE_NAMES)

@@ -2,65 +2,28 @@
 
 from typing import Final
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Double,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, Text
 
 from followup._annotations import MAX_EVENTS_PER_BATCH
-from followup._store.schema import Schema
-from followup._store.texts import LONGEST_TEXT, Reason
-
-WAITING: Final = "waiting"
-"""The event is sent once it is due and no earlier event of its subject blocks it."""
-
-IN_FLIGHT: Final = "in_flight"
-"""A relay has claimed the event and is sending it, until its lease ends."""
+from followup._store.schema import LONGEST_TEXT, Schema, event_table
 
 SENT: Final = "sent"
 """The service accepted the event."""
 
-DEAD: Final = "dead"
-"""The service rejected the event."""
-
 DISCARDED: Final = "discarded"
 """A person gave the dead event up."""
 
-metadata = MetaData()
-
-EVENTS = Table(
+EVENTS = event_table(
     "followup_outbox",
-    metadata,
-    # The order in which events were recorded.
-    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
-    Column("name", String(LONGEST_TEXT), nullable=False),
-    Column("event_id", String(LONGEST_TEXT), nullable=False),
     Column("subject", String(LONGEST_TEXT), nullable=False),
     Column("event", Text, nullable=False),
-    Column("state", String(16), nullable=False),
     # Whether later events of the subject wait for this one: true until it is accepted or given up.
     Column("blocks_subject", Boolean, nullable=False),
-    Column("attempts", Integer, nullable=False),
-    Column("due_at", BigInteger, nullable=False),
     Column("recorded_at", BigInteger, nullable=False),
-    Column("finished_at", BigInteger),
-    Column("lease_token", String(32)),
-    Column("lease_ends_at", BigInteger),
     # The largest batch in which the event may be sent; less after a batch that the service rejected as a whole.
     Column("batch_limit", Integer, nullable=False),
-    Column("error", Reason),
-    # The traceparent of the recorder, so that the call that sends the event is linked to its trace.
+    # Nothing is written here any more; earlier releases linked traces with it.
     Column("trace_context", Text),
-    UniqueConstraint("name", "event_id", name="followup_outbox_event_id"),
 )
 
 Index("followup_outbox_by_state", EVENTS.c.name, EVENTS.c.state, EVENTS.c.seq)
@@ -77,7 +40,7 @@ Index(
 
 RATES = Table(
     "followup_outbox_rates",
-    metadata,
+    MetaData(),
     Column("name", String(LONGEST_TEXT), primary_key=True),
     # The time from which a whole burst may be sent again; each call moves it.
     Column("full_burst_at", Double, nullable=False),
@@ -88,7 +51,7 @@ RATES = Table(
 
 CALLS = Table(
     "followup_outbox_calls",
-    metadata,
+    MetaData(),
     Column("lease_token", String(32), primary_key=True),
     Column("name", String(LONGEST_TEXT), nullable=False),
     # While a call is in flight, the end of its lease. The service has received it by then, if at all.

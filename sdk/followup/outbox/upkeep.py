@@ -1,24 +1,111 @@
 """What is done with stored events besides sending them: status, dead events, the removal of old ones, an update."""
 
 from collections.abc import Sequence
-from datetime import timedelta
-from types import MappingProxyType
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, case, delete, func, select, update
+import attrs
+from sqlalchemy import Connection, RowMapping, bindparam, case, delete, func, select, update
 
 from followup._store.clock import datetime_of, seconds_since
-from followup._store.locks import LOCKS, take_lock
+from followup._store.leases import take_lock
+from followup._store.schema import DEAD, IN_FLIGHT, LOCKS, WAITING
+from followup._store.store import check_found
 from followup.outbox.claims import lock_name
 from followup.outbox.events import as_input, renewed_subject
-from followup.outbox.reports import DeadEvent, FailingEvent, OutboxStatus
-from followup.outbox.tables import DEAD, DISCARDED, EVENTS, IN_FLIGHT, OLDER_SUBJECTS, SENT, WAITING
+from followup.outbox.tables import DISCARDED, EVENTS, OLDER_SUBJECTS, SENT
+from followup.resources.event_batches import EventInput
 
 _PURGED_AT_ONCE = 1000
 """Events that one transaction removes, so that it does not lock the database for long."""
 
 _RENEWED_AT_ONCE = 100
 """Events that are in memory at once."""
+
+
+@attrs.define(kw_only=True)
+class DrainReport:
+    """What a drain did.
+
+    Attributes:
+        sent: events that the service accepted, duplicates not included.
+        duplicates: events that the service had accepted before, such as those of a relay that was killed.
+        failed: times that an event was not accepted and waits for a retry.
+        rejected: events that are dead now.
+        remaining: events that still wait, for a retry too, or are in flight; those that a dead event holds and dead
+            ones are not among them.
+    """
+
+    sent: int = 0
+    duplicates: int = 0
+    failed: int = 0
+    rejected: int = 0
+    remaining: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class OutboxStatus:
+    """The number of events of an outbox in each state.
+
+    Attributes:
+        waiting: events that will be sent, now or after a backoff, or after an earlier event of their subject.
+        in_flight: events that a relay is sending.
+        held: events that wait until a dead event of their subject is retried or discarded.
+        dead: events that the service rejected.
+        sent: events that the service accepted and that have not been purged.
+        oldest_waiting_seconds: age of the oldest event that waits, is held or is in flight; None if there is none.
+    """
+
+    waiting: int
+    in_flight: int
+    held: int
+    dead: int
+    sent: int
+    oldest_waiting_seconds: float | None
+
+
+@attrs.frozen(kw_only=True)
+class _Unaccepted:
+    id: str
+    event: EventInput = attrs.field(repr=False)
+    subject: str = attrs.field(repr=False)
+    error: str = attrs.field(repr=False)
+    attempts: int
+    recorded_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class DeadEvent(_Unaccepted):
+    """An event that the service rejected. ``repr`` shows neither its data nor its subject.
+
+    Attributes:
+        id: id of the event.
+        event: the event as it was sent.
+        subject: the subject, which may contain a phone or a document.
+        error: the reason for the rejection.
+        attempts: number of times that it was sent.
+        recorded_at: time at which it was recorded, in UTC.
+        died_at: time at which it was rejected, in UTC.
+    """
+
+    died_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class FailingEvent(_Unaccepted):
+    """An event that was sent, not accepted, and waits for a retry. ``repr`` shows neither its data nor its subject.
+
+    Attributes:
+        id: id of the event.
+        event: the event as it is sent.
+        subject: the subject, which may contain a phone or a document. Later events of it wait.
+        error: the reason for the latest failure.
+        attempts: number of times that it was sent.
+        recorded_at: time at which it was recorded, in UTC.
+        next_attempt_at: time from which it is sent again, in UTC.
+    """
+
+    next_attempt_at: datetime
 
 
 def status(connection: Connection, name: str, now: int) -> OutboxStatus:
@@ -48,75 +135,58 @@ def remaining(connection: Connection, name: str) -> int:
 def dead(connection: Connection, name: str) -> list[DeadEvent]:
     """Return the dead events, in the order in which they were recorded."""
     query = select(EVENTS).where(EVENTS.c.name == name, EVENTS.c.state == DEAD).order_by(EVENTS.c.seq)
-    return [
-        DeadEvent(
-            id=row["event_id"],
-            event=as_input(row["event"]),
-            subject=row["subject"],
-            error=row["error"] or "",
-            attempts=row["attempts"],
-            recorded_at=datetime_of(row["recorded_at"]),
-            died_at=datetime_of(row["finished_at"]),
-        )
-        for row in connection.execute(query).mappings()
-    ]
+    rows = connection.execute(query).mappings()
+    return [DeadEvent(died_at=datetime_of(row["finished_at"]), **_shown(row)) for row in rows]
 
 
 def failing(connection: Connection, name: str) -> list[FailingEvent]:
     """Return the events that wait for a retry, in the order in which they were recorded."""
-    query = (
-        select(EVENTS)
-        .where(EVENTS.c.name == name, EVENTS.c.state == WAITING, EVENTS.c.error.is_not(None))
-        .order_by(EVENTS.c.seq)
-    )
-    return [
-        FailingEvent(
-            id=row["event_id"],
-            event=as_input(row["event"]),
-            subject=row["subject"],
-            error=row["error"],
-            attempts=row["attempts"],
-            recorded_at=datetime_of(row["recorded_at"]),
-            next_attempt_at=datetime_of(row["due_at"]),
-        )
-        for row in connection.execute(query).mappings()
-    ]
+    is_failing = (EVENTS.c.name == name, EVENTS.c.state == WAITING, EVENTS.c.error.is_not(None))
+    rows = connection.execute(select(EVENTS).where(*is_failing).order_by(EVENTS.c.seq)).mappings()
+    return [FailingEvent(next_attempt_at=datetime_of(row["due_at"]), **_shown(row)) for row in rows]
+
+
+def _shown(row: RowMapping) -> dict[str, Any]:
+    """Return what a dead event and a failing one both show."""
+    return {
+        "id": row["event_id"],
+        "event": as_input(row["event"]),
+        "subject": row["subject"],
+        "error": row["error"] or "",
+        "attempts": row["attempts"],
+        "recorded_at": datetime_of(row["recorded_at"]),
+    }
 
 
 def retry(connection: Connection, name: str, event_id: str | None) -> int:
-    """Let dead events be sent again, and return their number."""
+    """Let dead events be sent again, and return their number.
+
+    Raises:
+        ValueError: no dead event has this id.
+    """
     take_lock(connection, lock_name(name))
+    dead = (
+        EVENTS.c.name == name,
+        EVENTS.c.state == DEAD,
+        *([] if event_id is None else [EVENTS.c.event_id == event_id]),
+    )
     values = {"state": WAITING, "blocks_subject": True, "due_at": 0, "finished_at": None, "error": None}
-    return connection.execute(update(EVENTS).where(*_dead(name, event_id)).values(**values)).rowcount
+    count = connection.execute(update(EVENTS).where(*dead).values(**values)).rowcount
+    return check_found(connection, EVENTS, name, event_id, count, DEAD)
 
 
-def discard(connection: Connection, name: str, event_id: str, states: Sequence[str], now: int) -> int:
-    """Give up the event if it is in one of these states, and return the number of events given up."""
+def discard(connection: Connection, name: str, event_id: str, states: Sequence[str], now: int) -> None:
+    """Give up the event if it is in one of these states.
+
+    Raises:
+        ValueError: it is not.
+    """
     take_lock(connection, lock_name(name))
     values = {"state": DISCARDED, "blocks_subject": False, "finished_at": now}
     found = (EVENTS.c.name == name, EVENTS.c.event_id == event_id, EVENTS.c.state.in_(states))
-    return connection.execute(update(EVENTS).where(*found).values(**values)).rowcount
-
-
-_ADVICE = MappingProxyType(
-    {
-        WAITING: "it waits, and is sent when it is due",
-        IN_FLIGHT: "a relay is sending it now; try again when it has ended",
-        SENT: "the service has accepted it",
-        DISCARDED: "it was discarded; record it under a new id to send it",
-    }
-)
-"""What an action on a dead event says of one in another state."""
-
-_WAITING_ADVICE = "it waits; pass waiting=True to give it up, although the service may have stored it"
-
-
-def advice(connection: Connection, name: str, event_id: str | None, *, discarding: bool = False) -> str:
-    """Return the end of the error of an action that has not found this event: the state in which it is."""
-    of_event = select(EVENTS.c.state).where(EVENTS.c.name == name, EVENTS.c.event_id == event_id)
-    state = connection.execute(of_event).scalar_one_or_none()
-    found = _WAITING_ADVICE if discarding and state == WAITING else _ADVICE.get(state or "")
-    return "" if found is None else f": {found}"
+    count = connection.execute(update(EVENTS).where(*found).values(**values)).rowcount
+    hints = {WAITING: "; pass waiting=True to give it up, although the service may have stored it"}
+    check_found(connection, EVENTS, name, event_id, count, " or ".join(states), hints)
 
 
 def purge_some(connection: Connection, name: str, older_than: timedelta, now: int) -> int:
@@ -182,8 +252,3 @@ def _held(connection: Connection, name: str) -> int:
     unfinished = select(EVENTS.c.state, is_behind).where(EVENTS.c.name == name, EVENTS.c.blocks_subject).subquery()
     held = (unfinished.c.state == WAITING, unfinished.c.is_behind == 1)
     return connection.execute(select(func.count()).select_from(unfinished).where(*held)).scalar_one()
-
-
-def _dead(name: str, event_id: str | None) -> Sequence[Any]:
-    every = (EVENTS.c.name == name, EVENTS.c.state == DEAD)
-    return every if event_id is None else (*every, EVENTS.c.event_id == event_id)
