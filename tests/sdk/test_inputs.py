@@ -16,7 +16,6 @@ from support.server import ScriptedServer, reply
 
 from followup import (
     NOT_GIVEN,
-    AsyncFollowUp,
     ConfigurationError,
     EventInput,
     FollowUp,
@@ -226,7 +225,6 @@ def test_data_may_be_any_mapping(server: ScriptedServer) -> None:
     assert body["data"] == {"patient": {"phone": "1"}}
 
 
-@pytest.mark.parametrize("kind", [FollowUp, AsyncFollowUp])
 class TestConfiguration:
     @pytest.mark.parametrize(
         ("options", "text"),
@@ -263,20 +261,20 @@ class TestConfiguration:
         ],
     )
     def test_the_error_names_an_invalid_option(
-        self, kind: Any, options: dict[str, Any], text: str, monkeypatch: pytest.MonkeyPatch
+        self, options: dict[str, Any], text: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("FOLLOWUP_API_KEY", raising=False)
         monkeypatch.delenv("FOLLOWUP_BASE_URL", raising=False)
         given = {"api_key": "fu_secret_key", "base_url": "https://api.example.com", **options}
         with pytest.raises(ConfigurationError, match=text) as caught:
-            kind(**given)
+            FollowUp(**given)
         assert isinstance(caught.value, FollowUpError)
         assert isinstance(caught.value, ValueError)
         assert "secret" not in str(caught.value)
 
-    def test_omitted_options_default_to_the_environment(self, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_omitted_options_default_to_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FOLLOWUP_API_KEY", "fu_secret_key")
         monkeypatch.setenv("FOLLOWUP_BASE_URL", "https://api.example.com/")
-        text = repr(kind())
+        text = repr(FollowUp())
         assert "https://api.example.com" in text
         assert "secret" not in text

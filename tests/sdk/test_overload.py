@@ -13,7 +13,7 @@ from support.server import ScriptedServer, hang, reply
 from followup import APIConnectionError, AsyncFollowUp, FollowUp
 from followup._http import connections
 
-WAVES = 4
+WAVES = 3
 CALLS = 16
 LIMITS = httpx.Limits(max_connections=3)
 
@@ -27,10 +27,6 @@ def few_connections(monkeypatch: pytest.MonkeyPatch) -> None:
 def hung(server: ScriptedServer) -> ScriptedServer:
     server.script = [hang(server.released)]
     return server
-
-
-def recover(server: ScriptedServer) -> None:
-    server.script = [reply(200, patient())]
 
 
 def waves(client: FollowUp) -> None:
@@ -65,40 +61,27 @@ async def waves_of_cancelled_tasks(client: AsyncFollowUp) -> None:
 
 
 @pytest.mark.usefixtures("few_connections")
-@pytest.mark.parametrize("option", ["timeout", "deadline"])
-def test_our_connections_serve_calls_again(hung: ScriptedServer, option: str) -> None:
-    with FollowUp(api_key="k", base_url=hung.url, max_retries=0) as client:
-        waves(client.with_options(**{option: 0.2}))
-        recover(hung)
-        assert client.patients.retrieve("pat_1").id == "pat_1"
+@pytest.mark.parametrize(("option", "own"), [("timeout", False), ("deadline", False), ("timeout", True)])
+def test_connections_serve_calls_again(hung: ScriptedServer, option: str, own: bool) -> None:
+    with httpx.Client(limits=LIMITS, trust_env=False) as theirs:
+        options: dict[str, Any] = {"http_client": theirs, "timeout": 30} if own else {}
+        with FollowUp(api_key="k", base_url=hung.url, max_retries=0, **options) as client:
+            waves(client.with_options(**{option: 0.2}))  # type: ignore[arg-type]
+            hung.script = [reply(200, patient())]
+            assert client.patients.retrieve("pat_1").id == "pat_1"
 
 
 @pytest.mark.usefixtures("few_connections")
-@pytest.mark.parametrize("overload", [waves_of_tasks, waves_of_cancelled_tasks])
-def test_our_async_connections_serve_calls_again(hung: ScriptedServer, overload: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize(
+    ("overload", "own"), [(waves_of_tasks, False), (waves_of_cancelled_tasks, False), (waves_of_tasks, True)]
+)
+def test_async_connections_serve_calls_again(hung: ScriptedServer, overload: Callable[[Any], Any], own: bool) -> None:
     async def use() -> str:
-        async with AsyncFollowUp(api_key="k", base_url=hung.url, max_retries=0) as client:
-            await overload(client.with_options(timeout=0.2))
-            recover(hung)
-            return (await client.with_options(timeout=30).patients.retrieve("pat_1")).id
-
-    assert asyncio.run(use()) == "pat_1"
-
-
-def test_a_users_own_client_serves_calls_again(hung: ScriptedServer) -> None:
-    with httpx.Client(limits=LIMITS, trust_env=False) as own:
-        client = FollowUp(api_key="k", base_url=hung.url, max_retries=0, http_client=own, timeout=30)
-        waves(client.with_options(timeout=0.2))
-        recover(hung)
-        assert client.patients.retrieve("pat_1").id == "pat_1"
-
-
-def test_a_users_own_async_client_serves_calls_again(hung: ScriptedServer) -> None:
-    async def use() -> str:
-        async with httpx.AsyncClient(limits=LIMITS, trust_env=False) as own:
-            client = AsyncFollowUp(api_key="k", base_url=hung.url, max_retries=0, http_client=own)
-            await waves_of_tasks(client.with_options(timeout=0.2))
-            recover(hung)
-            return (await client.with_options(timeout=30).patients.retrieve("pat_1")).id
+        async with httpx.AsyncClient(limits=LIMITS, trust_env=False) as theirs:
+            options: dict[str, Any] = {"http_client": theirs} if own else {}
+            async with AsyncFollowUp(api_key="k", base_url=hung.url, max_retries=0, **options) as client:
+                await overload(client.with_options(timeout=0.2))
+                hung.script = [reply(200, patient())]
+                return (await client.with_options(timeout=30).patients.retrieve("pat_1")).id
 
     assert asyncio.run(use()) == "pat_1"

@@ -145,10 +145,10 @@ def test_values_that_look_like_escapes_are_not_shown(value: str) -> None:
 
 
 @pytest.mark.parametrize("other", ["Ana", "Ñandú", "李"], ids=["ASCII", "accents", "any script"])
-@pytest.mark.parametrize("code", range(1, 128))
-def test_every_ascii_character_is_found_beside_any_other_value(code: int, other: str) -> None:
-    value = f"Name {chr(code)}{chr(code)}Smith"
-    assert redacted(f"<{value.upper()}>", [value, other]) == "<…>"
+def test_every_ascii_character_is_found_beside_any_other_value(other: str) -> None:
+    for code in range(1, 128):
+        value = f"Name {chr(code)}{chr(code)}Smith"
+        assert redacted(f"<{value.upper()}>", [value, other]) == "<…>"
 
 
 @pytest.mark.usefixtures("hang_guard")
@@ -185,34 +185,14 @@ def test_names_in_any_script_stay_as_they_are() -> None:
         assert visible(name) == name
 
 
+REPEATED = ["a", "1", "1-(", "a@", "@", ".a", "1 ", "1,", "_", "é", "pat_", "\x1b", "2026-09-28T12:00:00"]
+ESCAPED = ["%40", "%20", "%41", "%25", "\\u00e9", "&#39;"]
+
+
 @pytest.mark.usefixtures("hang_guard")
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "a",
-        "1",
-        "1-(",
-        "a@",
-        "@",
-        "%40",
-        ".a",
-        "1 ",
-        "%20",
-        "%41",
-        "\\u00e9",
-        "é",
-        "1,",
-        "&#39;",
-        "_",
-        "%25",
-        "2026-09-28T12:00:00",
-        "pat_",
-        "\x1b",
-    ],
-)
-@pytest.mark.parametrize("length", [3_000, 300_000, 3_000_000])
-def test_the_work_does_not_grow_with_the_text(pattern: str, length: int) -> None:
-    assert len(redacted(pattern * (length // len(pattern)))) <= 4_001
+@pytest.mark.parametrize("pattern", [*REPEATED, *ESCAPED])
+def test_the_work_does_not_grow_with_the_text(pattern: str) -> None:
+    assert len(redacted(pattern * (3_000_000 // len(pattern)))) <= 4_001
 
 
 @pytest.mark.usefixtures("hang_guard")
