@@ -146,7 +146,7 @@ CALLS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(1, 12), CALLS, st.integers(0, 2**32))
 def test_the_service_never_sees_more_in_any_minute(per_minute: int, calls: list[dict[str, Any]], seed: int) -> None:
     world = World(per_minute)
