@@ -205,6 +205,11 @@ class TestLoad:
         assert "forward" not in json.dumps(saved)
         loaded = MockService.load(saved, seed=2)
         assert not loaded.save()["options"]["refuseUnknownFields"]
+        hourly = MockService.load(saved, idempotency_hours=1)
+        first = book(hourly, idempotency_key="key-1")
+        hourly.advance(hours=2)
+        assert "Idempotent-Replayed" not in book(hourly, "A-2", idempotency_key="key-1").last_response.headers
+        assert hourly.client().appointments.list(external_id="A-1").data[0].id == first.id
         assert book(loaded).id != book(service).id
 
     @pytest.mark.parametrize("option", [{"country": "ES"}, {"reminder_hours": []}])
