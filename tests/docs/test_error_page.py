@@ -45,18 +45,12 @@ def test_every_code_of_the_mock_is_listed() -> None:
         ("parameter_invalid", "invalid_request_error", "400", "InvalidRequestError", "no"),
         ("idempotency_key_reused", "idempotency_error", "400", "IdempotencyError", "no"),
         ("api_key_missing", "authentication_error", "401", "AuthenticationError", "no"),
-        ("api_key_invalid", "authentication_error", "401", "AuthenticationError", "no"),
-        ("api_key_revoked", "authentication_error", "401", "AuthenticationError", "no"),
-        ("api_key_expired", "authentication_error", "401", "AuthenticationError", "no"),
         ("scope_missing", "permission_error", "403", "PermissionDeniedError", "no"),
-        ("service_line_missing", "permission_error", "403", "PermissionDeniedError", "no"),
         ("resource_missing", "invalid_request_error", "404", "NotFoundError", "no"),
         ("idempotency_key_in_use", "idempotency_error", "409", "ConflictError", "yes"),
         ("rate_limit_exceeded", "rate_limit_error", "429", "RateLimitError", "yes"),
         ("internal_error", "api_error", "500", "InternalServerError", "yes"),
-        ("events_invalid", "invalid_request_error", "400", "EventBatchError", "no"),
         ("events_failed", "api_error", "500", "EventBatchError", "yes"),
-        ("appointment_not_modifiable", "invalid_request_error", "400", "InvalidRequestError", "no"),
     ],
 )
 def test_section_7_a_code_has_its_status_type_error_and_retry(

@@ -1,0 +1,205 @@
+"""Pages on concepts and guides state what the code does: their tables, figures, programs and messages are compared."""
+
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from followup import FollowUp, InternalServerError
+from followup._telemetry import calls, stores
+from followup_mockserver import MockServer, MockService, pytest_plugin
+from followup_mockserver.judge.calibration.calibrate import NOT_ASKED
+from followup_mockserver.judge.calibration.probes import POINTS
+
+pytest_plugins = ["pytester"]
+
+DOCS = Path(__file__).parents[2] / "docs"
+TELEMETRY = (DOCS / "how-to/telemetry.md").read_text()
+OURS = re.compile(r"followup\.[a-z_.]+")
+
+
+def section(page: str, heading: str) -> str:
+    """Return the text between a heading and the next one."""
+    return (DOCS / page).read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def items(text: str) -> list[str]:
+    """Return the items of a list, each in one line."""
+    return [" ".join(each.split()) for each in re.findall(r"^- (.*?)(?=^- |^$|\Z)", text, re.MULTILINE | re.DOTALL)]
+
+
+def test_each_open_point_is_asked_or_has_a_reason() -> None:
+    points = (DOCS / "open-points.md").read_text().partition("\n## Options\n")[0]
+    ids = re.findall(r"^\| [^|]+ \| [^|]+ \| `(\w+)` \|$", points, re.MULTILINE)
+    assert len(ids) == points.count("\n| ") - points.count("\n| point |")
+    assert len(ids) == len(set(ids))
+    assert sorted(ids) == sorted([*(each.id for each in POINTS), *NOT_ASKED])
+
+
+def test_the_page_lists_the_scopes_of_all_questions() -> None:
+    listed = re.findall(r"`(\w+:\w+)`", " ".join(items(section("how-to/calibrate.md", "Scopes"))))
+    assert len(listed) == len(set(listed))
+    assert set(listed) == {scope for each in POINTS for scope in each.scopes}
+
+
+def test_the_page_lists_what_is_not_asked() -> None:
+    found = [
+        (point, reason)
+        for ids, _, reason in (
+            each.partition(": ") for each in items(section("how-to/calibrate.md", "What is not asked"))
+        )
+        for point in re.findall(r"`(\w+)`", ids)
+    ]
+    assert sorted(found) == sorted(NOT_ASKED.items())
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.id)
+def test_each_question_is_a_question(point: object) -> None:
+    question = point.ask.__doc__  # type: ignore[attr-defined]
+    assert re.search(r"\?( |$)", question)
+    assert "\n" not in question
+
+
+def test_the_table_and_the_file_of_the_page_are_those_of_its_suite(pytester: pytest.Pytester) -> None:
+    suite, table, file = re.findall(
+        r"```(?:python pytest|text)\n(.*?)```", (DOCS / "how-to/coverage.md").read_text(), re.DOTALL
+    )
+    pytester.makeini("[pytest]")
+    pytester.makepyfile(suite)
+    result = pytester.runpytest_subprocess(
+        "-p", "no:cacheprovider", "-p", "no:asyncio", "--followup-coverage-file", "coverage.json"
+    )
+    result.assert_outcomes(passed=3)
+    printed = "\n".join(line.rstrip() for line in result.outlines)
+    for part in table.split("…\n"):
+        assert part in printed
+    shown, written = json.loads(file), json.loads(pytester.path.joinpath("coverage.json").read_text())
+    assert shown["operations"]["patients.create"] == written["operations"]["patients.create"]
+    assert shown["webhooks"]["patient.upserted"] == written["webhooks"]["patient.upserted"]
+    assert shown["percent"] == written["percent"]
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """Return the cells of the rows of the first table after a heading."""
+    text = (DOCS / "concepts" / page).read_text().partition(f"\n{heading}\n")[2]
+    table = text[text.index("\n|") :].partition("\n\n")[0].strip().splitlines()
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in table[2:]]
+
+
+def test_the_waits_are_those_of_the_table() -> None:
+    shown = [re.findall(r"[\d.]+", cells[2]) for cells in rows("idempotency.md", "## Backoff and jitter")]
+    ranges = [(float(shortest), float(longest)) for shortest, longest in shown]
+    service = MockService(rate_limit=0)
+    service.add_fault(operation="patients.list", kind="status", status=503, times=200)
+    for _ in range(20):
+        with pytest.raises(InternalServerError):
+            service.client(max_retries=len(ranges)).patients.list()
+    waits = [service.waits[start : start + len(ranges)] for start in range(0, len(service.waits), len(ranges))]
+    for (shortest, longest), found in zip(ranges, zip(*waits, strict=True), strict=True):
+        assert shortest <= min(found) < max(found) <= longest
+
+
+def test_the_page_on_mocks_names_every_fixture() -> None:
+    named = set(re.findall(r"`(followup_\w+)`", (DOCS / "concepts/which-mock.md").read_text()))
+    fixtures = {
+        name
+        for name, value in vars(pytest_plugin).items()
+        if name.startswith("followup_") and type(value).__name__ == "FixtureFunctionDefinition"
+    }
+    assert fixtures
+    assert named == fixtures - {"followup_options"}
+
+
+def test_the_named_tests_exist() -> None:
+    named = re.findall(r"`(test_\w+)`", (DOCS / "delivery-guarantees.md").read_text())
+    assert len(named) > 30
+    files = [file for folder in ("tests", "examples") for file in (DOCS.parent / folder).rglob("*.py")]
+    text = "\n".join(file.read_text() for file in files)
+    assert set(named) - set(re.findall(r"^ *(?:async )?def (test_\w+)\(", text, re.MULTILINE)) == set()
+
+
+def test_the_receiver_of_the_page_verifies_webhooks(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    followup_service: MockService,
+    followup_client: FollowUp,
+) -> None:
+    (code,) = re.findall(
+        r"^```python\n(.*?)^```$", (DOCS / "how-to/receivers.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    program = tmp_path / "receiver.py"
+    program.write_text(code)
+    url = "https://clinic.example/webhooks"
+    followup_service.mount(url, runpy.run_path(str(program))["app"])
+    endpoint = followup_client.webhook_endpoints.create(url=url, enabled_events=["patient.upserted"])
+    assert endpoint.secret is not None
+    monkeypatch.setenv("FOLLOWUP_WEBHOOK_SECRET", endpoint.secret)
+
+    followup_service.disturb(kind="wrong_signature")
+    patient = followup_client.patients.create(phone="+54 9 11 5555-0000")
+    followup_service.advance()
+    assert [each.last_status_code for each in followup_service.deliveries] == [400]
+    printed = capsys.readouterr().out
+    assert printed.startswith("rejected: ")
+    assert endpoint.secret not in printed
+
+    followup_service.advance(minutes=1)
+    assert [each.last_status_code for each in followup_service.deliveries] == [204]
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"{followup_service.deliveries[0].id} patient.upserted ")
+    assert printed.endswith(f" {patient.id}\n")
+
+
+def test_the_message_is_the_one_that_the_code_raises() -> None:
+    text = (DOCS / "how-to/simulation.md").read_text()
+    code = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    [message] = re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    [call] = re.findall(r"^`(simulate\(.*?\))` raises", text, re.MULTILINE)
+    defined: dict[str, Any] = {}
+    exec(code[0], defined)
+    with pytest.raises(AssertionError) as found:
+        eval(call, defined)
+    assert str(found.value) == message.rstrip()
+    with pytest.raises(AssertionError, match="B1: bookings"):
+        eval(message.splitlines()[-1], defined)
+
+
+def test_the_page_names_all_that_is_recorded() -> None:
+    sources = "".join(Path(str(module.__file__)).read_text() for module in (calls, stores))
+    ours = set(re.findall(r'"(followup\.[a-z_.]+)"', sources))
+    tables = "\n".join(line for line in TELEMETRY.splitlines() if line.startswith("| `"))
+    assert {each for each in re.findall(r"`([a-z_.]+)`", tables) if OURS.fullmatch(each)} | {calls.ATTEMPT} == ours
+    assert f"`{calls.ATTEMPT}`" in TELEMETRY
+    for standard in (calls.METHOD, calls.TEMPLATE, calls.SERVER_ADDRESS, calls.SERVER_PORT, calls.STATUS_CODE,
+                     calls.RESEND_COUNT, calls.ERROR_TYPE):  # fmt: skip
+        assert f"`{standard}`" in tables
+
+
+def test_the_program_of_the_page_prints_spans_and_metrics(followup_server: MockServer, tmp_path: Path) -> None:
+    (program,) = re.findall(r"^cat > traced\.py <<'END'\n(.*?)^END$", TELEMETRY, re.MULTILINE | re.DOTALL)
+    tmp_path.joinpath("traced.py").write_text(program)
+    environment = {
+        **os.environ,
+        "FOLLOWUP_BASE_URL": followup_server.url,
+        "FOLLOWUP_API_KEY": followup_server.api_key,
+    }
+    done = subprocess.run(
+        [sys.executable, tmp_path / "traced.py"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr == ""
+    for name in ("register patient", "patients.create", "followup.attempt", "followup.client.operation.duration"):
+        assert f'"{name}"' in done.stdout
+    assert "5555" not in done.stdout
+    assert "Ana" not in done.stdout
