@@ -41,12 +41,18 @@ def clean_environment() -> dict[str, str]:
     return {**kept, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
 
+class _Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
 def run_here(
     program: str,
     *arguments: str,
     stdin: bytes = b"",
     environment: Mapping[str, str] | None = None,
     directory: Path | None = None,
+    on_a_terminal: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end in this process, which is many times faster than in one of its own.
 
@@ -56,13 +62,15 @@ def run_here(
         stdin: its standard input.
         environment: its whole environment; by default that of this process.
         directory: its directory; by default that of this process.
+        on_a_terminal: whether standard output and standard error are one terminal, whose width is ``COLUMNS``.
     """
     package = {"followup": "followup.cli", "followup-mock": "followup_mockserver.cli"}[program]
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    kind = _Terminal if on_a_terminal else io.TextIOWrapper
+    out, err = (kind(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with _restored():
         sys.argv = [program, *arguments]
-        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin)), "utf-8")  # type: ignore[arg-type]
-        sys.stdout, sys.stderr = out, err
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin)), "utf-8")
+        sys.stdout, sys.stderr = out, out if on_a_terminal else err
         if environment is not None:
             os.environ.clear()
             os.environ.update(environment)
@@ -172,6 +180,15 @@ class Shell:
 
     def raw_on_a_terminal(self, width: int, *arguments: str, **environment: str) -> str:
         """Run the command on a terminal of this width, and return its output with the escape sequences."""
+        if self._program is not None and not {*arguments[:1]} & _STORES:
+            columns = {"TERM": "xterm", "COLUMNS": str(width)}
+            return run_here(
+                self._program,
+                *arguments,
+                environment={**self.environment, **columns, **environment},
+                directory=self.directory,
+                on_a_terminal=True,
+            ).stdout
         terminal, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
         written = []
