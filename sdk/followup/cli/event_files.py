@@ -1,6 +1,5 @@
 """Files of events: JSON, JSON Lines and CSV of any length, read while their events are sent."""
 
-import codecs
 import csv
 import functools
 import io
@@ -176,28 +175,12 @@ def _from_json_lines(opened: BinaryIO) -> Iterator[FileEvent]:
             yield FileEvent(f"line {number}", event["event"] if is_rejected else event)
 
 
-def _from_csv(opened: BinaryIO, *, encoding: str | None, ignored: Collection[str]) -> Iterator[FileEvent]:
-    return (FileEvent(place, event) for place, event in _csv_rows(opened, encoding=encoding, ignored=ignored))
-
-
 def _text(opened: BinaryIO) -> io.TextIOWrapper:
     return io.TextIOWrapper(opened, encoding="utf-8-sig", newline="")
 
 
-def checked_encoding(name: str) -> str:
-    """Return the name of an encoding.
-
-    Raises:
-        LookupError: there is no such encoding of text.
-    """
-    "".encode(name)  # rejects those that are codecs of bytes, such as hex
-    return codecs.lookup(name).name
-
-
-def _csv_rows(
-    opened: BinaryIO, *, encoding: str | None, ignored: Collection[str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the events of a CSV file, each with its place, such as ``line 7``. The header is checked first.
+def _from_csv(opened: BinaryIO, *, encoding: str | None, ignored: Collection[str]) -> Iterator[FileEvent]:
+    """Yield the events of a CSV file, whose header is checked first.
 
     Args:
         opened: the open file.
@@ -224,7 +207,7 @@ def _csv_rows(
         if len(row) > len(names):  # a stray quote or delimiter: from here on, values may be in the wrong columns
             raise _BadCsv(f"{place}: there are more values than columns")
         if row:
-            yield place, _event(dict(zip(names, row, strict=False)))
+            yield FileEvent(place, _event(dict(zip(names, row, strict=False))))
 
 
 def delimiter_of(header: str, required: Collection[str]) -> str:

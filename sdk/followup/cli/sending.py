@@ -1,5 +1,6 @@
 """``followup events send``, which sends the events of a file of any length in batches."""
 
+import codecs
 import contextlib
 import functools
 import os
@@ -22,7 +23,6 @@ from followup.cli.event_files import (
     STANDARD_INPUT,
     FileEvent,
     UnreadableFile,
-    checked_encoding,
     is_csv,
     read_events,
 )
@@ -103,7 +103,8 @@ def send(
 
 def _checked(encoding: str | None) -> str | None:
     try:
-        return None if encoding is None else checked_encoding(encoding)
+        "".encode(encoding or "utf-8")  # rejects codecs of bytes, too, such as hex
+        return None if encoding is None else codecs.lookup(encoding).name
     except (LookupError, ValueError):
         reject("--encoding must be the name of an encoding of text, such as cp1252, latin-1 or utf-16")
 
