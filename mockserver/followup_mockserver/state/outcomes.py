@@ -89,7 +89,7 @@ class Kind(Enum):
     NOT_IN_JOURNAL = "", "no longer in the journal"
 
     def __init__(self, tone: Tone, what: str, why: str = "") -> None:
-        self.tone = tone
+        self.tone: Tone = tone
         self.what = what
         self.why = why
 
