@@ -1,5 +1,6 @@
 """How ``pytest --followup-coverage`` reports: the table, the file, the threshold, and the processes of pytest-xdist."""
 
+import argparse
 import re
 
 import pytest
@@ -7,6 +8,7 @@ from support.coverage import met, run, written
 
 import followup_mockserver.pytest_plugin.coverage
 from followup_mockserver import MockService
+from followup_mockserver.pytest_plugin import _percentage
 from followup_mockserver.state import observers
 
 pytest_plugins = ["pytester"]
@@ -68,7 +70,7 @@ def test_the_table(pytester: pytest.Pytester) -> None:
     assert written(pytester)["percent"] == pytest.approx(600 / 295)
 
 
-@pytest.mark.parametrize("options", [["-q"], ["-qq"], ["--no-header"], ["-v"], ["--color=yes"], ["--tb=no", "-x"]])
+@pytest.mark.parametrize("options", [["-qq"], ["--no-header", "--color=yes", "--tb=no", "-x"]])
 def test_the_table_is_shown_whatever_the_verbosity(pytester: pytest.Pytester, options: list[str]) -> None:
     result = run(pytester, "def test_it(followup_client): followup_client.account.retrieve()", *options)
     assert result.ret == 0
@@ -100,7 +102,7 @@ def test_runs_in_one_process_count_by_themselves(pytester: pytest.Pytester) -> N
     assert observers.observers == ()
 
 
-@pytest.mark.parametrize("code", ["assert False", "pytest.exit('enough')", "raise KeyboardInterrupt"])
+@pytest.mark.parametrize("code", ["assert False", "raise KeyboardInterrupt"])
 def test_the_file_is_written_also_when_the_run_fails(pytester: pytest.Pytester, code: str) -> None:
     result = run(
         pytester,
@@ -118,10 +120,7 @@ def test_the_file_is_written_also_when_the_run_fails(pytester: pytest.Pytester, 
     assert met(pytester) == {"account.retrieve": {"success": 1}}
 
 
-@pytest.mark.parametrize(
-    ("percent", "passes"),
-    [("0", True), ("0.33", True), ("0.3389830508474576", True), ("0.34", False), ("100", False)],
-)
+@pytest.mark.parametrize(("percent", "passes"), [("0.3389830508474576", True), ("0.34", False)])
 def test_the_threshold(pytester: pytest.Pytester, percent: str, passes: bool) -> None:
     code = "def test_it(followup_client): followup_client.account.retrieve()"
     result = run(pytester, code, "--followup-coverage-fail-under", percent)
@@ -142,7 +141,7 @@ def test_a_missed_threshold_is_explained_without_a_summary(pytester: pytest.Pyte
 
 @pytest.mark.parametrize(
     ("code", "options", "status"),
-    [("def test_it(): assert False", [], 1), ("", [], 5), ("def test_it(): pass", ["-k", "nothing"], 5)],
+    [("def test_it(): assert False", [], 1), ("", [], 5)],
 )
 def test_the_threshold_replaces_no_other_exit_status(
     pytester: pytest.Pytester, code: str, options: list[str], status: int
@@ -154,16 +153,19 @@ def test_the_threshold_replaces_no_other_exit_status(
 def test_without_a_run_there_is_no_coverage(pytester: pytest.Pytester, option: str) -> None:
     result = run(pytester, "def test_it(): pass", "--followup-coverage-fail-under", "50", option)
     assert result.ret == 0
-    assert "outcomes" not in result.stdout.str()
+    assert "outcomes were met" not in result.stdout.str()
     assert not pytester.path.joinpath("coverage.json").exists()
 
 
-@pytest.mark.parametrize("text", ["many", "-1", "100.1", "nan", "inf", ""])
-def test_a_threshold_that_is_no_percentage(pytester: pytest.Pytester, text: str) -> None:
-    result = run(pytester, "def test_it(): pass", f"--followup-coverage-fail-under={text}")
+def test_a_threshold_that_is_no_percentage(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "def test_it(): pass", "--followup-coverage-fail-under=nan")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    expected = f"argument --followup-coverage-fail-under: must be a percentage from 0 to 100, not {text!r}"
+    expected = "argument --followup-coverage-fail-under: must be a percentage from 0 to 100, not 'nan'"
     assert expected in result.stderr.str()
+    for text in ("many", "-1", "100.1", "inf", ""):
+        with pytest.raises(argparse.ArgumentTypeError, match=f"not '{text}'$"):
+            _percentage(text)
+    assert [_percentage("0"), _percentage("100")] == [0, 100]
 
 
 @pytest.mark.parametrize(
@@ -245,6 +247,7 @@ def test_the_workers_of_xdist_count(pytester: pytest.Pytester) -> None:
     }
 
 
+@pytest.mark.nightly
 def test_the_workers_count_when_a_failure_stops_them(pytester: pytest.Pytester) -> None:
     result = distributed(pytester, 1, "assert False", "-x")
     assert result.ret == pytest.ExitCode.INTERRUPTED
@@ -252,6 +255,7 @@ def test_the_workers_count_when_a_failure_stops_them(pytester: pytest.Pytester) 
     assert 1 <= created == met(pytester)["patient.upserted"]["delivered"] <= 6
 
 
+@pytest.mark.nightly
 def test_a_worker_that_crashed_is_named(pytester: pytest.Pytester) -> None:
     result = distributed(pytester, 1, "if number == 0: os._exit(3)")
     text = result.stdout.str()

@@ -2,8 +2,6 @@
 
 import json
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -238,37 +236,6 @@ class TestAttempts:
         (delivery,) = service.deliveries
         assert numbers == list("123456789")
         assert (delivery.status, delivery.attempts, delivery.next_attempt_at) == ("failed", 9, None)
-
-    @pytest.mark.parametrize("kind", ["raises", "wsgi", "asgi"])
-    def test_receivers_in_process(
-        self, client: FollowUp, service: MockService, endpoint: WebhookEndpoint, kind: str
-    ) -> None:
-        seen: list[bytes] = []
-
-        def raises(_: httpx.Request) -> httpx.Response:
-            raise ValueError("Ana")
-
-        def wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-            seen.append(environ["wsgi.input"].read())
-            start_response("202 Accepted", [])
-            return [b""]
-
-        async def asgi(scope: Any, receive: Any, send: Any) -> None:
-            assert scope["type"] == "http"
-            seen.append((await receive())["body"])
-            await send({"type": "http.response.start", "status": 202, "headers": []})
-            await send({"type": "http.response.body", "body": b""})
-
-        service.mount(URL, {"raises": raises, "wsgi": wsgi, "asgi": asgi}[kind])
-        create_patient(client)
-        with pytest.raises(ValueError, match="Ana") if kind == "raises" else nullcontext():
-            service.advance()
-        delivery = only_delivery(client)
-        if kind == "raises":
-            assert (delivery.status, delivery.last_error) == ("pending", "The receiver raised ValueError.")
-        else:
-            assert (delivery.status, delivery.last_status_code) == ("succeeded", 202)
-            assert json.loads(seen[0]) == delivery.payload
 
     def test_a_handler_may_call_the_api(
         self, client: FollowUp, service: MockService, endpoint: WebhookEndpoint

@@ -140,8 +140,13 @@ def test_the_environment_is_that_of_the_service(followup_env: MockEnvironment, f
     assert repr(followup_env).startswith("<MockEnvironment of <MockService http://followup.mock")
 
 
-@pytest.mark.parametrize("url", [ELSEWHERE, "http://followup.mock:81/v1/account", "https://followup.mock/v1/account"])
-@each_client
+OTHER_PORT, OTHER_SCHEME = "http://followup.mock:81/v1/account", "https://followup.mock/v1/account"
+
+
+@pytest.mark.parametrize(
+    ("use", "url"),
+    [(with_httpx, OTHER_PORT), (with_async_httpx, OTHER_SCHEME), *((each, ELSEWHERE) for each in CLIENTS)],
+)
 def test_another_server_is_rejected(followup_env: MockEnvironment, use: Callable[[str], Any], url: str) -> None:
     origin = url[: url.index("/v1")]
     with pytest.raises(RejectedRequest) as caught:

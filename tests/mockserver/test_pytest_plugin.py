@@ -130,7 +130,6 @@ def test_options_of_the_fixtures_can_be_overridden(pytester: pytest.Pytester) ->
     ("fixture", "missing", "command"),
     [
         ("followup_service", "flask", "python -m pip install 'followup[[]mockserver[]]'"),
-        ("followup_env", "flask", "python -m pip install 'followup[[]mockserver[]]'"),
         ("followup_server", "waitress", "python -m pip install 'followup[[]mockserver[]]'"),
         ("followup_respx", "respx", "python -m pip install 'followup[[]testing[]]'"),
     ],
@@ -228,7 +227,6 @@ ASYNCHRONOUS = """
     ("mark", "options"),
     [
         ("asyncio", ["-p", "pytest_asyncio.plugin", "-o", "asyncio_mode=strict"]),
-        ("asyncio", ["-p", "pytest_asyncio.plugin", "-o", "asyncio_mode=auto"]),
         ("anyio", ["-p", "anyio.pytest_plugin"]),
     ],
 )

@@ -1,6 +1,7 @@
 """Which kind of application a mounted receiver is: recognised by the arguments that it requires."""
 
 import functools
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import Mock
@@ -47,6 +48,7 @@ async def coroutine_function(request: httpx.Request, retries: int = 0) -> httpx.
 
 
 def wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+    assert json.loads(environ["wsgi.input"].read())["type"] == environ["HTTP_X_SERVICE_EVENT_TYPE"]
     calls.append(environ["HTTP_X_SERVICE_EVENT_TYPE"])
     start_response("204 No Content", [])
     return []
@@ -54,7 +56,8 @@ def wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[by
 
 async def asgi(scope: Any, receive: Any, send: Any) -> None:
     assert scope["type"] == "http"
-    calls.append(dict(scope["headers"])[b"x-service-event-type"].decode())
+    calls.append(json.loads((await receive())["body"])["type"])
+    assert calls[-1] == dict(scope["headers"])[b"x-service-event-type"].decode()
     await send({"type": "http.response.start", "status": 204, "headers": []})
     await send({"type": "http.response.body", "body": b""})
 
