@@ -4,12 +4,15 @@ import contextlib
 import json
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from followup import APIStatusError, FollowUp
 from followup_mockserver import MockServer
 
 from .conftest import Open
+
+pytestmark = pytest.mark.nightly
 
 ANA = "+5491155550001"
 

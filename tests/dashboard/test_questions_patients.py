@@ -1,12 +1,15 @@
 """Questions about patients and their reminders that the dashboard answers: the clicks, and what one then sees."""
 
 import httpx
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from followup import FollowUp
 from followup_mockserver import MockServer
 
 from .conftest import HOOKS, Open
+
+pytestmark = pytest.mark.nightly
 
 ANA = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
 
