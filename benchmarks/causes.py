@@ -42,7 +42,7 @@ def prepared(*, causes: bool) -> MockService:
     if not causes:
         tenant.history = _Forgetful()
 
-        def schedule(at: datetime, job: Job, detail: float | None = None) -> None:  # noqa: ARG001 - the same name
+        def schedule(at: datetime, job: Job, hours: float | None = None) -> None:  # noqa: ARG001 - the same name
             tenant.scheduler.schedule(at, job)
 
         tenant.schedule = schedule  # type: ignore[method-assign]
