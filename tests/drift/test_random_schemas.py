@@ -147,6 +147,26 @@ def test_an_object_that_requires_what_it_does_not_allow_is_no_value() -> None:
     assert difference.detail == "type: none in the contract, object in SDK and mock"
 
 
+CODE = r"^[B-Z]{2}-\d+$"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ({"pattern": CODE}, {"enum": ["a"]}, {("breaking", "enum"), ("mock differs", "pattern")}),
+        ({"pattern": CODE}, {"maxLength": 3}, {("breaking", "maxLength"), ("mock differs", "pattern")}),
+        ({"pattern": CODE}, {"pattern": "^[A-Z]{3}$"}, {("breaking", "pattern"), ("mock differs", "pattern")}),
+        ({"minLength": 1}, {"pattern": CODE}, {("breaking", "pattern"), ("wording", "minLength")}),
+    ],
+)
+def test_texts_that_were_not_tried_may_be_rejected(
+    ours: Schema, theirs: Schema, expected: set[tuple[str, str]]
+) -> None:
+    one, other = ({"type": "string", **each} for each in (ours, theirs))
+    found = compare_schemas("request", message(one, "request"), message(other, "request"))
+    assert {(each.class_, each.detail.partition(":")[0]) for each in found} == expected
+
+
 @pytest.mark.parametrize(("length", "end"), [(80, '0"}'), (81, '0"…')])
 def test_a_keyword_of_more_than_80_characters_is_shortened(length: int, end: str) -> None:
     ours = {"type": "string", "not": {"const": "0" * (length - len('{"const": ""}'))}}

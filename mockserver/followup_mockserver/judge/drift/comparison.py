@@ -56,7 +56,7 @@ def _differences(ours: Contract, theirs: Contract) -> Iterator[Difference]:
         other = theirs.operations.get(key)
         if other is None:
             detail = "The contract does not have this operation."
-            yield Difference(class_="breaking", where=operation.where, detail=detail, witness=_request(operation))
+            yield Difference("breaking", operation.where, detail, _request(operation))
             continue
         yield from compare_texts(operation.texts, other.texts, operation.where)
         yield from compare_security(operation, other)
@@ -66,7 +66,7 @@ def _differences(ours: Contract, theirs: Contract) -> Iterator[Difference]:
     for key, operation in theirs.operations.items():
         if key not in ours.operations:
             detail = "The contract has this new operation."
-            yield Difference(class_="added", where=operation.where, detail=detail, witness=_request(operation))
+            yield Difference("added", operation.where, detail, _request(operation))
     yield from _compare_webhooks(comparer, ours, theirs)
 
 
@@ -83,7 +83,7 @@ def _compare_webhooks(comparer: Comparer, ours: Contract, theirs: Contract) -> I
     """Compare the webhooks. One contract may describe all types in one webhook, another one each type in its own."""
     (webhook,) = ours.webhooks.values()
     if not theirs.webhooks:
-        yield Difference(class_="wording", where="webhooks", detail="The contract does not describe webhooks.")
+        yield Difference("wording", "webhooks", "The contract does not describe webhooks.")
         return
     bodies: list[Schema] = []
     for name, each in theirs.webhooks.items():
@@ -95,9 +95,7 @@ def _compare_webhooks(comparer: Comparer, ours: Contract, theirs: Contract) -> I
     if bodies:
         yield from comparer.compare("response", webhook.body.media.json, _union(bodies), "webhook body")
     else:
-        yield Difference(
-            class_="breaking", where="webhook body", detail="The contract describes no JSON body.", witness=""
-        )
+        yield Difference("breaking", "webhook body", "The contract describes no JSON body.", "")
 
 
 def _union(schemas: list[Schema]) -> Schema:

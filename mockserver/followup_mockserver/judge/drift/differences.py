@@ -29,7 +29,7 @@ SIDES: tuple[Side, Side] = ("ours", "theirs")
 OTHER: dict[Side, Side] = {"ours": "theirs", "theirs": "ours"}
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Difference:
     """One difference between the two contracts.
 

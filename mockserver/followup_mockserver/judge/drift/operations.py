@@ -68,7 +68,7 @@ def compare_place(
             detail = (
                 "required: the contract requires this header. The SDK always sends it; the mock does not require it."
             )
-            yield Difference(class_="mock differs", where=f"{where}.{one[key].name}", detail=detail, witness={})
+            yield Difference("mock differs", f"{where}.{one[key].name}", detail, {})
             other[key] = Parameter(one[key].name, one[key].required, other[key].schema)
     names = {key: each.name for key, each in {**other, **one}.items()}
     our_schema, their_schema = (
@@ -120,7 +120,7 @@ def compare_body(comparer: Comparer, ours: Operation, theirs: Operation, schemas
     one, other = ours.body, theirs.body
     if other is None:
         if one is not None:
-            yield Difference(class_="breaking", where=where, detail="The contract has no request body.", witness={})
+            yield Difference("breaking", where, "The contract has no request body.", {})
         return
     without = {"method": ours.method, "path": example_path(ours)}
     if one is None:
@@ -128,14 +128,14 @@ def compare_body(comparer: Comparer, ours: Operation, theirs: Operation, schemas
         detail = f"The contract {'requires' if other.required else 'allows'} a request body."
         with_body = without | {"body": _sample(other.media.json, schemas)}
         witness = without if other.required else with_body
-        yield Difference(class_=class_, where=where, detail=detail, witness=witness)
+        yield Difference(class_, where, detail, witness)
         return
     if other.required and not one.required:
         detail = "required: the contract requires a body, SDK and mock do not"
-        yield Difference(class_="breaking", where=where, detail=detail, witness=without)
+        yield Difference("breaking", where, detail, without)
     elif one.required and not other.required:
         detail = "required: the contract does not require a body, the mock does"
-        yield Difference(class_="mock differs", where=where, detail=detail, witness=without)
+        yield Difference("mock differs", where, detail, without)
     yield from _compare_media(comparer, one, other, where)
 
 
@@ -144,11 +144,11 @@ def _compare_media(comparer: Comparer, one: Body, other: Body, where: str) -> It
     if other.media.json is None:
         listed = ", ".join(other.media.schemas) or "none"
         detail = f"media type: {listed} in the contract, {JSON} in SDK and mock"
-        yield Difference(class_="breaking", where=where, detail=detail, witness={"Content-Type": JSON})
+        yield Difference("breaking", where, detail, {"Content-Type": JSON})
         return
     for name in other.media.others:
         detail = f"media type: the contract also allows {name}"
-        yield Difference(class_="added", where=where, detail=detail, witness={"Content-Type": name})
+        yield Difference("added", where, detail, {"Content-Type": name})
     yield from comparer.compare("request", one.media.json, other.media.json, where)
 
 
@@ -159,16 +159,16 @@ def compare_security(ours: Operation, theirs: Operation) -> Iterator[Difference]
     allowed = [each for each in theirs.security if set(each) <= {BEARER}]
     if not theirs.security or [] in allowed:
         detail = "The contract needs no API key; the mock does."
-        yield Difference(class_="mock differs", where=where, detail=detail, witness=request)
+        yield Difference("mock differs", where, detail, request)
     elif not allowed:
         needed = " or ".join(" and ".join(each) for each in theirs.security)
         witness = request | {"headers": {"Authorization": "Bearer <API key>"}}
         detail = f"credentials: {needed} in the contract, {BEARER} in SDK and mock"
-        yield Difference(class_="breaking", where=where, detail=detail, witness=witness)
+        yield Difference("breaking", where, detail, witness)
     for each in theirs.security:
         if allowed and each not in allowed:
             detail = f"The contract also allows {' and '.join(each)}."
-            yield Difference(class_="added", where=where, detail=detail, witness=request | {"credentials": each})
+            yield Difference("added", where, detail, request | {"credentials": each})
 
 
 def example_path(operation: Operation) -> str:
@@ -217,13 +217,11 @@ def _successes(operation: Operation) -> list[str]:
 
 def _removed(status: str, response: Response, where: str, schemas: Schemas) -> Difference:
     if status == _SUCCESS:
-        return Difference(
-            class_="breaking", where=where, detail="The contract has no response for success.", witness={"status": 200}
-        )
+        return Difference("breaking", where, "The contract has no response for success.", {"status": 200})
     body = None if response.media.json is None else _sample(response.media.json, schemas)
     witness = {"status": int(status), "body": body}
     detail = "The contract does not have this status; the mock responds with it."
-    return Difference(class_="mock differs", where=where, detail=detail, witness=witness)
+    return Difference("mock differs", where, detail, witness)
 
 
 def _compare_new(comparer: Comparer, ours: Operation, theirs: Operation, schemas: Schemas) -> Iterator[Difference]:
@@ -234,14 +232,14 @@ def _compare_new(comparer: Comparer, ours: Operation, theirs: Operation, schemas
         where = f"{ours.where} response {status}"
         witness: Any = {"status": int(status)}
         if status not in _successes(theirs):
-            yield Difference(class_="added", where=where, detail="The contract has this new status.", witness=witness)
+            yield Difference("added", where, "The contract has this new status.", witness)
             continue
         class_: DifferenceClass = "added" if has_ours else "mock differs"
         also = "also " if has_ours else ""
         detail = f"The contract {also}has the status {status} for success, the mock responds with 200."
         if response.media.json is not None:
             witness["body"] = _sample(response.media.json, schemas)
-        yield Difference(class_=class_, where=where, detail=detail, witness=witness)
+        yield Difference(class_, where, detail, witness)
         yield from _compare_bodies(comparer, ours.responses[_SUCCESS], response, where)
 
 
@@ -252,19 +250,19 @@ def _compare_bodies(comparer: Comparer, ours: Response, theirs: Response, where:
     if schema is None and theirs.media.other_json is not None:
         name, schema = theirs.media.other_json  # the SDK decodes any JSON
         detail = f"media type: {name} in the contract, {JSON} in the mock"
-        yield Difference(class_="mock differs", where=where, detail=detail, witness={"Content-Type": JSON})
+        yield Difference("mock differs", where, detail, {"Content-Type": JSON})
     if schema is None:
         listed = ", ".join(theirs.media.schemas)
         problem = (
             f"The contract has a body of {listed} instead of JSON." if listed else "The contract describes no body."
         )
         witness = {"Content-Type": next(iter(theirs.media.schemas))} if listed else ""
-        yield Difference(class_="breaking", where=where, detail=problem, witness=witness)
+        yield Difference("breaking", where, problem, witness)
         return
     if theirs.media.json is not None:
         for name in theirs.media.others:
             detail = f"media type: the contract also has {name}"
-            yield Difference(class_="added", where=where, detail=detail, witness={"Content-Type": name})
+            yield Difference("added", where, detail, {"Content-Type": name})
     yield from comparer.compare("response", ours.media.json, schema, where)
 
 
@@ -272,12 +270,7 @@ def _compare_headers(ours: Response, theirs: Response, where: str) -> Iterator[D
     """Compare the names of the headers. The SDK needs none of them, and reads them leniently."""
     for key in ours.headers.keys() - theirs.headers.keys():
         detail = "The contract does not describe this header; the SDK does not need it."
-        yield Difference(class_="wording", where=f"{where} header.{ours.headers[key]}", detail=detail)
+        yield Difference("wording", f"{where} header.{ours.headers[key]}", detail)
     for key in theirs.headers.keys() - ours.headers.keys():
         detail = "The contract has this new header."
-        yield Difference(
-            class_="added",
-            where=f"{where} header.{theirs.headers[key]}",
-            detail=detail,
-            witness={theirs.headers[key]: "…"},
-        )
+        yield Difference("added", f"{where} header.{theirs.headers[key]}", detail, {theirs.headers[key]: "…"})

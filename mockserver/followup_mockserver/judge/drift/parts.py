@@ -20,7 +20,7 @@ def compare_texts(ours: Mapping[str, Any], theirs: Mapping[str, Any], where: str
     """Iterate over the texts that differ in more than white space; an absent text and an empty one are the same."""
     for name in ours:
         if _normal(ours[name]) != _normal(theirs.get(name)):
-            yield Difference(class_="wording", where=where, detail=f"{name}: other in the contract")
+            yield Difference("wording", where, f"{name}: other in the contract")
 
 
 def texts_of(schema: Schema, schemas: Schemas) -> dict[str, Any]:
@@ -225,4 +225,4 @@ class Comparison(ABC):
 
     def add(self, class_: DifferenceClass, path: str, detail: str, witness: Any = None) -> None:
         """Add a difference."""
-        self.found.append(Difference(class_=class_, where=path, detail=detail, witness=witness))
+        self.found.append(Difference(class_, path, detail, witness))

@@ -33,6 +33,7 @@ _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _LENGTHS = ("minLength", "maxLength")
 _WORDS = re.compile(r"\w+", re.ASCII)
 """Words of a pattern such as ``^pat_``, which are tried as they are: a pattern need not match a whole string."""
+_COUNTS = re.compile(r"\{(\d{1,5})", re.ASCII)
 
 _KINDS = ("string", "number", "boolean", "object", "array", "null")
 """The kinds of values, the most telling ones first."""
@@ -152,9 +153,17 @@ def _numbers(parts: list[Schema]) -> Iterator[Any]:
     yield from _NUMBERS
 
 
+def _like(pattern: str) -> Iterator[str]:
+    """Iterate over the words of a pattern, also followed by as many characters as it counts, as in ``^pat_.{24}$``."""
+    words = _WORDS.findall(pattern)
+    yield from words
+    for count in {min(int(each), _LONGEST) for each in _COUNTS.findall(pattern)}:
+        yield from (word + filler * count for word in ("", *words) for filler in "a0")
+
+
 def _strings(parts: list[Schema]) -> Iterator[str]:
     valid = [example for part in parts for example in FORMATS.get(part.get("format", ""), ())]
-    valid += dict.fromkeys(word for part in parts for word in _WORDS.findall(part.get("pattern", "")))
+    valid += dict.fromkeys(word for part in parts for word in _like(part.get("pattern", "")))
     yield from valid
     yield from _PLAIN
     lengths = {part[length] + more for part in parts for length in _LENGTHS if length in part for more in (-1, 0, 1)}

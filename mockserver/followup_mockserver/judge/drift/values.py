@@ -1,14 +1,14 @@
 """Compares what two schemas accept of strings, numbers, booleans and arrays."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from followup_mockserver.judge.drift.alternatives import Alternative, canonical, paired
 from followup_mockserver.judge.drift.differences import OTHER, SIDES, DifferenceClass, Side, class_of
 from followup_mockserver.judge.drift.parts import NO_EXAMPLE, Comparison, Part, enum_detail, keyword_detail
-from followup_mockserver.judge.drift.samples import NoSampleError, array_sample, sample, scalars
+from followup_mockserver.judge.drift.samples import NoSampleError, array_sample, scalars
 
 _KEYWORDS = {
     "string": ("enum", "format", "pattern", "minLength", "maxLength"),
@@ -40,9 +40,11 @@ def compare_scalars(comparison: Comparison, part: Part, kind: str) -> None:
         else:
             comparison.report(part, side, keyword_detail(keyword, ours, theirs), values, class_=class_)
     if not all(each.values("enum") or each.values("const") for each in (*ours, *theirs)):
+        untried = _untried(comparison, part) if kind == "string" else ()
         for keyword in _KEYWORDS[kind]:
-            if keyword not in told_apart and _differs(keyword, ours, theirs):
-                _add_unproven(comparison, part, keyword, ours, theirs)
+            if _differs(keyword, ours, theirs):
+                sides = [side for side in untried if (side, keyword) not in rejections]
+                _add_unproven(comparison, part, keyword, sides, is_known=keyword in told_apart)
 
 
 def _is_decoded(keyword: str, ours: list[Alternative]) -> bool:
@@ -102,26 +104,43 @@ def _texts(keyword: str, alternatives: list[Alternative]) -> list[set[str]]:
     return sorted(texts, key=sorted)
 
 
-def _add_unproven(
-    comparison: Comparison, part: Part, keyword: str, ours: list[Alternative], theirs: list[Alternative]
-) -> None:
+def _add_unproven(comparison: Comparison, part: Part, keyword: str, untried: Sequence[Side], *, is_known: bool) -> None:
     """Report a keyword that no value distinguishes: it is implied by others, written differently, or too complex."""
-    class_: DifferenceClass = "wording"
-    patterns = {pattern for each in (*ours, *theirs) for pattern in each.values("pattern")}
-    if keyword == "pattern" and not all(_has_sample(comparison, part, pattern) for pattern in patterns):
-        stricter: Side = "ours" if not any(each.values("pattern") for each in theirs) else "theirs"
-        class_ = class_of(comparison.direction, OTHER[stricter])
-    comparison.add(class_, part.path, f"{keyword_detail(keyword, ours, theirs)}; {NO_EXAMPLE}")
+    detail = f"{keyword_detail(keyword, part.ours, part.theirs)}; {NO_EXAMPLE}"
+    values = {side: _values_of(keyword, part.of(side)) for side in SIDES}
+    tried = {"1"} if keyword == "minLength" else set()  # the empty text is always tried
+    rejected = [side for side in untried if values[OTHER[side]] - values[side] - tried]
+    for side in rejected:
+        comparison.add(class_of(comparison.direction, side), part.path, detail)
+    if not rejected and not is_known:
+        comparison.add("wording", part.path, detail)
 
 
-def _has_sample(comparison: Comparison, part: Part, pattern: str) -> bool:
-    """Return whether a value that was tried matches a pattern: patterns are not analysed."""
+def _values_of(keyword: str, alternatives: Iterable[Alternative]) -> set[str]:
+    names = ("enum", "const") if keyword == "enum" else (keyword,)
+    return {canonical(value) for each in alternatives for name in names for value in each.values(name)}
+
+
+def _untried(comparison: Comparison, part: Part) -> list[Side]:
+    """Return the sides of whose texts none may have been tried: patterns are not analysed."""
+    patterns = {side: {text for each in part.of(side) for text in each.values("pattern")} for side in SIDES}
+    if not all(map(_is_readable, patterns["ours"] | patterns["theirs"])):
+        return [*SIDES]
+    tried = scalars([*part.ours, *part.theirs], "string")
+    accepts = comparison.schemas["ours"].accepts
+    return [
+        side
+        for side in SIDES
+        if any(not any(accepts({"pattern": pattern}, value) for value in tried) for pattern in patterns[side])
+    ]
+
+
+def _is_readable(pattern: str) -> bool:
     try:
         re.compile(pattern)
     except re.error:
         return False
-    tried = scalars([*part.ours, *part.theirs], "string")
-    return any(comparison.schemas["ours"].accepts({"pattern": pattern}, value) for value in tried)
+    return True
 
 
 _SIZES = ("minItems", "maxItems", "uniqueItems")
@@ -150,37 +169,29 @@ def _compare_pair(comparison: Comparison, part: Part, pair: dict[Side, Alternati
 
 
 def _compare_size(comparison: Comparison, part: Part, pair: dict[Side, Alternative], keyword: str) -> None:
-    if set(pair["ours"].values(keyword)) == set(pair["theirs"].values(keyword)):
+    limits: dict[Side, set[int]] = {side: set(each.values(keyword)) for side, each in pair.items()}
+    if limits["ours"] == limits["theirs"]:
         return
     detail = keyword_detail(keyword, [pair["ours"]], [pair["theirs"]])
     reported = False
     for side in SIDES:
-        values = [value for value in _arrays(comparison, pair, side, keyword) if _fits(pair[side], keyword, value)]
-        values = [value for value in values if not _fits(pair[OTHER[side]], keyword, value)]
-        if values:
-            reported |= comparison.report(part, side, detail, values)
+        arrays = []
+        for size in sorted(_sizes_of_one(keyword, limits[side], limits[OTHER[side]])):
+            with suppress(NoSampleError):
+                arrays.append(array_sample(pair[side], comparison.schemas[side], size))
+        if arrays:
+            reported |= comparison.report(part, side, detail, arrays)
     if not reported:
         comparison.add("wording", part.path, f"{detail}; {NO_EXAMPLE}")
 
 
-def _arrays(comparison: Comparison, pair: dict[Side, Alternative], side: Side, keyword: str) -> Iterator[list[Any]]:
-    """Iterate over arrays of one side that are as long as the bounds of both, or differ from them by one."""
-    schemas = comparison.schemas[side]
+def _sizes_of_one(keyword: str, own: set[int], other: set[int]) -> set[int]:
+    """Return sizes that fit the limits of one side only; with ``uniqueItems``, that of a sample with equal items."""
     if keyword == "uniqueItems":
-        with suppress(NoSampleError):
-            yield [sample(pair[side].items, schemas)] * 2
-        return
-    bounds = {bound for each in pair.values() for bound in each.values(keyword)}
-    for size in sorted({bound + more for bound in bounds for more in (-1, 0, 1) if bound + more >= 0}):
-        with suppress(NoSampleError):
-            yield array_sample(pair[side], schemas, size)
-
-
-def _fits(alternative: Alternative, keyword: str, value: list[Any]) -> bool:
-    bounds = alternative.values(keyword)
-    match keyword:
-        case "minItems":
-            return all(len(value) >= bound for bound in bounds)
-        case "maxItems":
-            return all(len(value) <= bound for bound in bounds)
-    return not any(bounds) or len(value) < 2
+        return set() if own else {2}
+    if keyword == "minItems":
+        limit = max([0, *other])
+        return {limit - 1} if max([0, *own]) < limit else set()
+    if not other or (own and min(own) <= min(other)):
+        return set()
+    return {min(other) + 1, min(own, default=min(other) + 1)}
