@@ -12,9 +12,8 @@ from datetime import timedelta
 from typing import Any, Literal
 
 import pytest
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, text
 from sqlalchemy import event as sqlalchemy_event
-from sqlalchemy.orm import Session
 from support.databases import engine_of
 from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
@@ -111,18 +110,10 @@ def test_after_the_last_attempt_an_event_is_dead_and_retry_starts_again(inbox: D
 @pytest.mark.on_both
 def test_events_of_one_ref_are_handled_oldest_first(inbox: Desk) -> None:
     inbox.on("appointment.created")(write)
-    for minute in (3, 1, 2, 1.5):
+    for minute in (3, 1, 2, 1.5, 1.50002):
         inbox.deliver(f"whd_{minute}", minute=minute)
     inbox.drain()
-    assert inbox.written() == ["whd_1", "whd_1.5", "whd_2", "whd_3"]
-
-
-def test_events_of_one_ref_that_are_a_millisecond_apart_are_handled_in_order(inbox: Desk) -> None:
-    inbox.on("appointment.created")(write)
-    for milliseconds in (2, 1):
-        inbox.deliver(f"whd_{milliseconds}", minute=milliseconds / 60_000)
-    inbox.drain()
-    assert inbox.written() == ["whd_1", "whd_2"]
+    assert inbox.written() == ["whd_1", "whd_1.5", "whd_1.50002", "whd_2", "whd_3"]
 
 
 @pytest.mark.on_both
@@ -292,30 +283,14 @@ def test_a_handler_may_write_to_the_same_file_over_another_connection(sqlite_url
 
 
 @pytest.mark.on_both
-def test_a_session_joins_the_transaction(inbox: Desk, clock: ManualTime) -> None:
-    @inbox.on("appointment.created")
-    def handle(received: Received) -> None:
-        with Session(received.connection) as session:
-            session.execute(CALENDAR.insert().values(event_id=received.event.id))
-            session.commit()
-        if received.attempt == 1:
-            raise LookupError
-
-    inbox.deliver("whd_1")
-    inbox.drain()
-    assert inbox.written() == []
-    clock.advance(1)
-    inbox.drain()
-    assert inbox.written() == ["whd_1"]
-
-
-@pytest.mark.on_both
-def test_a_handler_that_commits_and_fails_then_is_not_repeated(inbox: Desk) -> None:
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_handler_that_commits_is_not_repeated(inbox: Desk, *, goes_on: bool) -> None:
     @inbox.otherwise
     def handle(received: Received) -> None:
         write(received)
         received.connection.commit()
-        write(received)  # the transaction has ended, so this raises
+        if goes_on:
+            write(received)  # the transaction has ended, so this raises
 
     inbox.deliver("whd_1")
     assert inbox.drain().dead == 1
@@ -440,21 +415,6 @@ def test_a_handler_may_return_what_its_statement_returned(inbox: Desk) -> None:
     inbox.otherwise(inserting)
     inbox.deliver("whd_1")
     assert inbox.drain().done == 1
-    assert inbox.written() == ["whd_1"]
-
-
-@pytest.mark.on_both
-def test_a_handler_that_commits_by_itself_is_dead_at_once(inbox: Desk) -> None:
-    """Another attempt would repeat its work."""
-
-    @inbox.on("appointment.created")
-    def handle(received: Received) -> None:
-        write(received)
-        received.connection.commit()
-
-    inbox.deliver("whd_1")
-    assert inbox.drain().dead == 1
-    assert inbox.dead()[0].error.startswith("the handler committed or rolled back received.connection")
     assert inbox.written() == ["whd_1"]
 
 
@@ -654,12 +614,6 @@ def test_the_deadline_ends_a_drain_between_events(inbox: Desk, clock: ManualTime
     assert inbox.drain(deadline=15).done == 1
 
 
-@pytest.mark.parametrize("deadline", [0, -1, True, float("nan")])
-def test_an_invalid_deadline_is_an_error(inbox: Desk, deadline: float) -> None:
-    with pytest.raises(ValueError, match=r"^deadline must be"):
-        inbox.drain(deadline)
-
-
 @pytest.mark.on_both
 def test_drain_without_tables_says_what_to_do(database_url: str) -> None:
     inbox = Inbox(database_url)
@@ -668,24 +622,3 @@ def test_drain_without_tables_says_what_to_do(database_url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"call inbox\.create_tables"):
         inbox.run()
     inbox.close()
-
-
-def test_an_engine_in_autocommit_mode_is_rejected_before_any_handler(sqlite_url: str) -> None:
-    engine = engine_of(sqlite_url).execution_options(isolation_level="AUTOCOMMIT")
-    inbox = Inbox(engine, secret=SECRET)
-    inbox.create_tables()
-    body = body_of()
-    inbox.receive(body, headers_of(body))
-    inbox.otherwise(lambda _: pytest.fail("called"))
-    with pytest.raises(ConfigurationError, match="autocommit"):
-        inbox.drain()
-
-
-def test_statements_of_handlers_see_their_own_writes(inbox: Desk) -> None:
-    @inbox.otherwise
-    def handle(received: Received) -> None:
-        write(received)
-        assert received.connection.execute(select(CALENDAR.c.event_id)).scalar_one() == received.event.id
-
-    inbox.deliver()
-    assert inbox.drain().done == 1

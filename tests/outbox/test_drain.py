@@ -292,17 +292,17 @@ def test_a_400_that_names_something_else_is_a_call_that_failed(
 def test_an_event_is_never_dead_because_of_a_rejection_that_names_no_event(
     outbox: Outbox, record: Record, service: Service, action: Action
 ) -> None:
-    record(*(f"e{number}" for number in range(30)))
+    record(*(f"e{number}" for number in range(12)))
     service.script = [action]
-    for _ in range(20):
+    for _ in range(8):
         outbox.drain(service.client)
         service.clock.seconds += 30
-    assert (outbox.status().waiting, outbox.dead()) == (30, [])
-    assert len(service.received) < 150, "a few calls for each drain"
+    assert (outbox.status().waiting, outbox.dead()) == (12, [])
+    assert len(service.received) < 60, "a few calls for each drain"
     service.script = [batch(processed)]
     service.clock.seconds += 300
     sent = sum(outbox.drain(service.client).sent for _ in range(2))
-    assert (sent, outbox.status().waiting) == (30, 0)
+    assert (sent, outbox.status().waiting) == (12, 0)
 
 
 def test_an_event_that_spoils_its_batch_for_an_unknown_reason_holds_up_no_other(
@@ -362,12 +362,6 @@ def test_a_call_that_the_deadline_of_a_drain_ends_is_no_failure_of_the_service(
     with engine.connect() as connection:
         rate = connection.exec_driver_sql("SELECT failures_in_a_row FROM followup_outbox_rates")
         assert rate.scalar_one() == 0  # otherwise all relays would pause soon
-
-
-@pytest.mark.parametrize("deadline", [0, -1, True, "5", float("nan")])
-def test_a_bad_deadline_is_a_value_error(outbox: Outbox, client: FollowUp, deadline: Any) -> None:
-    with pytest.raises(ValueError, match=r"^deadline must be"):
-        outbox.drain(client, deadline=deadline)
 
 
 def test_the_client_must_be_synchronous(outbox: Outbox) -> None:

@@ -21,7 +21,7 @@ from .conftest import SCALE, Report
 
 pytestmark = pytest.mark.on_both
 
-EVENTS = 200 * SCALE
+EVENTS = 80 * SCALE
 KILLS = 2 * SCALE
 REFS = EVENTS // 5
 FOLDER = Path(__file__).parents[1]

@@ -12,7 +12,7 @@ from followup_mockserver import MockServer
 
 from .conftest import SCALE, Report
 
-CONNECTIONS = 64
+CONNECTIONS = 16 if SCALE == 1 else 64
 ROUNDS = SCALE
 ENDPOINT = "https://clinic.example/hooks"
 

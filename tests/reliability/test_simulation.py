@@ -11,7 +11,7 @@ from followup_mockserver.simulation import Clinic, simulate
 
 from .conftest import SCALE, Report
 
-HISTORIES = 20 * SCALE
+HISTORIES = 8 * SCALE
 
 
 @pytest.mark.parametrize("clinic", [Stores, Intentions, Reconciling])

@@ -17,7 +17,7 @@ from followup_mockserver import MockServer
 
 from .conftest import SCALE, Report
 
-CALLS = 400 * SCALE
+CALLS = 150 * SCALE
 TASKS = 200
 PATIENT = {"phone": "+5491155550000"}
 

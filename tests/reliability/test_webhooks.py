@@ -17,7 +17,7 @@ from followup_mockserver import MockServer
 
 from .conftest import SCALE, Report
 
-EVENTS = 200 * SCALE
+EVENTS = 80 * SCALE
 HANGS = SCALE // 5
 RECEIVER = Path(__file__).with_name("receiver.py")
 

@@ -89,20 +89,6 @@ def test_an_event_is_recorded_at_the_time_of_the_mock(outbox: Outbox, engine: En
     assert '"occurredAt":"2026-09-28T12:00:00.000Z"' in stored
 
 
-def test_backoff_of_the_outbox_ends_when_the_mock_advances(
-    outbox: Outbox, engine: Engine, service: MockService, client: FollowUp
-) -> None:
-    with virtual_store_time(service._time_of(service.api_key)):
-        record(outbox, engine, order())
-        service.add_fault(operation="events.create", kind="status", status=500, times=1)
-        assert outbox.drain(client).failed == 1
-        [(due_at,)] = rows(engine, "followup_outbox", "due_at")
-        assert NOON + 375 <= due_at <= NOON + 500
-        assert outbox.drain(client).sent == 0
-        service.advance(seconds=1)
-        assert outbox.drain(client).sent == 1
-
-
 def test_the_request_rate_waits_on_the_clock_of_the_mock(
     database_url: str, engine: Engine, service: MockService, client: FollowUp
 ) -> None:
@@ -161,22 +147,6 @@ def test_backoff_and_leases_of_the_inbox_end_when_the_mock_advances(
         service.advance(seconds=1)
         assert inbox.drain().done == 1
     assert attempts == [1, 2, 3]
-
-
-def test_a_new_outbox_on_the_same_database_goes_on_in_the_same_time(
-    outbox: Outbox, database_url: str, engine: Engine, service: MockService, client: FollowUp
-) -> None:
-    record(outbox, engine)
-    with virtual_store_time(service._time_of(service.api_key)):
-        record(outbox, engine, order(1))
-        service.advance(hours=1)
-        outbox.close()
-        after_the_crash = Outbox(database_url)
-        record(after_the_crash, engine, order(2, {"phone": "+5491155550001"}))
-        after_the_crash.drain(client)
-        after_the_crash.close()
-    found = rows(engine, "followup_outbox", "recorded_at", "finished_at")
-    assert found == [(NOON, NOON + HOUR), (NOON + HOUR, NOON + HOUR)]
 
 
 def test_run_waits_on_the_clock_of_the_mock(outbox: Outbox, inbox: Inbox, engine: Engine, service: MockService) -> None:

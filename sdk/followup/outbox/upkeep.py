@@ -65,17 +65,7 @@ class OutboxStatus:
 
 
 @attrs.frozen(kw_only=True)
-class _Unaccepted:
-    id: str
-    event: EventInput = attrs.field(repr=False)
-    subject: str = attrs.field(repr=False)
-    error: str = attrs.field(repr=False)
-    attempts: int
-    recorded_at: datetime
-
-
-@attrs.frozen(kw_only=True)
-class DeadEvent(_Unaccepted):
+class DeadEvent:
     """An event that the service rejected. ``repr`` shows neither its data nor its subject.
 
     Attributes:
@@ -88,11 +78,17 @@ class DeadEvent(_Unaccepted):
         died_at: time at which it was rejected, in UTC.
     """
 
+    id: str
+    event: EventInput = attrs.field(repr=False)
+    subject: str = attrs.field(repr=False)
+    error: str = attrs.field(repr=False)
+    attempts: int
+    recorded_at: datetime
     died_at: datetime
 
 
 @attrs.frozen(kw_only=True)
-class FailingEvent(_Unaccepted):
+class FailingEvent:
     """An event that was sent, not accepted, and waits for a retry. ``repr`` shows neither its data nor its subject.
 
     Attributes:
@@ -105,6 +101,12 @@ class FailingEvent(_Unaccepted):
         next_attempt_at: time from which it is sent again, in UTC.
     """
 
+    id: str
+    event: EventInput = attrs.field(repr=False)
+    subject: str = attrs.field(repr=False)
+    error: str = attrs.field(repr=False)
+    attempts: int
+    recorded_at: datetime
     next_attempt_at: datetime
 
 
