@@ -68,7 +68,7 @@ def _is_result(cls: type[Any]) -> bool:
 
 
 def _classes(accepts: Callable[[type[Any]], bool]) -> list[type[Any]]:
-    values = (getattr(followup, name) for name in followup.__all__)
+    values = (getattr(followup, name) for name in dir(followup))
     return [value for value in values if isinstance(value, type) and accepts(value)]
 
 

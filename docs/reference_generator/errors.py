@@ -107,7 +107,7 @@ def _classes() -> list[type[Any]]:
     def add(cls: type[Any]) -> None:
         found.append(cls)
         for each in cls.__subclasses__():
-            if each.__name__ in followup.__all__:
+            if each.__name__ in dir(followup):
                 add(each)
 
     add(followup.FollowUpError)
