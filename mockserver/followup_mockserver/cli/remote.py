@@ -1,4 +1,7 @@
-"""A client of the control API of a running mock, and where a mock listens. Needs neither Typer nor click."""
+"""A client of the control API of a running mock, and where a mock listens. Needs neither Typer nor click.
+
+The routes and httpx are imported late, because a help page needs neither.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,7 +9,6 @@ from urllib.parse import quote
 
 from followup._for_mockserver import camel
 from followup.cli.exits import fail, reject
-from followup_mockserver.http.control_routes import PREFIX, ROUTES, TOKEN_HEADER
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 4210
@@ -20,7 +22,6 @@ TIMEOUT = 300.0
 """Seconds. Advancing the clock by days takes long if an endpoint does not respond."""
 
 _SNAPSHOT = "/snapshot"
-_ROUTE_OF = {function: (method, path) for method, path, function in ROUTES}
 
 
 class Remote:
@@ -46,6 +47,8 @@ class Remote:
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
         if token is not None:
+            from followup_mockserver.http.control_routes import TOKEN_HEADER
+
             self._headers[TOKEN_HEADER] = token
 
     def call(self, function: Callable[..., Any], path_id: str = "", /, **arguments: Any) -> Any:
@@ -63,7 +66,9 @@ class Remote:
             CommandFailed: no mock responded, or it rejected the call.
             UsageError: the URL is invalid.
         """
-        method, path = _ROUTE_OF[function]
+        from followup_mockserver.http.control_routes import ROUTES
+
+        method, path = next((method, path) for method, path, called in ROUTES if called == function)
         sent = {camel(name): value for name, value in arguments.items() if value is not None}
         request = {"params": sent} if method == "GET" else {"json": sent} if sent else {}
         named = quote(path_id, safe="", errors="replace")
@@ -86,7 +91,9 @@ class Remote:
         self._send("PUT", _SNAPSHOT, {"content": text, "headers": {"Content-Type": "application/json"}})
 
     def _send(self, method: str, path: str, request: dict[str, Any]) -> Any:
-        import httpx  # imported late, because a help page needs no client
+        import httpx
+
+        from followup_mockserver.http.control_routes import PREFIX
 
         try:
             headers = {**self._headers, **request.pop("headers", {})}

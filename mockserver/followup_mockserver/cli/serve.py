@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from followup._for_mockserver import result_within
 from followup.cli.application import Application
 from followup.cli.exits import fail, reject
 from followup.cli.options import keyword
 from followup_mockserver.cli.generated import Url, mock_options, options_of_mock
 from followup_mockserver.cli.remote import DEFAULT_HOST, DEFAULT_PORT, DEFAULT_URL, MAX_PORT
-from followup_mockserver.http.control_routes import PREFIX
-from followup_mockserver.state.clock import RealTime
 
 if TYPE_CHECKING:
     import httpx
@@ -122,7 +119,9 @@ def _wait_for_health(url_of: Callable[[], str | None], timeout: float, problem: 
     Raises:
         CommandFailed: it is not ready in time.
     """
-    import httpx  # imported late, because a help page needs no client
+    import httpx  # imported late, because a help page needs neither client nor mock
+
+    from followup_mockserver.state.clock import RealTime
 
     ends = RealTime.monotonic() + timeout
     pause = threading.Event()
@@ -135,6 +134,9 @@ def _wait_for_health(url_of: Callable[[], str | None], timeout: float, problem: 
 
 def _is_healthy(client: "httpx.Client", url: str | None, timeout: float) -> bool:
     import httpx
+
+    from followup._for_mockserver import result_within
+    from followup_mockserver.http.control_routes import PREFIX
 
     if url is None:
         return False
