@@ -68,7 +68,8 @@ class Shape:
     convert: Convert
 
 
-def _unchanged(value: T) -> T:
+def unchanged(value: T) -> T:
+    """Return the value: the conversion of what is the same in JSON and in Python."""
     return value
 
 
@@ -88,14 +89,14 @@ def shape_of(annotation: Any) -> Shape:
 
 def _plain_shape(annotation: Any) -> Shape:
     if get_origin(annotation) is Literal:
-        return Shape({"type": "string", "enum": list(get_args(annotation))}, _unchanged)
+        return Shape({"type": "string", "enum": list(get_args(annotation))}, unchanged)
     if is_typeddict(annotation):
         return _typed_dict_shape(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Model):
-        return Shape(_result_schema(annotation), _unchanged)
+        return Shape(_result_schema(annotation), unchanged)
     origin = get_origin(annotation)
     if origin is Mapping:
-        return Shape({"type": "object"}, _unchanged)
+        return Shape({"type": "object"}, unchanged)
     if isinstance(origin, type) and issubclass(origin, Iterable):
         items = shape_of(get_args(annotation)[0])
         return Shape({"type": "array", "items": items.schema}, lambda value: [items.convert(item) for item in value])
@@ -106,13 +107,13 @@ def _plain_shape(annotation: Any) -> Shape:
 # Shapes are made when they are first needed, and freezegun may have replaced the names of this module by then.
 _TIMES = (datetime, date)
 _SCALARS: dict[Any, tuple[Schema, Convert]] = {
-    str: ({"type": "string", "maxLength": MAX_STRING_LENGTH}, _unchanged),
-    bool: ({"type": "boolean"}, _unchanged),
-    int: ({"type": "integer"}, _unchanged),
+    str: ({"type": "string", "maxLength": MAX_STRING_LENGTH}, unchanged),
+    bool: ({"type": "boolean"}, unchanged),
+    int: ({"type": "integer"}, unchanged),
     float: ({"type": "number"}, lambda value: float(max(-_LARGEST_NUMBER, min(value, _LARGEST_NUMBER)))),
     datetime: ({"type": "string", "format": TIMESTAMP, "pattern": YEARS}, parse_timestamp),
     date: ({"type": "string", "format": DATE, "pattern": DATE_YEARS}, date.fromisoformat),
-    Any: ({}, _unchanged),
+    Any: ({}, unchanged),
 }
 
 
@@ -148,7 +149,7 @@ def _union_shape(annotation: Any) -> Shape:
     literals = [member for member in members if get_origin(member) is Literal]
     if literals and all(member in literals or member is str for member in members):
         values = [value for literal in literals for value in get_args(literal)]
-        shape = Shape({"type": "string", "enum": values}, _unchanged)
+        shape = Shape({"type": "string", "enum": values}, unchanged)
     else:
         shapes = [shape_of(member) for member in members]
         shape = shapes[0] if len(shapes) == 1 else _any_of(shapes)
@@ -166,7 +167,7 @@ def _any_of(shapes: list[Shape]) -> Shape:
     converters = {shape.schema["type"]: shape.convert for shape in shapes}
     return Shape(
         {"anyOf": [shape.schema for shape in shapes]},
-        lambda value: converters.get(_json_type(value), _unchanged)(value),
+        lambda value: converters.get(_json_type(value), unchanged)(value),
     )
 
 
@@ -186,6 +187,8 @@ def nullable(shape: Shape) -> Shape:
             nullable["enum"] = [*schema["enum"], None]
     else:
         nullable = schema
+    if convert is unchanged:
+        return Shape(nullable, unchanged)
     return Shape(nullable, lambda value: None if value is None else convert(value))
 
 

@@ -17,7 +17,7 @@ import attrs
 
 from followup._for_mockserver import NOT_IN_JSON, Model, annotations_of, bare, camel, decode, encode, is_union
 from followup_mockserver.schema.errors import ServiceError, invalid
-from followup_mockserver.schema.shapes import EXACT_TIMESTAMP, TIMESTAMP, Schema, Shape, nullable, shape_of
+from followup_mockserver.schema.shapes import EXACT_TIMESTAMP, TIMESTAMP, Schema, Shape, nullable, shape_of, unchanged
 from followup_mockserver.schema.validation import Validator
 
 LARGEST_INTEGER = 2**53
@@ -170,16 +170,32 @@ def _union_shape(annotation: Any) -> Shape:
 
 def _mapping_shape(values: Shape) -> Shape:
     def convert(data: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: _under(name, values, each) for name, each in data.items()}
+        found, name = {}, ""
+        try:
+            for name, each in data.items():
+                found[name] = values.convert(each)
+        except ServiceError as error:
+            raise _below(error, name) from None
+        return found
 
     return Shape({"type": "object", "additionalProperties": values.schema}, convert)
 
 
 def _sequence_shape(items: Shape, made: Callable[[list[Any]], Any]) -> Shape:
-    def convert(data: Sequence[Any]) -> Any:
-        return made([_under(f"[{position}]", items, each) for position, each in enumerate(data)])
+    schema: Schema = {"type": "array", "items": items.schema}
+    if items.convert is unchanged:
+        return Shape(schema, made)
 
-    return Shape({"type": "array", "items": items.schema}, convert)
+    def convert(data: Sequence[Any]) -> Any:
+        found: list[Any] = []
+        try:
+            for each in data:
+                found.append(items.convert(each))  # noqa: PERF401 - its length is the position of an error
+        except ServiceError as error:
+            raise _below(error, f"[{len(found)}]") from None
+        return made(found)
+
+    return Shape(schema, convert)
 
 
 def _record_shape(cls: Any) -> Shape:
@@ -190,8 +206,16 @@ def _record_shape(cls: Any) -> Shape:
     annotations, fields = annotations_of(cls), _fields(cls)
     shapes = {wire: _shape(annotations[name]) for wire, name in fields.items()}
 
+    converted = {wire: shape.convert for wire, shape in shapes.items() if shape.convert is not unchanged}
+
     def convert(data: Mapping[str, Any]) -> Any:
-        return cls(**{fields[wire]: _under(wire, shapes[wire], each) for wire, each in data.items()})
+        values, wire = {fields[wire]: each for wire, each in data.items()}, ""
+        try:
+            for wire in converted.keys() & data.keys():
+                values[fields[wire]] = converted[wire](data[wire])
+        except ServiceError as error:
+            raise _below(error, wire) from None
+        return cls(**values)
 
     schema = {
         "type": "object",
@@ -202,11 +226,8 @@ def _record_shape(cls: Any) -> Shape:
     return Shape(schema, convert)
 
 
-def _under(step: str, shape: Shape, data: Any) -> Any:
-    try:
-        return shape.convert(data)
-    except ServiceError as error:
-        raise invalid(error.code, error.message, joined(step, error.param)) from None
+def _below(error: ServiceError, step: str) -> ServiceError:
+    return invalid(error.code, error.message, joined(step, error.param))
 
 
 @functools.cache
