@@ -65,6 +65,7 @@ def test_the_last_line_of_the_message_repeats_the_failure(clinic: type[Clinic]) 
     assert str(again.value) == str(found.value)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("clinic", [Intentions, Reconciling, planted.SendsEvents])
 def test_without_its_bug_an_integration_survives_the_same_histories(clinic: type[Clinic]) -> None:
     simulate(clinic, examples=EXAMPLES, seed=0)
