@@ -106,8 +106,8 @@ def _restored() -> Iterator[None]:
         signal.set_wakeup_fd(-1)
 
 
-_STORES = {"outbox", "inbox"}
-"""Commands that set up logging and import modules of their directory, for which a process of their own is right."""
+_OWN_PROCESS = {"outbox", "inbox", "serve"}
+"""Commands that set up logging or signals, or import modules of their directory, and need a process of their own."""
 
 
 class Shell:
@@ -126,7 +126,7 @@ class Shell:
     ) -> subprocess.CompletedProcess[str]:
         """Run the command to its end, with pipes: in this process, unless the process itself matters."""
         content = stdin.encode() if isinstance(stdin, str) else stdin
-        needs_process = {"PYTHONIOENCODING", "LC_ALL"} & environment.keys() or {*arguments[:1]} & _STORES
+        needs_process = {"PYTHONIOENCODING", "LC_ALL"} & environment.keys() or {*arguments[:1]} & _OWN_PROCESS
         if self._program is not None and not needs_process:
             return run_here(
                 self._program,
@@ -180,7 +180,7 @@ class Shell:
 
     def raw_on_a_terminal(self, width: int, *arguments: str, **environment: str) -> str:
         """Run the command on a terminal of this width, and return its output with the escape sequences."""
-        if self._program is not None and not {*arguments[:1]} & _STORES:
+        if self._program is not None and not {*arguments[:1]} & _OWN_PROCESS:
             columns = {"TERM": "xterm", "COLUMNS": str(width)}
             return run_here(
                 self._program,
