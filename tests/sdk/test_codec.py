@@ -47,7 +47,7 @@ TIMES = st.builds(
     st.integers(0, 999),
     st.sampled_from(["Z", "+00:00", ""]),
 )
-SOME = settings(max_examples=max(25, settings.default.max_examples // 10))
+SOME = settings(max_examples=max(12, settings.default.max_examples // 10))
 
 
 def camel(name: str) -> str:
