@@ -174,7 +174,7 @@ bound = st.none() | st.integers(-1, 11)
 betweens = st.fixed_dictionaries({}, optional={"at": st.tuples(bound, bound)})
 
 
-@settings(max_examples=settings.default.max_examples // 2, stateful_step_count=40, deadline=None)
+@settings(max_examples=settings.default.max_examples * 3 // 2, stateful_step_count=40, deadline=None)
 class AgainstAList(RuleBasedStateMachine):
     """Whatever is done, the collection behaves as a plain list would."""
 
