@@ -102,7 +102,7 @@ def retry(connection: Connection, name: str, event_id: str | None) -> int:
     if event_id is not None:
         chosen = chosen.where(EVENTS.c.event_id == event_id)
     count = connection.execute(chosen.values(state=WAITING, attempts=0, due_at=0, finished_at=None)).rowcount
-    hints = dict.fromkeys((DEAD, UNHANDLED), ", but its content was purged")
+    hints: dict[str, str] = dict.fromkeys((DEAD, UNHANDLED), ", but its content was purged")
     return check_found(connection, EVENTS, name, event_id, count, "dead or unhandled", hints)
 
 

@@ -43,7 +43,7 @@ def compare_scalars(comparison: Comparison, part: Part, kind: str) -> None:
         untried = _untried(comparison, part) if kind == "string" else ()
         for keyword in _KEYWORDS[kind]:
             if _differs(keyword, ours, theirs):
-                sides = [side for side in untried if (side, keyword) not in rejections]
+                sides: list[Side] = [side for side in untried if (side, keyword) not in rejections]
                 _add_unproven(comparison, part, keyword, sides, is_known=keyword in told_apart)
 
 
@@ -109,7 +109,7 @@ def _add_unproven(comparison: Comparison, part: Part, keyword: str, untried: Seq
     detail = f"{keyword_detail(keyword, part.ours, part.theirs)}; {NO_EXAMPLE}"
     values = {side: _values_of(keyword, part.of(side)) for side in SIDES}
     tried = {"1"} if keyword == "minLength" else set()  # the empty text is always tried
-    rejected = [side for side in untried if values[OTHER[side]] - values[side] - tried]
+    rejected: list[Side] = [side for side in untried if values[OTHER[side]] - values[side] - tried]
     for side in rejected:
         comparison.add(class_of(comparison.direction, side), part.path, detail)
     if not rejected and not is_known:
