@@ -32,7 +32,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("_build", "__pycache__"))
     shutil.copy(ROOT / "CHANGELOG.md", folder)
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", "built"]
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=900)
     assert result.returncode == 0, result.stderr
     return folder / "built"
 
