@@ -200,16 +200,7 @@ SECRET_PREFIX = "whsec_"
 
 # --- Section 7: errors ---------------------------------------------------------------------------------------------
 
-ERRORS = (
-    (400, "invalid_request_error"),
-    (400, "idempotency_error"),
-    (401, "authentication_error"),
-    (403, "permission_error"),
-    (429, "rate_limit_error"),
-    (500, "api_error"),
-)
 RESOURCE_MISSING = (404, "resource_missing")
-KEY_IN_PROGRESS = 409
 
 # --- Section 2: resources and their fields --------------------------------------------------------------------------
 

@@ -32,6 +32,16 @@ class TestLive:
         expect(tab.get_by_label("Data (JSON)")).to_have_value('{"a": 1}')
         expect(tab.get_by_label("Data (JSON)")).to_be_focused()
 
+    def test_a_live_update_keeps_what_was_opened(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["patient.upserted"])
+        patient = client.patients.create(phone=ANA["phone"])
+        mock.advance(minutes=1)
+        go(f"patients/{patient.id}")
+        tab.get_by_text("2 attempts", exact=True).click()
+        expect(tab.get_by_text("attempt 2: 500")).to_be_visible()
+        mock.advance(minutes=5)
+        expect(tab.get_by_text("attempt 3: 500")).to_be_visible()
+
     def test_a_stopped_mock_is_reported_until_it_responds_again(self, browser: Browser) -> None:
         page = browser.new_page()
         with MockServer(seed=1) as server, server.client() as client:

@@ -86,13 +86,9 @@ class TestNames:
                 {
                     "id": "e1",
                     "type": "patient.upserted",
-                    "data": {"patient": {"phone": ANA["phone"], "fullName": "Ana"}},
+                    "data": {"patient": {"phone": "+541155550001", "fullName": "Ana"}},
                 },
-                {
-                    "id": "e2",
-                    "type": "appointment.cancelled",
-                    "data": {"appointment": {"externalId": "T-404"}},
-                },
+                {"id": "e2", "type": "appointment.cancelled", "data": {"appointment": {"externalId": "T-404"}}},
             ]
         )
         failed, processed = views.rows("events")
