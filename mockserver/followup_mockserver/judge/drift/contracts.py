@@ -72,7 +72,7 @@ class Routes:
 
     def _below_base(self, path: str, item: dict[str, Any]) -> str:
         below = [each.removeprefix(self._base) for each in self._complete(path, item) if each.startswith(self._base)]
-        known = [each for each in below if _blank(each) in self._known]
+        known = [each for each in below if blank(each) in self._known]
         return next(iter([*known, *below, path]))
 
     def _common_base(self) -> str:
@@ -81,7 +81,7 @@ class Routes:
         for path, value in self._items.items():
             for complete in self._complete(path, self._raw.object(value, f"paths.{path}")):
                 bases = {
-                    _blank(complete).removesuffix(known) for known in self._known if _blank(complete).endswith(known)
+                    blank(complete).removesuffix(known) for known in self._known if blank(complete).endswith(known)
                 }
                 counted.update(base for base in bases if "{}" not in base)
         return min(counted, key=lambda base: (-counted[base], len(base)), default="")
@@ -107,10 +107,6 @@ def _path_of(server: dict[str, Any]) -> str:
         return urlsplit(re.sub(r"\{([^}]*)\}", default, str(server.get("url", "/")))).path.rstrip("/")
     except ValueError as error:
         raise DocumentError(f"servers: {error}") from None
-
-
-def _blank(path: str) -> str:
-    return re.sub(r"\{[^}]*\}", "{}", path)
 
 
 METHODS = ("get", "post", "put", "patch", "delete", "head", "options", "trace", "query")

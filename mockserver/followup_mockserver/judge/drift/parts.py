@@ -1,7 +1,6 @@
 """A comparison of two schemas: its state, and the proof of each difference by a value that only one side accepts."""
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -131,7 +130,7 @@ class Part:
         return ours, [each for each in self.theirs if kind in each.kinds]
 
 
-class Comparison(ABC):
+class Comparison:
     """A comparison of two schemas, part by part.
 
     Attributes:
@@ -139,7 +138,10 @@ class Comparison(ABC):
         schemas: the schemas of both documents.
         roots: the schemas of the whole messages.
         found: the differences so far.
+        compare_part: compares a part, and the parts within it: its schema by side, its path, and its ``lift``.
     """
+
+    compare_part: Callable[[dict[Side, Schema], str, Lift], None]
 
     def __init__(self, direction: Direction, schemas: dict[Side, Schemas], roots: dict[Side, Schema]) -> None:
         self.direction: Direction = direction
@@ -147,23 +149,14 @@ class Comparison(ABC):
         self.found: list[Difference] = []
         self.roots = roots
 
-    @abstractmethod
-    def compare_part(self, schema_of: dict[Side, Schema], path: str, lift: Lift) -> None:
-        """Compare a part, and the parts within it.
-
-        Args:
-            schema_of: its schema, by side.
-            path: its path.
-            lift: makes a whole message of a value of the part.
-
-        Raises:
-            DocumentError: the document is too large.
-        """
-
     def accepts(self, part: Part, side: Side, value: Any) -> bool:
         """Return whether a side accepts a value of a part."""
         valid: bool = part.validators[side].is_valid(value)
         return valid
+
+    def tells_apart(self, part: Part, side: Side, value: Any) -> bool:
+        """Return whether only this side accepts a value of a part."""
+        return self.accepts(part, side, value) and not self.accepts(part, OTHER[side], value)
 
     def report(
         self,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from followup_mockserver.judge.drift.alternatives import Alternative, alternatives, canonical, kind_of
+from followup_mockserver.judge.drift.alternatives import KINDS, Alternative, alternatives, canonical, kind_of
 from followup_mockserver.judge.drift.schemas import Schema, Schemas
 
 FORMATS: dict[str, tuple[str, ...]] = {
@@ -35,8 +35,6 @@ _WORDS = re.compile(r"\w+", re.ASCII)
 """Words of a pattern such as ``^pat_``, which are tried as they are: a pattern need not match a whole string."""
 _COUNTS = re.compile(r"\{(\d{1,5})", re.ASCII)
 
-_KINDS = ("string", "number", "boolean", "object", "array", "null")
-"""The kinds of values, the most telling ones first."""
 
 _LONGEST = 20_000
 _MAX_DEPTH = 12
@@ -65,7 +63,7 @@ def samples_of(alternative: Alternative, schemas: Schemas, depth: int = 0) -> It
     """Iterate over values that an alternative may accept, the simplest first; the caller checks them."""
     for part in alternative.parts:
         yield from _named(part)
-    for kind in sorted(alternative.kinds, key=_KINDS.index):
+    for kind in sorted(alternative.kinds, key=KINDS.index):
         try:
             if kind == "object":
                 yield object_sample(alternative, schemas, depth=depth)

@@ -5,13 +5,12 @@ from typing import Any
 import attrs
 
 from followup_mockserver.judge.drift.alternatives import KINDS, Alternative, alternatives, canonical, kind_of
-from followup_mockserver.judge.drift.differences import OTHER, SIDES, Difference, Direction, Side
-from followup_mockserver.judge.drift.objects import compare_objects, compare_union
+from followup_mockserver.judge.drift.differences import SIDES, Difference, Direction, Side
+from followup_mockserver.judge.drift.kinds import compare_arrays, compare_objects, compare_scalars, compare_union
 from followup_mockserver.judge.drift.parts import Comparison, Lift, Part, compare_texts, texts_of, type_detail
 from followup_mockserver.judge.drift.reading import DocumentError
 from followup_mockserver.judge.drift.samples import samples_of
 from followup_mockserver.judge.drift.schemas import Schema, Schemas
-from followup_mockserver.judge.drift.values import compare_arrays, compare_scalars
 
 KEYWORDS = (
     "not",
@@ -50,11 +49,7 @@ def compare_complex_keywords(comparison: Comparison, part: Part) -> None:
 
 def _report_proven(comparison: Comparison, part: Part, side: Side, detail: str) -> bool:
     tried = [value for each in part.of(side) for value in samples_of(each, comparison.schemas[side])]
-    apart = [
-        value
-        for value in tried
-        if comparison.accepts(part, side, value) and not comparison.accepts(part, OTHER[side], value)
-    ]
+    apart = [value for value in tried if comparison.tells_apart(part, side, value)]
     known = {canonical(each.witness) for each in comparison.found}
     proven, _ = comparison.proven(part, side, apart)
     fresh = [value for value in proven if canonical(comparison.whole(part, side, value)) not in known]
@@ -135,15 +130,11 @@ class _SchemaComparison(Comparison):
         self.found += compare_texts(our_texts, their_texts, path)
         for kind in KINDS:
             if all(part.of_kind(kind)):
-                match kind:
-                    case "object":
-                        compare_objects(self, part)
-                        compare_union(self, part, kind)
-                    case "array":
-                        compare_arrays(self, part)
-                        compare_union(self, part, kind)
-                    case _:
-                        compare_scalars(self, part, kind)
+                if kind not in ("object", "array"):
+                    compare_scalars(self, part, kind)
+                    continue
+                (compare_objects if kind == "object" else compare_arrays)(self, part)
+                compare_union(self, part, kind)
         compare_complex_keywords(self, part)
         self._open.remove(pair)
 

@@ -36,7 +36,6 @@ _ANY_END = re.compile(r"(?<!\\)\.\*$")
 _UNSUPPORTED = {"$dynamicRef", "$recursiveRef"}
 _DEFINITIONS = "#/$defs/"
 _REFERENCE = re.compile(r'"#/\$defs/(\d+)"')
-_COMBINING = {"$ref", "allOf", "anyOf", "oneOf", "not"}
 _HIDDEN_IN: dict[Direction, str] = {"request": "readOnly", "response": "writeOnly"}
 """The keyword that removes a property from the messages of a direction."""
 
@@ -93,7 +92,9 @@ class Schemas:
         _convert_bounds(converted)
         if isinstance(converted.get("pattern"), str):
             converted["pattern"] = _ANY_END.sub("", converted["pattern"])
-        return _nullable(converted) if raw.get("nullable") is True else converted
+        if converted and raw.get("nullable") is True:  # also if an enum does not list null, as generators mean it
+            return {"anyOf": [converted, {"type": "null"}]}
+        return converted
 
     def _reference(self, reference: Any, at: str) -> str:
         target = self._raw.target(reference, at)
@@ -162,16 +163,3 @@ def _convert_bounds(schema: Schema) -> None:
         exclusive = f"exclusive{bound.capitalize()}"
         if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
             schema[exclusive] = schema.pop(bound)
-
-
-def _nullable(schema: Schema) -> Schema:
-    """Return a schema that accepts null too. An enum accepts it even if it does not list it, as generators mean it."""
-    if _COMBINING & schema.keys() or "type" not in schema:
-        return {"anyOf": [schema, {"type": "null"}]} if schema else schema
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    nullable = {**schema, "type": kinds if "null" in kinds else [*kinds, "null"]}
-    if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
-        nullable["enum"] = [*schema["enum"], None]
-    if "const" in schema:
-        nullable["enum"] = [nullable.pop("const"), None]
-    return nullable
