@@ -1,5 +1,6 @@
 """Snapshots whose history nobody could have lived: nothing hangs, nothing fails, and no page grows without end."""
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -39,7 +40,17 @@ def state(service: MockService, client: FollowUp) -> dict[str, Any]:
 
 def loaded(state: dict[str, Any], edit: Edit) -> MockService:
     """Return a mock from the snapshot with an edited history."""
-    edit(state["organizations"][0]["history"]["records"])
+    history = state["organizations"][0]["history"]
+    columns, known = history["records"], [None, *history["outcomes"]]
+    receipts = zip(*history["receipts"].values(), strict=True)
+    columns["outcome"] = [known[number] for number in columns["outcome"]]
+    columns["receipts"] = [[*itertools.islice(receipts, count)] for count in columns["receipts"]]
+    edit(columns)
+    history["outcomes"] += [each or RESET for each in columns["outcome"]]
+    columns["outcome"] = [number if each else 0 for number, each in enumerate(columns["outcome"], start=len(known))]
+    rows = [*itertools.chain.from_iterable(columns["receipts"])]
+    history["receipts"] = {name: [row[n] for row in rows] for n, name in enumerate(history["receipts"])}
+    columns["receipts"] = [*map(len, columns["receipts"])]
     return MockService.load(state)
 
 
@@ -116,7 +127,7 @@ def causes_that_do_not_exist(columns: Columns) -> None:
 def objects_that_do_not_exist(columns: Columns) -> None:
     columns["about"] = ["apt_x"] * len(columns["id"])
     columns["patient"] = ["pat_x"] * len(columns["id"])
-    columns["receipts"] = [[["we_x", "whd_x", None], [None, None, None], [None, "whd_x", None]]] * len(columns["id"])
+    columns["receipts"] = [[["we_x", "whd_x", 0], [None, None, 0], [None, "whd_x", 0]]] * len(columns["id"])
 
 
 def empty_ids(columns: Columns) -> None:

@@ -1,4 +1,4 @@
-"""Outcomes: their tones, their sentences, and how older snapshots, which have the sentences, become data."""
+"""Outcomes: their tones, their sentences, and their checks in snapshots."""
 
 import json
 import re
@@ -6,26 +6,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import attrs
 import httpx
 import pytest
 
 from followup_mockserver import MockService
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.dashboard.timeline import planned_start
-from followup_mockserver.state.outcomes import Kind, Outcome, joined, other
+from followup_mockserver.state.outcomes import other
 from followup_mockserver.state.snapshots.codecs import SnapshotError
-from followup_mockserver.state.snapshots.histories import outcome_data
-from followup_mockserver.state.snapshots.upgrades import UPGRADES
 
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
 HOOKS = "https://clinic.example/hooks"
 PHONE = "+5491155550000"
 SNAPSHOT = Path(__file__).parent / "snapshots" / "version_2.json"
-FIELDS: dict[str, Any] = {
-    "status": 404, "names": ("dni", "phone"), "hours": 1.5, "seconds": 5.0, "reason": "ValueError", "at": NOON,
-    "before": NOON + timedelta(days=1),
-}  # fmt: skip
 
 
 def delivered(receive: Any) -> list[tuple[str, str, str]]:
@@ -81,61 +74,11 @@ def test_a_reminder_knows_the_exact_start_of_its_appointment(hours: float) -> No
     assert abs(planned - appointment.start_at) < timedelta(milliseconds=1)
 
 
-def upgraded(*texts: str | None) -> list[Any]:
-    """Return what version 1 of the snapshots had as the texts of outcomes, as data."""
-    columns = {"outcome": [*texts], "detail": [None for _ in texts], "receipts": [[] for _ in texts]}
-    UPGRADES[1]({"organizations": [{"history": {"records": columns}}]})
-    return json.loads(json.dumps(columns["outcome"]).replace(".000Z", "Z"))
-
-
-@pytest.mark.parametrize("kind", [each for each in Kind if each not in (Kind.OTHER, Kind.DUE, Kind.WILL_NOT_BE_SENT)])
-def test_the_sentences_of_version_1_become_data(kind: Kind) -> None:
-    outcome = Outcome(kind, **{name: FIELDS[name] for name in kind.fields})
-    for text in {joined(outcome.parts), joined(outcome.brief)}:
-        assert upgraded(text) == [outcome_data(outcome)]
-
-
-def test_the_errors_of_attempts_that_are_made_again() -> None:
-    again = attrs.evolve(Outcome(Kind.TIMED_OUT, seconds=10.0), next_at=NOON)
-    assert upgraded(again.text, None) == [outcome_data(again), None]
-
-
-IMPOSSIBLE = (
-    "moved: the appointment now starts at 2026-13-13T25:61:61Z",
-    "HTTP status 500. Next attempt at 2026-13-13T25:61:61Z.",
-)
-
-
-def test_any_other_text_of_version_1_remains_as_it_is() -> None:
-    for text in ("reset", "", "not sent: of a kind that nobody knows", "HTTP status x.", *IMPOSSIBLE):
-        assert upgraded(text) == [{"kind": "other", "reason": text}]
-
-
-def test_version_1_had_texts_for_hours_and_reasons() -> None:
-    columns = {
-        "outcome": [None, None, None],
-        "detail": ["0.7 h before the start", "1.2.3 h before the start", None],
-        "receipts": [[["we_1", None, "not sent: not subscribed to intake.ready"], ["we_2", "whd_1", None]], [], []],
-    }
-    UPGRADES[1]({"organizations": [{"history": {"records": columns}}]})
-    reason = {"kind": "not_subscribed", "reason": "intake.ready"}
-    assert columns == {
-        "outcome": [None, None, None],
-        "hours": [0.7, None, None],
-        "receipts": [[["we_1", None, reason], ["we_2", "whd_1", None]], [], []],
-    }
-
-
-@pytest.mark.parametrize("organizations", [None, [None], [{}], [{"history": {"records": {"outcome": 1, "detail": 2}}}]])
-def test_what_is_no_snapshot_is_left_to_the_checks(organizations: Any) -> None:
-    assert UPGRADES[1]({"organizations": organizations})["organizations"] == organizations
-
-
 @pytest.mark.parametrize(
     ("outcome", "problem"),
     [
-        ("sent", "[3]: This must be null or an object."),
-        ({"kind": "sold"}, "[3].kind: This must be one of other, changed, "),
+        ("sent", "This must be an object."),
+        ({"kind": "sold"}, "kind: This must be one of other, changed, "),
         ({"kind": "responded"}, "This field is required."),
         ({"kind": "responded", "status": "404"}, "status: This must be null or a whole number."),
         ({"kind": "changed", "names": "dni"}, "names: This must be an array."),
@@ -147,6 +90,6 @@ def test_what_is_no_snapshot_is_left_to_the_checks(organizations: Any) -> None:
 )
 def test_an_invalid_outcome_in_a_snapshot(outcome: Any, problem: str) -> None:
     saved = json.loads(SNAPSHOT.read_text())
-    saved["organizations"][0]["history"]["records"]["outcome"][3] = outcome
-    with pytest.raises(SnapshotError, match=r"history\.records\.outcome.*" + re.escape(problem)):
+    saved["organizations"][0]["history"]["outcomes"][3] = outcome
+    with pytest.raises(SnapshotError, match=r"history\.outcomes\[3\].*" + re.escape(problem)):
         MockService.load(saved)

@@ -132,9 +132,19 @@ TIME = "This must be an RFC 3339 timestamp in the years 0002 to 9998, such as 20
             "This must refer to endpoints and deliveries of the organization only.",
         ),
         (
-            put("history", "records", "receipts", 0, value=[["whe_1", None]]),
+            put("history", "records", "receipts", 0, value=99),
             "history.records.receipts",
-            "These must be arrays of endpoint, delivery, reason.",
+            "Together, these must be as many as there are receipts.",
+        ),
+        (
+            put("history", "records", "outcome", 0, value=999),
+            "history.records.outcome",
+            "These must be positions in the list of outcomes, or 0.",
+        ),
+        (
+            put("history", "receipts", "reason", value=[]),
+            "history.receipts.reason",
+            "This must have as many items as endpoint.",
         ),
         (put("messages", 0, "sentAt", value=None), "messages[0].sentAt", "This must be a string."),
         (lambda organization: organization.pop("visits"), "visits", "This field is required."),

@@ -213,7 +213,7 @@ class Engine:
             pass
         with tenant.lock:
             tenant.clock.advance_to(to)
-            return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
+            return run.result(tenant.now())
 
     def _stepping(self, tenant: Tenant, run: Run) -> Sending[Advanced]:
         run.wait_until_idle()
@@ -227,7 +227,7 @@ class Engine:
                 scheduled = begin(tenant, run, timer)
         yield from self._send_all(tenant, run, [] if scheduled is None else [scheduled])
         with tenant.lock:
-            return Advanced(now=tenant.now(), ran=run.ran, jobs=list(run.records))
+            return run.result(tenant.now())
 
     def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[Attempted]:
         call_deferred()

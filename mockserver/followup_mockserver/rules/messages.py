@@ -61,6 +61,7 @@ TEXTS = {
 
 OPTED_OUT = Outcome(Kind.OPTED_OUT)
 NO_PHONE = Outcome(Kind.NO_PHONE)
+SENT = Outcome(Kind.SENT)
 
 
 def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
@@ -117,7 +118,7 @@ def _write(
     tenant.history.add(
         Record(now, MESSAGE, message, tenant.cause, other(kind), about.id, patient.id if patient else None)
     )
-    return Outcome(Kind.SENT)
+    return SENT
 
 
 def _patient(tenant: Tenant, about: Appointment | Visit) -> Patient:

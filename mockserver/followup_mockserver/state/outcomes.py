@@ -104,7 +104,7 @@ class Kind(Enum):
         return [name for _, name, _, _ in Formatter().parse(f"{self.what}: {self.why}") if name]
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Outcome:
     """What became of something. It has no personal data.
 

@@ -171,7 +171,6 @@ class Run:
         turns: held by the thread or the task that runs the tenant's jobs; the workers that make delivery attempts do
             not need it.
         ran: how many jobs have run since the last ``clear``.
-        records: the most recent of them, in the order in which they ran.
         control: id of the control call that runs the jobs; None while they run by themselves.
 
     Args:
@@ -181,7 +180,7 @@ class Run:
     def __init__(self, stopped: Callable[[], bool]) -> None:
         self.turns = Turns()
         self.ran = 0
-        self.records: deque[JobRun] = deque(maxlen=MAX_JOBS_REPORTED)
+        self._ended: deque[tuple[Timer[Job], Outcome]] = deque(maxlen=MAX_JOBS_REPORTED)
         self.control: str | None = None
         self._stopped = stopped
         self._in_progress = 0
@@ -190,12 +189,20 @@ class Run:
     def clear(self) -> None:
         """Drop the records of earlier jobs, before the clock is advanced again."""
         self.ran = 0
-        self.records.clear()
+        self._ended.clear()
 
     def record(self, timer: Timer[Job], outcome: Outcome) -> None:
         """Record a job that has run."""
         self.ran += 1
-        self.records.append(JobRun(at=timer.at, kind=timer.job.kind, about=timer.job.about, outcome=outcome.text))
+        self._ended.append((timer, outcome))
+
+    def result(self, now: datetime) -> Advanced:
+        """Return what has run since the last ``clear``."""
+        jobs = [
+            JobRun(at=timer.at, kind=timer.job.kind, about=timer.job.about, outcome=outcome.text)
+            for timer, outcome in self._ended
+        ]
+        return Advanced(now=now, ran=self.ran, jobs=jobs)
 
     def attempt_started(self) -> None:
         """Count an attempt that a worker is going to make."""

@@ -75,7 +75,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Model):
         return encode(value)
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return _text_of(value)
     if isinstance(value, Enum):
         return value.name.lower()
     if isinstance(value, timedelta):
@@ -88,6 +88,16 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     cls: Any = type(value)
     return {wire: plain(getattr(value, name)) for wire, name in _fields(cls).items()}
+
+
+@functools.lru_cache(maxsize=1_024)  # while a clock is frozen, many records have the same time
+def _text_of(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+@functools.lru_cache(maxsize=1_024)
+def _instant_of(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def loaded(annotation: Any, data: Any, path: str) -> Any:
@@ -127,9 +137,7 @@ def _checks(annotation: Any) -> tuple[Validator, Callable[[Any], Any]]:
     return Validator(shape.schema), shape.convert
 
 
-_INSTANT = Shape(
-    {"type": "string", "format": EXACT_TIMESTAMP}, lambda text: datetime.fromisoformat(text).astimezone(UTC)
-)
+_INSTANT = Shape({"type": "string", "format": EXACT_TIMESTAMP}, _instant_of)
 _DURATION = Shape(
     {"type": "number", "minimum": -_LONGEST_DURATION, "maximum": _LONGEST_DURATION},
     lambda seconds: timedelta(seconds=seconds),

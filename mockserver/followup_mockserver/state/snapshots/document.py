@@ -6,7 +6,7 @@ A snapshot of every version is under ``tests``, and must load for ever.
 import json
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.snapshots.codecs import SnapshotError, errors_at, joined, loaded, members, plain
 from followup_mockserver.state.snapshots.parts import PARTS, load_ids, save_ids
 from followup_mockserver.state.snapshots.references import check_references, ids_of
-from followup_mockserver.state.snapshots.upgrades import UPGRADES, VERSION
 from followup_mockserver.state.tenant import Tenant
 
 FORMAT = "followup-mock-snapshot"
+VERSION = 2
 
 OPTIONS_NOT_SAVED = {
     "forward_to": "where webhooks are sent depends on the machine; a file must not decide it",
@@ -92,6 +92,17 @@ def state_of(document: Mapping[str, Any]) -> MockState:
     return MockState(tenants, None if ids is None else load_ids(ids, "ids"))
 
 
+def _without_histories(document: dict[str, Any]) -> dict[str, Any]:
+    """The history of version 1 had sentences, which version 2 makes from data; it is left out."""
+    for organization in document["organizations"]:
+        organization.pop("history", None)
+    return document
+
+
+UPGRADES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _without_histories}
+"""By version: the function that returns a document of the version after it."""
+
+
 def upgraded(document: Any) -> dict[str, Any]:
     """Return a document in the current version.
 
@@ -109,9 +120,11 @@ def upgraded(document: Any) -> dict[str, Any]:
             f"This must be at most {VERSION}: a newer followup saved this snapshot; upgrade followup to load it.",
             code="snapshot_newer",
         )
-    while version < VERSION:
-        document = UPGRADES[version](document)
-        version += 1
+    for older in range(version, VERSION):
+        try:
+            document = UPGRADES[older](document)
+        except (AttributeError, LookupError, TypeError):
+            raise SnapshotError("organizations", f"This must be as version {older} had it.") from None
     return dict(members(document, "", ("format", "version", "followup", "options", "ids", "organizations")))
 
 

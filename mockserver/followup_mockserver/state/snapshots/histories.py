@@ -1,123 +1,115 @@
-"""The part of a snapshot that says what happened: the history with its causes."""
+"""The part of a snapshot that says what happened: the history with its causes.
 
-import functools
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
-from typing import Any
+Records and receipts are tables of columns, because a history may have five times as many records as there are objects,
+and columns of texts are quick to save, to check and to load. They contain outcomes as positions in a list, from 1, or 0
+for none: many records have the same outcome.
+"""
 
-from followup._for_mockserver import camel
-from followup_mockserver.schema.checks import LATEST_TIME
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, NamedTuple
+
+import attrs
+
+from followup._for_mockserver import Limits, camel
 from followup_mockserver.state.history import History, Receipt, Record
 from followup_mockserver.state.outcomes import Outcome
-from followup_mockserver.state.snapshots.codecs import SnapshotError, loaded, members, plain
+from followup_mockserver.state.snapshots.codecs import LARGEST_INTEGER, SnapshotError, loaded, plain
 from followup_mockserver.state.tenant import Tenant
 
-_NUMBERS = ("controls", "jobs")
-_COLUMNS: dict[str, Any] = {
-    **dict.fromkeys(("kind", "id"), list[str]),
-    **dict.fromkeys(("cause", "about", "patient"), list[str | None]),
-    "outcome": list[Outcome | None],
-    "hours": list[float | None],
-}
-"""The columns of the records, without those of times and receipts."""
+Number = Annotated[int, Limits(0, LARGEST_INTEGER)]
+
+
+@attrs.frozen(kw_only=True)
+class _Records:
+    at: list[datetime]
+    kind: list[str]
+    id: list[str]
+    cause: list[str | None]
+    outcome: list[Number]
+    about: list[str | None]
+    patient: list[str | None]
+    due: list[datetime | None]
+    hours: list[float | None]
+    receipts: list[Number]
+
+
+@attrs.frozen(kw_only=True)
+class _Receipts:
+    endpoint: list[str | None]
+    delivery: list[str | None]
+    reason: list[Number]
+
+
+@attrs.frozen(kw_only=True)
+class _History:
+    controls: Number
+    jobs: Number
+    outcomes: list[Outcome]
+    records: _Records
+    receipts: _Receipts
 
 
 def save_history(tenant: Tenant) -> Any:
-    """Return the history as JSON, and the numbers of the last control call and of the last job.
+    """Return the history as JSON, and the numbers of the last control call and of the last job."""
+    history = tenant.history
+    records = _columns(Record, history.records)
+    receipts = _columns(Receipt, itertools.chain.from_iterable(records["receipts"]))
+    numbers: dict[Outcome | None, int] = {None: 0}
+    for columns, name in ((records, "outcome"), (receipts, "reason")):
+        columns[name] = [numbers.setdefault(each, len(numbers)) for each in columns[name]]
+    records["at"], records["due"] = plain(records["at"]), plain(records["due"])
+    records["receipts"] = [*map(len, records["receipts"])]
+    return {
+        "controls": history.controls,
+        "jobs": tenant.scheduler.scheduled,
+        "outcomes": [outcome_data(each) for each in numbers if each is not None],
+        "records": records,
+        "receipts": receipts,
+    }
 
-    The records are a table of columns, because a history may have five times as many records as there are objects, and
-    columns of texts are quick to save, to check and to load.
-    """
-    table = [*zip(*tenant.history.records, strict=True)] or [()] * len(Record._fields)
-    columns: dict[str, Any] = dict(zip(Record._fields, map(list, table), strict=True))
-    columns["at"] = [*map(_text_of, columns["at"])]
-    columns["due"] = [None if due is None else _text_of(due) for due in columns["due"]]
-    columns["outcome"] = [*map(outcome_data, columns["outcome"])]
-    columns["receipts"] = [[[*each[:2], outcome_data(each.reason)] for each in row] for row in columns["receipts"]]
-    return {"controls": tenant.history.controls, "jobs": tenant.scheduler.scheduled, "records": columns}
+
+def _columns(row: type[NamedTuple], rows: Iterable[NamedTuple]) -> dict[str, list[Any]]:
+    table = [*zip(*rows, strict=True)] or [()] * len(row._fields)
+    return dict(zip(row._fields, map(list, table), strict=True))
+
+
+def outcome_data(outcome: Outcome) -> Mapping[str, Any]:
+    """Return an outcome as JSON: its kind, and the fields that are set."""
+    return {wire: value for wire, value in plain(outcome).items() if wire == "kind" or value not in (None, "", [])}
 
 
 def load_history(tenant: Tenant, data: Any, path: str) -> History:
     """Return the history of a tenant, whose pending jobs have been loaded."""
-    found = members(data, path, (*_NUMBERS, "records"))
-    numbers = {name: loaded(int, found[name], f"{path}.{name}") for name in _NUMBERS}
-    for name, number in numbers.items():
-        if number < 0:
-            raise SnapshotError(f"{path}.{name}", "This must be 0 or more.")
-    tenant.scheduler.scheduled = max(tenant.scheduler.scheduled, numbers["jobs"])
-    return History(_records(found["records"], f"{path}.records"), numbers["controls"])
+    saved: _History = loaded(_History, data, path)
+    for position, outcome in enumerate(saved.outcomes):
+        for name in outcome.kind.fields:
+            if getattr(outcome, name) in (None, "", ()):
+                raise SnapshotError(f"{path}.outcomes[{position}].{camel(name)}", "This field is required.")
+    endpoints, deliveries, reasons = _checked(saved.receipts, f"{path}.receipts")
+    *columns, counts = _checked(saved.records, f"{path}.records")
+    columns[Record._fields.index("outcome")] = _outcomes(saved, saved.records.outcome, f"{path}.records.outcome")
+    receipts = map(Receipt, endpoints, deliveries, _outcomes(saved, reasons, f"{path}.receipts.reason"))
+    if sum(counts) != len(endpoints):
+        raise SnapshotError(f"{path}.records.receipts", "Together, these must be as many as there are receipts.")
+    of_records = ([*itertools.islice(receipts, count)] if count else () for count in counts)
+    tenant.scheduler.scheduled = max(tenant.scheduler.scheduled, saved.jobs)
+    return History(map(Record, *columns, of_records), saved.controls)
 
 
-def _records(data: Any, path: str) -> Iterable[Record]:
-    columns = dict(members(data, path, Record._fields))
-    length = None
+def _checked(table: Any, path: str) -> Sequence[list[Any]]:
+    """Return the columns of a table, which have the same length."""
+    columns: dict[str, list[Any]] = attrs.asdict(table, recurse=False)
+    first = next(iter(columns))
     for name, column in columns.items():
-        place = f"{path}.{name}"
-        if not isinstance(column, list):
-            raise SnapshotError(place, "This must be an array.")
-        length = len(column) if length is None else length
-        if len(column) != length:
-            raise SnapshotError(place, "This must have as many items as the other columns.")
-    for name, annotation in _COLUMNS.items():
-        columns[name] = loaded(annotation, columns[name], f"{path}.{name}")
-    columns["at"] = [_time_of(text, f"{path}.at") for text in columns["at"]]
-    columns["due"] = [None if text is None else _time_of(text, f"{path}.due") for text in columns["due"]]
-    columns["outcome"] = [_complete(each, f"{path}.outcome") for each in columns["outcome"]]
-    columns["receipts"] = [_receipts(each, f"{path}.receipts") for each in columns["receipts"]]
-    return map(Record, *(columns[name] for name in Record._fields))
+        if len(column) != len(columns[first]):
+            raise SnapshotError(f"{path}.{name}", f"This must have as many items as {first}.")
+    return [*columns.values()]
 
 
-def _receipts(data: Any, path: str) -> Sequence[Receipt]:
-    if data == []:
-        return ()
-    if not isinstance(data, list):
-        raise SnapshotError(path, "This must be an array.")
-    for row in data:
-        if not isinstance(row, list) or len(row) != len(Receipt._fields):
-            raise SnapshotError(path, f"These must be arrays of {', '.join(Receipt._fields)}.")
-    return [
-        Receipt(
-            loaded(str | None, endpoint, path),
-            loaded(str | None, delivery, path),
-            _complete(loaded(Outcome | None, reason, path), path),
-        )
-        for endpoint, delivery, reason in data
-    ]
-
-
-@functools.lru_cache(maxsize=1_024)  # many records have the same outcome
-def outcome_data(outcome: Outcome | None) -> dict[str, Any] | None:
-    """Return an outcome as JSON: its kind, and the fields that are set."""
-    if outcome is None:
-        return None
-    return {wire: value for wire, value in plain(outcome).items() if wire == "kind" or value not in (None, "", [])}
-
-
-def _complete(outcome: Outcome | None, path: str) -> Outcome | None:
-    """Return an outcome after a check that it has the fields that its sentence contains."""
-    for name in outcome.kind.fields if outcome is not None else ():
-        if getattr(outcome, name) in (None, "", ()):
-            raise SnapshotError(f"{path}.{camel(name)}", "This field is required.")
-    return outcome
-
-
-@functools.lru_cache(maxsize=1_024)  # while a clock is frozen, many records have the same time
-def _text_of(instant: datetime) -> str:
-    text: str = plain(instant)
-    return text
-
-
-@functools.lru_cache(maxsize=1_024)
-def _instant_of(text: str) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(text)
-        return None if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _time_of(text: Any, path: str) -> datetime:
-    found = _instant_of(text) if isinstance(text, str) else None
-    if found is None or found > LATEST_TIME:
-        raise SnapshotError(path, f"This must be a time with a time zone, before the year {LATEST_TIME.year}.")
-    return found
+def _outcomes(history: _History, numbers: Sequence[int], path: str) -> list[Outcome | None]:
+    known = [None, *history.outcomes]
+    if max(numbers, default=0) >= len(known):
+        raise SnapshotError(path, "These must be positions in the list of outcomes, or 0.")
+    return [known[number] for number in numbers]
