@@ -9,7 +9,7 @@ import typer.main
 
 from followup.cli.app import EXAMPLES
 from followup.cli.app import app as followup
-from followup.cli.application import name_values
+from followup.cli.application import examples_of, name_values
 from followup.cli.exits import EXIT_STATUS
 from followup_mockserver.cli.app import EXAMPLES as EXAMPLES_OF_MOCK
 from followup_mockserver.cli.app import app as followup_mock
@@ -105,7 +105,7 @@ def _text(words: str, command: Any) -> str:
         part
         for part in (
             command.help,
-            _examples(words),
+            "" if hasattr(command, "commands") else _examples(words),
             bullets(own),
             command.epilog if command.epilog != EXIT_STATUS else "",
         )
@@ -115,12 +115,12 @@ def _text(words: str, command: Any) -> str:
 
 def _examples(words: str) -> str:
     program, _, command = words.partition(" ")
-    found = [f"{program} {example}" for example in _EXAMPLES[program].get(command, ())]
+    found = [f"{program} {example}" for example in examples_of(command, _EXAMPLES[program])]
     return block("sh", "\n".join(found)) if found else ""
 
 
 _EXAMPLES = {"followup": EXAMPLES, "followup-mock": EXAMPLES_OF_MOCK}
-"""The examples of each program, by command."""
+"""The examples of each program."""
 
 _FEWEST = 5
 """The number of commands from which on an option with the same description is described once for all of them."""

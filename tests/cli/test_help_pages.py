@@ -11,10 +11,11 @@ from support.shell import Shell
 
 PAGES = """
 import json, shlex, sys, typer.main
+from followup.cli.application import examples_of
 from {package}.cli.app import EXAMPLES, app
 
 root = typer.main.get_command(app)
-pages, problems, without = {{}}, [], []
+pages, problems, without, superfluous = {{}}, [], [], set(EXAMPLES.splitlines()) - {{""}}
 
 def visit(path, command, parent):
     context = command.make_context(path[-1], [], parent=parent, resilient_parsing=True)
@@ -24,7 +25,8 @@ def visit(path, command, parent):
     if hasattr(command, "commands") or path[1:] == ["demo"]:
         return
     pages[" ".join(path)] = command.get_help(context)
-    examples = EXAMPLES.pop(" ".join(path[1:]), [])
+    examples = examples_of(" ".join(path[1:]), EXAMPLES)
+    superfluous.difference_update(examples)
     if not examples:
         without.append(path)
     for example in examples:
@@ -38,7 +40,7 @@ def visit(path, command, parent):
                 problems.append(f"{{example}}: {{error}}")
 
 visit(["{program}"], root, None)
-print(json.dumps([pages, problems, without, [*EXAMPLES]]))
+print(json.dumps([pages, problems, without, [*superfluous]]))
 """
 """Prints the help of each command, and what is wrong with its examples."""
 

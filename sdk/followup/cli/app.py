@@ -1,7 +1,5 @@
 """``followup``: the commands of the program. Each group is imported when it is used: a help page loads no client."""
 
-from collections.abc import Mapping, Sequence
-
 import typer
 
 from followup import __version__
@@ -29,108 +27,71 @@ _RESOURCES = {
 """The groups of operations, with the first paragraph of each one's help, which is otherwise in the declarations."""
 
 
-EXAMPLES: Mapping[str, Sequence[str]] = {
-    "demo": ["demo", "demo --help"],
-    "account retrieve": ["account retrieve", "account retrieve --json"],
-    "patients create": [
-        "patients create --phone '+54 9 11 5555-0000' --full-name 'Ana Pérez'",
-        "patients create --phone '11 5555-0000' --external-id P-17",
-    ],
-    "patients retrieve": ["patients retrieve pat_1a2b3c", "patients retrieve pat_1a2b3c --json"],
-    "patients update": [
-        "patients update pat_1a2b3c --email ana@example.com",
-        "patients update pat_1a2b3c --clear email --clear dni",
-    ],
-    "patients list": ["patients list --external-id P-17", "patients list --all --columns id,full-name"],
-    "doctors retrieve": ["doctors retrieve doc_1a2b3c", "doctors retrieve doc_1a2b3c --json"],
-    "doctors list": ["doctors list --active", "doctors list --columns id,full-name"],
-    "appointments create": [
-        "appointments create --patient pat_1a2b3c --start-at 2030-05-17T14:30:00-03:00",
-        "appointments create --patient - --start-at 2030-05-17T17:30:00Z --external-id T-1 <patient.json",
-    ],
-    "appointments retrieve": ["appointments retrieve apt_1a2b3c", "appointments retrieve apt_1a2b3c --json"],
-    "appointments update": [
-        "appointments update apt_1a2b3c --start-at 2030-05-18T10:00:00-03:00",
-        "appointments update apt_1a2b3c --clear doctor",
-    ],
-    "appointments cancel": [
-        "appointments cancel apt_1a2b3c",
-        "appointments cancel apt_1a2b3c --idempotency-key cancel-T-1",
-    ],
-    "appointments list": [
-        "appointments list --status confirmed --start-at-gte 2030-05-17T00:00:00Z",
-        "appointments list --columns start-at,external-id,id",
-    ],
-    "visits create": [
-        "visits create --patient pat_1a2b3c --visited-at 2030-05-17T14:30:00-03:00",
-        "visits create --patient pat_1a2b3c --visited-at 2030-05-17T17:30:00Z --type control",
-    ],
-    "visits retrieve": ["visits retrieve vis_1a2b3c", "visits retrieve vis_1a2b3c --json"],
-    "visits list": ["visits list --patient pat_1a2b3c", "visits list --all --json"],
-    "intake-requests create": [
-        'intake-requests create --patient \'{"full_name": "Ana Pérez"}\'',
-        "intake-requests create --patient - <patient.json",
-    ],
-    "intake-requests retrieve": ["intake-requests retrieve int_1a2b3c", "intake-requests retrieve int_1a2b3c --json"],
-    "intake-requests list": ["intake-requests list --status ready", "intake-requests list --patient pat_1a2b3c"],
-    "treatments create": [
-        "treatments create --patient pat_1a2b3c --name Ibuprofeno",
-        "treatments create --patient pat_1a2b3c --name Ibuprofeno --dosage '400 mg'",
-    ],
-    "treatments retrieve": ["treatments retrieve trt_1a2b3c", "treatments retrieve trt_1a2b3c --json"],
-    "treatments list": ["treatments list --patient pat_1a2b3c", "treatments list --all --json"],
-    "events create": ["events create - <event.json", "events create - <events.jsonl"],
-    "events send": ["events send events.jsonl", "events send - <events.jsonl"],
-    "events retrieve": ["events retrieve evt_1a2b3c", "events retrieve evt_1a2b3c --json"],
-    "events list": ["events list --status failed", "events list --columns id,type,error"],
-    "webhook-endpoints create": [
-        "webhook-endpoints create --url https://clinic.example/hooks --enabled-events '*'",
-        "webhook-endpoints create --url https://clinic.example/hooks --enabled-events intake.ready",
-    ],
-    "webhook-endpoints retrieve": [
-        "webhook-endpoints retrieve we_1a2b3c",
-        "webhook-endpoints retrieve we_1a2b3c --json",
-    ],
-    "webhook-endpoints update": [
-        "webhook-endpoints update we_1a2b3c --disabled",
-        "webhook-endpoints update we_1a2b3c --clear description",
-    ],
-    "webhook-endpoints delete": ["webhook-endpoints delete we_1a2b3c", "webhook-endpoints delete we_1a2b3c --json"],
-    "webhook-endpoints list": ["webhook-endpoints list", "webhook-endpoints list --columns id,url,status"],
-    "webhook-endpoints ping": ["webhook-endpoints ping we_1a2b3c", "webhook-endpoints ping we_1a2b3c --json"],
-    "webhook-deliveries retrieve": [
-        "webhook-deliveries retrieve whd_1a2b3c",
-        "webhook-deliveries retrieve whd_1a2b3c --json",
-    ],
-    "webhook-deliveries list": [
-        "webhook-deliveries list --status failed",
-        "webhook-deliveries list --columns id,event-type,last-error",
-    ],
-    "webhooks verify": [
-        "webhooks verify body.json --headers headers.txt",
-        "webhooks verify - --headers headers.txt --check-time <body.json",
-    ],
-    "doctor": ["doctor", "doctor --json"],
-    "inbox run": ["inbox run clinic.webhooks:inbox", "inbox run webhooks:inbox"],
-    "inbox drain": ["inbox drain clinic.webhooks:inbox", "inbox drain clinic.webhooks:inbox --json"],
-    "inbox status": ["inbox status --database sqlite:///clinic.db", "inbox status --json"],
-    "inbox dead": ["inbox dead --database sqlite:///clinic.db", "inbox dead --json"],
-    "inbox retry": ["inbox retry", "inbox retry 0b1c2d3e"],
-    "inbox purge": ["inbox purge --older-than 30", "inbox purge --older-than 7 --database sqlite:///clinic.db"],
-    "inbox catch-up": ["inbox catch-up", "inbox catch-up --webhook-endpoint we_1a2b3c"],
-    "inbox ddl": ["inbox ddl --database sqlite:///clinic.db", "inbox ddl >inbox.sql"],
-    "inbox create-tables": ["inbox create-tables", "inbox create-tables --database sqlite:///clinic.db"],
-    "outbox run": ["outbox run", "outbox run --until-empty --database sqlite:///clinic.db"],
-    "outbox status": ["outbox status --database sqlite:///clinic.db", "outbox status --json"],
-    "outbox dead": ["outbox dead --database sqlite:///clinic.db", "outbox dead --json"],
-    "outbox failing": ["outbox failing --database sqlite:///clinic.db", "outbox failing --json"],
-    "outbox retry": ["outbox retry", "outbox retry 0b1c2d3e"],
-    "outbox discard": ["outbox discard 0b1c2d3e", "outbox discard 0b1c2d3e --waiting"],
-    "outbox purge": ["outbox purge --older-than 30", "outbox purge --older-than 7 --database sqlite:///clinic.db"],
-    "outbox ddl": ["outbox ddl --database sqlite:///clinic.db", "outbox ddl >outbox.sql"],
-    "outbox create-tables": ["outbox create-tables", "outbox create-tables --database sqlite:///clinic.db"],
-}
-"""The examples of each command, without the name of the program."""
+EXAMPLES = r"""
+demo
+account retrieve
+patients create --phone '+54 9 11 5555-0000' --full-name 'Ana Pérez'
+patients retrieve pat_1a2b3c
+patients update pat_1a2b3c --email ana@example.com
+patients update pat_1a2b3c --clear email --clear dni
+patients list --external-id P-17
+patients list --all --columns id,full-name
+doctors retrieve doc_1a2b3c
+doctors list --active
+appointments create --patient pat_1a2b3c --start-at 2030-05-17T14:30:00-03:00
+appointments create --patient - --start-at 2030-05-17T17:30:00Z --external-id T-1 <patient.json
+appointments retrieve apt_1a2b3c
+appointments update apt_1a2b3c --start-at 2030-05-18T10:00:00-03:00
+appointments cancel apt_1a2b3c
+appointments list --status confirmed --start-at-gte 2030-05-17T00:00:00Z
+appointments list --columns start-at,external-id,id
+visits create --patient pat_1a2b3c --visited-at 2030-05-17T14:30:00-03:00
+visits retrieve vis_1a2b3c
+visits list --patient pat_1a2b3c
+intake-requests create --patient '{"full_name": "Ana Pérez"}'
+intake-requests retrieve int_1a2b3c
+intake-requests list --status ready
+treatments create --patient pat_1a2b3c --name Ibuprofeno
+treatments retrieve trt_1a2b3c
+treatments list --patient pat_1a2b3c
+events create - <event.json
+events create - <events.jsonl
+events send events.jsonl
+events send - <events.jsonl
+events retrieve evt_1a2b3c
+events list --status failed
+webhook-endpoints create --url https://clinic.example/hooks --enabled-events '*'
+webhook-endpoints retrieve we_1a2b3c
+webhook-endpoints update we_1a2b3c --disabled
+webhook-endpoints delete we_1a2b3c
+webhook-endpoints list
+webhook-endpoints ping we_1a2b3c
+webhook-deliveries retrieve whd_1a2b3c
+webhook-deliveries list --status failed
+webhooks verify body.json --headers headers.txt
+webhooks verify - --headers headers.txt --check-time <body.json
+doctor
+inbox run clinic.webhooks:inbox
+inbox drain clinic.webhooks:inbox
+inbox status --database sqlite:///clinic.db
+inbox dead --database sqlite:///clinic.db
+inbox retry
+inbox purge --older-than 30
+inbox catch-up
+inbox ddl --database sqlite:///clinic.db
+inbox create-tables
+outbox run
+outbox run --until-empty --database sqlite:///clinic.db
+outbox status --database sqlite:///clinic.db
+outbox dead --database sqlite:///clinic.db
+outbox failing --database sqlite:///clinic.db
+outbox retry
+outbox discard 0b1c2d3e
+outbox purge --older-than 30
+outbox ddl --database sqlite:///clinic.db
+outbox create-tables
+"""
+"""Examples of each command, one a line, without the name of the program."""
 
 
 app = Application(

@@ -88,11 +88,15 @@ def _write_options(parameters: Sequence[Any], context: Any, formatter: Any) -> N
                 formatter.write_dl(records)
 
 
+def examples_of(command: str, examples: str) -> list[str]:
+    """Return those of the examples, one a line, that begin with the command."""
+    return [each for each in examples.splitlines() if f"{each} ".startswith(f"{command} ")]
+
+
 def _write_examples(context: Any, formatter: Any) -> None:
     """Write the examples of a command, if its program has any."""
     program, _, command = context.command_path.partition(" ")
-    found = getattr(context.find_root().command, "examples", {}).get(command, ())
-    if found:
+    if found := examples_of(command, getattr(context.find_root().command, "examples", "")):
         with formatter.section("Examples"):
             for example in found:
                 formatter.write(f"{'':>{formatter.current_indent}}{program} {example}\n")
@@ -174,7 +178,7 @@ class _Commands(UserDict[str, Any]):
 
 class _Group(_Described, TyperGroup):
     deferred: ClassVar[Mapping[str, Deferred]] = {}
-    examples: ClassVar[Mapping[str, Sequence[str]]] = {}
+    examples: ClassVar[str] = ""
     commands: _Commands
 
     def __init__(self, *, commands: Mapping[str, Any], **options: Any) -> None:
@@ -209,8 +213,8 @@ class Application(typer.Typer):
 
     Args:
         deferred: commands that are imported when they are used, by name. They follow the others in the list.
-        examples: the examples of each command of a program, without its name. A program, unlike a group of commands,
-            also has options that install and show the completion of its commands in a shell.
+        examples: the examples of a program's commands, one a line, without its name. A program, unlike a group of
+            commands, also has options that install and show the completion of its commands in a shell.
         options: the options of ``typer.Typer``.
     """
 
@@ -218,11 +222,11 @@ class Application(typer.Typer):
         self,
         *,
         deferred: Mapping[str, Deferred] | None = None,
-        examples: Mapping[str, Sequence[str]] | None = None,
+        examples: str | None = None,
         **options: Any,
     ) -> None:
         # Typer makes the group, and takes a class only.
-        group = type("_Group", (_Group,), {"deferred": deferred or {}, "examples": examples or {}})
+        group = type("_Group", (_Group,), {"deferred": deferred or {}, "examples": examples or ""})
         super().__init__(
             cls=group,
             add_completion=examples is not None,
