@@ -73,8 +73,9 @@ class TestTcp:
         found = doctor("https://api.example.com", HTTPS_PROXY=f"http://127.0.0.1:{port}")
         assert found.status == 2
         assert found.of("TCP") == (
-            f"FAIL the proxy 127.0.0.1 port {port} refused the connection. Check the proxy in HTTP_PROXY, HTTPS_PROXY "
-            "or ALL_PROXY, or exclude the service from it: export NO_PROXY=api.example.com"
+            f"FAIL the proxy 127.0.0.1 port {port} refused the connection. Check the host and the port in HTTP_PROXY, "
+            "HTTPS_PROXY or ALL_PROXY, then the firewall, the VPN and the network. Or exclude the service from the "
+            "proxy: export NO_PROXY=api.example.com"
         )
 
     def test_a_firewall_that_drops_packets(self, doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +83,8 @@ class TestTcp:
             raise TimeoutError("timed out")
 
         monkeypatch.setattr(socket, "create_connection", connect)
-        found = doctor(f"https://127.0.0.1:{free_port()}", timeout=3)
+        doctor.names(api_example_com=["127.0.0.1"])
+        found = doctor(f"https://api.example.com:{free_port()}", timeout=3)
         assert found.status == 2
         assert "did not respond within 3 s. Check the host and the port in FOLLOWUP_BASE_URL, then the firewall" in (
             found.of("TCP")
@@ -103,7 +105,7 @@ class TestTcp:
         found = doctor(server.url.replace("127.0.0.1", "service.localhost"))
         assert found.status == 0, found.problems
         assert found.of("DNS") == "OK service.localhost is 127.0.0.2, 127.0.0.1"
-        assert found.of("TCP").endswith("; not to 127.0.0.2, which refused the connection")
+        assert found.of("TCP").startswith("OK connected to 127.0.0.1 port ")
 
 
 @pytest.fixture
@@ -142,7 +144,7 @@ class TestTls:
             found = doctor(f"https://localhost:{port}", SSL_CERT_FILE=trusted)
         assert found.status == 2
         assert found.of("TLS").startswith(
-            "FAIL the certificate is rejected: certificate has expired. Check the clock of this computer, which says"
+            "FAIL the certificate is rejected: certificate has expired. Check the clock of this computer"
         )
         assert found.not_checked == [f"{AFTER_TLS} (there is no secure connection)."]
 
@@ -194,7 +196,7 @@ class TestTls:
         with handshakes(context) as port:
             found = doctor(f"https://localhost:{port}", SSL_CERT_FILE=trusted)
         assert found.status == 2
-        assert found.of("TLS").startswith("FAIL the server has no version of TLS that is still secure (1.2 or later).")
+        assert found.of("TLS").startswith(f"FAIL localhost:{port} has no version of TLS that is still secure.")
 
     def test_a_port_without_tls(self, doctor: Doctor) -> None:
         with each_connection(lambda client: client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as port:

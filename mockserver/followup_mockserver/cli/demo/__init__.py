@@ -6,26 +6,20 @@ Everything runs in one process, against a local mock.
 import csv
 import io
 import json
-import sys
-import threading
-from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final
 
 import attrs
+import httpx
 import typer
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
 from followup import Appointment, FollowUp, FollowUpError, Patient, WebhookEvent, WebhookSignatureError, construct_event
 from followup._for_mockserver import visible
 from followup.cli.application import Application
 from followup.cli.event_files import delimiter_of
 from followup.cli.exits import fail
+from followup.cli.output import say, write_line
 from followup.cli.values import STANDARD_INPUT, read_standard_input
 from followup_mockserver.service.server import MockServer
 
@@ -33,20 +27,20 @@ DEFAULT_FILE = Path(__file__).with_name("clinic.csv")
 START_TIME = "2026-12-01T09:00:00Z"
 """The mock's clock starts here, so that the appointments of the default file are always in the future."""
 
-SECONDS_TO_WAIT = 10.0
+URL = "https://clinic.example/webhooks"
 ANNOUNCED: Final = "appointment.created"
-NEXT_STEPS = """\
-  followup-mock serve    Start the mock server, and develop against it.
-  followup --help        Call the API from the command line.
-  The page "Quickstart"  Write your own webhook receiver in five minutes.
-"""
+NEXT_STEPS = (
+    "  followup-mock serve    Start the mock server, and develop against it.",
+    "  followup --help        Call the API from the command line.",
+    '  The page "Quickstart"  Write your own webhook receiver in five minutes.',
+)
 
 PATIENT_COLUMNS = ("full_name", "phone", "dni", "email", "date_of_birth", "external_id")
 REQUIRED = ("phone", "start_at")
 
 
 class Receiver:
-    """Receives webhooks on a free port of this machine. A context manager.
+    """Receives webhooks, and verifies their signatures.
 
     Attributes:
         secret: the signing secret of the endpoint.
@@ -58,64 +52,21 @@ class Receiver:
         self.secret = ""
         self.events: dict[str, WebhookEvent] = {}
         self.rejected = 0
-        self._changed = threading.Condition()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        """Respond to the request of a webhook."""
+        try:
+            event = construct_event(request.content, request.headers, self.secret)
+        except WebhookSignatureError:
+            self.rejected += 1
+            return httpx.Response(400)
+        self.events.setdefault(event.id, event)
+        return httpx.Response(204)
 
     @property
-    def url(self) -> str:
-        """The URL to register as an endpoint."""
-        return f"http://127.0.0.1:{self._server.server_port}/webhooks"
-
-    def wait_for(self, condition: Callable[[list[WebhookEvent]], bool], seconds: float) -> bool:
-        """Wait until the received events satisfy a condition.
-
-        Args:
-            condition: returns whether the events that it takes satisfy it.
-            seconds: the maximum time to wait.
-
-        Returns:
-            Whether the condition held in time.
-        """
-        with self._changed:
-            return self._changed.wait_for(lambda: condition([*self.events.values()]), seconds)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    def _receive(self, body: bytes, headers: dict[str, str]) -> int:
-        try:
-            event = construct_event(body, headers, self.secret)
-        except WebhookSignatureError:
-            with self._changed:
-                self.rejected += 1
-            return 400
-        with self._changed:
-            self.events.setdefault(event.id, event)
-            self._changed.notify_all()
-        return 204
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        receive = self._receive
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                self.send_response(receive(body, dict(self.headers)))
-                self.end_headers()
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Print nothing: the demo reports the webhooks itself."""
-
-        return Handler
+    def announced(self) -> set[str]:
+        """The ids of the appointments that an event has announced."""
+        return {event.ref for event in self.events.values() if event.type == ANNOUNCED}
 
 
 @attrs.frozen(kw_only=True)
@@ -218,46 +169,49 @@ def demo(
     appointment_id, type, and doctor, which is your own id of a doctor.
     """
     rows = read_rows(file)
-    console = Console(soft_wrap=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 120, highlight=False)
-    with (
-        MockServer(start_time=START_TIME, allow_http_webhooks=True, rate_limit=0) as server,
-        Receiver() as receiver,
-        server.client() as client,
-    ):
+    with MockServer(start_time=START_TIME, rate_limit=0) as server, server.client() as client:
         try:
-            complete = _demonstrate(console, server, client, receiver, rows)
+            complete = _demonstrate(server, client, rows)
         except FollowUpError as error:
             fail(str(error))
     if not complete:
         fail("not every appointment was listed and announced by a verified webhook; see the table")
-    console.print(f"\nThat was the whole cycle. What next?\n{NEXT_STEPS}", end="", markup=False)
+    write_line("\nThat was the whole cycle. What next?")
+    for line in NEXT_STEPS:
+        say(line)
 
 
-def _demonstrate(console: Console, server: MockServer, client: FollowUp, receiver: Receiver, rows: list[Row]) -> bool:
+def _demonstrate(server: MockServer, client: FollowUp, rows: list[Row]) -> bool:
     """Run the steps and print each; return whether all appointments were listed and announced."""
-    _heading(console, 1, "Start the mock server and a webhook receiver")
-    _line(console, f"Mock:      {server.url} (its clock is frozen at {START_TIME})")
-    endpoint = client.webhook_endpoints.create(url=receiver.url, enabled_events=[ANNOUNCED, "patient.upserted"])
+    say("1. Start the mock server and a webhook receiver")
+    say(f"  Mock:      {server.url} (its clock is frozen at {START_TIME})")
+    receiver = Receiver()
+    server.mount(URL, receiver)
+    endpoint = client.webhook_endpoints.create(url=URL, enabled_events=[ANNOUNCED, "patient.upserted"])
     receiver.secret = endpoint.secret or ""
-    _line(console, f"Receiver:  {receiver.url}")
+    say(f"  Receiver:  {URL} (in this process)")
 
-    _heading(console, 2, f"Create {_count(len(rows), 'patient')} and book {_count(len(rows), 'appointment')}")
+    write_line(f"\n2. Create {_count(len(rows), 'patient')} and book {_count(len(rows), 'appointment')}")
     booked = [_book(client, row) for row in rows]
     listed = {appointment.id for appointment in client.appointments.list(limit=2)}
     expected = {appointment.id for _, appointment in booked}
-    receiver.wait_for(lambda events: expected <= _announced(events), SECONDS_TO_WAIT)
-    announced = _announced([*receiver.events.values()])
-    _print_table(console, _table(booked, listed, announced))
+    server.advance()  # delivers what is due now
+    _print_table(booked, listed, receiver.announced)
 
-    _heading(console, 3, "Receive the webhooks")
+    write_line("\n3. Receive the webhooks")
     received = _count(len(receiver.events) + receiver.rejected, "webhook")
     invalid = f"{receiver.rejected} had an invalid signature" if receiver.rejected else "all signatures are valid"
-    _line(console, f"{received} received; {invalid}.")
+    say(f"  {received} received; {invalid}.")
 
-    _heading(console, 4, "Advance the clock by two weeks")
+    write_line("\n4. Advance the clock by two weeks")
     server.advance(days=14)
-    _show_messages(console, server)
-    return expected <= listed and expected <= announced and not receiver.rejected
+    messages = server.messages
+    if messages:
+        say(f"  {_count(len(messages), 'reminder')} sent, in the time zone of the clinic. The first:")
+        say(f"  {messages[0].phone}: {messages[0].text}")
+    else:
+        say("  No reminder was due within that time.")
+    return expected <= listed and expected <= receiver.announced and not receiver.rejected
 
 
 def _book(client: FollowUp, row: Row) -> tuple[Patient, Appointment]:
@@ -275,54 +229,23 @@ def _book(client: FollowUp, row: Row) -> tuple[Patient, Appointment]:
     return patient, appointment
 
 
-def _announced(events: list[WebhookEvent]) -> set[str]:
-    return {event.ref for event in events if event.type == ANNOUNCED}
-
-
-def _table(booked: list[tuple[Patient, Appointment]], listed: set[str], announced: set[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("Patient", "Phone", "Time (UTC)", "Status", "Listed", "Webhook"):
-        table.add_column(column)
+def _print_table(booked: list[tuple[Patient, Appointment]], listed: set[str], announced: set[str]) -> None:
+    cells = [("Patient", "Phone", "Time (UTC)", "Status", "Listed", "Webhook")]
     for patient, appointment in booked:
-        table.add_row(
-            Text(visible(patient.full_name or patient.id)),
-            Text(visible(patient.phone or "-")),
-            f"{appointment.start_at:%Y-%m-%d %H:%M}",
-            appointment.status,
-            "yes" if appointment.id in listed else "MISSING",
-            "verified" if appointment.id in announced else "MISSING",
+        cells.append(
+            (
+                visible(patient.full_name or patient.id),
+                visible(patient.phone or "-"),
+                f"{appointment.start_at:%Y-%m-%d %H:%M}",
+                appointment.status,
+                "yes" if appointment.id in listed else "MISSING",
+                "verified" if appointment.id in announced else "MISSING",
+            )
         )
-    return table
-
-
-def _print_table(console: Console, table: Table) -> None:
-    indented = Padding.indent(table, 2)
-    if console.is_terminal:
-        console.print(indented)
-        return
-    with console.capture() as captured:
-        console.print(indented)
-    for line in captured.get().splitlines():
-        console.print(line.rstrip(), markup=False)
-
-
-def _show_messages(console: Console, server: MockServer) -> None:
-    messages = server.messages
-    if not messages:
-        _line(console, "No reminder was due within that time.")
-        return
-    _line(console, f"{_count(len(messages), 'reminder')} sent, in the time zone of the clinic. The first:")
-    _line(console, f"{messages[0].phone}: {messages[0].text}")
-
-
-def _heading(console: Console, number: int, text: str) -> None:
-    console.print(Text(f"{'' if number == 1 else chr(10)}{number}. {text}", style="bold"))
-
-
-def _line(console: Console, text: str) -> None:
-    console.print(
-        Padding(Text(visible(text)), (0, 0, 0, 2), expand=False) if console.is_terminal else Text(f"  {visible(text)}")
-    )
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        texts = (text.ljust(width) for text, width in zip(row, widths, strict=True))
+        say(f"  {'  '.join(texts)}".rstrip())
 
 
 def _count(number: int, noun: str) -> str:

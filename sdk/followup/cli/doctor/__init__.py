@@ -45,6 +45,7 @@ class Finding:
     Attributes:
         detail: what the check found, without a final full stop.
         advice: what to do about it; empty if there is nothing to do.
+        ends: why no later check can be made; empty if they can.
         unreachable: whether no service can be reached because of it.
     """
 
@@ -52,6 +53,7 @@ class Finding:
     outcome: Outcome
     detail: str
     advice: str = ""
+    ends: str = ""
     unreachable: bool = False
 
 
@@ -68,45 +70,34 @@ def ok(check: Check, detail: str) -> Finding:
     return Finding(check, "OK", detail)
 
 
-def warn(check: Check, detail: str, advice: str) -> Finding:
-    """Return a finding that prevents some operations."""
-    return Finding(check, "WARN", detail, advice)
-
-
-def fail(check: Check, detail: str, advice: str, *, unreachable: bool = False) -> Finding:
+def fail(check: Check, detail: str, advice: str, *, ends: str = "", unreachable: bool = False) -> Finding:
     """Return a finding that must be fixed."""
-    return Finding(check, "FAIL", detail, advice, unreachable)
+    return Finding(check, "FAIL", detail, advice, ends, unreachable)
 
 
-def print_finding(finding: Finding) -> None:
+def _print_finding(finding: Finding) -> None:
     """Print a finding: on a terminal in lines that fit, with the advice below, else in one line."""
     head = f"{finding.outcome:4}  {finding.check:{_WIDTH_OF_NAME}}  "
-    if sys.stdout.isatty():
-        _print_wrapped(head + finding.detail, indentation=len(head))
-        if finding.advice:
-            _print_wrapped(" " * len(head) + finding.advice, indentation=len(head))
-    else:
-        advice = f". {finding.advice}" if finding.advice else ""
-        say(head + finding.detail + advice)
+    _print(head, *filter(None, (finding.detail, finding.advice)))
 
 
-def print_unchecked(unchecked: Unchecked) -> None:
-    """Print which checks were not made."""
-    text = f"Not checked: {', '.join(unchecked.checks)} ({unchecked.reason})."
-    if sys.stdout.isatty():
-        _print_wrapped(text, indentation=len("Not checked: "))
-    else:
-        say(text)
+def _print(head: str, *sentences: str) -> None:
+    """Print sentences after a head: on a terminal each from a new line on, in lines that fit; else in one line."""
+    if not sys.stdout.isatty():
+        say(head + ". ".join(sentences))
+        return
+    fitted = textwrap.TextWrapper(
+        shutil.get_terminal_size().columns,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for number, sentence in enumerate(sentences):
+        for line in fitted.wrap((" " * len(head) if number else head) + sentence):
+            say(line)
 
 
-def _print_wrapped(text: str, *, indentation: int) -> None:
-    indent = " " * indentation
-    width = shutil.get_terminal_size().columns
-    for line in textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False):
-        say(line)
-
-
-def print_report(findings: Sequence[Finding], unchecked: Sequence[Unchecked]) -> None:
+def _print_report(findings: Sequence[Finding], unchecked: Sequence[Unchecked]) -> None:
     """Print everything that was found as a JSON object."""
     count = [each.outcome for each in findings].count
     checks = [
@@ -162,16 +153,12 @@ def doctor(
             continue
         findings.append(found)
         if not as_json:
-            print_finding(found)
+            _print_finding(found)
     if as_json:
-        print_report(findings, unchecked)
+        _print_report(findings, unchecked)
     else:
         for each in unchecked:
-            print_unchecked(each)
-    raise typer.Exit(_status(findings))
-
-
-def _status(findings: list[Finding]) -> int:
+            _print("Not checked: ", f"{', '.join(each.checks)} ({each.reason}).")
     if any(each.unreachable for each in findings):
-        return UNREACHABLE
-    return FAILURE if any(each.outcome == "FAIL" for each in findings) else 0
+        raise typer.Exit(UNREACHABLE)
+    raise typer.Exit(FAILURE if any(each.outcome == "FAIL" for each in findings) else 0)

@@ -25,17 +25,17 @@ from followup._redaction import redacted
 from followup._results.errors import APIStatusError
 from followup._time import REAL_TIME
 from followup._version import __version__
-from followup.cli.doctor import Finding, fail, ok, warn
-from followup.cli.doctor.network import Target
+from followup.cli.doctor import Finding, fail, ok
+from followup.cli.doctor.network import API_KEY, BASE_URL, Target
 from followup.resources import all_groups
 
 _CHECK_URL = "Check the host, the port and the path in FOLLOWUP_BASE_URL."
 _LOGIN = "A login page of the network, a proxy or another web server responds instead of the service."
 _TRY_AGAIN = "Try again later; if it stays, contact whoever runs the service."
+_UPGRADE = "Upgrade followup: python -m pip install --upgrade followup"
 
 _CONTRACT = "/api/v1/openapi.json"
 _METHODS = ("get", "post", "patch", "put", "delete")
-_MOST_NAMED = 5
 
 
 @attrs.frozen
@@ -113,57 +113,33 @@ def check_service(target: Target, requests: Requests, exchange: Exchange) -> Fin
     response = exchange.outcome
     if isinstance(response, NoResponse):
         return _no_response(target, response, requests.seconds)
-    status = response.status_code
-    if 300 <= status < 400:
-        return _redirected(target, response)
-    if status == 407:
-        return fail("service", "the proxy requires a user name and a password", "Set them in HTTP_PROXY.")
-    body = json_of(response)
-    if not isinstance(body, dict) or not (
-        isinstance(body.get("error"), dict) if status >= 400 else body.get("object") == "account"
-    ):
-        return _not_the_service(target, response)
-    error = requests.error_in(response)
-    if status == 429:
-        return fail("service", f"the rate limit is reached: {error}", "Wait a minute, and run this command again.")
-    if status >= 500:
-        return fail("service", f"the service fails: {error}", _TRY_AGAIN)
-    if status in (200, 401):
+    status, body = response.status_code, json_of(response)
+    fields: dict[str, Any] = body if isinstance(body, dict) else {}
+    has_error = status >= 400 and isinstance(fields.get("error"), dict)
+    if (has_error and status == 401) or (status == 200 and fields.get("object") == "account"):
         return ok("service", f"responds in {1000 * exchange.took:.0f} ms{target.through}")
-    return fail("service", f"responds, but not with an account: {error}", _CHECK_URL)
+    if has_error:
+        advice = _TRY_AGAIN if status == 429 or status >= 500 else _CHECK_URL
+        detail = f"responds, but not with an account: {requests.error_in(response)}"
+    elif 300 <= status < 400:
+        advice = f"{_LOGIN} If it is the service, set FOLLOWUP_BASE_URL to the URL that it redirects to, up to /v1."
+        detail = f"redirects to {host_of(response.headers.get('location', ''))} ({status})"
+    else:
+        advice = f"{_LOGIN} {_CHECK_URL}"
+        kind = redacted(response.headers.get("content-type", "no content type"), max_length=60)
+        detail = f"the response ({status}, {kind}) is not that of the service{target.through}"
+    return fail("service", detail, advice, ends="no usable response")
 
 
 def _no_response(target: Target, outcome: NoResponse, seconds: float) -> Finding:
-    where = f"{target.first_hop.shown} accepts connections, but "
-    if outcome.timed_out:
-        detail = f"did not respond within {seconds:g} s"
-        advice = "Try again; if it stays, check whether another program has this port, and contact whoever runs it."
-    else:
-        detail = f"sent no HTTP response ({outcome.name})"
-        advice = _CHECK_URL + ("" if target.is_https else " If the port expects TLS, use https.")
+    happened = (
+        f"did not respond within {seconds:g} s" if outcome.timed_out else f"sent no HTTP response ({outcome.name})"
+    )
+    advice = _CHECK_URL if target.is_https else f"{_CHECK_URL} If the port expects TLS, use https."
     if target.proxy:
         advice += f" Or exclude the service from the proxy: export NO_PROXY={target.host.name}"
-    return fail("service", where + detail, advice, unreachable=True)
-
-
-def _redirected(target: Target, response: Response) -> Finding:
-    try:
-        location = urlsplit(response.headers.get("location", ""))
-        host = location.hostname
-    except ValueError:
-        host = None
-    to = f" to {host[:100]}" if host else ""
-    if host == target.host.name:
-        advice = "Set FOLLOWUP_BASE_URL to the URL that it redirects to, up to /v1; the clients follow no redirects."
-    else:
-        advice = f"{_LOGIN} Log in to the network, or check FOLLOWUP_BASE_URL."
-    return fail("service", f"redirects{to} ({response.status_code})", advice)
-
-
-def _not_the_service(target: Target, response: Response) -> Finding:
-    kind = redacted(response.headers.get("content-type", "no content type"), max_length=60)
-    detail = f"the response ({response.status_code}, {kind}) is not that of the service{target.through}"
-    return fail("service", detail, f"{_LOGIN} {_CHECK_URL}")
+    detail = f"{target.first_hop.shown} accepts connections, but {happened}"
+    return fail("service", detail, advice, ends="no usable response", unreachable=True)
 
 
 def check_clock(exchange: Exchange, response: Response) -> Finding | None:
@@ -174,20 +150,11 @@ def check_clock(exchange: Exchange, response: Response) -> Finding | None:
         return None
     # The header has whole seconds, and was written at some time between sending and receiving.
     offset = exchange.sent_at + exchange.took / 2 - (theirs + 0.5)
-    shown = f"{_duration(abs(offset))} {'ahead of' if offset > 0 else 'behind'} the service"
+    shown = f"{abs(offset):,.0f} s {'ahead of' if offset > 0 else 'behind'} the service"
     if abs(offset) <= WEBHOOK_TOLERANCE:
         return ok("clock", "in time with the service" if abs(offset) < 2 else shown)
-    return fail(
-        "clock",
-        f"this computer is {shown}; webhooks whose timestamp is more than {WEBHOOK_TOLERANCE} s off are rejected",
-        "Synchronize its clock (NTP).",
-    )
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
+    detail = f"this computer is {shown}; webhooks whose timestamp is more than {WEBHOOK_TOLERANCE} s off are rejected"
+    return fail("clock", detail, "Synchronize its clock (NTP).")
 
 
 def check_contract(requests: Requests, base_url: str) -> Finding:
@@ -201,7 +168,7 @@ def check_contract(requests: Requests, base_url: str) -> Finding:
     if outcome.status_code != 200:
         return _not_served(f"status {outcome.status_code}")
     document = json_of(outcome)
-    if not isinstance(document, dict) or not isinstance(document.get("paths"), dict):
+    if not (isinstance(document, dict) and isinstance(document.get("paths"), dict)):
         return _not_served("the response is not an OpenAPI document")
     served = {*_operations_in(document)}
     missing = [
@@ -211,12 +178,7 @@ def check_contract(requests: Requests, base_url: str) -> Finding:
     version = str(info.get("version") if isinstance(info, dict) else None)[:40]
     if not missing:
         return ok("contract", f"version {version}, with all operations of this package")
-    more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
-    return fail(
-        "contract",
-        f"version {version} lacks {', '.join(missing[:_MOST_NAMED])}{more}",
-        "Do not use these operations, and look for a new version: python -m pip install --upgrade followup",
-    )
+    return fail("contract", f"version {version} lacks {', '.join(missing)}", f"Do not use these operations. {_UPGRADE}")
 
 
 def _not_served(reason: str) -> Finding:
@@ -251,34 +213,16 @@ _FOLLOW_UP = "follow_up"
 _MOST_ENDPOINTS = 100
 
 
-def check_key(requests: Requests, response: Response) -> Finding:
-    """Check that the service accepts the key."""
+def check_key(requests: Requests, response: Response) -> tuple[Finding, Account | None]:
+    """Check that the service accepts the key, and return its account as well; None if it has none."""
     if response.status_code == 401:
-        return fail(
-            "key",
-            f"the service rejects the key: {requests.error_in(response)}",
-            "Check FOLLOWUP_API_KEY: the key may be incomplete, revoked, expired, or of another environment than "
-            "FOLLOWUP_BASE_URL.",
-        )
+        advice = f"It may be incomplete, revoked, expired, or of another environment than {BASE_URL}: check {API_KEY}."
+        return fail("key", f"the service rejects the key: {requests.error_in(response)}", advice), None
     try:
         account = decode(Account, json_of(response))
     except WireError as error:
-        return fail(
-            "key",
-            f"accepted, but the account does not match the specification: {error.path or 'the body'} {error.problem}",
-            "Check whether this version of followup is the current one: python -m pip install --upgrade followup",
-        )
-    return ok("key", f"{account.api_key.name!r} of {account.name} ({account.id})")
-
-
-def account_in(response: Response) -> Account | None:
-    """Return the account in a response; None if there is none."""
-    if response.status_code != 200:
-        return None
-    try:
-        return decode(Account, json_of(response))
-    except WireError:
-        return None
+        return fail("key", f"accepted, but the account does not match the specification: {error}", _UPGRADE), None
+    return ok("key", f"{account.api_key.name!r} of {account.name} ({account.id})"), account
 
 
 def check_mode(account: Account) -> Finding:
@@ -298,11 +242,8 @@ def check_scopes(account: Account) -> Finding:
     if not lacking:
         return ok("scopes", "the key has the scopes of all operations")
     shown = "; ".join(f"{scope} ({', '.join(names)})" for scope, names in lacking.items())
-    return warn(
-        "scopes",
-        f"the key lacks {shown}",
-        "If you use these operations, ask your organization for a key with these scopes.",
-    )
+    advice = "If you use these operations, ask your organization for a key with these scopes."
+    return Finding("scopes", "WARN", f"the key lacks {shown}", advice)
 
 
 def check_lines(account: Account) -> Finding:
@@ -310,11 +251,8 @@ def check_lines(account: Account) -> Finding:
     if _FOLLOW_UP in account.service_lines:
         return ok("lines", ", ".join(redacted(each, max_length=40) for each in account.service_lines))
     names = ", ".join(each.name for each in _operations() if needs_follow_up(each))
-    return warn(
-        "lines",
-        f"the organization lacks the service line {_FOLLOW_UP} ({names})",
-        "If you use these operations, ask the service to enable this line.",
-    )
+    advice = "If you use these operations, ask the service to enable this line."
+    return Finding("lines", "WARN", f"the organization lacks the service line {_FOLLOW_UP} ({names})", advice)
 
 
 def check_version(response: Response, rejected: Response | None, requests: Requests) -> Finding:
@@ -325,14 +263,13 @@ def check_version(response: Response, rejected: Response | None, requests: Reque
         rejected: the response to a request with the version, if the service rejects it.
         requests: sent the requests.
     """
-    upgrade = "Upgrade followup: python -m pip install --upgrade followup"
     if rejected is not None:
-        return fail("version", f"the service rejects {SERVICE_VERSION}: {requests.error_in(rejected)}", upgrade)
+        return fail("version", f"the service rejects {SERVICE_VERSION}: {requests.error_in(rejected)}", _UPGRADE)
     echoed = response.headers.get("service-version")
     if echoed == SERVICE_VERSION:
         return ok("version", f"{SERVICE_VERSION}, confirmed by the service")
     said = f"responds with {echoed[:40]}" if echoed else "does not confirm it"
-    return fail("version", f"requested {SERVICE_VERSION}, but the service {said}", upgrade)
+    return fail("version", f"requested {SERVICE_VERSION}, but the service {said}", _UPGRADE)
 
 
 def scope_of(operation: Declaration) -> str | None:
@@ -366,7 +303,7 @@ def check_endpoints(requests: Requests, base_url: str) -> Iterator[Finding]:
     try:
         page = decode_envelope(WebhookEndpoint, json_of(outcome))
     except WireError as error:
-        yield _not_listed(f"{error.path or 'the body'} {error.problem}")
+        yield _not_listed(str(error))
         return
     if not page.data:
         yield ok("endpoints", "none: the service sends no webhooks")
@@ -381,30 +318,23 @@ def _not_listed(reason: str) -> Finding:
 
 def _check_endpoint(endpoint: WebhookEndpoint) -> Finding:
     # Neither path nor query is shown: receivers have their secrets in them.
-    shown = f"{endpoint.id} ({_host_of(endpoint.url)})"
+    shown = f"{endpoint.id} ({host_of(endpoint.url)})"
     if endpoint.status == "disabled":
-        return fail(
-            "endpoints",
-            f"{shown} is disabled: nothing is sent to it",
-            f"Enable it: followup webhook-endpoints update {endpoint.id} --no-disabled",
-        )
+        advice = f"Enable it: followup webhook-endpoints update {endpoint.id} --no-disabled"
+        return fail("endpoints", f"{shown} is disabled: nothing is sent to it", advice)
     error, delivered = endpoint.last_error, endpoint.last_delivered_at
+    since = f"last delivered {_time(delivered)}" if delivered else "never delivered"
     if error is not None and (delivered is None or delivered < error.at):
-        since = f"last delivered {_time(delivered)}" if delivered else "never delivered"
-        return fail(
-            "endpoints",
-            f"{shown} fails: {redacted(error.message, max_length=200)} ({_time(error.at)}; {since})",
-            "It must respond with 2xx within 10 s. See: followup webhook-deliveries list --webhook-endpoint "
-            f"{endpoint.id}",
-        )
-    if delivered is None:
-        return ok("endpoints", f"{shown}: nothing sent yet (try: followup webhook-endpoints ping {endpoint.id})")
-    return ok("endpoints", f"{shown}: last delivered {_time(delivered)}")
+        see = f"See: followup webhook-deliveries list --webhook-endpoint {endpoint.id}"
+        problem = f"fails: {redacted(error.message, max_length=200)} ({_time(error.at)}; {since})"
+        return fail("endpoints", f"{shown} {problem}", f"It must respond with 2xx within 10 s. {see}")
+    return ok("endpoints", f"{shown}: {since}")
 
 
-def _host_of(url: str) -> str:
+def host_of(url: str) -> str:
+    """Return the host of a URL that somebody else wrote."""
     try:
-        return (urlsplit(url).hostname or "")[:60]
+        return (urlsplit(url).hostname or "")[:100] or "nowhere"
     except ValueError:
         return "an invalid URL"
 
