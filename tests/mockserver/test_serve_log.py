@@ -178,7 +178,7 @@ def test_the_status_has_a_colour_on_a_terminal_only() -> None:
         with httpx.Client(base_url=url.decode(), trust_env=False) as http:
             http.get("/v1/account", headers={"Authorization": "Bearer fu_test_mock"})
             http.get("/v1/account")
-        while not re.search(rb"401.*\n", output):
+        while not re.search(rb"m401\x1b.*\n", output):
             output += os.read(terminal, 4096)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
