@@ -51,10 +51,6 @@ def service() -> ImpatientService:
     )
 
 
-def test_section_8_an_attempt_has_ten_seconds() -> None:
-    assert (MockServer._attempt_timeout, MockService._attempt_timeout) == (10.0, 10.0)
-
-
 def every_20_ms(piece: bytes, first: bytes = b"") -> Callable[[threading.Event], Action]:
     """Sends something again and again, until released."""
 
@@ -323,9 +319,3 @@ class TestMountedReceivers:
         client.patients.create(phone="+5491155550000")
         service.advance()
         assert threads == [threading.current_thread()]
-
-
-@pytest.mark.parametrize("url", ["clinic.example/hooks", "/hooks", ""])
-def test_a_mounted_url_needs_its_scheme(service: ImpatientService, url: str) -> None:
-    with pytest.raises(ValueError, match="https URL"):
-        service.mount(url, slow_function)

@@ -203,14 +203,6 @@ class TestWebhooks:
             service.resend(delivery.id)
         assert "control" not in kinds(service, delivery.id)
 
-    def test_types_that_the_service_does_not_send_yet(self, service: MockService, client: FollowUp) -> None:
-        mounted(service, client)
-        patient = client.patients.create(phone=ANA)
-        service.report_silence(patient.id)
-        assert ("patient.silent", "silent; not sent: the service does not send patient.silent yet") in chain(
-            service, patient.id
-        )
-
     def test_triggered_and_pinged(self, service: MockService, client: FollowUp) -> None:
         endpoint = mounted(service, client)
         (delivery,) = service.trigger("appointment.created")
@@ -346,14 +338,6 @@ class TestControls:
         service.update_doctor(doctor.id, active=False)
         assert chain(service, doctor.id) == [("control", "add_doctor"), ("control", "update_doctor")]
 
-    def test_the_service_itself_books(self, service: MockService) -> None:
-        booked = service.add_appointment(patient={"phone": ANA}, start_at=NOON + timedelta(days=3))
-        service.confirm_appointment(booked.id)
-        assert [each for each in chain(service, booked.id) if each[0] == "control"] == [
-            ("control", "add_appointment"),
-            ("control", "confirm_appointment"),
-        ]
-
 
 class TestIds:
     @pytest.mark.parametrize("unknown", ["apt_none", "req_none", "job_999", "ctl_999", "msg_none", "x", "whd_none.1"])
@@ -403,38 +387,6 @@ class TestIds:
 class TestCopies:
     def copies(self, service: MockService) -> list[MockService]:
         return [service.fork(), MockService.load(json.dumps(service.save()))]
-
-    def test_a_pending_job_keeps_its_cause(self, service: MockService, client: FollowUp, book: Any) -> None:
-        mounted(service, client, status=500)
-        appointment = book(48)
-        service.advance(hours=24)
-        before = service.explain(appointment.id)
-        for copy in self.copies(service):
-            found = copy.explain(appointment.id)
-            assert [(each.kind, each.id, each.cause) for each in found] == [
-                (each.kind, each.id, each.cause) for each in before
-            ]
-            assert found[0].outcome == "no longer in the journal"
-            assert found[1:] == before[1:]
-            copy.advance(days=1)
-            assert ("message", "reminder 3 h before the start") in chain(copy, appointment.id)
-            assert len(chain(copy, appointment.id)) > len(before)
-
-    def test_ids_of_jobs_and_control_calls_go_on(self, service: MockService, book: Any) -> None:
-        appointment = book(48)
-        service.cancel_appointment(appointment.id)
-        for copy in self.copies(service):
-            copy.update_patient(appointment.patient, opted_out=True)
-            copy.add_appointment(patient=appointment.patient, start_at=NOON + timedelta(days=9))
-            found = copy.explain(appointment.patient)
-            assert [each.outcome for each in found if each.kind == "control"] == [
-                "cancel_appointment",
-                "update_patient",
-                "add_appointment",
-            ]
-            chain(copy, appointment.patient)
-            jobs = [each.id for each in found if each.id.startswith("job_")]
-            assert len(jobs) == len(set(jobs)) == 6
 
     def test_an_attempt_in_progress_keeps_its_job(self, service: MockService, client: FollowUp) -> None:
         forks: list[MockService] = []

@@ -133,12 +133,6 @@ def test_the_threshold(pytester: pytest.Pytester, percent: str, passes: bool) ->
     assert (result.outlines[-1] == last) is not passes
 
 
-def test_a_missed_threshold_is_explained_without_a_summary(pytester: pytest.Pytester) -> None:
-    result = run(pytester, "def test_it(): pass", "--no-summary", "--followup-coverage-fail-under", "1")
-    assert result.ret == 1
-    assert result.outlines[-1].startswith("FAILED followup coverage: 0 of 295 outcomes were met: 0.0 %")
-
-
 @pytest.mark.parametrize(
     ("code", "options", "status"),
     [("def test_it(): assert False", [], 1), ("", [], 5)],

@@ -18,7 +18,7 @@ from followup import (
     WebhookSignatureError,
     construct_event,
 )
-from followup_mockserver import MockService
+from followup_mockserver import MockService, ServiceError
 from followup_mockserver.rules.triggers import examples
 
 URL = "https://clinic.example/hooks"
@@ -171,33 +171,6 @@ class TestAttempts:
         assert last_error
         assert (last_error.at - started, last_error.message) == (SINCE_FIRST[-1], "HTTP status 500.")
         assert service.clock.now == started + timedelta(days=10)
-
-    def test_a_receiver_that_fails_eight_times_and_then_succeeds(
-        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
-    ) -> None:
-        inbox.status_for = lambda number: 503 if number < 9 else 200
-        create_patient(client)
-        service.advance(days=2, hours=17, minutes=36)
-        delivery = only_delivery(client)
-        assert (delivery.status, delivery.attempts, delivery.last_error) == ("succeeded", 9, None)
-
-    def test_a_failed_attempt_shows_when_the_next_one_is_due(
-        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
-    ) -> None:
-        inbox.status_for = lambda _: 404
-        create_patient(client)
-        service.advance()
-        delivery = only_delivery(client)
-        assert (delivery.status, delivery.last_error) == ("pending", "HTTP status 404.")
-        assert delivery.next_attempt_at == service.clock.now + timedelta(minutes=1)
-        assert [each.kind for each in service.jobs] == ["delivery"]
-
-    def test_nothing_is_sent_before_the_clock_is_moved(
-        self, client: FollowUp, inbox: Inbox, endpoint: WebhookEndpoint
-    ) -> None:
-        create_patient(client)
-        assert inbox.requests == []
-        assert only_delivery(client).status == "pending"
 
     def test_step_runs_exactly_the_next_job(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
@@ -473,9 +446,63 @@ class TestWebhookFaults:
         assert rejected == [reason]
         assert (only_delivery(client).status, only_delivery(client).attempts) == ("succeeded", 2)
 
-    def test_over_http(self, api: Api) -> None:
-        response = api.post("/_mock/deliveries/disturb", {"kind": "duplicate", "times": 2}).json()
-        fault = {"kind": "duplicate", "type": None, "times": 2, "seconds": 600.0, "optional": False, "matched": 0}
-        assert response == {**fault, "id": response["id"]}
-        assert problem(api.post("/_mock/deliveries/disturb", {"kind": "explode"})) == (400, "parameter_invalid", "kind")
-        assert problem(api.post("/_mock/deliveries/disturb", {"kind": "late", "times": 0}))[2] == "times"
+
+def delivery(client: FollowUp) -> WebhookDelivery:
+    (found,) = client.webhook_deliveries.list()
+    return found
+
+
+def test_a_disabled_endpoint_gets_no_resend(
+    client: FollowUp, service: MockService, api: Api, inbox: Inbox, endpoint: WebhookEndpoint
+) -> None:
+    client.patients.create(phone="+5491155550000")
+    client.webhook_endpoints.update(endpoint.id, disabled=True)
+    cut = delivery(client)
+    response = api.post(f"/_mock/webhook_deliveries/{cut.id}/resend")
+    assert problem(response)[:2] == (400, "webhook_endpoint_disabled")
+    with pytest.raises(ServiceError, match="disabled"):
+        service.resend(cut.id)
+    assert (inbox.requests, service.attempts(cut.id), delivery(client)) == ([], [], cut)
+    client.webhook_endpoints.update(endpoint.id, disabled=False)
+    assert service.resend(cut.id).status == "succeeded"
+
+
+def test_a_failed_resend_of_what_succeeded_shows_in_the_attempt_alone(
+    client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+) -> None:
+    inbox.status_for = lambda number: 204 if number == 1 else 500
+    client.patients.create(phone="+5491155550000")
+    service.advance()
+    before, endpoint_before = delivery(client), client.webhook_endpoints.retrieve(endpoint.id)
+    service.advance(hours=1)
+    after = service.resend(before.id)
+    assert (after.status, after.last_status_code, after.last_error) == ("succeeded", 204, None)
+    assert (after.delivered_at, after.next_attempt_at, after.attempts) == (before.delivered_at, None, 2)
+    assert [(each.status_code, each.error) for each in service.attempts(before.id)] == [
+        (204, None),
+        (500, "HTTP status 500."),
+    ]
+    assert client.webhook_endpoints.retrieve(endpoint.id) == endpoint_before
+    assert service.jobs == []
+
+
+def test_a_failed_resend_of_what_was_cut_leaves_the_reason(
+    client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+) -> None:
+    inbox.status_for = lambda _: 500
+    client.patients.create(phone="+5491155550000")
+    client.webhook_endpoints.update(endpoint.id, disabled=True)
+    client.webhook_endpoints.update(endpoint.id, disabled=False)
+    after = service.resend(delivery(client).id)
+    assert (after.status, after.last_status_code, after.last_error) == ("failed", None, "The endpoint was disabled.")
+    assert service.jobs == []
+
+
+def test_a_failed_resend_of_what_is_pending_is_one_of_the_nine_attempts(
+    client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
+) -> None:
+    inbox.status_for = lambda _: 503
+    client.patients.create(phone="+5491155550000")
+    after = service.resend(delivery(client).id)
+    assert (after.status, after.attempts, after.last_status_code) == ("pending", 1, 503)
+    assert (after.next_attempt_at is not None, len(service.jobs)) == (True, 1)

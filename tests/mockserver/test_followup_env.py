@@ -338,27 +338,6 @@ def test_a_rejection_that_the_test_expects_does_not_fail_it(pytester: pytest.Pyt
     pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio").assert_outcomes(passed=1)
 
 
-def test_an_attempt_of_the_sdk_in_another_thread_fails_the_test_at_its_end(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        """
-        import httpx
-        from concurrent.futures import ThreadPoolExecutor
-        from followup import FollowUp
-
-        def call():
-            with httpx.Client() as http, FollowUp(base_url="https://a.example", http_client=http, timeout=5) as client:
-                client.account.retrieve()
-
-        def test_it(followup_env):
-            with ThreadPoolExecutor() as pool:
-                pool.submit(call)
-        """
-    )
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["followup_env rejected GET https://a.example/v1/account: *"])
-
-
 def test_the_report_of_a_failing_test_lists_all_rejected_requests(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

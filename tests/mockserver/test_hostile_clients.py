@@ -14,7 +14,6 @@ import pytest
 from support.contract import check_response
 from support.http import problem
 
-from followup import APIStatusError
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.http import web_server
 from followup_mockserver.webhooks.transport import InProcessTransport
@@ -114,15 +113,6 @@ class TestTooMuch:
             connection.sendall(b"POST /v1/patients HTTP/1.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n")
             connection.sendall(HEAD + b"\r\n" + b"".join(pieces) + b"0\r\n\r\n")
             assert rest(connection).startswith(b"HTTP/1.1 200")
-
-    def test_the_sdk_raises_the_413(self, server: MockServer) -> None:
-        events = [
-            {"id": f"e{number}", "type": "order.issued", "data": {"order": {"text": "x" * 40_000}}}
-            for number in range(50)
-        ]
-        with server.client() as client, pytest.raises(APIStatusError) as caught:
-            client.events.create(events)  # type: ignore[arg-type]
-        assert (caught.value.status_code, caught.value.code) == (413, "body_too_large")
 
     def test_expect_100_continue_is_rejected_for_a_large_body(self, server: MockServer) -> None:
         with connect(server) as connection:

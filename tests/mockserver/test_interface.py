@@ -1,6 +1,7 @@
-"""Control API and Python names, typed by hand from the interface: what they are called, take and respond with."""
+"""Control API, Python names and arguments, and the Flask app of a mock."""
 
-import re
+import asyncio
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,27 +9,17 @@ from typing import Any
 
 import httpx
 import pytest
+from flask import Flask
+from flask.testing import FlaskClient
 from support.http import Api
 
-from followup import FollowUp
+from followup import AsyncFollowUp, FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
+from followup_mockserver.settings.options import ClientOptions
 from followup_mockserver.webhooks.transport import InProcessTransport
 
 NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"
-TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-ACCOUNT = {"id", "object", "name", "type", "timeZone", "serviceLines", "livemode", "apiKey"}
-KEY = {"name", "value", "prefix", "scopes", "revoked", "expiresAt"}
-DOCTOR = {"id", "object", "fullName", "specialty", "licenseNumber", "externalId", "active", "createdAt"}
-FAULT = {"operation", "kind", "status", "seconds", "times"}
-ENTRY = {"operation", "method", "path", "status", "requestId", "idempotencyKey", "at"} | {
-    *("errorCode", "param", "attempt", "replayed", "fault", "events", "refused"),
-}
-OUTBOUND = {
-    "intake.requested", "patient.upserted", "appointment.created", "appointment.rescheduled", "appointment.cancelled",
-    "visit.completed", "treatment.prescribed", "order.issued", "intake.created", "intake.ready",
-    "conversation.handoff", "patient.silent", "webhook.ping",
-}  # fmt: skip
 
 
 @pytest.fixture(params=[MockService, pytest.param(MockServer, marks=pytest.mark.nightly)])
@@ -54,154 +45,6 @@ def client(mock: MockService | MockServer) -> Iterator[FollowUp]:
 def ok(response: httpx.Response) -> Any:
     assert response.status_code == 200, response.text
     return response.json()
-
-
-class TestControlApi:
-    def test_reminders_and_messages(self, api: Api, client: FollowUp) -> None:
-        booked = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
-        pending = {"appointment": booked.id, "patient": booked.patient}
-        times = ("2026-09-29T12:00:00.000Z", "2026-09-30T09:00:00.000Z")
-        assert ok(api.get("/_mock/reminders")) == {"data": [{**pending, "sendAt": at} for at in times]}
-        assert len(ok(api.get(f"/_mock/reminders?appointment={booked.id}"))["data"]) == 2
-        assert ok(api.get("/_mock/reminders?appointment=apt_none")) == {"data": []}
-        client.visits.create(patient=booked.patient, visited_at=NOON)
-        client.intake_requests.create(patient={"phone": "+5491155550001"})
-        api.post("/_mock/clock/advance", {"seconds": 86_400})
-        messages = ok(api.get("/_mock/messages"))["data"]
-        assert {each["kind"] for each in messages} == {"reminder", "post_visit", "intake"}
-        assert {frozenset(each) for each in messages} == {
-            frozenset({"id", "patient", "phone", "kind", "text", "sentAt", "about"})
-        }
-        own = ok(api.get(f"/_mock/messages?patient={booked.patient}"))["data"]
-        assert {each["kind"] for each in own} == {"reminder", "post_visit"}
-
-    def test_doctors(self, api: Api) -> None:
-        fields = {
-            "fullName": "Dra. X", "specialty": "x", "licenseNumber": "1", "externalId": "D-9", "active": False,
-        }  # fmt: skip
-        made = ok(api.post("/_mock/doctors", fields))
-        assert made.keys() == DOCTOR
-        assert {name: made[name] for name in fields} == fields
-        assert ok(api.patch(f"/_mock/doctors/{made['id']}", {"active": True})) == {**made, "active": True}
-
-    def test_organizations(self, api: Api) -> None:
-        plain = ok(api.post("/_mock/organizations"))
-        assert plain.keys() == {"organization", "keys"}
-        assert plain["organization"].keys() == ACCOUNT
-        assert [each.keys() for each in plain["keys"]] == [KEY]
-        default = ok(api.get("/v1/account"))
-        alike = ("type", "timeZone", "serviceLines", "livemode")
-        assert [plain["organization"][each] for each in alike] == [default[each] for each in alike]
-        roster = ok(api.get("/v1/doctors"))["data"]
-        own = ok(api.get("/v1/doctors", key=plain["keys"][0]["value"]))["data"]
-        assert [each["fullName"] for each in own] == [each["fullName"] for each in roster]
-        wanted = {
-            "name": "Lab", "serviceLines": ["network"], "livemode": True,
-            "keys": [{"name": "a", "scopes": ["patients:read"]}, {"name": "b"}],
-        }  # fmt: skip
-        made = ok(api.post("/_mock/organizations", wanted))
-        assert [each["name"] for each in made["keys"]] == ["a", "b"]
-        assert made["keys"][0]["scopes"] == ["patients:read"]
-        account = ok(api.get("/v1/account", key=made["keys"][0]["value"]))
-        assert (account["name"], account["serviceLines"], account["livemode"]) == ("Lab", ["network"], True)
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"serviceLines": ["network"]}, {"reminderHours": [1, 0.5]}, {"postVisitHours": 0}, {"timeZone": "UTC"},
-            {"intakeMessages": False}, {"name": "Lab"}, {"country": "UY"}, {"intakeRequired": []}, {"language": "pt"},
-        ],
-    )  # fmt: skip
-    def test_organization(self, api: Api, change: Any) -> None:
-        assert ok(api.patch("/_mock/organization", change)).keys() == ACCOUNT
-
-    def test_faults(self, api: Api) -> None:
-        plain = {"operation": "patients.create", "kind": "status", "status": 503, "times": 2}
-        assert ok(api.post("/_mock/faults", plain)).items() >= plain.items()
-        for more in (
-            {"operation": "*", "kind": "delay", "seconds": 0.5},
-            {"operation": "*", "kind": "disconnect", "when": "after", "skip": 1},
-            {"operation": "*", "kind": "status", "status": 429, "probability": 0.5, "retryAfter": 3},
-        ):
-            assert ok(api.post("/_mock/faults", more)).items() >= more.items()
-        waiting = ok(api.get("/_mock/faults"))["data"]
-        assert [each["kind"] for each in waiting] == ["status", "delay", "disconnect", "status"]
-        assert all(each.keys() >= FAULT for each in waiting)
-        ok(api.delete("/_mock/faults"))
-        assert ok(api.get("/_mock/faults")) == {"data": []}
-
-    def test_requests(self, api: Api) -> None:
-        api.post("/v1/patients", {"phone": "+5491155550000"}, headers={"Idempotency-Key": "k"})
-        api.get("/v1/patients")
-        newest, oldest = ok(api.get("/_mock/requests"))["data"]
-        assert newest.keys() == ENTRY
-        assert oldest["idempotencyKey"] == "k"
-        assert [(each["operation"], each["method"], each["path"], each["status"]) for each in (newest, oldest)] == [
-            ("patients.list", "GET", "/v1/patients", 200),
-            ("patients.create", "POST", "/v1/patients", 200),
-        ]
-
-    def test_trigger_and_resend(self, api: Api, client: FollowUp) -> None:
-        assert ok(api.get("/_mock/trigger")).keys() == OUTBOUND
-        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        for name in sorted(OUTBOUND):
-            assert ok(api.post("/_mock/trigger", {"type": name, "data": {"x": 1}}))["data"][0]["eventType"] == name
-        (delivery,) = ok(api.post("/_mock/trigger", {"type": "patient.silent"}))["data"]
-        api.post("/_mock/clock/advance", {})
-        again = ok(api.post(f"/_mock/webhook_deliveries/{delivery['id']}/resend"))
-        assert (again["id"], again["status"], again["attempts"]) == (delivery["id"], "succeeded", 2)
-
-    def test_reset(self, api: Api, client: FollowUp) -> None:
-        key = ok(api.post("/_mock/organizations"))["keys"][0]["value"]
-        ok(api.post("/v1/patients", {"phone": "+5491155550000"}, key=key))
-        client.patients.create(phone="+5491155550000")
-        ok(api.post("/_mock/reset", key=key))
-        assert ok(api.get("/v1/patients", key=key))["data"] == []
-        assert len(client.patients.list().data) == 1
-        ok(api.post("/_mock/reset", key=None))
-        assert client.patients.list().data == []
-        assert api.get("/v1/account", key=key).status_code == 401
-
-
-def test_the_same_in_python(mock: MockService | MockServer, client: FollowUp) -> None:
-    """Each name by which a test looks and acts, with what it does."""
-    assert (mock.clock.now.isoformat(), mock.clock.frozen) == ("2026-09-28T12:00:00+00:00", True)
-    endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-    booked = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
-    mock.advance()
-    assert [each.status for each in mock.deliveries] == ["succeeded"] * len(mock.deliveries)
-    assert [each.webhook_endpoint for each in mock.attempts(mock.deliveries[0].id)] == [endpoint.id]
-    assert mock.resend(mock.deliveries[0].id).id == mock.deliveries[0].id
-    assert len(mock.attempts(mock.deliveries[0].id)) == 2
-    assert [each.appointment for each in mock.reminders] == [booked.id] * 2
-    assert [each.about for each in mock.jobs if each.kind == "reminder"] == [booked.id] * 2
-    assert mock.step().ran == 1
-    assert [each.kind for each in mock.messages] == ["reminder"]
-    assert mock.requests[-1].operation == "webhook_endpoints.create"
-    mock.add_fault(operation="patients.list", kind="status", status=503)
-    mock.disturb(kind="duplicate")
-    assert [each.status for each in mock.faults] == [503]
-    mock.clear_faults()
-    assert mock.faults == []
-    assert [each.event_type for each in mock.trigger(type="order.issued")] == ["order.issued"]
-    doctor = mock.add_doctor(full_name="Dra. X")
-    assert mock.update_doctor(doctor.id, active=False).active is False
-    assert mock.update_patient(booked.patient, opted_out=True, stage="lost").opted_out is True
-    intake = client.intake_requests.create(patient={"phone": "+5491155550001"})
-    data: Any = {"patient": {"full_name": "Ana", "dni": "1"}, "coverage": {"insurer": "x"}, "address": "y"}
-    assert mock.answer_intake_request(intake.id, **data, requested_service="z").status == "ready"
-    assert mock.load_intake_request(intake.id).status == "loaded"
-    other = client.intake_requests.create(patient={"phone": "+5491155550002"})
-    assert mock.discard_intake_request(other.id, reason="twice").discard_reason == "twice"
-    assert mock.update_organization(name="Lab", language="en").name == "Lab"
-    key = mock.add_api_key(name="ci", scopes=["patients:read"])
-    assert mock.update_api_key(key.value, revoked=True).revoked is True
-    made = mock.create_organization(name="Other", service_lines=["network"], livemode=True, keys=[{"name": "k"}])
-    assert mock.organization(made.keys[0].value).requests == []
-    mock.reset()
-    assert client.patients.list().data == []
-    mock.close()
-    mock.close()
 
 
 @pytest.mark.parametrize(
@@ -358,3 +201,90 @@ def test_without_the_extra_the_import_says_what_to_install(name: str) -> None:
         "ImportError: followup_mockserver needs flask, which is not installed: "
         "python -m pip install 'followup[mockserver]'"
     )
+
+
+KEY = {"Authorization": "Bearer fu_test_mock"}
+
+
+@pytest.fixture
+def mocks() -> Iterator[tuple[MockService, MockService]]:
+    with MockService() as one, MockService(refuse_unknown_fields=False) as other:
+        yield one, other
+
+
+def test_it_is_a_flask_app(mocks: tuple[MockService, MockService]) -> None:
+    client = mocks[0].app.test_client()
+    assert isinstance(mocks[0].app, Flask)
+    assert isinstance(client, FlaskClient)
+    assert client.get("/v1/account", headers=KEY).json["object"] == "account"
+
+
+def test_two_mocks_share_no_state(mocks: tuple[MockService, MockService]) -> None:
+    one, other = (mock.app.test_client() for mock in mocks)
+    body = {"phone": "+5491155550000", "unknown": 1}
+    assert one.post("/v1/patients", json=body, headers=KEY).status_code == 400
+    assert other.post("/v1/patients", json=body, headers=KEY).status_code == 200
+    assert [len(each.get("/v1/patients", headers=KEY).json["data"]) for each in (one, other)] == [0, 1]
+    assert [len(each.get("/_mock/requests").json["data"]) for each in (one, other)] == [2, 2]
+    documents = [each.get("/api/v1/openapi.json").json for each in (one, other)]
+    assert documents[0] != documents[1]
+
+
+def test_each_mock_has_its_own_ids_in_error_responses(mocks: tuple[MockService, MockService]) -> None:
+    responses = [mock.app.test_client().get("/nowhere") for mock in mocks]
+    assert [each.json["error"]["code"] for each in responses] == ["path_unknown", "path_unknown"]
+    assert len({each.headers["Request-Id"] for each in responses}) == 2
+
+
+def test_each_mock_has_its_own_configuration(mocks: tuple[MockService, MockService]) -> None:
+    mocks[0].app.config["TESTING"] = True
+    assert not mocks[1].app.config["TESTING"]
+
+
+def test_routes_and_hooks_are_shared_and_so_cannot_be_changed(mocks: tuple[MockService, MockService]) -> None:
+    app = mocks[0].app
+    with pytest.raises(AssertionError, match="can no longer be called"):
+        app.add_url_rule("/mine", view_func=lambda: "")
+    with pytest.raises(AssertionError, match="can no longer be called"):
+        app.before_request(lambda: None)
+
+
+CLIENT_OPTIONS = "api_key, base_url, service_version, timeout, max_retries, deadline, requests_per_minute, http_client"
+
+
+@pytest.mark.parametrize("client", [FollowUp, AsyncFollowUp])
+def test_the_mock_passes_on_every_option_of_a_client(client: type[Any]) -> None:
+    declared = inspect.signature(client).parameters
+    assert list(ClientOptions.__annotations__) == list(declared) == CLIENT_OPTIONS.split(", ")
+
+
+@pytest.mark.parametrize("mock", [MockService, MockServer])
+def test_an_option_that_a_mock_does_not_have(mock: type[Any]) -> None:
+    with pytest.raises(TypeError, match="country_code"):
+        mock(country_code="AR")
+
+
+def test_a_type_error_of_a_receiver_leaves_advance_as_it_is() -> None:
+    own = TypeError("startAt is None")
+
+    def receive(request: httpx.Request) -> httpx.Response:
+        raise own
+
+    with MockService(rate_limit=0) as service, service.client() as client:
+        service.mount("https://clinic.example/hooks", receive)
+        client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+        client.patients.create(phone="+5491155550000")
+        with pytest.raises(TypeError) as caught:
+            service.advance()
+        assert caught.value is own
+
+
+def test_asynchronous_methods_remain_coroutine_functions() -> None:
+    async def use(service: MockService) -> None:
+        with pytest.raises(TypeError, match="positional argument"):
+            await service.advance_async(5)  # type: ignore[misc]
+        assert (await service.advance_async(seconds=5)).ran == 0
+
+    assert inspect.iscoroutinefunction(MockService.advance_async)
+    with MockService() as service:
+        asyncio.run(use(service))

@@ -44,21 +44,6 @@ def test_section_6_2_events_while_the_clock_is_frozen_have_an_order(client: Foll
     assert service.clock.now == NOON
 
 
-def test_a_receiver_that_sorts_by_it_survives_a_reordering(
-    client: FollowUp, service: MockService, endpoint: str
-) -> None:
-    inbox = Inbox()
-    service.mount(URL, inbox.receive)
-    service.disturb(kind="reorder", type="appointment.created")
-    appointment = client.appointments.create(patient={"phone": "+5491155550000"}, start_at=NOON + timedelta(days=9))
-    client.appointments.cancel(appointment.id)
-    service.advance()
-    received = [construct_event(each.content, each.headers, endpoint) for each in inbox.requests]
-    assert [each.type for each in received] == ["patient.upserted", "appointment.cancelled", "appointment.created"]
-    in_order = sorted(received, key=lambda event: event.occurred_at)
-    assert [each.type for each in in_order] == ["patient.upserted", "appointment.created", "appointment.cancelled"]
-
-
 def test_the_deliveries_of_one_event_share_it(client: FollowUp, service: MockService) -> None:
     client.webhook_endpoints.create(url=OTHER_URL, enabled_events=["patient.upserted"])
     client.patients.create(phone="+5491155550000")
@@ -133,15 +118,6 @@ def test_organizations_and_resets_begin_anew(service: MockService, client: Follo
         service.organization(other).reset()
     client.patients.create(phone="+5491155550001")
     assert times(service)[-1] == NOON + MILLISECOND
-
-
-def test_a_copy_of_the_service_continues_it(client: FollowUp, service: MockService) -> None:
-    client.patients.create(phone="+5491155550000")
-    for copy in (service.fork(), MockService.load(service.save())):
-        with copy, copy.client() as theirs:
-            theirs.patients.create(phone="+5491155550001")
-            assert times(copy) == [NOON, NOON + MILLISECOND]
-    assert times(service) == [NOON]
 
 
 @pytest.mark.parametrize("start_time", [None, "2026-09-28T12:00:00Z"])

@@ -1,4 +1,4 @@
-"""How the machine-readable contract is written; what it says is proved in tests/contract (specification, section 9)."""
+"""How the machine-readable contract is written; what it says is proved in tests/contract (section 9)."""
 
 from typing import Any
 
@@ -50,36 +50,17 @@ def test_the_limit_of_a_body_is_described(document: dict[str, Any]) -> None:
 
 
 LINKS = {
-    "patients.create": {
-        "patients.retrieve": {"path.id": "$response.body#/id"},
-        "patients.update": {"path.id": "$response.body#/id"},
-        "appointments.list": {"query.patient": "$response.body#/id"},
-        "visits.list": {"query.patient": "$response.body#/id"},
-        "treatments.list": {"query.patient": "$response.body#/id"},
-    },
     "appointments.create": {
         "appointments.retrieve": {"path.id": "$response.body#/id"},
         "appointments.update": {"path.id": "$response.body#/id"},
         "appointments.cancel": {"path.id": "$response.body#/id"},
         "patients.retrieve": {"path.id": "$response.body#/patient"},
     },
-    "webhook_endpoints.create": {
-        "webhook_endpoints.retrieve": {"path.id": "$response.body#/id"},
-        "webhook_endpoints.update": {"path.id": "$response.body#/id"},
-        "webhook_endpoints.delete": {"path.id": "$response.body#/id"},
-        "webhook_endpoints.ping": {"path.id": "$response.body#/id"},
-        "webhook_deliveries.list": {"query.webhookEndpoint": "$response.body#/id"},
-    },
     "webhook_endpoints.ping": {
         "webhook_deliveries.retrieve": {"path.id": "$response.body#/id"},
         "webhook_endpoints.retrieve": {"path.id": "$response.body#/webhookEndpoint"},
     },
     "doctors.list": {"doctors.retrieve": {"path.id": "$response.body#/data/0/id"}},
-    "visits.list": {
-        "visits.retrieve": {"path.id": "$response.body#/data/0/id"},
-        "patients.retrieve": {"path.id": "$response.body#/data/0/patient"},
-    },
-    "webhook_endpoints.delete": {},
     "account.retrieve": {},
 }
 
@@ -102,3 +83,47 @@ def test_each_operation_with_an_id_in_its_path_can_be_reached(document: dict[str
         for target in described["responses"]["200"].get("links", {})
     }
     assert ("{id}" in operation.path) <= (operation.name in linked)
+
+
+NULLABLE = {
+    "patients.update": {"fullName", "email", "dni", "externalId", "dateOfBirth"},
+    "appointments.update": {"doctor", "type"},
+    "webhook_endpoints.update": {"description"},
+}
+
+
+@pytest.fixture
+def contract(api: Api) -> dict[str, Any]:
+    document: dict[str, Any] = api.get("/api/v1/openapi.json").json()
+    return document
+
+
+def takes_null(schema: Any, contract: dict[str, Any]) -> bool:
+    """Whether a schema takes null, at its top or anywhere below."""
+    if isinstance(schema, list):
+        return any(takes_null(each, contract) for each in schema)
+    if not isinstance(schema, dict):
+        return False
+    if "$ref" in schema:
+        return takes_null(contract["components"]["schemas"][schema["$ref"].rpartition("/")[2]], contract)
+    kinds = schema.get("type")
+    return kinds == "null" or (isinstance(kinds, list) and "null" in kinds) or takes_null([*schema.values()], contract)
+
+
+def test_null_is_taken_in_updates_alone_and_below_none_of_their_fields(contract: dict[str, Any]) -> None:
+    seen = set()
+    for path in contract["paths"].values():
+        for operation in path.values():
+            name = operation["operationId"]
+            seen.add(name)
+            assert not takes_null([each["schema"] for each in operation["parameters"]], contract), name
+            body = operation.get("requestBody")
+            if body is None:
+                continue
+            schema = body["content"]["application/json"]["schema"]
+            fields = schema.get("properties", {"": schema})
+            assert {field for field in fields if takes_null(fields[field], contract)} == NULLABLE.get(name, set()), name
+            for field in NULLABLE.get(name, ()):
+                inside = [each.get("properties") for each in fields[field].get("anyOf", [])]
+                assert not takes_null(inside, contract), name
+    assert len(seen) == 32

@@ -1,4 +1,4 @@
-"""Patients (specification, section 4, Patients)."""
+"""Patients, their phones and documents, and empty strings (specification, sections 2 and 4)."""
 
 from datetime import UTC, date, datetime
 from typing import Any
@@ -29,40 +29,11 @@ def test_section_4_create_keeps_what_was_sent(client: FollowUp) -> None:
     assert client.patients.retrieve(patient.id) == patient
 
 
-@pytest.mark.parametrize(
-    "phone", ["+5491155550000", "+54 9 11 5555-0000", "0054 9 11 5555 0000", "(011) 15-5555-0000", "011 15 5555 0000"]
-)
-def test_section_4_a_patient_is_found_by_phone_in_any_format(client: FollowUp, phone: str) -> None:
-    first = client.patients.create(phone="+5491155550000")
-    assert client.patients.create(phone=phone).id == first.id
-    assert [each.id for each in client.patients.list(phone=phone)] == [first.id]
-
-
-@pytest.mark.parametrize("phone", ["12", "abc", "", "+999999999999999999", "++", "+54 9 11 5555-00005555000"])
-def test_an_invalid_phone_is_rejected_and_leaves_nothing(api: Api, service: MockService, phone: str) -> None:
-    assert problem(api.post("/v1/patients", {"phone": phone})) == (400, "parameter_invalid", "phone")
-    assert api.get("/v1/patients").json()["data"] == []
-
-
 def test_section_4_create_fills_what_was_missing_and_overwrites_nothing(client: FollowUp) -> None:
     first = client.patients.create(phone="+5491155550000", full_name="Ana", email="ana@mail.example")
     again = client.patients.create(phone="+5491155550000", full_name="Other", dni="1.2", external_id="P-1")
     assert again.id == first.id
     assert (again.full_name, again.email, again.dni, again.external_id) == ("Ana", "ana@mail.example", "12", "P-1")
-
-
-def test_section_4_a_patient_is_found_by_dni(client: FollowUp) -> None:
-    first = client.patients.create(phone="+5491155550000", dni="30.123.456")
-    assert client.patients.create(phone="+5491155550001", dni="30123456").id == first.id
-    assert client.patients.retrieve(first.id).phone == "+5491155550000"
-
-
-def test_the_phone_decides_over_the_dni_of_another(client: FollowUp) -> None:
-    first = client.patients.create(phone="+5491155550000", dni="1")
-    second = client.patients.create(phone="+5491155550001", dni="2")
-    assert client.patients.create(phone="+5491155550000", dni="2").id == first.id
-    assert client.patients.retrieve(first.id).dni == "1"
-    assert client.patients.retrieve(second.id) == second
 
 
 def test_a_patient_without_a_phone_gets_the_one_that_is_sent(client: FollowUp) -> None:
@@ -121,23 +92,6 @@ def test_a_wrong_field_is_named(api: Api, body: Any, code: str, param: str) -> N
     assert api.get("/v1/patients").json()["data"] == []
 
 
-def test_section_3_the_stage_follows_appointments_and_visits(client: FollowUp) -> None:
-    patient = client.patients.create(phone="+5491155550000")
-
-    def stage() -> str:
-        return client.patients.retrieve(patient.id).stage
-
-    assert stage() == "pending_follow_up"
-    appointment = client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z")
-    assert stage() == "scheduled"
-    client.appointments.cancel(appointment.id)
-    assert stage() == "pending_follow_up"
-    client.visits.create(patient=patient.id, visited_at="2026-09-28T11:00:00Z")
-    assert stage() == "periodic_follow_up"
-    client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z")
-    assert stage() == "scheduled"
-
-
 @pytest.mark.parametrize(
     "dni",
     [
@@ -159,3 +113,219 @@ def test_a_document_is_the_same_with_spaces_and_dots_and_in_either_case(client: 
     client.events.create(event)  # type: ignore[arg-type]
     assert client.patients.retrieve(patient.id).email == "ana@mail.example"
     assert client.patients.create(phone="+5491155550002", dni="M-12345678").dni == "M-12345678"
+
+
+MOBILE = "+5491155550000"
+
+
+@pytest.mark.parametrize(
+    "phone",
+    [
+        "+54 9 11 5555-0000",
+        "5491155550000",
+        "0054 9 11 5555 0000",
+        "+54 11 15 5555-0000",
+        "(011) 15-5555-0000",
+        "011 15 5555 0000",
+        "11 15 5555-0000",
+        "9 11 5555 0000",
+        "tel:+54-9-11-5555-0000",
+        " TEL: 011 15 5555 0000 ",
+        "+５４９１１５５５５００００",
+        "\u202a+54 9 11 5555-0000\u202c",
+    ],
+)
+def test_an_argentine_mobile_is_the_same_in_all_its_forms(client: FollowUp, phone: str) -> None:
+    assert client.patients.create(phone=phone).phone == MOBILE
+
+
+@pytest.mark.parametrize("phone", ["+54 11 5555-0000", "11 5555-0000", "(011) 5555-0000"])
+def test_without_9_and_without_15_it_is_a_number_of_its_own(client: FollowUp, phone: str) -> None:
+    assert client.patients.create(phone=phone).phone == "+541155550000"
+
+
+@pytest.mark.parametrize("phone", ["15-5555-0000", "15 5555 0000", "5555-0000", "4812-0001", "911", "0800"])
+def test_a_number_without_its_area_is_rejected(api: Api, phone: str) -> None:
+    assert problem(api.post("/v1/patients", {"phone": phone})) == (400, "parameter_invalid", "phone")
+    body = {"contacts": [{"name": "Eva", "phone": phone}]}
+    assert problem(api.post("/v1/intake_requests", body)) == (400, "parameter_invalid", "contacts[0].phone")
+    assert api.get("/v1/patients").json()["data"] == []
+
+
+@pytest.mark.parametrize("phone", ["+52 1 55 1234 5678", "+5215512345678", "+52 55 1234 5678", "0052 1 55 1234 5678"])
+def test_a_mexican_number_is_the_same_as_messaging_apps_give_it(client: FollowUp, phone: str) -> None:
+    assert client.patients.create(phone=phone).phone == "+525512345678"
+
+
+@pytest.mark.parametrize("phone", ["1 55 1234 5678", "55 1234 5678"])
+def test_a_number_without_a_country_code_belongs_to_the_organizations_country(
+    client: FollowUp, service: MockService, phone: str
+) -> None:
+    service.update_organization(country="MX")
+    assert client.patients.create(phone=phone).phone == "+525512345678"
+
+
+@pytest.mark.parametrize(
+    ("phone", "e164"),
+    [
+        ("+34 600 123 456", "+34600123456"),
+        ("+1 (555) 555-5555", "+15555555555"),
+        ("+56 9 1234 5678", "+56912345678"),
+        ("+55 (11) 91234-5678", "+5511912345678"),
+    ],
+)
+def test_a_number_with_its_country_code_is_taken_if_it_is_possible(client: FollowUp, phone: str, e164: str) -> None:
+    assert client.patients.create(phone=phone).phone == e164
+
+
+@pytest.mark.parametrize("phone", ["+54 9 11 5555-00005555000", "+52 11 55 1234 5678", "+1 555", "+999 1234 5678"])
+def test_an_impossible_number_is_rejected_with_a_country_code_too(api: Api, phone: str) -> None:
+    assert problem(api.post("/v1/patients", {"phone": phone})) == (400, "parameter_invalid", "phone")
+
+
+NOT_WHOLE = [
+    "+54 9 11 5555 000O",
+    "+54 9 11 5555 000a",
+    "O54 9 11 5555 0000",
+    "+54 9 11 5555-0000 ext. 5",
+    "+54 9 11 5555-0000 x5",
+    "+54 9 11 5555-0000;5",
+    "+54 9 11 5555-0000,5",
+    "+54 9 11 5555-0000#5",
+    "tel:+54-9-11-5555-0000;ext=5",
+    "*67 +54 9 11 5555-0000",
+    "+1 800 FLOWERS",
+    "Ana +54 9 11 5555-0000",
+    "+54 9 11 5555-000²",
+]
+IN_AN_AREA = ["+1 555 0143", "+54 11 5555", "549115555", "+549115555", "+49 30 1", "0054 11 5555"]
+
+
+@pytest.mark.parametrize("phone", NOT_WHOLE + IN_AN_AREA)
+def test_nothing_of_a_number_is_cut_off(api: Api, client: FollowUp, phone: str) -> None:
+    assert problem(api.post("/v1/patients", {"phone": phone})) == (400, "parameter_invalid", "phone")
+    assert problem(api.get("/v1/patients", params={"phone": phone})) == (400, "parameter_invalid", "phone")
+    event: Any = {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"phone": phone}}}
+    response = api.post("/v1/events", event).json()
+    assert (response["results"][0]["status"], response["results"][0]["error"][:20]) == (
+        "invalid",
+        "data.patient.phone: ",
+    )
+    assert client.patients.list().data == []
+
+
+WITHOUT_THE_9 = ["11 5555-0000", "+54 11 5555-0000", "54 11 55550000", "(011) 5555 0000", "0054 11 5555 0000"]
+
+
+def test_a_landline_can_be_assumed_to_be_the_mobile_number(service: MockService, client: FollowUp) -> None:
+    service.update_organization(mobiles="assume")
+    patient = client.patients.create(phone=MOBILE)
+    for number, phone in enumerate([*WITHOUT_THE_9, MOBILE, "011 15 5555-0000", "+54 11 15 5555 0000"]):
+        assert client.patients.create(phone=phone).id == patient.id
+        assert [each.id for each in client.patients.list(phone=phone)] == [patient.id]
+        assert client.treatments.create(patient={"phone": phone}, name="rest").patient == patient.id
+        assert client.intake_requests.create(patient={"phone": phone}).patient == patient.id
+        data = {"patient": {"phone": phone}, "treatment": {"name": "rest"}}
+        client.events.create({"id": f"e-{number}", "type": "treatment.prescribed", "data": data})
+    assert [each.id for each in client.patients.list()] == [patient.id]
+
+
+@pytest.mark.parametrize(
+    ("phone", "e164"),
+    [
+        ("0351 15 512-0004", "+5493515120004"),
+        ("0351 512-0004", "+5493515120004"),
+        ("0800 555 1234", "+548005551234"),
+        ("+54 15 4812 0001", "+541548120001"),
+        ("+55 11 1234-5678", "+551112345678"),
+        ("+34 910 123 456", "+34910123456"),
+    ],
+)
+def test_only_an_argentine_landline_is_assumed_to_be_a_mobile_number(phone: str, e164: str) -> None:
+    with MockService(mobiles="assume") as service, service.client() as client:
+        assert client.patients.create(phone=phone).phone == e164
+
+
+@pytest.mark.parametrize("phone", ["15 5555-0000", "5555-0000"])
+def test_a_number_without_its_area_is_rejected_where_mobiles_are_assumed(
+    service: MockService, api: Api, phone: str
+) -> None:
+    service.update_organization(mobiles="assume")
+    assert problem(api.post("/v1/patients", {"phone": phone})) == (400, "parameter_invalid", "phone")
+
+
+PHONE = "+5491155550000"
+START = "2026-10-05T12:00:00Z"
+PATIENT_FIELDS = ("phone", "fullName", "dni", "email", "externalId")
+
+
+@pytest.mark.parametrize("field", ["fullName", "dni", "email", "externalId"])
+def test_a_change_to_an_empty_string_is_rejected_and_null_clears(api: Api, field: str) -> None:
+    full = {"phone": PHONE, "fullName": "Ana", "dni": "1", "email": "ana@mail.example", "externalId": "P-1"}
+    patient = api.post("/v1/patients", full).json()
+    assert problem(api.patch(f"/v1/patients/{patient['id']}", {field: ""})) == (400, "parameter_invalid", field)
+    assert api.get(f"/v1/patients/{patient['id']}").json() == patient
+    assert api.patch(f"/v1/patients/{patient['id']}", {field: None}).json()[field] is None
+
+
+def test_a_change_to_a_doctor_without_a_name_is_rejected(api: Api, client: FollowUp) -> None:
+    made = client.appointments.create(patient={"phone": PHONE}, start_at=START)
+    rejected = api.patch(f"/v1/appointments/{made.id}", {"doctor": {"fullName": ""}})
+    assert problem(rejected) == (400, "parameter_invalid", "doctor.fullName")
+
+
+@pytest.mark.parametrize(
+    ("type", "data", "where"),
+    [
+        ("patient.upserted", {"patient": {"phone": PHONE, "externalId": ""}}, "data.patient.externalId"),
+        ("patient.upserted", {"patient": {"phone": PHONE, "fullName": ""}}, "data.patient.fullName"),
+        ("patient.upserted", {"patient": {"phone": "", "dni": "1"}}, "data.patient.phone"),
+        (
+            "appointment.created",
+            {"patient": {"phone": PHONE}, "appointment": {"startAt": START, "externalId": ""}},
+            "data.appointment.externalId",
+        ),
+        ("appointment.cancelled", {"appointment": {"externalId": ""}}, "data.appointment.externalId"),
+        (
+            "appointment.rescheduled",
+            {"appointment": {"externalId": "", "startAt": START}},
+            "data.appointment.externalId",
+        ),
+        ("visit.completed", {"patient": {"dni": ""}, "visit": {"visitedAt": START}}, "data.patient.dni"),
+        ("intake.requested", {"contacts": [{"name": ""}]}, "data.contacts[0].name"),
+    ],
+)
+def test_in_an_event_it_is_invalid(api: Api, type: str, data: Any, where: str) -> None:
+    response = api.post("/v1/events", {"id": "e-1", "type": type, "data": data})
+    (result,) = response.json()["results"]
+    assert (response.status_code, result["status"]) == (400, "invalid")
+    assert result["error"].startswith(f"{where}: ")
+    assert api.get("/v1/patients").json()["data"] == []
+
+
+def test_the_contract_says_so(api: Api) -> None:
+    paths = api.get("/api/v1/openapi.json").json()["paths"]
+
+    def properties(path: str, method: str = "post") -> Any:
+        body = paths[path][method]["requestBody"]["content"]["application/json"]["schema"]
+        return body["properties"]
+
+    def lengths(schema: Any) -> dict[str, int | None]:
+        found = next((each for each in schema.get("anyOf", []) if "properties" in each), schema)
+        return {name: each.get("minLength") for name, each in found["properties"].items()}
+
+    patient, intake = dict.fromkeys(PATIENT_FIELDS, 1), properties("/v1/intake_requests")
+    assert lengths({"properties": properties("/v1/patients")}).items() >= patient.items()
+    for path in ("/v1/appointments", "/v1/visits", "/v1/treatments", "/v1/intake_requests"):
+        assert lengths(properties(path)["patient"]).items() >= patient.items()
+    for path in ("/v1/appointments", "/v1/visits"):
+        assert properties(path)["externalId"]["minLength"] == 1
+        assert lengths(properties(path)["doctor"]).items() >= {"externalId": 1, "fullName": 1}.items()
+    assert properties("/v1/patients/{id}", "patch")["externalId"]["minLength"] == 1
+    assert properties("/v1/treatments")["name"]["minLength"] == 1
+    contact = lengths(intake["contacts"]["items"])
+    assert contact.items() >= {"name": 1, "phone": 1, "email": 1, "relationship": None}.items()
+    assert lengths(intake["sender"]).items() >= {"name": 1, "email": 1}.items()
+    for path in ("/v1/patients", "/v1/appointments", "/v1/visits", "/v1/doctors"):
+        query = {each["name"]: each["schema"] for each in paths[path]["get"]["parameters"]}
+        assert {each["minLength"] for name, each in query.items() if name in ("externalId", "phone", "dni")} == {1}

@@ -86,10 +86,6 @@ class TestSockets:
         assert response.headers == {"content-type": "application/json", "content-length": "30", "x-trace": "7"}
         assert (response.body, response.body_is_whole) == (LOCKED, True)
 
-    def test_a_success_keeps_it_too(self, networked: MockService) -> None:
-        attempt, response = answered(networked, reply(201, b"stored"))
-        assert (attempt.error, response.body, response.body_is_whole) == (None, b"stored", True)
-
     def test_a_response_without_a_body_has_an_empty_one(self, networked: MockService) -> None:
         _, response = answered(networked, raw(b"HTTP/1.1 204 No Content\r\n\r\n"))
         assert (response.status_line, response.headers) == ("HTTP/1.1 204 No Content", {})
@@ -149,15 +145,6 @@ class TestSockets:
         assert attempt.response is not None
         assert attempt.response.body[:1] == b"x"
 
-    def test_a_binary_body_is_kept_as_it_is(self, networked: MockService) -> None:
-        body = bytes(range(256))
-        _, response = answered(networked, reply(500, body, {"Content-Type": "application/octet-stream"}))
-        assert response.body == body
-
-    def test_a_text_that_is_not_utf_8_is_kept_as_it_is(self, networked: MockService) -> None:
-        _, response = answered(networked, reply(400, "señal".encode("latin-1")))
-        assert response.body == b"se\xf1al"
-
     def test_headers_of_the_same_name_are_joined(self, networked: MockService) -> None:
         head = b"HTTP/1.1 500 Oops\r\nVia: a\r\nX-Empty:\r\nvia: b\r\nContent-Length: 0\r\n\r\n"
         _, response = answered(networked, raw(head))
@@ -185,12 +172,6 @@ class TestSockets:
             networked.advance(hours=1)
             assert [each.status_code for each in networked.attempts(networked.deliveries[0].id)] == [500, 500, 200]
             assert receiver.connections == 1
-
-    def test_forwarded_webhooks_keep_it_too(self) -> None:
-        with ScriptedServer([reply(500, LOCKED)]) as receiver, MockService(forward_to=receiver.url) as service:
-            attempt = attempt_at(service, HOOKS)
-        assert attempt.response is not None
-        assert attempt.response.body == LOCKED
 
 
 def function(_: httpx.Request) -> httpx.Response:
@@ -357,9 +338,9 @@ class TestSnapshots:
         ("field", "value", "message"),
         [
             ("body", "%%%", "This must be a string in base64."),
-            ("body", 5, "This must be a string in base64."),
-            ("headers", {"a": 1}, "This must be an object whose values are strings."),
-            ("headers", [], "This must be an object whose values are strings."),
+            ("body", 5, "This must be a string."),
+            ("headers", {"a": 1}, "This must be a string."),
+            ("headers", [], "This must be an object."),
             ("statusLine", None, "This must be a string."),
             ("bodyIsWhole", "yes", "This must be true or false."),
         ],

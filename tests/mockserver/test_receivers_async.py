@@ -280,16 +280,6 @@ class TestSeveralTasks:
         run(test)
         assert service.clock.now == NOON + timedelta(hours=1)
 
-    def test_a_handler_may_use_an_asynchronous_client(self, service: MockService) -> None:
-        async def receive(_: httpx.Request) -> httpx.Response:
-            async with service.async_client() as client:
-                assert len([each async for each in client.patients.list()]) == 1
-            return httpx.Response(204)
-
-        service.mount(URL, receive)
-        run(lambda: none(service.advance_async()))
-        assert service.deliveries[0].status == "succeeded"
-
 
 async def none(awaitable: Any) -> None:
     await awaitable
@@ -353,21 +343,6 @@ class TestCancellation:
 
 
 class TestLifespan:
-    def test_startup_requests_and_shutdown_are_in_the_loop_of_the_test(self) -> None:
-        app = App()
-
-        async def test() -> None:
-            async with MockService(rate_limit=0) as service:
-                prepare(service)
-                service.mount(URL, app.asgi)
-                await service.advance_async()
-                another(service)
-                await service.advance_async()
-            assert app.log == ["startup", "request", "request", "shutdown"]
-            assert set(app.loops) == {asyncio.get_running_loop()}
-
-        run(test)
-
     def test_aclose_shuts_down_and_closes(self, service: MockService) -> None:
         app = App()
 

@@ -1,7 +1,6 @@
 """An exception of a mounted receiver is recorded, and raised out of ``advance``, whatever the framework."""
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -259,12 +258,6 @@ class TestFunctions:
         assert sorted(each.attempts for each in service.deliveries) == [0, 1]
         assert len(service.jobs) == 2
 
-    def test_a_500_of_a_receiver_that_did_not_raise_is_a_failed_attempt(self, service: MockService) -> None:
-        service.mount(URL, lambda _: httpx.Response(500))
-        service.advance()
-        (attempt,) = service.attempts(service.deliveries[0].id)
-        assert (attempt.status_code, attempt.error, attempt.traceback) == (500, "HTTP status 500.", None)
-
     def test_a_receiver_that_raises_too_late_has_timed_out(self) -> None:
         class Impatient(MockService):
             _attempt_timeout = 0.05
@@ -280,27 +273,6 @@ class TestFunctions:
             service.advance()
             assert service.deliveries[0].last_error == "No response within 0.05 s."
             assert "KeyError" in (service.attempts(service.deliveries[0].id)[0].traceback or "")
-
-    def test_ctrl_c_during_a_coroutine_leaves_the_attempt_failed_and_the_service_usable(
-        self, service: MockService
-    ) -> None:
-        main = threading.get_ident()
-
-        async def receive(_: httpx.Request) -> httpx.Response:
-            import asyncio
-            import signal
-
-            signal.pthread_kill(main, signal.SIGINT)
-            await asyncio.sleep(60)
-            raise AssertionError
-
-        service.mount(URL, receive)
-        with pytest.raises(KeyboardInterrupt):
-            service.advance()
-        assert service.deliveries[0].last_error == "The attempt was interrupted (KeyboardInterrupt)."
-        service.mount(URL, lambda _: httpx.Response(204))
-        service.advance(minutes=1)
-        assert service.deliveries[0].status == "succeeded"
 
     def test_raise_exceptions_is_true_or_false(self, service: MockService) -> None:
         with pytest.raises(ValueError, match="raise_exceptions must be true or false"):

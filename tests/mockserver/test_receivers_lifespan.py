@@ -143,15 +143,6 @@ class TestFailures:
         service.advance(minutes=1)
         assert service.deliveries[0].status == "succeeded"
 
-    def test_a_server_records_and_logs_it(self, caplog: pytest.LogCaptureFixture) -> None:
-        with MockServer(rate_limit=0) as server, server.client() as client:
-            server.mount(URL, App(fail_startups=1).asgi)
-            client.webhook_endpoints.create(url=URL, enabled_events=["*"])
-            client.patients.create(phone="+5491155550000")
-            wait_for(lambda: [each for each in server.deliveries if each.last_error])
-        (record,) = [each for each in caplog.records if each.name == "followup_mockserver"]
-        assert "startup" in record.getMessage()
-
     def test_an_application_may_report_a_failure_without_an_exception(self, service: MockService) -> None:
         async def app(scope: Any, receive: Any, send: Any) -> None:
             await receive()

@@ -128,15 +128,6 @@ class TestInProcess:
     def test_another_content_type_is_a_415(self, api: Api) -> None:
         assert api.request("PUT", "/_mock/snapshot", content=b"{}").status_code == 415
 
-    @pytest.mark.parametrize("method", ["GET", "PUT"])
-    def test_a_query_is_rejected(self, api: Api, method: str) -> None:
-        response = api.request(method, "/_mock/snapshot?all=1", json={})
-        assert problem(response) == (400, "parameter_unknown", "all")
-
-    def test_no_other_method(self, api: Api) -> None:
-        response = api.delete("/_mock/snapshot")
-        assert response.status_code == 405
-
 
 class TestServer:
     def test_a_snapshot_larger_than_other_bodies(
@@ -211,20 +202,6 @@ class TestServer:
         phones = {body["data"]["patient"]["phone"] for body in receiver.bodies[4:]}
         assert phones == {PHONE}
         assert len(server.deliveries) == 1
-
-    def test_a_snapshot_during_an_attempt_has_the_attempt_as_pending(
-        self, server: MockServer, running: FollowUp, receiver: Receiver
-    ) -> None:
-        receiver.hold.clear()
-        running.webhook_endpoints.create(url=receiver.url, enabled_events=["patient.upserted"])
-        running.patients.create(phone=PHONE)
-        receiver.wait(1)
-        loaded = MockService.load(server.save())
-        receiver.hold.set()
-        assert [(each.status, each.attempts) for each in loaded.deliveries] == [("pending", 0)]
-        assert [job.kind for job in loaded.jobs] == ["delivery"]
-        server.advance()
-        assert [each.status for each in server.deliveries] == ["succeeded"]
 
     def test_a_request_in_progress_counts_as_not_begun(self, server: MockServer) -> None:
         server.add_fault(operation="patients.create", kind="delay", seconds=3600)

@@ -51,21 +51,6 @@ def responding(status: int) -> Callable[[httpx.Request], httpx.Response]:
 
 class TestCopies:
     @copies
-    def test_a_delivery_is_retried_at_its_time_with_the_same_secret(self, service: MockService, copy: Copier) -> None:
-        service.client().webhook_endpoints.create(url=HOOKS, enabled_events=["appointment.created"])
-        service.mount(HOOKS, responding(500))
-        book(service)
-        service.advance(minutes=2)
-        (delivery,) = service.deliveries
-        copied = copy(service)
-        copied.mount(HOOKS, responding(204))
-        copied.advance(minutes=3, seconds=59)
-        assert copied.deliveries[0].status == "pending"
-        copied.advance(seconds=1)
-        assert copied.deliveries[0].status == "succeeded"
-        assert [attempt.number for attempt in copied.attempts(delivery.id)] == [1, 2, 3]
-
-    @copies
     def test_a_fault_with_a_probability_fails_the_same_calls(self, copy: Copier) -> None:
         service = MockService(rate_limit=0)  # without a seed
         service.add_fault(operation="account.retrieve", kind="status", status=503, times=None, probability=0.5)

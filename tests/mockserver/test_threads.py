@@ -1,8 +1,10 @@
-"""Many threads at the same time: each of these tests fails if the lock that it needs is removed."""
+"""Many threads and tasks at the same time: locks and turns."""
 
+import asyncio
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
 from followup_mockserver.gateway.steps import match_fault
+from followup_mockserver.state.runs import Turns
 from followup_mockserver.webhooks.applications import EventLoopThread
 from followup_mockserver.webhooks.receivers import Mounts
 
@@ -106,3 +109,89 @@ def test_receivers_are_found_while_others_are_mounted() -> None:
 
     together(*[lambda thread=thread: mount(thread) for thread in range(MANY // 2)], *[find] * (MANY // 2))
     assert len(mounts.urls()) == 100 * MANY // 2
+
+
+TIMEOUT = 10.0
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in a thread, so that a deadlock fails the test."""
+    ended: Future[None] = Future()
+
+    def work() -> None:
+        try:
+            ended.set_result(asyncio.run(main))
+        except BaseException as error:
+            ended.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    ended.result(TIMEOUT)
+
+
+async def hold(turns: Turns) -> None:
+    async with turns.held_by_task():
+        await asyncio.sleep(0)
+
+
+def expect_error(turns: Turns) -> None:
+    with pytest.raises(RuntimeError, match="this call would block it"), turns.held():
+        pass
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_a_task_that_has_asked_is_not_blocked_at_any_step(steps: int) -> None:
+    async def main() -> None:
+        turns = Turns()
+        task = asyncio.create_task(hold(turns))
+        await asyncio.sleep(0)  # it has asked
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        if not task.done():
+            expect_error(turns)
+        await task
+        with turns.held():
+            assert not turns.take()
+        assert turns.take()
+
+    run(main())
+
+
+def test_a_task_that_waits_for_a_thread_is_not_blocked() -> None:
+    async def main() -> None:
+        turns, may_end = Turns(), threading.Event()
+
+        def hold_in_thread(holds: Future[None]) -> None:
+            with turns.held():
+                holds.set_result(None)
+                assert may_end.wait(TIMEOUT)
+
+        holds: Future[None] = Future()
+        thread = threading.Thread(target=hold_in_thread, args=(holds,), daemon=True)
+        thread.start()
+        await asyncio.wrap_future(holds)
+        task = asyncio.create_task(hold(turns))
+        await asyncio.sleep(0)
+        expect_error(turns)
+        may_end.set()
+        thread.join(TIMEOUT)
+        expect_error(turns)  # the turn is that of the task now, which has not continued yet
+        await task
+        assert turns.take()
+
+    run(main())
+
+
+def test_a_cancelled_task_does_not_keep_its_turn() -> None:
+    async def main() -> None:
+        turns = Turns()
+        first, second = asyncio.create_task(hold(turns)), asyncio.create_task(hold(turns))
+        await asyncio.sleep(0)
+        second.cancel()
+        await first
+        await asyncio.gather(second, return_exceptions=True)
+        assert second.cancelled()
+        with turns.held():
+            pass
+        assert turns.take()
+
+    run(main())

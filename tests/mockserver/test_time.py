@@ -1,4 +1,4 @@
-"""What the service does later: reminders and messages, and the clock that is moved (specification, section 1)."""
+"""What the service does later: reminders, messages and stages, and the clock that is moved (sections 1 to 3)."""
 
 import threading
 from datetime import UTC, datetime, timedelta
@@ -40,34 +40,6 @@ class TestReminders:
         assert [each.kind for each in service.messages] == ["reminder", "reminder"]
         assert service.reminders == []
 
-    def test_section_1_moved_with_it(self, client: FollowUp, service: MockService) -> None:
-        appointment = book(client)
-        client.appointments.update(appointment, start_at=START + timedelta(days=1))
-        assert waiting(service) == [timedelta(0), timedelta(hours=-21)]
-
-    @pytest.mark.parametrize("how", ["cancel", "visit"])
-    def test_section_1_removed_with_it(self, client: FollowUp, service: MockService, how: str) -> None:
-        appointment = book(client)
-        if how == "cancel":
-            client.appointments.cancel(appointment)
-        else:
-            client.visits.create(patient={"phone": "+5491155550000"}, visited_at=START, appointment=appointment)
-        assert service.reminders == []
-
-    def test_one_that_would_be_past_is_not_made(self, client: FollowUp, service: MockService) -> None:
-        book(client, start_at=service.clock.now + timedelta(hours=10))
-        assert [each.send_at - service.clock.now for each in service.reminders] == [timedelta(hours=7)]
-        book(client, start_at=service.clock.now + timedelta(hours=1))
-        assert len(service.reminders) == 1
-
-    def test_a_patient_who_opted_out_meanwhile_gets_none(self, client: FollowUp, service: MockService) -> None:
-        book(client)
-        (patient,) = client.patients.list()
-        service.update_patient(patient.id, opted_out=True)
-        advanced = service.advance(to=START)
-        assert {each.outcome for each in advanced.jobs} == {"not sent: the patient has opted out"}
-        assert service.messages == []
-
     def test_the_hours_are_the_organizations(self, client: FollowUp, service: MockService) -> None:
         service.update_organization(
             reminder_hours=[48, 2, 0.5], language="en", time_zone="Asia/Tokyo", name="Tokyo Clinic"
@@ -92,10 +64,6 @@ class TestPostVisit:
 
 
 class TestClock:
-    def test_it_stands_where_it_was_started(self, service: MockService) -> None:
-        assert service.clock.now == datetime(2026, 9, 28, 12, tzinfo=UTC)
-        assert service.clock.frozen
-
     def test_it_never_goes_back(self, service: MockService) -> None:
         now = service.clock.now
         with pytest.raises(ValueError, match="seconds must be 0 or more: the clock never goes back"):
@@ -201,3 +169,42 @@ class TestServer:
             for more in ("&wait=10", "&wait=0.01&seen=1"):
                 response = httpx.get(f"{url}{more}", timeout=20, trust_env=False)
                 assert [each["operation"] for each in response.json()["data"]] == ["account.retrieve"]
+
+
+TOMORROW = datetime(2026, 9, 29, 12, tzinfo=UTC)
+"""A day after the service's clock was started."""
+
+JUST = timedelta(milliseconds=1)
+
+
+def test_section_3_an_appointment_whose_time_passes_is_not_ahead_any_more(
+    client: FollowUp, service: MockService
+) -> None:
+    patient = client.patients.create(phone="+5491155550000")
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    client.appointments.create(patient=patient.id, start_at=TOMORROW)
+    service.advance(to=TOMORROW)
+    assert client.patients.retrieve(patient.id).stage == "scheduled"
+    before = len(client.webhook_deliveries.list().data)
+    (job,) = service.advance(seconds=1).jobs
+    assert (job.at, job.kind, job.about) == (TOMORROW + JUST, "stage", client.appointments.list().data[0].id)
+    passed = client.patients.retrieve(patient.id)
+    assert (passed.stage, passed.updated_at) == ("pending_follow_up", TOMORROW + JUST)
+    assert len(client.webhook_deliveries.list().data) == before, "the stage is the service's own mark"
+    assert client.appointments.list().data[0].status == "confirmed"
+
+
+def test_section_3_what_is_cancelled_or_attended_does_not_come_up_later(client: FollowUp, service: MockService) -> None:
+    patient = client.patients.create(phone="+5491155550000")
+    cancelled = client.appointments.create(patient=patient.id, start_at=TOMORROW)
+    attended = client.appointments.create(patient=patient.id, start_at=TOMORROW)
+    client.appointments.cancel(cancelled.id)
+    client.visits.create(patient=patient.id, visited_at=service.clock.now, appointment=attended.id)
+    assert [each.kind for each in service.jobs] == ["post_visit"]
+
+
+def test_a_stage_that_the_team_set_stays_where_no_appointment_passes(client: FollowUp, service: MockService) -> None:
+    patient = client.patients.create(phone="+5491155550000")
+    service.update_patient(patient.id, stage="lost")
+    service.advance(days=10)
+    assert client.patients.retrieve(patient.id).stage == "lost"

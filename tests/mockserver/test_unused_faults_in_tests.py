@@ -50,38 +50,6 @@ def test_the_message_lists_the_calls_that_added_them(pytester: pytest.Pytester) 
     )
 
 
-def test_the_report_shows_partly_used_faults_as_they_were_added(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
-        def test_it(followup_service, followup_client):
-            client = followup_client.with_options(max_retries=0)
-            followup_service.add_fault(operation="account.retrieve", kind="delay", seconds=1, times=3, skip=1)
-            followup_service.add_fault(operation="patients.list", kind="status", times=None, retry_after=2)
-            followup_service.disturb(kind="duplicate", times=2)
-            client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
-            client.patients.create(phone="+5491155550000")
-            client.account.retrieve()
-            client.account.retrieve()
-            try:
-                client.patients.list()
-            except Exception:
-                pass
-            assert False
-        """,
-    )
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "faults that still apply, oldest first:",
-            "  add_fault(operation='account.retrieve', kind='delay', seconds=1, times=3, skip=1)",
-            "  add_fault(operation='patients.list', kind='status', times=None, retry_after=2)",
-            "  disturb(kind='duplicate', times=2)",
-        ],
-        consecutive=True,
-    )
-
-
 def test_faults_that_were_used_optional_or_removed_fail_nothing(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
@@ -268,20 +236,6 @@ def test_subtests(pytester: pytest.Pytester) -> None:
     assert "::test_unused - Failed: 1 fault was never used:" in lines[0]
 
 
-def test_a_failed_subtest_is_the_only_failure(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        f"""
-        def test_it(followup_service, subtests):
-        {FAULT}
-            with subtests.test("fails"):
-                assert False
-        """,
-    )
-    result.stdout.no_fnmatch_line("*never used*")
-    result.stdout.fnmatch_lines(["SUBFAILED*"])
-
-
 def test_with_the_debugger_there_is_nothing_to_stop_at(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
@@ -293,20 +247,6 @@ def test_with_the_debugger_there_is_nothing_to_stop_at(pytester: pytest.Pytester
     )
     result.assert_outcomes(failed=1)
     result.stdout.no_fnmatch_line("*(Pdb)*")
-
-
-def test_the_outcome_is_in_a_junit_report(pytester: pytest.Pytester) -> None:
-    run(
-        pytester,
-        f"""
-        def test_it(followup_service):
-        {FAULT}
-        """,
-        "--junitxml=report.xml",
-    )
-    report = (pytester.path / "report.xml").read_text()
-    assert 'failures="1"' in report
-    assert "1 fault was never used:" in report
 
 
 def test_a_fixture_that_overrides_ours_counts_as_well(pytester: pytest.Pytester) -> None:

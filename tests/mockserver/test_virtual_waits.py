@@ -108,13 +108,6 @@ def test_the_service_s_own_rate_limit_is_waited_for(perform: Perform) -> None:
     assert [each.status for each in service.requests] == [200, 429, 200, 200]
 
 
-def test_a_delay_advances_the_clock(service: MockService, perform: Perform) -> None:
-    service.add_fault(operation="*", kind="delay", seconds=29)
-    perform(service, list_patients)
-    assert service.waits == [29.0]
-    assert passed(service) == 29
-
-
 @pytest.mark.parametrize("seconds", [0.001, 0.069, 0.29, 0.57, 1.001, 4.35])
 def test_a_wait_advances_the_clock_exactly(service: MockService, seconds: float) -> None:
     service.add_fault(operation="*", kind="delay", seconds=seconds)
@@ -122,18 +115,6 @@ def test_a_wait_advances_the_clock_exactly(service: MockService, seconds: float)
         client.account.retrieve()
     assert service.waits == [seconds]
     assert service.clock.now == MockService(start_time=NOON).clock.now + timedelta(seconds=seconds)
-
-
-def test_a_delay_of_hours_is_no_problem_where_the_client_waits_for_ever(service: MockService, perform: Perform) -> None:
-    service.add_fault(operation="*", kind="delay", seconds=HOURS)
-    perform(service, list_patients, timeout=httpx.Timeout(None))
-    assert service.waits == [HOURS]
-
-
-def test_clients_with_other_options_do_not_sleep_either(service: MockService, perform: Perform) -> None:
-    service.add_fault(operation="*", kind="status", status=429, retry_after=50, times=3)
-    perform(service, lambda client: client.with_options(max_retries=3, timeout=5).patients.list())
-    assert service.waits == [50.0] * 3
 
 
 def test_a_retry_after_beyond_the_deadline_raises_at_once(service: MockService, perform: Perform) -> None:
@@ -221,18 +202,6 @@ def test_a_timeout_needs_no_thread(service: MockService, monkeypatch: pytest.Mon
 
 
 # --- pacing ------------------------------------------------------------------------------------------------------
-
-
-def test_a_request_rate_takes_the_time_of_the_clock(service: MockService) -> None:
-    with service.client(requests_per_minute=60) as client:
-        for _ in range(120):
-            client.account.retrieve()
-    # A burst of 6, and then one each second.
-    assert passed(service) == pytest.approx(120 - 6, abs=0.1)
-    assert sum(service.waits) == pytest.approx(passed(service), abs=0.1)
-    times = [each.at for each in reversed(service.requests)]
-    minute = timedelta(seconds=60)
-    assert max(sum(start <= at < start + minute for at in times) for start in times) <= 60
 
 
 @pytest.mark.parametrize("rate", [7, 13, 59, 97, 599])
@@ -382,26 +351,6 @@ def test_a_coroutine_receiver_that_waits_during_an_advance_moves_the_clock_on(se
     assert [each.status for each in service.deliveries] == ["succeeded"]
 
 
-def test_jobs_that_a_receiver_causes_after_a_wait_run_in_the_same_advance(service: MockService) -> None:
-    with service.client() as client:
-        client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["patient.upserted"])
-        received = []
-
-        def receive(_: httpx.Request) -> httpx.Response:
-            received.append(service.clock.now)
-            if len(received) == 1:
-                client.patients.update(patient.id, full_name="Ana Pérez")
-            return httpx.Response(204)
-
-        patient = create(client)
-        service.add_fault(operation="patients.update", kind="status", status=503, retry_after=50)
-        service.mount("https://clinic.example/hooks", receive)
-        before = service.clock.now
-        service.advance()
-        assert received == [before, before + timedelta(seconds=50)]
-        assert [delivery.status for delivery in service.deliveries] == ["succeeded", "succeeded"]
-
-
 def test_threads_wait_without_sleeping(service: MockService) -> None:
     service.add_fault(operation="*", kind="status", status=503, times=None, probability=0.3)
     with service.client(requests_per_minute=60, max_retries=20) as client, ThreadPoolExecutor(8) as threads:
@@ -497,19 +446,6 @@ def test_a_client_with_an_http_client_of_its_own_does_not_sleep(service: MockSer
         client.with_options(timeout=30).account.retrieve()
     assert service.waits == [50.0, 25.0]
     assert router.calls.call_count == 2
-
-
-def test_a_delay_longer_than_the_timeout_of_such_a_client_is_a_timeout(
-    service: MockService, router: respx.Router
-) -> None:
-    service.add_fault(operation="*", kind="delay", seconds=HOURS)
-    with (
-        FollowUp(api_key=service.api_key, base_url=service.url, timeout=3, max_retries=0) as client,
-        pytest.raises(APITimeoutError),
-    ):
-        client.account.retrieve()
-    assert service.waits == [3.0]
-    assert router.calls.call_count == 1
 
 
 def test_a_client_that_existed_before_does_not_sleep_and_sleeps_again_afterwards(

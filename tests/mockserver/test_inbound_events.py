@@ -1,11 +1,11 @@
-"""Who the patient of an inbound event is, and what its data may look like (specification, section 6.1)."""
+"""Inbound events of the API and of other sources: who their patient is, what they do (sections 2, 4 and 6.1)."""
 
 from typing import Any
 
 import pytest
 from support.http import Api, problem
 
-from followup import EventBatchError, FollowUp
+from followup import EventBatchError, FollowUp, inbound
 from followup_mockserver import MockService
 
 PHONE = "+5491155550000"
@@ -81,33 +81,6 @@ def test_a_patient_whom_nobody_knows_is_named(client: FollowUp) -> None:
     nameless = rejected(client, "patient.upserted", {"patient": {"fullName": "Ana"}})
     assert (nameless.status, nameless.error.partition(": ")[0]) == ("invalid", "data.patient.phone")
     assert [*client.patients.list()] == []
-
-
-@pytest.mark.parametrize(
-    ("type", "data", "where"),
-    [
-        (
-            "appointment.created",
-            {"patient": {"phone": PHONE}, "appointment": {"startAt": "2026-10-05T12:00:00Z", "doctor": "doc_none"}},
-            "data.appointment.doctor",
-        ),
-        (
-            "visit.completed",
-            {"patient": {"phone": PHONE}, "visit": {"visitedAt": "2026-09-28T11:00:00Z", "appointment": "none"}},
-            "data.visit.appointment",
-        ),
-        (
-            "treatment.prescribed",
-            {"patient": {"externalId": "none"}, "treatment": {"name": "rest"}},
-            "data.patient.externalId",
-        ),
-        ("appointment.cancelled", {"appointment": {"externalId": "none"}}, "data.appointment.externalId"),
-    ],
-)
-def test_what_an_event_refers_to_is_named_where_it_stands(client: FollowUp, type: str, data: Any, where: str) -> None:
-    result = rejected(client, type, data)
-    status = "invalid" if where.endswith("doctor") else "failed"
-    assert (result.status, result.error.partition(": ")[0]) == (status, where)
 
 
 def test_null_in_the_data_of_an_event_is_the_same_as_absent(client: FollowUp) -> None:
@@ -220,3 +193,152 @@ def test_a_key_that_no_rule_uses_may_be_spelt_as_one_of_another_place(client: Fo
     assert send(client, "patient.upserted", data).status == "processed"
     order = {"patient": {"full_name": "Ana"}, "order": {"Kind": "lab"}}
     assert send(client, "order.issued", order, "2").status == "unhandled"
+
+
+PATIENT: Any = {"phone": "+5491155550000", "full_name": "Ana Pérez"}
+START = "2026-10-05T12:00:00Z"
+VISITED = "2026-09-28T11:00:00Z"
+
+
+def booked(id: str = "1", **fields: Any) -> Any:
+    return inbound.appointment_created(id=id, patient=PATIENT, start_at=START, external_id="A-1", **fields)
+
+
+def sent_types(service: MockService) -> list[str]:
+    return [each.event_type for each in reversed(service.deliveries)]
+
+
+@pytest.mark.parametrize(
+    ("source", "appointment", "visit"),
+    [
+        ("pms", "pms", "pms"),
+        ("import", "pms", "pms"),
+        ("email", "agent", "manual"),
+        ("tool", "agent", "manual"),
+        ("manual", "manual", "manual"),
+    ],
+)
+def test_section_6_1_an_event_of_any_source_is_stored_and_processed(
+    client: FollowUp, service: MockService, source: Any, appointment: str, visit: str
+) -> None:
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    event = service.receive_event(booked("B-1"), source=source)
+    service.receive_event(inbound.visit_completed(patient=PATIENT, visited_at=VISITED), source=source)
+    assert event == client.events.retrieve(event.id)
+    assert (event.source, event.source_ref, event.status, event.error) == (source, "B-1", "processed", None)
+    assert [each.id for each in client.events.list(source=source, type="appointment.created")] == [event.id]
+    assert client.events.list(source="api").data == []
+    (made,) = client.appointments.list()
+    assert (made.source, made.status, event.result and event.result.id) == (appointment, "confirmed", made.id)
+    assert client.visits.list().data[0].source == visit
+    assert len(service.reminders) == 2
+    assert sent_types(service) == ["patient.upserted", "appointment.created", "visit.completed"]
+
+
+def test_an_event_is_identified_by_source_and_id(client: FollowUp, service: MockService) -> None:
+    first = service.receive_event(booked("7"), source="pms")
+    service.advance(minutes=1)
+    assert service.receive_event(booked("7", occurred_at=VISITED), source="pms") == first
+    other = service.receive_event(inbound.visit_completed(id="7", patient=PATIENT, visited_at=VISITED), source="tool")
+    assert other.id != first.id
+    assert client.events.create(inbound.patient_upserted(id="7", patient=PATIENT)).results[0].status == "processed"
+    assert len(client.events.list().data) == 3
+    assert len(client.appointments.list().data) == 1
+
+
+def test_a_failed_event_is_stored_and_processed_again(client: FollowUp, service: MockService) -> None:
+    cancelled = inbound.appointment_cancelled(id="c-1", external_id="A-1")
+    failed = service.receive_event(cancelled, source="pms")
+    assert (failed.status, failed.processed_at) == ("failed", None)
+    assert failed.error
+    assert [each.id for each in client.events.list(status="failed", source="pms")] == [failed.id]
+    service.receive_event(booked(), source="pms")
+    again = service.receive_event(cancelled, source="pms")
+    assert (again.id, again.status, again.error) == (failed.id, "processed", None)
+
+
+def test_an_event_through_the_api_stays_what_it_was(client: FollowUp) -> None:
+    client.events.create([booked(), inbound.visit_completed(patient=PATIENT, visited_at=VISITED)])
+    assert (client.appointments.list().data[0].source, client.visits.list().data[0].source) == ("api", "manual")
+    assert {each.source for each in client.events.list()} == {"api"}
+
+
+def test_times_of_an_event(service: MockService) -> None:
+    service.advance(minutes=5)
+    stored = service.receive_event(booked(occurred_at=VISITED), source="email")
+    assert stored.occurred_at.isoformat() == "2026-09-28T11:00:00+00:00"
+    assert stored.received_at == stored.processed_at == service.clock.now
+
+
+def test_an_order_is_unhandled_and_its_webhook_not_sent_until_it_is_activated(
+    client: FollowUp, service: MockService
+) -> None:
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["order.issued"])
+    order: Any = {"kind": "lab", "items": ["blood count"]}
+    stranger = inbound.order_issued(patient={"phone": "+5491155559999"}, order=order)
+    assert service.receive_event(stranger, source="pms").status == "unhandled"
+    client.events.create(inbound.order_issued(patient=PATIENT, order=order))
+    assert service.deliveries == []
+    assert client.patients.list().data == []
+    service.update_organization(activated_events=["order.issued"])
+    ana = client.patients.create(phone="+54 9 11 5555-0000", full_name="Ana Pérez")
+    known = service.receive_event(inbound.order_issued(patient=PATIENT, order=order), source="pms")
+    unknown = service.receive_event(stranger | {"id": "another"}, source="pms")
+    about_unknown, about_known = service.deliveries
+    assert (about_known.payload["ref"], about_unknown.payload["ref"]) == (known.id, unknown.id)
+    assert about_known.payload["data"]["order"] == about_unknown.payload["data"]["order"] == order
+    assert about_known.payload["data"]["patient"]["id"] == ana.id
+    assert about_unknown.payload["data"]["patient"] == {"phone": "+5491155559999"}
+
+
+@pytest.mark.parametrize(
+    ("event", "source", "text"),
+    [
+        (booked(), "api", "source must be one of pms, email, tool, manual, import"),
+        (booked(), "PMS", "source must be one of pms, email, tool, manual, import"),
+        ([booked()], "pms", "event must be one event, as a function of followup.inbound returns it"),
+        ({"id": "", "type": "order.issued", "data": {}}, "pms", "event must be a valid event (id: "),
+        ({"id": "1", "type": "order.paid", "data": {}}, "pms", "event must be a valid event (type: "),
+        ({"id": "1", "type": "visit.completed", "data": {}}, "pms", "event must be a valid event (data.patient: "),
+        ({"id": "1", "type": "order.issued", "data": {"at": object()}}, "pms", "event must be an object of JSON"),
+    ],
+)
+def test_an_invalid_event_is_a_value_error_and_not_stored(
+    client: FollowUp, service: MockService, event: Any, source: Any, text: str
+) -> None:
+    with pytest.raises(ValueError, match="must be") as caught:
+        service.receive_event(event, source=source)
+    assert str(caught.value).startswith(text)
+    assert client.events.list().data == []
+
+
+def test_over_http(api: Api, client: FollowUp) -> None:
+    event = {
+        "id": "B-1",
+        "type": "appointment.created",
+        "occurredAt": "2026-09-28T09:00:00-03:00",
+        "data": {"patient": {"phone": "+5491155550000"}, "appointment": {"startAt": START, "externalId": "A-1"}},
+    }
+    stored = api.post("/_mock/events", {"event": event, "source": "import"}).json()
+    assert (stored["source"], stored["sourceRef"], stored["status"]) == ("import", "B-1", "processed")
+    assert (stored["data"], stored["occurredAt"]) == (event["data"], "2026-09-28T12:00:00.000Z")
+    assert stored == api.get(f"/v1/events/{stored['id']}").json()
+    assert api.post("/_mock/events", {"event": event, "source": "import"}).json() == stored
+    for body, param in [
+        ({"event": event}, "source"),
+        ({"source": "pms"}, "event"),
+        ({"event": event, "source": "api"}, "source"),
+        ({"event": {**event, "id": "2", "type": "visit.done"}, "source": "pms"}, "event.type"),
+        ({"event": {**event, "id": "2", "data": {"patient": {}}}, "source": "pms"}, "event"),
+    ]:
+        status, _, where = problem(api.post("/_mock/events", body))
+        assert (status, where) == (400, param)
+    assert len(client.events.list().data) == 1
+
+
+def test_the_id_of_an_accepted_event_is_checked_first_as_in_the_api(client: FollowUp, service: MockService) -> None:
+    invalid: Any = {"id": "1", "type": "visit.completed", "data": {}}
+    first = service.receive_event(booked("1"), source="pms")
+    assert service.receive_event(invalid, source="pms") == first
+    with pytest.raises(EventBatchError, match=r"data\.patient"):
+        client.events.create(invalid)
