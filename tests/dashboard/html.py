@@ -56,6 +56,14 @@ class Views:
         found = re.findall(r"<a[^>]*>([^<]*)<span[^>]*>(\d+)</span></a>", navigation[1])
         return {text.strip(): int(count) for text, count in found}
 
+    def everywhere(self) -> list[str]:
+        """Return the paths of all views that links lead to, from the overview on; of lists only the first page."""
+        found = ["overview"]
+        for path in found:
+            links = map(unescape, re.findall(r'href="#/([^"?]*)"', self.api.get(f"/_mock/views/{path}").text))
+            found += [link for link in dict.fromkeys(links) if link not in found]
+        return found
+
     def link(self, path: str, text: str) -> str:
         """Return the path of the view that the link with this text opens."""
         found = re.search(rf'href="#/([^"]*)"[^>]*>\s*{re.escape(text)}\s*<', self.html(path))

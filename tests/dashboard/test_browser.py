@@ -12,6 +12,7 @@ from followup import FollowUp
 from followup_mockserver import MockServer
 
 from .conftest import ANA, HOOKS, Open, expect_report
+from .html import Views
 
 
 class TestControls:
@@ -85,29 +86,20 @@ class TestSearchAndLinks:
 
 
 def fill(client: FollowUp, mock: MockServer) -> list[str]:
-    """Create objects of every kind; return the views that show them."""
+    """Create objects of every kind; return one view of each kind."""
     client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
     booked = client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
-    visit = client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z")
-    treatment = client.treatments.create(patient=booked.patient, name="ibuprofen")
-    intake = client.intake_requests.create(patient={"phone": ANA["phone"]})
-    event = client.events.create({"id": "e1", "type": "order.issued", "data": {}}).results[0].event
+    client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z")
+    client.treatments.create(patient=booked.patient, name="ibuprofen")
+    client.intake_requests.create(patient={"phone": ANA["phone"]})
+    client.events.create({"id": "e1", "type": "order.issued", "data": {}})
     mock.add_fault(operation="*", kind="delay", seconds=0.001, times=None)
     mock.advance(hours=50)
     mock.mount(HOOKS, lambda _: httpx.Response(400, json={"detail": "invalid signature"}))
     (rejected,) = mock.trigger(type="patient.upserted")
     mock.advance()
-    doctor = next(iter(client.doctors.list()))
-    return [
-        "calls", f"calls/{intake.last_response.request_id}", "webhook_deliveries",
-        f"webhook_deliveries/{mock.deliveries[0].id}", f"webhook_deliveries/{rejected.id}", "webhook_endpoints",
-        "outbound_events", f"outbound_events/{booked.id}.appointment.created.1",
-        f"webhook_endpoints/{mock.deliveries[0].webhook_endpoint}", "patients", f"patients/{booked.patient}",
-        "appointments", f"appointments/{booked.id}", "visits", f"visits/{visit.id}", "treatments",
-        f"treatments/{treatment.id}", "intake_requests", f"intake_requests/{intake.id}", "events", f"events/{event}",
-        "doctors", f"doctors/{doctor.id}", "overview", "clock", "faults", "simulate", "search?q=5555",
-        "history/last_run", f"history/{mock.messages[0].id}",
-    ]  # fmt: skip
+    by_kind = {(each.partition("/")[0], "/" in each): each for each in Views(mock).everywhere()}
+    return [*by_kind.values(), f"webhook_deliveries/{rejected.id}", "search?q=5555", "history/last_run"]
 
 
 @pytest.mark.parametrize(

@@ -275,16 +275,13 @@ class TestMissing:
 
 
 class TestReports:
-    def test_they_disappear_after_a_while(self, tab: Page, go: Open, mock: MockServer) -> None:
+    def test_they_disappear_after_a_while_or_are_closed(self, tab: Page, go: Open, mock: MockServer) -> None:
         tab.clock.install()
         go("clock")
         tab.get_by_role("button", name="+1 h").click()
         expect_report(tab, "+1 h: nothing was due.")
         tab.clock.fast_forward(9_000)
         expect_report(tab, "")
-
-    def test_they_can_be_closed(self, tab: Page, go: Open, mock: MockServer) -> None:
-        go("clock")
         tab.get_by_role("button", name="+1 h").click()
         expect_report(tab, "+1 h: nothing was due.")
         tab.get_by_role("button", name="Close").click()

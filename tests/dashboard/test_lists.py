@@ -70,7 +70,7 @@ class TestNames:
         self, service: MockService, client: FollowUp, views: Views
     ) -> None:
         service.mount(HOOKS, lambda _: httpx.Response(500))
-        client.webhook_endpoints.create(url=f"{HOOKS}?token=abc-7", enabled_events=["*"])
+        client.webhook_endpoints.create(url=f"{HOOKS}/?token=abc-7", enabled_events=["*"])
         patient = client.patients.create(**ANA_DIAZ)  # type: ignore[arg-type]
         service.advance(minutes=1)
         (row,) = views.rows("webhook_deliveries")
@@ -81,13 +81,10 @@ class TestNames:
         assert "abc-7" not in views.html("webhook_deliveries")
 
     def test_an_event_shows_what_it_made_and_its_error_with_the_field(self, client: FollowUp, views: Views) -> None:
+        ana = {"phone": ANA["phone"], "fullName": "Ana"}
         client.events.create(
             [
-                {
-                    "id": "e1",
-                    "type": "patient.upserted",
-                    "data": {"patient": {"phone": "+541155550001", "fullName": "Ana"}},
-                },
+                {"id": "e1", "type": "patient.upserted", "data": {"patient": ana}},
                 {"id": "e2", "type": "appointment.cancelled", "data": {"appointment": {"externalId": "T-404"}}},
             ]
         )
@@ -166,6 +163,8 @@ class TestSearch:
         patient = client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
         request_id = patient.last_response.request_id or ""
         assert self.found(views, patient.id[:8]) == [patient.id]
+        booked = client.appointments.create(patient=patient.id, start_at=START, external_id="T-1")
+        assert self.found(views, "T-1") == [booked.id]
         assert self.found(views, request_id[:8]) == [request_id]
         assert self.found(views, "pat_") == []
         assert views.column(f"search?q={patient.id}", "name") == ["Ana Díaz"]

@@ -29,6 +29,7 @@ def many_results(client: FollowUp, mock: MockServer) -> None:
     client.webhook_endpoints.update(endpoint.id, disabled=True)
     client.webhook_endpoints.create(url="https://other.example/in", enabled_events=["visit.completed"])
     client.appointments.create(patient={"phone": ANA["phone"], "full_name": "Ana"}, start_at="2026-10-01T12:00:00Z")
+    client.events.create({"id": "e-1", "type": "order.issued", "data": {"order": {}}})  # has the longest reason
     mock.advance()
 
 
@@ -36,9 +37,9 @@ def many_results(client: FollowUp, mock: MockServer) -> None:
 def test_what_became_of_an_event_is_never_cut(tab: Page, go: Open) -> None:
     go("outbound_events")
     summaries = tab.locator("td.summary")
-    expect(summaries).to_have_count(2)
+    expect(summaries).to_have_count(3)
     for text in ("1 pending", "1 delivered", "not sent: 1 disabled, 1 not subscribed"):
-        expect(summaries.first).to_contain_text(text)
+        expect(summaries.nth(1)).to_contain_text(text)
     for width in (1440, 1024, 900, 640, 390):
         tab.set_viewport_size({"width": width, "height": 900})
         for row in summaries.all():
@@ -53,21 +54,15 @@ class TestForcedColours:
     def forced(self, tab: Page) -> None:
         tab.emulate_media(forced_colors="active")
 
-    @pytest.fixture
-    def deliveries(self, client: FollowUp, mock: MockServer) -> None:
+    def test_states_and_what_is_selected_differ_from_the_others(
+        self, tab: Page, go: Open, client: FollowUp, mock: MockServer
+    ) -> None:
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
         client.patients.create(phone=ANA["phone"], full_name="Ana")
         mock.advance()
-
-    @pytest.mark.usefixtures("deliveries")
-    def test_a_state_that_matters_has_a_border(self, tab: Page, go: Open) -> None:
         go("webhook_deliveries")
         assert style(tab, "td .status.pending", "borderTopStyle") == "solid"
         assert style(tab, "td .status.pending", "borderTopWidth") == "1px"
-
-    @pytest.mark.usefixtures("deliveries")
-    def test_the_selected_tab_and_view_differ_from_the_others(self, tab: Page, go: Open) -> None:
-        go("webhook_deliveries")
         selected, other = ".tabs a[aria-current]", ".tabs a:not([aria-current])"
         highlight = tab.evaluate(
             """() => {

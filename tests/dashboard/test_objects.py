@@ -23,6 +23,8 @@ def test_the_name_is_the_heading_and_the_own_id_is_no_link(views: Views, client:
     assert f'href="#/patients/{booked.patient}"' not in patient
     appointment = views.html(f"appointments/{booked.id}")
     assert heading(appointment).startswith("Ana Díaz,")
+    visit = client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z")
+    assert heading(views.html(f"visits/{visit.id}")).startswith("Ana Díaz, 2026-09-28 11:00")
     assert f'href="#/patients/{booked.patient}"' in appointment
     assert f'href="#/appointments/{booked.id}"' not in appointment
 

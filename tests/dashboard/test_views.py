@@ -49,28 +49,6 @@ class TestProtection:
         assert api.get(f"/_mock/views/patients/{patient.id}", key=key).status_code == 404
         assert problem(api.get("/_mock/views/patients", key="fu_test_nobody"))[0:2] == (401, "api_key_invalid")
 
-    def test_data_is_escaped(self, api: Api, client: FollowUp, service: MockService) -> None:
-        evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
-        patient = client.patients.create(phone=ANA["phone"], full_name=evil, external_id=evil)
-        client.webhook_endpoints.create(
-            url="https://clinic.example/'onclick='alert(1)", enabled_events=["*"], description=evil
-        )
-        intake = client.intake_requests.create(patient={"phone": ANA["phone"]}, summary=evil, address=evil)
-        event = client.events.create({"id": evil, "type": "order.issued", "data": {evil: evil}}).results[0].event
-        client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z", type=evil)
-        service.advance(days=5)
-        call = service.requests[0].request_id
-        delivery = service.deliveries[0].id
-        for path in (
-            "calls", f"calls/{call}", "patients", f"patients/{patient.id}", "intake_requests",
-            f"intake_requests/{intake.id}", "events", f"events/{event}", "webhook_endpoints", "webhook_deliveries",
-            f"webhook_deliveries/{delivery}", "appointments", "search?q=<script>", "overview", "clock", "faults",
-            "simulate",
-        ):  # fmt: skip
-            html = shown(api, path)
-            assert "<script" not in html, path
-            assert "<img" not in html, path
-
     @pytest.mark.parametrize(
         ("path", "text"),
         [
@@ -105,19 +83,8 @@ class TestSearch:
             html = shown(api, f"search?{httpx.QueryParams({'q': wanted})}")
             assert re.findall(r'data-key="(\w+)"', html) == [patient.id]
 
-    def test_finds_other_things(self, api: Api, client: FollowUp) -> None:
-        patient = client.patients.create(phone=ANA["phone"])
-        booked = client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z", external_id="T-1")
-        event = client.events.create({"id": "e-77", "type": "order.issued", "data": {}}).results[0].event
-        doctor = next(iter(client.doctors.list()))
-        for text, found in (
-            ("T-1", booked.id), (booked.id, booked.id), ("e-77", event), (doctor.full_name, doctor.id),
-            (patient.last_response.request_id, patient.last_response.request_id),
-        ):  # fmt: skip
-            assert f'data-key="{found}"' in shown(api, f"search?q={text}")
-
     def test_no_results(self, api: Api) -> None:
-        for text in ("", "%20", "nobody", "pat_x", "req_x", "org_x"):
+        for text in ("", "%20", "nobody", "pat_x", "req_x"):
             assert "No object or call has this" in shown(api, f"search?q={text}")
 
 
