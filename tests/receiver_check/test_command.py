@@ -90,13 +90,10 @@ def test_json_on_a_terminal_is_one_line_without_colours(shell: Shell, url: str) 
     assert json.loads(shown)["passed"] == 12
 
 
-def test_on_a_terminal_lines_fit_and_outcomes_are_coloured(shell: Shell, tmp_path: Path) -> None:
+def test_lines_fit_on_a_terminal(shell: Shell, tmp_path: Path) -> None:
     with served(AcceptsEverything(tmp_path / "clinic.db")) as url:
         arguments = ("check-receiver", f"{url}/webhooks")
-        raw = shell.raw_on_a_terminal(80, *arguments, FOLLOWUP_WEBHOOK_SECRET=SECRET)
-        plain = shell.on_a_terminal(80, *arguments, FOLLOWUP_WEBHOOK_SECRET=SECRET, NO_COLOR="1")
-    for outcome in ("\x1b[32mPASS", "\x1b[1;31mFAIL", "\x1b[33mNOT SEEN"):
-        assert outcome in raw
+        plain = shell.on_a_terminal(80, *arguments, FOLLOWUP_WEBHOOK_SECRET=SECRET)
     lines = [line.rpartition("\r")[2].rstrip() for line in plain.splitlines()]
     assert max(map(len, lines)) <= 80
     assert "FAIL      wrong_secret       Responded 204, and so accepted the request. Compare" in lines

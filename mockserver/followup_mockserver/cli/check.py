@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,12 +11,10 @@ import typer
 from followup._for_mockserver import visible
 from followup.cli.application import Application
 from followup.cli.exits import FAILURE, USAGE, fail, reject
-from followup.cli.output import json_line, write_line
+from followup.cli.output import json_line, say, say_wrapped, write_line
 
 if TYPE_CHECKING:
     from followup_mockserver.judge.drift.differences import Difference, Report
-    from followup_mockserver.judge.receiver_check import Report as ReceiverReport
-    from followup_mockserver.judge.receiver_check import Verdict
 
 commands = Application()
 
@@ -143,12 +140,6 @@ def _shortened(value: Any) -> Any:
 
 
 _SECRET = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of the variable
-_OUTCOME, _NAME = 8, 17
-_INDENT = _OUTCOME + _NAME + 4
-_NARROWEST = 20
-"""Widths of the first two columns, of both with the space after each, and the least width of the third."""
-
-_STYLES = {"PASS": "green", "FAIL": "bold red", "NOT SEEN": "yellow"}
 
 
 @commands.command(name="check-receiver")
@@ -199,7 +190,9 @@ def check_receiver(
     if as_json:
         write_line(json_line(report.to_dict()))
     else:
-        _show(report)
+        for each in report.cases:
+            say_wrapped(f"{each.outcome:<8}  {each.case:<17}  ", each.detail, each.specification)
+        say(f"{report.passed} passed, {report.failed} failed, {report.not_seen} not seen.")
     if report.failed:
         raise typer.Exit(FAILURE)
 
@@ -211,29 +204,3 @@ def _usable(secret: str) -> str:
     if not first.isascii() or not first.isprintable():
         reject("--secret must be printable ASCII text, such as whsec_…")
     return first
-
-
-def _show(report: "ReceiverReport") -> None:
-    """Print a line for each case: on a terminal wrapped below its text, in a pipe as one line."""
-    counts = f"{report.passed} passed, {report.failed} failed, {report.not_seen} not seen."
-    if not sys.stdout.isatty():
-        for verdict in report.cases:
-            write_line(f"{_beginning(verdict)}{visible(f'{verdict.detail} {verdict.specification}')}")
-        write_line(counts)
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console()
-    for verdict in report.cases:
-        beginning = Text(_beginning(verdict))
-        beginning.stylize(_STYLES[verdict.outcome], 0, _OUTCOME)
-        for text, style in ((verdict.detail, ""), (verdict.specification, "dim")):
-            for line in textwrap.wrap(visible(text), max(console.width - _INDENT, _NARROWEST), break_on_hyphens=False):
-                console.print(Text.assemble(beginning, (line, style)), soft_wrap=True)
-                beginning = Text(" " * _INDENT)
-    console.print(counts, highlight=False)
-
-
-def _beginning(verdict: "Verdict") -> str:
-    return f"{verdict.outcome:<{_OUTCOME}}  {verdict.case:<{_NAME}}  "

@@ -8,7 +8,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -158,23 +158,8 @@ def parsed_duration(text: str) -> dict[str, Any]:
         reject(f"cannot advance by {text!r}: use a duration such as 90s, 5m, 3h or 1d12h, or a time with an offset")
 
 
-class _Group(NamedTuple):
-    """A group of commands.
-
-    Attributes:
-        object: the kind of object that an id names.
-        columns: the columns of the table that shows the result.
-        functions: the function of the control API that each command calls.
-    """
-
-    object: str
-    columns: Sequence[str]
-    functions: Mapping[str, Callable[..., Any]]
-
-
-_GROUPS = {
-    "patients": _Group(
-        "patient",
+_GROUPS: Mapping[str, tuple[Sequence[str], Mapping[str, Callable[..., Any]]]] = {
+    "patients": (
         ("id", "fullName", "stage", "optedOut"),
         {
             "update": Control.update_patient,
@@ -183,13 +168,11 @@ _GROUPS = {
             "handoff": Control.hand_off_conversation,
         },
     ),
-    "doctors": _Group(
-        "doctor",
+    "doctors": (
         ("id", "fullName", "specialty", "externalId", "active"),
         {"add": Control.add_doctor, "update": Control.update_doctor},
     ),
-    "appointments": _Group(
-        "appointment",
+    "appointments": (
         ("id", "startAt", "status", "source", "externalId"),
         {
             "add": Control.add_appointment,
@@ -198,13 +181,8 @@ _GROUPS = {
             "cancel": Control.cancel_appointment,
         },
     ),
-    "visits": _Group(
-        "visit",
-        ("id", "visitedAt", "source", "externalId", "appointment"),
-        {"add": Control.add_visit},
-    ),
-    "intake-requests": _Group(
-        "intake request",
+    "visits": (("id", "visitedAt", "source", "externalId", "appointment"), {"add": Control.add_visit}),
+    "intake-requests": (
         ("id", "status", "missing", "discardReason"),
         {
             "answer": Control.answer_intake_request,
@@ -212,29 +190,24 @@ _GROUPS = {
             "discard": Control.discard_intake_request,
         },
     ),
-    "events": _Group(
-        "event",
-        ("id", "type", "source", "status", "error"),
-        {"receive": Control.receive_event},
-    ),
-    "organization": _Group(
-        "organization",
-        ("id", "name", "timeZone", "serviceLines"),
-        {"update": Control.update_organization},
-    ),
+    "events": (("id", "type", "source", "status", "error"), {"receive": Control.receive_event}),
+    "organization": (("id", "name", "timeZone", "serviceLines"), {"update": Control.update_organization}),
 }
+"""The groups of commands: the columns of the table that shows the result, and the function that each command calls."""
 
 
 def group(name: str, summary: str) -> Application:
     """Return a group of commands, with the help that sums it up."""
-    described = _GROUPS[name]
+    columns, functions = _GROUPS[name]
     application = Application(help=summary, no_args_is_help=True)
-    for command, function in described.functions.items():
-        _add(application, command, function, described)
+    for command, function in functions.items():
+        _add(application, command, function, columns, f"Id of the {name.removesuffix('s').replace('-', ' ')}.")
     return application
 
 
-def _add(application: Application, name: str, function: Callable[..., Any], described: _Group) -> None:
+def _add(
+    application: Application, name: str, function: Callable[..., Any], columns: Sequence[str], id_help: str
+) -> None:
     def on_one(remote: Remote, arguments: Mapping[str, Any], id: str, as_json: AsJson = False) -> None:
         _show(remote.call(function, id, **arguments), as_json)
 
@@ -242,9 +215,9 @@ def _add(application: Application, name: str, function: Callable[..., Any], desc
         _show(remote.call(function, **arguments), as_json)
 
     def _show(result: Mapping[str, Any], as_json: bool) -> None:
-        show_rows([result], as_json, columns=described.columns, whole=result)
+        show_rows([result], as_json, columns=columns, whole=result)
 
     command: Callable[..., None] = on_one if "id" in inspect.signature(function).parameters else on_none
-    on_one.__annotations__["id"] = Annotated[str, typer.Argument(help=f"Id of the {described.object}.")]
+    on_one.__annotations__["id"] = Annotated[str, typer.Argument(help=id_help)]
     command.__doc__ = for_the_command_line((inspect.getdoc(function) or "").partition("\n\n")[0])
     control(application, function, name=name)(command)

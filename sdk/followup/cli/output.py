@@ -114,6 +114,31 @@ def say(text: str) -> None:
     write_line(visible(text))
 
 
+def say_wrapped(head: str, *sentences: str, between: str = " ") -> None:
+    """Print sentences after a head: on a terminal each from a new line on, in lines that fit; else in one line.
+
+    Args:
+        head: what the first line begins with. The others are indented by its length.
+        sentences: the sentences.
+        between: what separates them in one line.
+    """
+    import shutil
+    import textwrap
+
+    if not sys.stdout.isatty():
+        say(head + between.join(sentences))
+        return
+    width = max(shutil.get_terminal_size().columns - len(head), _NARROWEST)
+    for sentence in sentences:
+        for line in textwrap.wrap(sentence, width, break_long_words=False, break_on_hyphens=False):
+            say(head + line)
+            head = " " * len(head)
+
+
+_NARROWEST = 20
+"""Characters that a line has after its head, even if they do not fit."""
+
+
 def remark(text: str) -> None:
     """Print a hint for a person: on standard error, and only if that is a terminal."""
     if sys.stderr.isatty():

@@ -3,9 +3,6 @@
 The checks are imported when it runs, because a help page needs no client.
 """
 
-import shutil
-import sys
-import textwrap
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -14,7 +11,7 @@ import typer
 
 from followup.cli.application import Application
 from followup.cli.exits import FAILURE, reject
-from followup.cli.output import json_line, say, write_line
+from followup.cli.output import json_line, say_wrapped, write_line
 
 Check = Literal[
     "environment",
@@ -75,28 +72,6 @@ def fail(check: Check, detail: str, advice: str, *, ends: str = "", unreachable:
     return Finding(check, "FAIL", detail, advice, ends, unreachable)
 
 
-def _print_finding(finding: Finding) -> None:
-    """Print a finding: on a terminal in lines that fit, with the advice below, else in one line."""
-    head = f"{finding.outcome:4}  {finding.check:{_WIDTH_OF_NAME}}  "
-    _print(head, *filter(None, (finding.detail, finding.advice)))
-
-
-def _print(head: str, *sentences: str) -> None:
-    """Print sentences after a head: on a terminal each from a new line on, in lines that fit; else in one line."""
-    if not sys.stdout.isatty():
-        say(head + ". ".join(sentences))
-        return
-    fitted = textwrap.TextWrapper(
-        shutil.get_terminal_size().columns,
-        subsequent_indent=" " * len(head),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    for number, sentence in enumerate(sentences):
-        for line in fitted.wrap((" " * len(head) if number else head) + sentence):
-            say(line)
-
-
 def _print_report(findings: Sequence[Finding], unchecked: Sequence[Unchecked]) -> None:
     """Print everything that was found as a JSON object."""
     count = [each.outcome for each in findings].count
@@ -153,12 +128,13 @@ def doctor(
             continue
         findings.append(found)
         if not as_json:
-            _print_finding(found)
+            head = f"{found.outcome:4}  {found.check:{_WIDTH_OF_NAME}}  "
+            say_wrapped(head, *filter(None, (found.detail, found.advice)), between=". ")
     if as_json:
         _print_report(findings, unchecked)
     else:
         for each in unchecked:
-            _print("Not checked: ", f"{', '.join(each.checks)} ({each.reason}).")
+            say_wrapped("Not checked: ", f"{', '.join(each.checks)} ({each.reason}).")
     if any(each.unreachable for each in findings):
         raise typer.Exit(UNREACHABLE)
     raise typer.Exit(FAILURE if any(each.outcome == "FAIL" for each in findings) else 0)
