@@ -374,5 +374,5 @@ def test_help_imports_no_client_and_no_mock() -> None:
     command = [sys.executable, "-X", "importtime", "-m", "followup_mockserver", "calibrate", "--help"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     imported = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
-    assert "followup_mockserver.cli.calibrate" in imported
+    assert "followup_mockserver.cli" in imported
     assert not imported & {"httpx", "flask", "phonenumbers", "followup_mockserver.judge.calibration.probes"}

@@ -77,16 +77,6 @@ def an_optional_field_of_a_request_is_required(document: Document) -> None:
     request(document, "POST /v1/patients")["required"].append("email")
 
 
-@causes((BREAKING, "PATCH /v1/patients/{id} request body.fullName"))
-def a_required_field_where_none_was(document: Document) -> None:
-    request(document, "PATCH /v1/patients/{id}")["required"] = ["fullName"]
-
-
-@causes((BREAKING, "POST /v1/treatments request body.kind"))
-def a_narrower_enum_of_a_request(document: Document) -> None:
-    request(document, "POST /v1/treatments")["properties"]["kind"]["enum"].remove("diet")
-
-
 # The maximum is written as another keyword, which is a second difference, of wording.
 @causes(
     (BREAKING, "GET /v1/visits request query.limit"), (WORDING, "GET /v1/visits request query.limit"), tells_apart=False
@@ -101,12 +91,6 @@ def a_new_required_query_parameter(document: Document) -> None:
     operation(document, "GET /v1/doctors")["parameters"].append(new)
 
 
-@causes((BREAKING, "GET /v1/account request header.X-Tenant"))
-def a_new_required_header(document: Document) -> None:
-    new = {"name": "X-Tenant", "in": "header", "required": True, "schema": {"type": "string"}}
-    operation(document, "GET /v1/account")["parameters"].append(new)
-
-
 @causes((BREAKING, "GET /v1/account request cookie.session"))
 def a_new_required_cookie(document: Document) -> None:
     new = {"name": "session", "in": "cookie", "required": True, "schema": {"type": "string"}}
@@ -116,12 +100,6 @@ def a_new_required_cookie(document: Document) -> None:
 @causes((BREAKING, "GET /v1/patients request query.dni"))
 def an_optional_query_parameter_is_required(document: Document) -> None:
     parameter(document, "GET /v1/patients", "dni")["required"] = True
-
-
-@causes((BREAKING, "GET /v1/patients request query.phone"))
-def a_removed_query_parameter(document: Document) -> None:
-    parameters = operation(document, "GET /v1/patients")["parameters"]
-    parameters.remove(parameter(document, "GET /v1/patients", "phone"))
 
 
 @causes((BREAKING, "POST /v1/visits request header.Idempotency-Key"))
@@ -149,18 +127,6 @@ def smaller_batches(document: Document) -> None:
     union = request(document, "POST /v1/events")["anyOf"]
     union[1]["maxItems"] = 50
     union[2]["properties"]["events"]["maxItems"] = 50
-
-
-@causes((BREAKING, "POST /v1/webhook_endpoints request body.enabledEvents[]"))
-def a_narrower_enum_of_items(document: Document) -> None:
-    items = request(document, "POST /v1/webhook_endpoints")["properties"]["enabledEvents"]["items"]
-    items["enum"].remove("*")
-
-
-@causes((BREAKING, "POST /v1/intake_requests request body.coverage.insurer"))
-def a_nested_field_is_required(document: Document) -> None:
-    schema = request(document, "POST /v1/intake_requests")["properties"]["coverage"]
-    schema["required"] = ["insurer"]
 
 
 @causes((BREAKING, "POST /v1/appointments request body.patient"))
@@ -218,16 +184,6 @@ def a_removed_operation(document: Document) -> None:
     del document["paths"]["/v1/webhook_endpoints/{id}"]["delete"]
 
 
-@causes((BREAKING, "GET /v1/account"), tells_apart=False)
-def a_removed_path(document: Document) -> None:
-    del document["paths"]["/v1/account"]
-
-
-@causes((BREAKING, "GET /v1/account"), (ADDED, "GET /v2/account"), tells_apart=False)
-def a_renamed_path(document: Document) -> None:
-    document["paths"]["/v2/account"] = document["paths"].pop("/v1/account")
-
-
 @causes((BREAKING, "PATCH /v1/appointments/{id}"), (ADDED, "PUT /v1/appointments/{id}"), tells_apart=False)
 def another_method(document: Document) -> None:
     item = document["paths"]["/v1/appointments/{id}"]
@@ -248,11 +204,6 @@ def another_version(document: Document) -> None:
 @causes((MOCK, "POST /v1/patients request body.phone"))
 def a_required_field_of_a_request_is_optional(document: Document) -> None:
     request(document, "POST /v1/patients")["required"].remove("phone")
-
-
-@causes((MOCK, "POST /v1/treatments request body.kind"))
-def a_wider_enum_of_a_request(document: Document) -> None:
-    request(document, "POST /v1/treatments")["properties"]["kind"]["enum"].append("surgery")
 
 
 @causes((MOCK, "POST /v1/patients request body"), tells_apart=False)
@@ -287,26 +238,12 @@ def a_field_of_a_response_is_optional(document: Document) -> None:
     component(document, "Account")["required"].remove("name")
 
 
-@causes((BREAKING, "GET /v1/account response 200 body.apiKey.scopes"))
-def a_nested_field_of_a_response_is_optional(document: Document) -> None:
-    component(document, "Account")["properties"]["apiKey"]["required"].remove("scopes")
-
-
 @causes(
     (BREAKING, "GET /v1/doctors/{id} response 200 body.fullName"),
     (BREAKING, "GET /v1/doctors response 200 body.data[].fullName"),
 )
 def null_in_a_response(document: Document) -> None:
     component(document, "Doctor")["properties"]["fullName"]["type"] = ["string", "null"]
-
-
-@causes(
-    (BREAKING, "GET /v1/webhook_deliveries/{id} response 200 body.status"),
-    (BREAKING, "GET /v1/webhook_deliveries response 200 body.data[].status"),
-    (BREAKING, "POST /v1/webhook_endpoints/{id}/ping response 200 body.status"),
-)
-def an_enum_of_a_response_is_open(document: Document) -> None:
-    del component(document, "WebhookDelivery")["properties"]["status"]["enum"]
 
 
 @causes((BREAKING, "GET /v1/account response 200 body.livemode"), (MOCK, "GET /v1/account response 200 body.livemode"))
@@ -391,14 +328,6 @@ def a_webhook_without_signature(document: Document) -> None:
 
 
 @causes(
-    (MOCK, "GET /v1/doctors/{id} response 200 body.specialty"),
-    (MOCK, "GET /v1/doctors response 200 body.data[].specialty"),
-)
-def null_no_longer_in_a_response(document: Document) -> None:
-    component(document, "Doctor")["properties"]["specialty"]["type"] = "string"
-
-
-@causes(
     (MOCK, "POST /v1/webhook_endpoints response 200 body.secret"),
     (MOCK, "GET /v1/webhook_endpoints/{id} response 200 body.secret"),
     (MOCK, "PATCH /v1/webhook_endpoints/{id} response 200 body.secret"),
@@ -441,11 +370,6 @@ def a_new_path(document: Document) -> None:
     document["paths"]["/v1/rooms"] = {"get": {"responses": {"200": {"description": "The rooms."}}}}
 
 
-@causes((ADDED, "DELETE /v1/patients/{id}"), tells_apart=False)
-def a_new_method(document: Document) -> None:
-    document["paths"]["/v1/patients/{id}"]["delete"] = {"responses": {"200": {"description": "Gone."}}}
-
-
 @causes((ADDED, "POST /v1/patients request body.nickname"))
 def a_new_optional_field_of_a_request(document: Document) -> None:
     request(document, "POST /v1/patients")["properties"]["nickname"] = {"type": "string"}
@@ -462,11 +386,6 @@ def a_new_optional_field_within_a_union(document: Document) -> None:
 def a_new_optional_query_parameter(document: Document) -> None:
     new = {"name": "stage", "in": "query", "schema": {"type": "string", "enum": ["lost"]}}
     operation(document, "GET /v1/patients")["parameters"].append(new)
-
-
-@causes((ADDED, "GET /v1/account response 200 body.logo"), tells_apart=False)
-def a_new_optional_field_of_a_response(document: Document) -> None:
-    component(document, "Account")["properties"]["logo"] = {"type": "string", "format": "uri"}
 
 
 @causes((ADDED, "GET /v1/account response 200 body.logo"), tells_apart=False)
@@ -512,24 +431,11 @@ def another_title(document: Document) -> None:
     document["info"]["title"] = "Another API"
 
 
-@causes((WORDING, "GET /v1/account"), tells_apart=False)
-def another_summary(document: Document) -> None:
-    operation(document, "GET /v1/account")["summary"] = "Who am I?"
+for _text, _other in {"summary": "Who?", "operationId": "getAccount", "tags": ["me"], "deprecated": True}.items():
 
-
-@causes((WORDING, "GET /v1/account"), tells_apart=False)
-def another_operation_id(document: Document) -> None:
-    operation(document, "GET /v1/account")["operationId"] = "getAccount"
-
-
-@causes((WORDING, "GET /v1/account"), tells_apart=False)
-def other_tags(document: Document) -> None:
-    operation(document, "GET /v1/account")["tags"] = ["me"]
-
-
-@causes((WORDING, "GET /v1/account"), tells_apart=False)
-def a_deprecated_operation(document: Document) -> None:
-    operation(document, "GET /v1/account")["deprecated"] = True
+    @causes((WORDING, "GET /v1/account"), tells_apart=False)
+    def another_text(document: Document, text: str = _text, other: Any = _other) -> None:
+        operation(document, "GET /v1/account")[text] = other
 
 
 @causes((WORDING, "GET /v1/patients request query.limit"), tells_apart=False)

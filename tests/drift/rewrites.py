@@ -90,11 +90,6 @@ def names_of_components_that_need_escapes(document: Document) -> Document:
 
 
 @rewrite
-def references_in_all_of(document: Document) -> Document:
-    return every_schema(document, lambda schema: {"allOf": [schema]} if "$ref" in schema else schema)
-
-
-@rewrite
 def references_to_references(document: Document) -> Document:
     schemas = document["components"]["schemas"]
     for name in [*schemas]:
@@ -112,11 +107,6 @@ def _nullable(schema: Document) -> Document:
     if "enum" in schema:
         changed["enum"] = [each for each in schema["enum"] if each is not None]
     return changed
-
-
-@rewrite
-def nullable_instead_of_a_type(document: Document) -> Document:
-    return every_schema(document, _nullable)
 
 
 @rewrite
@@ -159,23 +149,6 @@ def nullable_around_a_reference(document: Document) -> None:
 def one_of_instead_of_any_of(document: Document) -> Document:
     return every_schema(
         document, lambda schema: {("oneOf" if key == "anyOf" else key): each for key, each in schema.items()}
-    )
-
-
-@rewrite
-def unions_in_another_order(document: Document) -> Document:
-    return every_schema(
-        document, lambda schema: {key: each[::-1] if key == "anyOf" else each for key, each in schema.items()}
-    )
-
-
-@rewrite
-def enums_instead_of_constants(document: Document) -> Document:
-    return every_schema(
-        document,
-        lambda schema: {
-            ("enum" if key == "const" else key): ([each] if key == "const" else each) for key, each in schema.items()
-        },
     )
 
 
@@ -405,11 +378,6 @@ def _webhook_bodies(document: Document) -> dict[str, Document]:
         each: {**schema, "properties": {**schema["properties"], "type": {"const": each}}}
         for each in schema["properties"]["type"]["enum"]
     }
-
-
-@rewrite
-def a_schema_for_each_type_of_webhook(document: Document) -> None:
-    document["components"]["schemas"]["WebhookEvent"] = {"oneOf": [*_webhook_bodies(document).values()]}
 
 
 @rewrite

@@ -83,13 +83,6 @@ def test_json(shell: Shell, tmp_path: Path) -> None:
     assert {each["case"]: each["outcome"] for each in report["cases"]}["non_ascii"] == "FAIL"
 
 
-def test_json_on_a_terminal_is_one_line_without_colours(shell: Shell, url: str) -> None:
-    shown = shell.raw_on_a_terminal(
-        80, "check-receiver", f"{url}/webhooks", "--json", FOLLOWUP_WEBHOOK_SECRET=SECRET, TERM="dumb"
-    )
-    assert json.loads(shown)["passed"] == 12
-
-
 def test_lines_fit_on_a_terminal(shell: Shell, tmp_path: Path) -> None:
     with served(AcceptsEverything(tmp_path / "clinic.db")) as url:
         arguments = ("check-receiver", f"{url}/webhooks")

@@ -36,11 +36,7 @@ class Http(PlainClinic):
 @pytest.mark.parametrize(
     ("clinic", "error", "message"),
     [
-        (
-            WithoutBook,
-            TypeError,
-            r"has no book\(\); a Clinic needs start, book, reschedule, cancel and bookings$",
-        ),
+        (WithoutBook, TypeError, r"has no book\(\); a Clinic needs start, book, reschedule, cancel and bookings$"),
         (WithoutReceiver, TypeError, r"WithoutReceiver has no receiver\(\)"),
         (Asynchronous, TypeError, r"Asynchronous\.book\(\) is a coroutine function, .* call asyncio\.run\(\) in it"),
         (Http, ValueError, r"Http\.receiver_url must be an https URL, or None for no receiver, not 'http://clinic"),
@@ -82,23 +78,11 @@ def naive(bookings: dict[str, datetime | None]) -> dict[str, datetime | None]:
 @pytest.mark.parametrize(
     ("clinic", "error", "message"),
     [
-        (
-            with_bookings(naive),
-            ValueError,
-            r"bookings\(\) must have aware datetimes; that of 'B1'",
-        ),
-        (
-            with_bookings(lambda found: dict.fromkeys(found, "2040")),
-            TypeError,
-            r"that of 'B1' is of type str",
-        ),
+        (with_bookings(naive), ValueError, r"bookings\(\) must have aware datetimes; that of 'B1'"),
+        (with_bookings(lambda found: dict.fromkeys(found, "2040")), TypeError, r"that of 'B1' is of type str"),
         (with_bookings(lambda _: {1: None}), TypeError, r"must have external ids as keys, such as 'B1', not 1"),
         (with_bookings(list), TypeError, r"must return a mapping \{external_id: start_at, or None\}, not list"),
-        (
-            with_handled(lambda _: "whd_1"),
-            TypeError,
-            r"handled\(\) must return a list of event ids, or None",
-        ),
+        (with_handled(lambda _: "whd_1"), TypeError, r"handled\(\) must return a list of event ids, or None"),
         (with_handled(lambda _: [1]), TypeError, r"must have the ids of webhook events, such as 'whd_…', not int"),
     ],
 )

@@ -112,9 +112,9 @@ def _check_output(output: Path) -> None:
 def _confirm(account: "Account", output: Path, phones: list[str], *, yes: bool) -> None:
     if yes or not sys.stdin.isatty():
         return
-    from followup_mockserver.judge.calibration.probes import POINTS
+    from followup_mockserver.judge.calibration.created import KINDS
 
-    kinds = dict.fromkeys(kind for point in POINTS for kind in point.writes)
+    kinds = (f"{kind.replace('_', ' ')}s" for kind in KINDS)
     whom = "the phone numbers that you passed" if phones else "phone numbers that are reserved for fiction"
     lines = [
         f"This writes to the test environment of {visible(account.name)!r}: {', '.join(kinds)}.",

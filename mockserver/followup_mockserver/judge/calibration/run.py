@@ -7,7 +7,7 @@ fiction, in every area code.
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
@@ -197,12 +197,11 @@ class Run:
         return self.make("POST", "/v1/appointments", json=self.booking(**fields))
 
     def booking(self, **fields: Any) -> dict[str, Any]:
-        """Return the body of a booking; a field that is None is omitted."""
+        """Return the body of a booking."""
         external_id = self.external_id()
         self.appointments.append(external_id)
         patient = fields.pop("patient", None) or self.patient["id"]
-        body = {"patient": patient, "startAt": self.time(days=60), "externalId": external_id, **fields}
-        return {name: value for name, value in body.items() if value is not None}
+        return {"patient": patient, "startAt": self.time(days=60), "externalId": external_id, **fields}
 
     def cancelled(self) -> Any:
         """Return an appointment that is cancelled."""
@@ -210,8 +209,12 @@ class Run:
 
     def visit(self, **fields: Any) -> dict[str, Any]:
         """Return the body of a visit of yesterday."""
-        patient = fields.pop("patient", None) or self.patient["id"]
-        return {"patient": patient, "visitedAt": self.time(days=-1), "externalId": self.external_id(), **fields}
+        return {
+            "patient": self.patient["id"],
+            "visitedAt": self.time(days=-1),
+            "externalId": self.external_id(),
+            **fields,
+        }
 
     def completed(self) -> Any:
         """Return an appointment that is completed."""
@@ -219,9 +222,9 @@ class Run:
         self.make("POST", "/v1/visits", json=self.visit(appointment=booked["id"]))
         return self.make("GET", f"/v1/appointments/{booked['id']}")
 
-    def event(self, type: str, data: Mapping[str, Any], id: str | None = None) -> dict[str, Any]:
+    def event(self, type: str, data: Mapping[str, Any]) -> dict[str, Any]:
         """Return an inbound event."""
-        return {"id": id or self.external_id(), "type": type, "data": data}
+        return {"id": self.external_id(), "type": type, "data": data}
 
     def send_events(self, events: Any, **request: Any) -> EnvironmentResponse:
         """Send inbound events; a 500 is a finding, too, because it may mean that none could be processed."""
@@ -230,13 +233,13 @@ class Run:
             raise NotAsked(f"the environment responded {response.summary} to POST /v1/events")
         return response
 
-    def result(self, type: str, data: Mapping[str, Any], id: str | None = None) -> dict[str, Any]:
+    def result(self, type: str, data: Mapping[str, Any]) -> dict[str, Any]:
         """Send one event, and return its result, such as ``{"status": "processed"}``.
 
         Raises:
             NotAsked: the response has no result.
         """
-        response = self.send_events(self.event(type, data, id))
+        response = self.send_events(self.event(type, data))
         results = results_of(response)
         if not results:
             raise NotAsked(f"the environment responded {response.summary} without results to POST /v1/events")
@@ -245,16 +248,12 @@ class Run:
     @property
     def endpoint(self) -> str:
         """The id of a webhook endpoint that is subscribed to everything. Its host does not exist."""
-        found: str = self.shared("endpoint", lambda: self.new_endpoint()["id"])
-        return found
+        found: Mapping[str, Any] = self.shared("endpoint", self._new_endpoint)
+        return str(found["id"])
 
-    def new_endpoint(self) -> Any:
-        """Create a webhook endpoint."""
-        return self.make("POST", "/v1/webhook_endpoints", json=self.endpoint_body())
-
-    def endpoint_body(self, **fields: Any) -> dict[str, Any]:
-        """Return the body of a webhook endpoint."""
-        return {"url": f"{self.endpoint_url}/{next(self._numbers)}", "enabledEvents": ["*"], **fields}
+    def _new_endpoint(self) -> Any:
+        body = {"url": f"{self.endpoint_url}/{next(self._numbers)}", "enabledEvents": ["*"]}
+        return self.make("POST", "/v1/webhook_endpoints", json=body)
 
     def deliveries(self) -> list[dict[str, Any]]:
         """Return the newest deliveries to the shared endpoint, the newest first."""
@@ -277,8 +276,10 @@ def _shown(path: str) -> str:
     return "/".join(parts[:3] + [("{id}" if position == 0 else part) for position, part in enumerate(parts[3:])])
 
 
-Written = Literal["patients", "appointments", "visits", "intake requests", "treatments", "events", "webhook endpoints"]
-"""A kind of object that a question creates."""
+PATIENTS = "patients:read patients:write"
+BOOK = f"{PATIENTS} appointments:write"
+WEBHOOKS = "webhooks:read webhooks:write"
+INVALID = "400 invalid_request_error parameter_invalid"
 
 
 @attrs.frozen(kw_only=True)
@@ -289,14 +290,12 @@ class Point:
         id: its name in ``docs/open-points.md`` and in the table ``asked`` of a settings file.
         mock: what the probe finds at a mock with the default options.
         scopes: the permissions that the API key needs.
-        writes: the kinds of objects that the probe creates.
         ask: the probe. It returns what it found, and raises ``NotAsked`` if it found nothing.
     """
 
     id: str
     mock: str
     scopes: Sequence[str]
-    writes: Sequence[Written]
     ask: Callable[[Run], str]
 
     @property
@@ -305,16 +304,15 @@ class Point:
         return any(each.endswith(":write") and not each.startswith("webhooks:") for each in self.scopes)
 
 
-def point(*, mock: str, scopes: str = "", writes: Sequence[Written] = ()) -> Callable[[Callable[[Run], str]], Point]:
+def point(scopes: str, mock: str) -> Callable[[Callable[[Run], str]], Point]:
     """Declare a probe; its name is the id of the point.
 
     Args:
-        mock: what it finds at a mock with the default options.
         scopes: the permissions that it needs, separated by spaces.
-        writes: the kinds of objects that it creates.
+        mock: what it finds at a mock with the default options.
     """
 
     def declare(ask: Callable[[Run], str]) -> Point:
-        return Point(id=ask.__name__, mock=mock, scopes=tuple(scopes.split()), writes=tuple(writes), ask=ask)
+        return Point(id=ask.__name__, mock=mock, scopes=scopes.split(), ask=ask)
 
     return declare

@@ -7,6 +7,7 @@ responses that it would reject. A whole run has fewer than half of the requests 
 
 import json
 import re
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,9 @@ ATTEMPTS = 3
 
 _TIMEOUT = 30.0
 """Seconds for a response as a whole."""
+
+_LONGEST_ANSWER = 5.0
+"""Seconds that the clean-up waits for the response to a request that was interrupted."""
 
 TOO_MANY_REQUESTS = 429
 SERVER_ERROR = 500
@@ -106,6 +110,8 @@ class Service:
         self._http = httpx.Client(headers=headers, timeout=_TIMEOUT, follow_redirects=False)
         self._ends: float | None = time.monotonic() + seconds
         self._seconds = seconds
+        self._answered = threading.Event()
+        self._answered.set()
         self.time = time
         self.lost = 0
         """Requests without a response: the service may have carried them out."""
@@ -113,6 +119,8 @@ class Service:
     def stop_the_clock(self) -> None:
         """Lift the time limit, for the clean-up."""
         self._ends = None
+        # A request whose caller was interrupted runs on in its thread: what it creates must be there to be found.
+        self._answered.wait(_LONGEST_ANSWER)
 
     def close(self) -> None:
         """Close the connections."""
@@ -139,9 +147,16 @@ class Service:
     def _attempt(self, method: str, path: str, request: dict[str, Any]) -> EnvironmentResponse:
         if self._ends is not None and self.time.monotonic() >= self._ends:
             raise NotAsked(f"the time limit of {self._seconds:g} seconds was reached")
+        answered = self._answered = threading.Event()
+
+        def respond() -> httpx.Response:
+            try:
+                return self._http.request(method, self._base_url + path, **request)
+            finally:
+                answered.set()
+
         try:
-            url = self._base_url + path
-            response = result_within(_TIMEOUT, lambda: self._http.request(method, url, **request))
+            response = result_within(_TIMEOUT, respond)
         except (httpx.HTTPError, TimeoutError) as error:
             self.lost += 1
             raise NotAsked(f"there was no response to {method} {path} ({type(error).__name__})") from None

@@ -4,20 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from followup_mockserver.judge.calibration.probes.requests import UNKNOWN, error_code, verdict
-from followup_mockserver.judge.calibration.run import NAME, Run, point
+from followup_mockserver.judge.calibration.run import BOOK, NAME, PATIENTS, WEBHOOKS, Run, point
 from followup_mockserver.judge.calibration.service import NotAsked, word
 from followup_mockserver.settings.settings import is_intake_field
 
-BOOK = "patients:read patients:write appointments:write"
 BOOK_AND_VISIT = f"{BOOK} visits:write"
 COMPLETE = f"{BOOK_AND_VISIT} appointments:read"
 
 
-@point(
-    scopes=BOOK,
-    writes=["patients", "appointments"],
-    mock="new: confirmed; after a new start: rescheduled; new with the start that it has: confirmed",
-)
+@point(BOOK, "new: confirmed; after a new start: rescheduled; new with the start that it has: confirmed")
 def appointment_status(run: Run) -> str:
     """Which status has a new appointment, and one whose start has changed?"""
     booked = run.book()
@@ -31,9 +26,8 @@ def appointment_status(run: Run) -> str:
 
 
 @point(
-    scopes=COMPLETE,
-    writes=["patients", "appointments", "visits"],
-    mock="cancelled: 400 invalid_request_error appointment_not_modifiable; "
+    COMPLETE,
+    "cancelled: 400 invalid_request_error appointment_not_modifiable; "
     "completed: 400 invalid_request_error appointment_not_modifiable",
 )
 def closed_appointment(run: Run) -> str:
@@ -45,7 +39,7 @@ def closed_appointment(run: Run) -> str:
     return f"cancelled: {verdict(cancelled)}; completed: {verdict(completed)}"
 
 
-@point(scopes=COMPLETE, writes=["patients", "appointments", "visits"], mock="cancelled")
+@point(COMPLETE, "cancelled")
 def cancel_completed(run: Run) -> str:
     """Can a completed appointment be cancelled?"""
     completed = run.completed()
@@ -56,10 +50,9 @@ def cancel_completed(run: Run) -> str:
 
 
 @point(
-    scopes=f"{COMPLETE} visits:read",
-    writes=["patients", "appointments", "visits"],
-    mock="unknown: 400 invalid_request_error resource_missing (appointment), no visit; "
-    "cancelled: accepted, the appointment is cancelled",
+    f"{COMPLETE} visits:read",
+    "unknown: 400 invalid_request_error resource_missing (appointment), no visit; cancelled: accepted, "
+    "the appointment is cancelled",
 )
 def visit_of_unknown_appointment(run: Run) -> str:
     """What happens to a visit whose appointment is unknown, or cancelled?"""
@@ -75,11 +68,7 @@ def visit_of_unknown_appointment(run: Run) -> str:
     )
 
 
-@point(
-    scopes=BOOK_AND_VISIT,
-    writes=["patients", "appointments", "visits"],
-    mock="appointment: the existing one, unchanged; visit: the existing one, unchanged",
-)
+@point(BOOK_AND_VISIT, "appointment: the existing one, unchanged; visit: the existing one, unchanged")
 def known_external_id(run: Run) -> str:
     """Does a repeated external id change the existing appointment or visit?"""
     found = []
@@ -95,11 +84,7 @@ def known_external_id(run: Run) -> str:
     return f"appointment: {found[0]}; visit: {found[1]}"
 
 
-@point(
-    scopes=BOOK,
-    writes=["patients", "appointments"],
-    mock="an object: no doctor; an unknown id: 400 invalid_request_error resource_missing",
-)
+@point(BOOK, "an object: no doctor; an unknown id: 400 invalid_request_error resource_missing")
 def unknown_doctor(run: Run) -> str:
     """What happens with a doctor whom nobody in the roster matches?"""
     nobody = run.ask("POST", "/v1/appointments", json=run.booking(doctor={"fullName": f"{NAME} {run.external_id()}"}))
@@ -129,11 +114,7 @@ DATA: Mapping[str, Mapping[str, Any]] = {
 """The data of an intake request that do not identify a patient, each with a body that has it."""
 
 
-@point(
-    scopes=CREATE,
-    writes=["intake requests", "patients"],
-    mock="fullName, dni, phone, coverage.insurer, address, requestedService",
-)
+@point(CREATE, "fullName, dni, phone, coverage.insurer, address, requestedService")
 def intake_required(run: Run) -> str:
     """Which data does an intake request need to become ready?"""
     lists = [_missing(run, {}), _missing(run, {"patient": {"fullName": NAME}, "contacts": None})]
@@ -195,9 +176,8 @@ def _candidates(run: Run) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 @point(
-    scopes=f"{CREATE} patients:read patients:write webhooks:read webhooks:write",
-    writes=["intake requests", "patients", "webhook endpoints"],
-    mock="complete: intake.created, intake.ready, intake.requested; incomplete: intake.created, intake.requested",
+    f"{CREATE} {PATIENTS} {WEBHOOKS}",
+    "complete: intake.created, intake.ready, intake.requested; incomplete: intake.created, intake.requested",
 )
 def intake_webhooks(run: Run) -> str:
     """Which webhooks does an intake request send?"""

@@ -4,10 +4,10 @@ from typing import Any
 
 from followup_mockserver.judge.calibration.created import record
 from followup_mockserver.judge.calibration.probes.requests import EMAIL, UNKNOWN
-from followup_mockserver.judge.calibration.run import NAME, Run, point
+from followup_mockserver.judge.calibration.run import BOOK, NAME, PATIENTS, WEBHOOKS, Run, point
 from followup_mockserver.judge.calibration.service import EnvironmentResponse, NotAsked, word
 
-EVENTS = "patients:read patients:write events:write"
+EVENTS = f"{PATIENTS} events:write"
 
 
 def outcome(response: EnvironmentResponse) -> str:
@@ -16,6 +16,11 @@ def outcome(response: EnvironmentResponse) -> str:
     results = body.get("results") if isinstance(body, dict) else None
     statuses = [word(each.get("status")) for each in results] if isinstance(results, list) else []
     return f"{response.status} {', '.join(statuses)}".rstrip()
+
+
+def status(run: Run, event: Any) -> str:
+    """Return the status that an event is answered with."""
+    return word(run.send_events(event).body["results"][0]["status"])
 
 
 def upsert(run: Run, **details: Any) -> dict[str, Any]:
@@ -34,38 +39,32 @@ def invalid(run: Run) -> dict[str, Any]:
     return {"id": run.external_id(), "type": "patient.upserted", "data": "followup-calibrate"}
 
 
-@point(
-    scopes=EVENTS,
-    writes=["patients", "events"],
-    mock="an unknown key: processed; another spelling of a key: invalid",
-)
+@point(EVENTS, "an unknown key: processed; another spelling of a key: invalid")
 def unknown_event_keys(run: Run) -> str:
     """Are unknown keys in the data of an event rejected?"""
-    unknown = run.send_events(upsert(run, **{UNKNOWN: "x"})).body["results"][0]["status"]
-    misspelt = run.send_events(upsert(run, full_name=NAME)).body["results"][0]["status"]
-    return f"an unknown key: {word(unknown)}; another spelling of a key: {word(misspelt)}"
+    unknown, misspelt = status(run, upsert(run, **{UNKNOWN: "x"})), status(run, upsert(run, full_name=NAME))
+    return f"an unknown key: {unknown}; another spelling of a key: {misspelt}"
 
 
-@point(scopes=EVENTS, writes=["patients", "events"], mock="processed, the field is unchanged")
+@point(EVENTS, "processed, the field is unchanged")
 def null_in_events(run: Run) -> str:
     """What does null mean in the data of an event?"""
     path = f"/v1/patients/{run.patient['id']}"
     run.make("PATCH", path, json={"email": EMAIL})
-    status = run.send_events(upsert(run, email=None)).body["results"][0]["status"]
+    found = status(run, upsert(run, email=None))
     after = run.make("GET", path)["email"]
-    return f"{word(status)}, the field is {'cleared' if after is None else 'unchanged'}"
+    return f"{found}, the field is {'cleared' if after is None else 'unchanged'}"
 
 
-@point(scopes=EVENTS, writes=["patients", "events"], mock="200 processed, invalid")
+@point(EVENTS, "200 processed, invalid")
 def mixed_batch(run: Run) -> str:
     """What happens to a batch with a valid and an invalid event?"""
     return outcome(run.send_events([upsert(run), invalid(run)]))
 
 
 @point(
-    scopes=f"{EVENTS} appointments:write",
-    writes=["patients", "appointments", "events"],
-    mock="phone and DNI of two patients: the phone decides; DNI and external id of two patients: the DNI decides",
+    f"{EVENTS} appointments:write",
+    "phone and DNI of two patients: the phone decides; DNI and external id of two patients: the DNI decides",
 )
 def patient_of_an_event(run: Run) -> str:
     """Who is the patient of an event that has the phone, the DNI and the external id of several?"""
@@ -85,9 +84,8 @@ def patient_of_an_event(run: Run) -> str:
 
 
 @point(
-    scopes=f"{EVENTS} appointments:write",
-    writes=["patients", "appointments", "visits", "treatments", "intake requests", "events"],
-    mock="patient.upserted: processed; appointment.created: processed; appointment.rescheduled: processed; "
+    f"{EVENTS} appointments:write",
+    "patient.upserted: processed; appointment.created: processed; appointment.rescheduled: processed; "
     "appointment.cancelled: processed; visit.completed: processed; treatment.prescribed: processed; "
     "order.issued: unhandled; intake.requested: processed",
 )
@@ -113,50 +111,45 @@ def event_data(run: Run) -> str:
     return "; ".join(f"{each}: {word(result.get('status'))}" for each, result in results.items())
 
 
-@point(scopes=EVENTS, writes=["patients", "events"], mock="a field that is set: overwritten")
+@point(EVENTS, "a field that is set: overwritten")
 def upserted_patient(run: Run) -> str:
     """Does patient.upserted overwrite the fields of a patient?"""
     name = f"{NAME} {run.external_id()}"
-    result = run.send_events(upsert(run, fullName=name)).body["results"][0]
-    if result["status"] != "processed":
-        return f"a field that is set: {word(result['status'])}"
+    found = status(run, upsert(run, fullName=name))
+    if found != "processed":
+        return f"a field that is set: {found}"
     after = run.make("GET", f"/v1/patients/{run.patient['id']}")["fullName"]
     return f"a field that is set: {'overwritten' if after == name else 'kept'}"
 
 
-@point(scopes=EVENTS, writes=["patients", "events"], mock="with other data: duplicate; with another type: duplicate")
+@point(EVENTS, "with other data: duplicate; with another type: duplicate")
 def resent_event(run: Run) -> str:
     """What happens to an accepted event id that is sent again with something else?"""
     first = upsert(run)
     if run.send_events(first).body["results"][0]["accepted"] is not True:
         raise NotAsked("an event that was to be sent again was not accepted")
-    data = run.send_events({**first, "data": {"patient": {"phone": "x"}}})
-    kind = run.send_events({**first, "type": "order.issued"})
-    statuses = [word(each.body["results"][0]["status"]) for each in (data, kind)]
-    return f"with other data: {statuses[0]}; with another type: {statuses[1]}"
+    data = status(run, {**first, "data": {"patient": {"phone": "x"}}})
+    return f"with other data: {data}; with another type: {status(run, {**first, 'type': 'order.issued'})}"
 
 
 @point(
-    scopes="events:read events:write",
-    writes=["events"],
-    mock="an appointment that does not exist: failed, stored; data that is no object: invalid, not stored",
+    "events:read events:write",
+    "an appointment that does not exist: failed, stored; data that is no object: invalid, not stored",
 )
 def invalid_or_failed(run: Run) -> str:
     """When is an event invalid, and when failed? Which of them are stored?"""
     texts = []
-    for text, event in {
-        "an appointment that does not exist": impossible(run),
-        "data that is no object": invalid(run),
-    }.items():
+    events = {"an appointment that does not exist": impossible(run), "data that is no object": invalid(run)}
+    for text, event in events.items():
         results = run.send_events(event).body.get("results")
-        status = word(results[0]["status"]) if results else "no result"
+        found = word(results[0]["status"]) if results else "no result"
         newest = run.make("GET", "/v1/events", params={"limit": 100})["data"]
         stored = event["id"] in [each["sourceRef"] for each in newest]
-        texts.append(f"{text}: {status}, {'' if stored else 'not '}stored")
+        texts.append(f"{text}: {found}, {'' if stored else 'not '}stored")
     return "; ".join(texts)
 
 
-@point(scopes=EVENTS, writes=["patients", "events"], mock="200 duplicate, duplicate; accepted: true, true")
+@point(EVENTS, "200 duplicate, duplicate; accepted: true, true")
 def duplicates_only(run: Run) -> str:
     """What happens to a batch that consists of duplicates?"""
     events = [upsert(run), upsert(run)]
@@ -166,9 +159,7 @@ def duplicates_only(run: Run) -> str:
     return f"{outcome(response)}; accepted: {accepted}"
 
 
-@point(
-    scopes="events:write", writes=["events"], mock="invalid and failed: 500 invalid, failed; only invalid: 400 invalid"
-)
+@point("events:write", "invalid and failed: 500 invalid, failed; only invalid: 400 invalid")
 def none_accepted(run: Run) -> str:
     """What happens if no event is accepted, some are invalid and some failed?"""
     mixed = run.send_events([invalid(run), impossible(run)])
@@ -176,9 +167,8 @@ def none_accepted(run: Run) -> str:
 
 
 @point(
-    scopes=EVENTS,
-    writes=["patients", "events"],
-    mock="first: 200 processed, failed; with the same key: 200 processed, failed; with another: 200 duplicate, failed",
+    EVENTS,
+    "first: 200 processed, failed; with the same key: 200 processed, failed; with another: 200 duplicate, failed",
 )
 def failed_batch_with_key(run: Run) -> str:
     """Is the response to a partly failed batch replayed?"""
@@ -190,14 +180,7 @@ def failed_batch_with_key(run: Run) -> str:
     return f"first: {first}; with the same key: {same}; with another: {other}"
 
 
-WEBHOOKS = "webhooks:read webhooks:write"
-
-
-@point(
-    scopes=f"patients:read patients:write appointments:write events:write {WEBHOOKS}",
-    writes=["patients", "appointments", "events", "webhook endpoints"],
-    mock="the id of the object that is described",
-)
+@point(f"{BOOK} events:write {WEBHOOKS}", "the id of the object that is described")
 def ref(run: Run) -> str:
     """What is the ref of a webhook that an inbound event causes?"""
     _ = run.endpoint
@@ -234,34 +217,28 @@ def _payload(run: Run, ref: str, event_type: str) -> Any:
 
 
 @point(
-    scopes=f"patients:read patients:write appointments:write visits:write treatments:write {WEBHOOKS}",
-    writes=["patients", "appointments", "visits", "treatments", "webhook endpoints"],
-    mock="appointment.created: appointment, patient; visit.completed: patient, visit; "
-    "treatment.prescribed: patient, treatment",
+    f"{BOOK} visits:write treatments:write {WEBHOOKS}",
+    "appointment.created: appointment, patient; visit.completed: patient, visit; treatment.prescribed: patient, "
+    "treatment",
 )
 def outbound_data(run: Run) -> str:
     """What is in the data of outbound webhooks?"""
     _ = run.endpoint
+    treatment = {"patient": run.patient["id"], "name": NAME}
     made = {
-        "appointment.created": run.book()["id"],
-        "visit.completed": run.make("POST", "/v1/visits", json=run.visit())["id"],
-        "treatment.prescribed": run.make("POST", "/v1/treatments", json={"patient": run.patient["id"], "name": NAME})[
-            "id"
-        ],
+        "appointment.created": run.book(),
+        "visit.completed": run.make("POST", "/v1/visits", json=run.visit()),
+        "treatment.prescribed": run.make("POST", "/v1/treatments", json=treatment),
     }
     texts = []
-    for event_type, ref in made.items():
-        payload = _payload(run, ref, event_type)
+    for event_type, each in made.items():
+        payload = _payload(run, each["id"], event_type)
         keys = None if payload is None else ", ".join(sorted(map(word, payload["data"])))
         texts.append(f"{event_type}: {'no delivery about it' if keys is None else keys}")
     return "; ".join(texts)
 
 
-@point(
-    scopes=f"patients:read patients:write {WEBHOOKS}",
-    writes=["patients", "webhook endpoints"],
-    mock="a new patient: sent; a change of the name: sent; the same name again: not sent",
-)
+@point(f"{PATIENTS} {WEBHOOKS}", "a new patient: sent; a change of the name: sent; the same name again: not sent")
 def upserted_webhook(run: Run) -> str:
     """When is patient.upserted sent?"""
     _ = run.endpoint
@@ -286,11 +263,7 @@ def _upserts(run: Run, patient: str, wanted: int) -> int:
     return run.poll(count, lambda found: found >= wanted)
 
 
-@point(
-    scopes=f"patients:read patients:write events:write {WEBHOOKS}",
-    writes=["patients", "events", "webhook endpoints"],
-    mock="order.issued: not sent",
-)
+@point(f"{PATIENTS} events:write {WEBHOOKS}", "order.issued: not sent")
 def not_yet_sent(run: Run) -> str:
     """Is order.issued still not sent?"""
     endpoint = run.endpoint

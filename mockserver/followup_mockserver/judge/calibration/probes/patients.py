@@ -8,7 +8,7 @@ import phonenumbers
 
 from followup_mockserver.judge.calibration.created import record
 from followup_mockserver.judge.calibration.probes.requests import error_code, verdict
-from followup_mockserver.judge.calibration.run import NAME, Run, point
+from followup_mockserver.judge.calibration.run import BOOK, INVALID, NAME, PATIENTS, Run, point
 
 AREAS = (
     "", "1", "2", "4", "5", "6", "7", "8", "9", "02", "16", "20", "21", "22", "38", "51", "70", "86", "98", "222",
@@ -90,11 +90,7 @@ def _country_of_zone(time_zone: str) -> str | None:
     return next((row[0] for row in rows if row[2] == time_zone), None)
 
 
-PATIENTS = "patients:read patients:write"
-BOOK = f"{PATIENTS} appointments:write"
-
-
-@point(scopes=PATIENTS, writes=["patients"], mock="400 invalid_request_error parameter_unchangeable")
+@point(PATIENTS, "400 invalid_request_error parameter_unchangeable")
 def changed_phone(run: Run) -> str:
     """How is a change of the phone rejected?"""
     path, phone = f"/v1/patients/{run.patient['id']}", run.patient["phone"]
@@ -102,10 +98,8 @@ def changed_phone(run: Run) -> str:
 
 
 @point(
-    scopes=BOOK,
-    writes=["patients", "appointments"],
-    mock="by a known external id: found; by an unknown one: 400 invalid_request_error resource_missing "
-    "(patient.externalId)",
+    BOOK,
+    "by a known external id: found; by an unknown one: 400 invalid_request_error resource_missing (patient.externalId)",
 )
 def patient_by_external_id(run: Run) -> str:
     """Can an object with nothing but an external id refer to a patient?"""
@@ -117,11 +111,7 @@ def patient_by_external_id(run: Run) -> str:
     return f"by a known external id: {found if known.is_success else known.summary}; by an unknown one: {finding}"
 
 
-@point(
-    scopes=PATIENTS,
-    writes=["patients"],
-    mock="a second patient; the external id of a filter finds 2",
-)
+@point(PATIENTS, "a second patient; the external id of a filter finds 2")
 def shared_external_id(run: Run) -> str:
     """Can two patients have the same external id?"""
     external_id = run.make("GET", f"/v1/patients/{run.patient['id']}")["externalId"]
@@ -133,7 +123,7 @@ def shared_external_id(run: Run) -> str:
     return f"{finding}; the external id of a filter finds {len(listed)}"
 
 
-@point(scopes=PATIENTS, writes=["patients"], mock="the phone decides; the other patient is unchanged")
+@point(PATIENTS, "the phone decides; the other patient is unchanged")
 def phone_of_one_dni_of_another(run: Run) -> str:
     """Who is meant by the phone of one patient and the DNI of another?"""
     one, other = run.new_patient(), run.second_patient
@@ -148,7 +138,7 @@ def phone_of_one_dni_of_another(run: Run) -> str:
     return f"{finding}; the other patient is {'unchanged' if before == after else 'changed'}"
 
 
-@point(scopes=BOOK, writes=["patients", "appointments"], mock="the same patient, with the phone")
+@point(BOOK, "the same patient, with the phone")
 def phone_for_dni(run: Run) -> str:
     """Does a patient without a phone, found by DNI, get the phone that is sent?"""
     dni, phone = run.dni(), run.phone()
@@ -162,7 +152,7 @@ def phone_for_dni(run: Run) -> str:
     return f"{who}, {'with' if found.body.get('phone') else 'without'} the phone"
 
 
-@point(scopes=PATIENTS, writes=["patients"], mock="x-00 1.2 becomes X-0012; as a filter: found")
+@point(PATIENTS, "x-00 1.2 becomes X-0012; as a filter: found")
 def documents(run: Run) -> str:
     """How are documents normalized?"""
     number = run.dni()
@@ -175,11 +165,7 @@ def documents(run: Run) -> str:
     return f"x-00 1.2 becomes {shown.get(patient['dni'], 'another text')}; as a filter: {'' if found else 'not '}found"
 
 
-@point(
-    scopes=PATIENTS,
-    writes=["patients"],
-    mock="returned in E.164; impossible: 400 invalid_request_error parameter_invalid; without a country code: AR",
-)
+@point(PATIENTS, f"returned in E.164; impossible: {INVALID}; without a country code: AR")
 def phone_formats(run: Run) -> str:
     """How are phones normalized, and to which country do numbers without a country code belong?"""
     phone = run.patient["phone"]

@@ -1,6 +1,6 @@
 """Errors, null, empty strings, timestamps and idempotency keys (specification, sections 4, 7 and 9)."""
 
-from followup_mockserver.judge.calibration.run import Run, point
+from followup_mockserver.judge.calibration.run import BOOK, INVALID, PATIENTS, Run, point
 from followup_mockserver.judge.calibration.service import EnvironmentResponse, word
 from followup_mockserver.settings.settings import is_time_zone
 
@@ -22,16 +22,15 @@ def verdict(response: EnvironmentResponse, accepted: str = "accepted") -> str:
     return accepted if response.is_success else response.summary
 
 
-@point(scopes="patients:read", mock=f"404 invalid_request_error resource_missing; {_CONFLICT}")
+@point("patients:read", f"404 invalid_request_error resource_missing; {_CONFLICT}")
 def missing_object(run: Run) -> str:
     """Which type and code has a 404?"""
     return f"{run.ask('GET', f'/v1/patients/pat_{UNKNOWN}').summary}; {_CONFLICT}"
 
 
 @point(
-    scopes="patients:read patients:write",
-    writes=["patients"],
-    mock="in a body: 400 invalid_request_error parameter_unknown (followupCalibrate); "
+    PATIENTS,
+    "in a body: 400 invalid_request_error parameter_unknown (followupCalibrate); "
     "in a query: 400 invalid_request_error parameter_unknown (followupCalibrate)",
 )
 def unknown_fields(run: Run) -> str:
@@ -47,11 +46,7 @@ def unknown_fields(run: Run) -> str:
     return f"in a body: {found['body']}; in a query: {found['query']}"
 
 
-@point(
-    scopes="patients:read patients:write",
-    writes=["patients"],
-    mock="in a creation: 400 invalid_request_error parameter_invalid; in a PATCH: clears the field",
-)
+@point(PATIENTS, f"in a creation: {INVALID}; in a PATCH: clears the field")
 def null_fields(run: Run) -> str:
     """What does null mean for an optional field of a request?"""
     path = f"/v1/patients/{run.patient['id']}"
@@ -66,12 +61,7 @@ def null_fields(run: Run) -> str:
 EMAIL = "followup-calibrate@example.com"
 
 
-@point(
-    scopes="patients:read patients:write",
-    writes=["patients"],
-    mock="a name: 400 invalid_request_error parameter_invalid; the external id of a filter: "
-    "400 invalid_request_error parameter_invalid",
-)
+@point(PATIENTS, f"a name: {INVALID}; the external id of a filter: {INVALID}")
 def empty_strings(run: Run) -> str:
     """Are empty strings valid?"""
     body = {"phone": run.patient["phone"], "fullName": ""}
@@ -90,10 +80,8 @@ TIMESTAMPS = {
 
 
 @point(
-    scopes="patients:read patients:write appointments:read appointments:write",
-    writes=["patients", "appointments"],
-    mock="without an offset: 400 invalid_request_error parameter_invalid; without seconds: 400 invalid_request_error "
-    "parameter_invalid; a date: 400 invalid_request_error parameter_invalid; in lower case: accepted; "
+    f"{PATIENTS} appointments:read appointments:write",
+    f"without an offset: {INVALID}; without seconds: {INVALID}; a date: {INVALID}; in lower case: accepted; "
     "a leap second: accepted; microseconds: cut",
 )
 def timestamps(run: Run) -> str:
@@ -104,11 +92,7 @@ def timestamps(run: Run) -> str:
     return "; ".join([*(f"{text}: {verdict(each)}" for text, each in responses.items()), f"microseconds: {precise}"])
 
 
-@point(
-    scopes="patients:read patients:write appointments:write",
-    writes=["patients", "appointments"],
-    mock="5,000 characters: accepted; 5,001 characters: 400 invalid_request_error parameter_invalid",
-)
+@point(BOOK, f"5,000 characters: accepted; 5,001 characters: {INVALID}")
 def lengths(run: Run) -> str:
     """How long may a string be?"""
     path = f"/v1/appointments/{run.book()['id']}"
@@ -117,8 +101,9 @@ def lengths(run: Run) -> str:
 
 
 @point(
-    mock="times in America/Argentina/Buenos_Aires, the time zone of the account; "
-    "the language was not asked, because no operation returns a message",
+    "",
+    "times in America/Argentina/Buenos_Aires, the time zone of the account; the language was not asked, "
+    "because no operation returns a message",
 )
 def messages(run: Run) -> str:
     """In which time zone do messages show times? The one of the account."""
@@ -132,12 +117,11 @@ def messages(run: Run) -> str:
 
 
 @point(
-    scopes="patients:read patients:write appointments:write",
-    writes=["patients", "appointments"],
-    mock="another body: 400 idempotency_error idempotency_key_reused; "
+    BOOK,
+    "another body: 400 idempotency_error idempotency_key_reused; "
     "another path: 400 idempotency_error idempotency_key_reused; after a failure: free; "
-    "a replay: the same bytes, Idempotent-Replayed: true; how long a key is remembered was not asked, because it takes "
-    "a day",
+    "a replay: the same bytes, Idempotent-Replayed: true; how long a key is remembered was not asked, "
+    "because it takes a day",
 )
 def idempotency_keys(run: Run) -> str:
     """What happens to a key that is used again?"""
