@@ -108,11 +108,6 @@ def a_removed_idempotency_key(document: Document) -> None:
     parameters.remove(parameter(document, "POST /v1/visits", "Idempotency-Key"))
 
 
-@causes((BREAKING, "POST /v1/visits request body.notes"))
-def a_removed_field_of_a_request(document: Document) -> None:
-    del request(document, "POST /v1/visits")["properties"]["notes"]
-
-
 @causes(
     (BREAKING, "POST /v1/events request body.occurredAt"),
     (BREAKING, "POST /v1/events request body[].occurredAt"),
@@ -151,37 +146,16 @@ def another_type_of_a_request(document: Document) -> None:
     schema["hospitalized"] = {"type": "string", "description": schema["hospitalized"].get("description")}
 
 
-@causes((BREAKING, "POST /v1/appointments/{id}/cancel request body"), tells_apart=False)
-def an_optional_body_is_required(document: Document) -> None:
-    operation(document, "POST /v1/appointments/{id}/cancel")["requestBody"]["required"] = True
-
-
-@causes((BREAKING, "POST /v1/webhook_endpoints/{id}/ping request body"), tells_apart=False)
-def a_new_required_body(document: Document) -> None:
-    content = {"application/json": {"schema": {"type": "object"}}}
-    operation(document, "POST /v1/webhook_endpoints/{id}/ping")["requestBody"] = {"required": True, "content": content}
-
-
 @causes((BREAKING, "POST /v1/treatments request body"), tells_apart=False)
 def another_media_type_of_a_request(document: Document) -> None:
     content = operation(document, "POST /v1/treatments")["requestBody"]["content"]
     content["multipart/form-data"] = content.pop("application/json")
 
 
-@causes((BREAKING, "POST /v1/treatments request body"), tells_apart=False)
-def a_removed_request_body(document: Document) -> None:
-    del operation(document, "POST /v1/treatments")["requestBody"]
-
-
 @causes((BREAKING, "GET /v1/account request security"), tells_apart=False)
 def other_credentials(document: Document) -> None:
     document["components"]["securitySchemes"]["basic"] = {"type": "http", "scheme": "basic"}
     operation(document, "GET /v1/account")["security"] = [{"basic": []}]
-
-
-@causes((BREAKING, "DELETE /v1/webhook_endpoints/{id}"), tells_apart=False)
-def a_removed_operation(document: Document) -> None:
-    del document["paths"]["/v1/webhook_endpoints/{id}"]["delete"]
 
 
 @causes((BREAKING, "PATCH /v1/appointments/{id}"), (ADDED, "PUT /v1/appointments/{id}"), tells_apart=False)
@@ -206,21 +180,6 @@ def a_required_field_of_a_request_is_optional(document: Document) -> None:
     request(document, "POST /v1/patients")["required"].remove("phone")
 
 
-@causes((MOCK, "POST /v1/patients request body"), tells_apart=False)
-def a_required_body_is_optional(document: Document) -> None:
-    operation(document, "POST /v1/patients")["requestBody"]["required"] = False
-
-
-@causes((MOCK, "GET /v1/account request security"), tells_apart=False)
-def no_key_is_needed(document: Document) -> None:
-    operation(document, "GET /v1/account")["security"] = []
-
-
-@causes((MOCK, "POST /v1/patients request header.Idempotency-Key"), tells_apart=False)
-def a_header_that_the_sdk_always_sends_is_required(document: Document) -> None:
-    parameter(document, "POST /v1/patients", "Idempotency-Key")["required"] = True
-
-
 # --- responses: the contract is looser ---------------------------------------------------------------------------
 
 
@@ -238,27 +197,6 @@ def a_field_of_a_response_is_optional(document: Document) -> None:
     component(document, "Account")["required"].remove("name")
 
 
-@causes(
-    (BREAKING, "GET /v1/doctors/{id} response 200 body.fullName"),
-    (BREAKING, "GET /v1/doctors response 200 body.data[].fullName"),
-)
-def null_in_a_response(document: Document) -> None:
-    component(document, "Doctor")["properties"]["fullName"]["type"] = ["string", "null"]
-
-
-@causes((BREAKING, "GET /v1/account response 200 body.livemode"), (MOCK, "GET /v1/account response 200 body.livemode"))
-def another_type_of_a_response(document: Document) -> None:
-    component(document, "Account")["properties"]["livemode"] = {"type": "integer"}
-
-
-@causes(
-    (BREAKING, "GET /v1/doctors/{id} response 200 body.createdAt"),
-    (BREAKING, "GET /v1/doctors response 200 body.data[].createdAt"),
-)
-def no_format_of_a_response(document: Document) -> None:
-    del component(document, "Doctor")["properties"]["createdAt"]["format"]
-
-
 @causes((BREAKING, "GET /v1/patients response 200 body.hasMore"))
 def a_removed_field_of_a_list(document: Document) -> None:
     schema = response(document, "GET /v1/patients")
@@ -273,24 +211,9 @@ def a_list_instead_of_an_object(document: Document) -> None:
 
 
 @causes((BREAKING, "GET /v1/account response 200 body"), tells_apart=False)
-def a_response_without_body(document: Document) -> None:
-    del operation(document, "GET /v1/account")["responses"]["200"]["content"]
-
-
-@causes((BREAKING, "GET /v1/account response 200 body"), tells_apart=False)
 def another_media_type_of_a_response(document: Document) -> None:
     content = operation(document, "GET /v1/account")["responses"]["200"]["content"]
     content["application/xml"] = content.pop("application/json")
-
-
-@causes((BREAKING, "GET /v1/account response 200"), tells_apart=False)
-def a_removed_success(document: Document) -> None:
-    del operation(document, "GET /v1/account")["responses"]["200"]
-
-
-@causes((ADDED, "GET /v1/account response 204"), (BREAKING, "GET /v1/account response 204 body"), tells_apart=False)
-def a_success_without_body(document: Document) -> None:
-    operation(document, "GET /v1/account")["responses"]["204"] = {"description": "Nothing."}
 
 
 @causes((BREAKING, "GET /v1/account response 401 body.error.code"))
@@ -337,11 +260,6 @@ def an_optional_field_of_a_response_is_required(document: Document) -> None:
     component(document, "WebhookEndpoint")["required"].append("secret")
 
 
-@causes((MOCK, "POST /v1/patients response 409"), tells_apart=False)
-def a_removed_status(document: Document) -> None:
-    del operation(document, "POST /v1/patients")["responses"]["409"]
-
-
 @causes((MOCK, "POST /v1/patients response 201"), tells_apart=False)
 def another_status_for_success(document: Document) -> None:
     responses = operation(document, "POST /v1/patients")["responses"]
@@ -351,28 +269,7 @@ def another_status_for_success(document: Document) -> None:
 # --- responses: the SDK decodes what the mock never sends ---------------------------------------------------------
 
 
-@causes(
-    (MOCK, "POST /v1/patients response 200 body.email"),
-    (MOCK, "GET /v1/patients/{id} response 200 body.email"),
-    (MOCK, "PATCH /v1/patients/{id} response 200 body.email"),
-    (MOCK, "GET /v1/patients response 200 body.data[].email"),
-    tells_apart=False,
-)
-def any_text_for_an_email_address_of_a_response(document: Document) -> None:
-    del component(document, "Patient")["properties"]["email"]["format"]
-
-
 # --- additions ---------------------------------------------------------------------------------------------------
-
-
-@causes((ADDED, "GET /v1/rooms"), tells_apart=False)
-def a_new_path(document: Document) -> None:
-    document["paths"]["/v1/rooms"] = {"get": {"responses": {"200": {"description": "The rooms."}}}}
-
-
-@causes((ADDED, "POST /v1/patients request body.nickname"))
-def a_new_optional_field_of_a_request(document: Document) -> None:
-    request(document, "POST /v1/patients")["properties"]["nickname"] = {"type": "string"}
 
 
 @causes((ADDED, "POST /v1/appointments request body.patient.nickname"))
@@ -394,23 +291,6 @@ def a_new_required_field_of_a_response(document: Document) -> None:
     component(document, "Account")["required"].append("logo")
 
 
-@causes((ADDED, "GET /v1/account response 422"), tells_apart=False)
-def a_new_status(document: Document) -> None:
-    operation(document, "GET /v1/account")["responses"]["422"] = {"description": "Invalid."}
-
-
-@causes((ADDED, "GET /v1/account response 200 header.X-Cost"), tells_apart=False)
-def a_new_header_of_a_response(document: Document) -> None:
-    headers = operation(document, "GET /v1/account")["responses"]["200"]["headers"]
-    headers["X-Cost"] = {"schema": {"type": "string"}}
-
-
-@causes((ADDED, "POST /v1/webhook_endpoints/{id}/ping request body"), tells_apart=False)
-def a_new_optional_body(document: Document) -> None:
-    content = {"application/json": {"schema": {"type": "object"}}}
-    operation(document, "POST /v1/webhook_endpoints/{id}/ping")["requestBody"] = {"content": content}
-
-
 @causes((ADDED, "GET /v1/account request security"), tells_apart=False)
 def another_way_to_authenticate(document: Document) -> None:
     document["components"]["securitySchemes"]["basic"] = {"type": "http", "scheme": "basic"}
@@ -426,42 +306,88 @@ def one_more_media_type(document: Document) -> None:
 # --- texts -------------------------------------------------------------------------------------------------------
 
 
-@causes((WORDING, "info"), tells_apart=False)
-def another_title(document: Document) -> None:
-    document["info"]["title"] = "Another API"
-
-
-for _text, _other in {"summary": "Who?", "operationId": "getAccount", "tags": ["me"], "deprecated": True}.items():
-
-    @causes((WORDING, "GET /v1/account"), tells_apart=False)
-    def another_text(document: Document, text: str = _text, other: Any = _other) -> None:
-        operation(document, "GET /v1/account")[text] = other
-
-
 @causes((WORDING, "GET /v1/patients request query.limit"), tells_apart=False)
 def another_description_of_a_parameter(document: Document) -> None:
     parameter(document, "GET /v1/patients", "limit")["description"] = "How many."
 
 
-@causes((WORDING, "GET /v1/account response 200"), tells_apart=False)
-def another_description_of_a_response(document: Document) -> None:
-    operation(document, "GET /v1/account")["responses"]["200"]["description"] = "The account."
+@causes((ADDED, "POST /v1/patients request body.nickname"))
+def a_new_optional_field_of_a_request(document: Document) -> None:
+    request(document, "POST /v1/patients")["properties"]["nickname"] = {"type": "string"}
 
 
-@causes((WORDING, "GET /v1/account response 200 header.Request-Id"), tells_apart=False)
-def an_undescribed_header_of_a_response(document: Document) -> None:
-    del operation(document, "GET /v1/account")["responses"]["200"]["headers"]["Request-Id"]
+@causes((BREAKING, "POST /v1/visits request body.notes"))
+def a_removed_field_of_a_request(document: Document) -> None:
+    del request(document, "POST /v1/visits")["properties"]["notes"]
 
 
-@causes((WORDING, "webhooks"), tells_apart=False)
-def undescribed_webhooks(document: Document) -> None:
-    del document["webhooks"]
+@causes((MOCK, "POST /v1/patients request header.Idempotency-Key"), tells_apart=False)
+def a_header_that_the_sdk_always_sends_is_required(document: Document) -> None:
+    parameter(document, "POST /v1/patients", "Idempotency-Key")["required"] = True
 
 
-# --- keywords of one schema ------------------------------------------------------------------------------------------
+@causes((BREAKING, "GET /v1/account response 200 body.livemode"), (MOCK, "GET /v1/account response 200 body.livemode"))
+def another_type_of_a_response(document: Document) -> None:
+    component(document, "Account")["properties"]["livemode"] = {"type": "integer"}
+
+
+# --- parts of the document --------------------------------------------------------------------------------------------
 
 GONE = object()
-"""The keyword is removed."""
+"""The part or the keyword is removed."""
+
+BODY = {"content": {"application/json": {"schema": {"type": "object"}}}}
+ACCOUNT = "paths /v1/account get"
+PING = "POST /v1/webhook_endpoints/{id}/ping request body"
+_PATIENT = ("POST /v1/patients", "GET /v1/patients/{id}", "PATCH /v1/patients/{id}")
+_EMAILS = [f"{each} response 200 body.email" for each in _PATIENT] + ["GET /v1/patients response 200 body.data[].email"]
+
+PARTS: list[tuple[str, Any, str, list[str]]] = [
+    ("paths /v1/appointments/{id}/cancel post requestBody required", True, BREAKING,
+     ["POST /v1/appointments/{id}/cancel request body"]),
+    ("paths /v1/webhook_endpoints/{id}/ping post requestBody", {**BODY, "required": True}, BREAKING, [PING]),
+    ("paths /v1/webhook_endpoints/{id}/ping post requestBody", BODY, ADDED, [PING]),
+    ("paths /v1/treatments post requestBody", GONE, BREAKING, ["POST /v1/treatments request body"]),
+    ("paths /v1/patients post requestBody required", False, MOCK, ["POST /v1/patients request body"]),
+    ("paths /v1/webhook_endpoints/{id} delete", GONE, BREAKING, ["DELETE /v1/webhook_endpoints/{id}"]),
+    ("paths /v1/rooms", {"get": {"responses": {"200": {}}}}, ADDED, ["GET /v1/rooms"]),
+    (f"{ACCOUNT} security", [], MOCK, ["GET /v1/account request security"]),
+    (f"{ACCOUNT} responses 200 content", GONE, BREAKING, ["GET /v1/account response 200 body"]),
+    (f"{ACCOUNT} responses 200", GONE, BREAKING, ["GET /v1/account response 200"]),
+    (f"{ACCOUNT} responses 422", {}, ADDED, ["GET /v1/account response 422"]),
+    (f"{ACCOUNT} responses 200 headers X-Cost", {}, ADDED, ["GET /v1/account response 200 header.X-Cost"]),
+    (f"{ACCOUNT} responses 200 headers Request-Id", GONE, WORDING,
+     ["GET /v1/account response 200 header.Request-Id"]),
+    (f"{ACCOUNT} responses 200 description", "It.", WORDING, ["GET /v1/account response 200"]),
+    (f"{ACCOUNT} summary", "Who?", WORDING, ["GET /v1/account"]),
+    (f"{ACCOUNT} operationId", "getAccount", WORDING, ["GET /v1/account"]),
+    (f"{ACCOUNT} tags", ["me"], WORDING, ["GET /v1/account"]),
+    (f"{ACCOUNT} deprecated", True, WORDING, ["GET /v1/account"]),
+    ("paths /v1/patients post responses 409", GONE, MOCK, ["POST /v1/patients response 409"]),
+    ("info title", "Another API", WORDING, ["info"]),
+    ("webhooks", GONE, WORDING, ["webhooks"]),
+    ("components schemas Patient properties email format", GONE, MOCK, _EMAILS),
+    ("components schemas Doctor properties createdAt format", GONE, BREAKING,
+     ["GET /v1/doctors/{id} response 200 body.createdAt", "GET /v1/doctors response 200 body.data[].createdAt"]),
+]  # fmt: skip
+"""Other values of one part of the document: its path, the value, and class and places of the differences."""
+
+
+def with_part(document: Any, path: str, value: Any) -> None:
+    *parents, last = path.split()
+    for each in parents:
+        document = document[each]
+    if value is GONE:
+        del document[last]
+    else:
+        document[last] = value
+
+
+for _path, _value, _class, _places in PARTS:
+    _change = functools.partial(with_part, path=_path, value=_value)
+    MUTATIONS.append(Mutation(_change, frozenset((_class, each) for each in _places), False, f"{_path} {_class}"))
+
+# --- keywords of one schema ------------------------------------------------------------------------------------------
 
 CHANGED_KEYWORDS: list[tuple[str, str, dict[str, Any]]] = [
     (
@@ -470,6 +396,7 @@ CHANGED_KEYWORDS: list[tuple[str, str, dict[str, Any]]] = [
         {"enum": ["confirmed", "rescheduled", "cancelled", "completed"]},
     ),
     (BREAKING, "GET /v1/patients request query.limit", {"maximum": 50}),
+    (BREAKING, "GET /v1/account response 200 body.name", {"type": ["string", "null"]}),
     (BREAKING, "GET /v1/visits request query.limit", {"minimum": 5}),
     (BREAKING, "GET /v1/events request query.limit", {"multipleOf": 10}),
     (BREAKING, "POST /v1/patients request body.fullName", {"maxLength": 200}),

@@ -200,14 +200,7 @@ _Weights = tuple[tuple[type[Step], int], ...]
 
 _FAULTS: _Weights = ((FailRequests, 6), (CrashAtRequest, 4), (DelayDelivery, 2), (LoseWebhookResponse, 2))
 _ACTIONS: _Weights = ((Book, 5), (Reschedule, 6), (Cancel, 3), (Work, 2), (PassTime, 2))
-_SEQUELS: _Weights = (
-    (Again, 5),
-    (Work, 8),
-    (PassTime, 5),
-    (CrashNow, 3),
-    (RepeatDelivery, 3),
-    (Forge, 3),
-)
+_SEQUELS: _Weights = ((Again, 5), (Work, 8), (PassTime, 5), (CrashNow, 3), (RepeatDelivery, 3), (Forge, 3))
 """Kinds of steps with their weights. An action comes with faults before it and sequels after it."""
 
 

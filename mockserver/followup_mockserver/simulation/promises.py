@@ -89,19 +89,10 @@ class Finding:
 
 def report_of(clinic: type, history: History, finding: Finding) -> str:
     """Return the message about a promise that was broken."""
-    return "\n".join(
-        [
-            f"{clinic.__name__} breaks a promise.",
-            "",
-            *finding.story,
-            "",
-            f"Promise: {finding.promise}",
-            finding.detail,
-            "",
-            f"Repeat this history (seed {seed_of(history)}) with:",
-            call_that_repeats(clinic, history),
-        ]
-    )
+    story = "\n".join(finding.story)
+    repeat = f"Repeat this history (seed {seed_of(history)}) with:\n{call_that_repeats(clinic, history)}"
+    promise = f"Promise: {finding.promise}\n{finding.detail}"
+    return "\n\n".join([f"{clinic.__name__} breaks a promise.", story, promise, repeat])
 
 
 STARTS = "The clinic starts, also after a crash, unless a fault prevents it."

@@ -255,24 +255,26 @@ def forge(service: MockService, url: str, secret: str, step: Forge, number: int)
         step: what to forge.
         number: number of the forgery, which makes the ids of invented events differ.
     """
-    kind = FORGERIES[step.kind]
-    now = int(time.time())
+    kind, timestamp, key = FORGERIES[step.kind], int(time.time()), _WRONG_SECRET
     known = [each for each in reversed(service.deliveries) if kind != REPLAY or each.attempts > 0]
     if kind == INVENTED:
         appointments = [each for each in known if "appointment" in each.payload["data"]]
         genuine = appointments[step.delivery % len(appointments)].payload["data"] if appointments else _INVENTED_DATA
-        payload = _invented(genuine, f"whd_forged{number:018}", service)
+        payload: Mapping[str, Any] = _invented(genuine, f"whd_forged{number:018}", service)
+        body = json.dumps(payload).encode()
         story = f"A forged webhook arrived, with an invented {payload['type']}"
-        return _forgery(kind, url, story, payload, json.dumps(payload).encode(), _WRONG_SECRET, now)
-    if not known:
+    elif not known:
         return None
-    delivery = known[step.delivery % len(known)]
-    body = body_of(delivery)
-    if kind == WRONG_SIGNATURE:
+    else:
+        delivery = known[step.delivery % len(known)]
+        payload, body = delivery.payload, body_of(delivery)
         story = f"A forged webhook arrived: the body of {delivery.event_type} with a wrong signature"
-        return _forgery(kind, url, story, delivery.payload, body, _WRONG_SECRET, now)
-    story = f"Somebody replayed an old request with {delivery.event_type}"
-    return _forgery(kind, url, story, delivery.payload, body, secret, now - _AGE_OF_REPLAY)
+        if kind == REPLAY:
+            story = f"Somebody replayed an old request with {delivery.event_type}"
+            timestamp, key = timestamp - _AGE_OF_REPLAY, secret
+    signature = sign(body, key, timestamp)
+    headers = headers_of(event_type=payload["type"], number=1, timestamp=timestamp, signature=signature)
+    return Forgery(kind, payload["id"], story, httpx.Request("POST", url, headers=headers, content=body))
 
 
 def _invented(genuine: Mapping[str, Any], id: str, service: MockService) -> dict[str, Any]:
@@ -288,12 +290,3 @@ def _invented(genuine: Mapping[str, Any], id: str, service: MockService) -> dict
         "ref": genuine["appointment"]["id"],
         "data": {**genuine, "appointment": {**genuine["appointment"], "status": "cancelled", "cancelledAt": now}},
     }
-
-
-def _forgery(
-    kind: str, url: str, story: str, payload: Mapping[str, Any], body: bytes, secret: str, timestamp: int
-) -> Forgery:
-    headers = headers_of(
-        event_type=payload["type"], number=1, timestamp=timestamp, signature=sign(body, secret, timestamp)
-    )
-    return Forgery(kind, payload["id"], story, httpx.Request("POST", url, headers=headers, content=body))
