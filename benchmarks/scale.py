@@ -15,7 +15,7 @@ from measure import Figure, compare
 
 from followup_mockserver import MockService
 from followup_mockserver.rules import patients
-from followup_mockserver.state.jobs import Scheduler, SendReminder
+from followup_mockserver.state.jobs import Job, Scheduler
 from followup_mockserver.webhooks.transport import InProcessTransport
 
 FEW, MANY = 1_000, 1_000_000
@@ -132,16 +132,16 @@ def timers() -> Iterator[Figure]:
     times = [NOON + timedelta(seconds=(each * 7_919) % MANY) for each in range(MANY)]
 
     def ours() -> None:
-        scheduler: Scheduler[SendReminder] = Scheduler()
+        scheduler = Scheduler()
         for number, at in enumerate(times):
-            scheduler.schedule(at, SendReminder(f"apt_{number}"))
+            scheduler.schedule(at, Job("reminder", f"apt_{number}"))
         while scheduler.pop_due(times[-1] + timedelta(days=400)) is not None:
             pass
 
     def theirs() -> None:
-        heap: list[tuple[datetime, int, SendReminder]] = []
+        heap: list[tuple[datetime, int, Job]] = []
         for number, at in enumerate(times):
-            heapq.heappush(heap, (at, number, SendReminder(f"apt_{number}")))
+            heapq.heappush(heap, (at, number, Job("reminder", f"apt_{number}")))
         while heap:
             heapq.heappop(heap)
 

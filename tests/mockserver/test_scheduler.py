@@ -2,39 +2,22 @@
 
 import gc
 import weakref
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from followup_mockserver.state.jobs import Scheduler, Timer
+from followup_mockserver.state.jobs import Job, JobKind, Scheduler, Timer
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-
-
-@dataclass(eq=False)
-class Remind:
-    about: str
-    kind: ClassVar[str] = "remind"
-
-
-@dataclass(eq=False)
-class Send:
-    about: str
-    kind: ClassVar[str] = "send"
-
-
-Job = Remind | Send
 
 
 def after(minutes: float) -> datetime:
     return NOON + timedelta(minutes=minutes)
 
 
-def drain(scheduler: Scheduler[Job], until: datetime) -> list[Job]:
+def drain(scheduler: Scheduler, until: datetime) -> list[Job]:
     ran = []
     while (timer := scheduler.pop_due(until)) is not None:
         ran.append(timer.job)
@@ -43,14 +26,14 @@ def drain(scheduler: Scheduler[Job], until: datetime) -> list[Job]:
 
 class TestOrder:
     def test_a_microsecond_counts(self) -> None:
-        scheduler: Scheduler[Job] = Scheduler()
-        timer = scheduler.schedule(NOON, Remind("apt_1"))
+        scheduler = Scheduler()
+        timer = scheduler.schedule(NOON, Job("reminder", "apt_1"))
         assert scheduler.pop_due(NOON - timedelta(microseconds=1)) is None
         assert scheduler.pop_due(NOON) is timer
 
     def test_zones_do_not_change_the_order(self) -> None:
-        scheduler: Scheduler[Job] = Scheduler()
-        later, earlier = Remind("apt_1"), Remind("apt_2")
+        scheduler = Scheduler()
+        later, earlier = Job("reminder", "apt_1"), Job("reminder", "apt_2")
         scheduler.schedule(datetime.fromisoformat("2026-03-01T10:00:00-03:00"), later)
         scheduler.schedule(datetime.fromisoformat("2026-03-01T12:30:00+00:00"), earlier)
         assert drain(scheduler, after(60 * 24)) == [earlier, later]
@@ -58,12 +41,12 @@ class TestOrder:
 
 class TestCancelling:
     def test_cancelled_jobs_do_not_pile_up(self) -> None:
-        scheduler: Scheduler[Job] = Scheduler()
-        scheduler.schedule(after(1), Send("whd_1"))
+        scheduler = Scheduler()
+        scheduler.schedule(after(1), Job("delivery", "whd_1"))
         jobs: list[weakref.ref[Job]] = []
         for n in range(2_000):
             scheduler.cancel_about("apt_1")
-            job = Remind("apt_1")
+            job = Job("reminder", "apt_1")
             jobs.append(weakref.ref(job))
             scheduler.schedule(after(1_000 + n), job)
         del job
@@ -72,8 +55,8 @@ class TestCancelling:
         assert len(scheduler) == 2
 
     def test_jobs_that_ran_are_released(self) -> None:
-        scheduler: Scheduler[Job] = Scheduler()
-        job = weakref.ref(scheduler.schedule(after(1), Remind("apt_1")).job)
+        scheduler = Scheduler()
+        job = weakref.ref(scheduler.schedule(after(1), Job("reminder", "apt_1")).job)
         assert scheduler.pop_due(after(1)) is not None
         gc.collect()
         assert job() is None
@@ -85,20 +68,20 @@ class AgainstAList(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.scheduler: Scheduler[Job] = Scheduler()
-        self.ever: list[Timer[Job]] = []
-        self.waiting: list[Timer[Job]] = []
+        self.scheduler = Scheduler()
+        self.ever: list[Timer] = []
+        self.waiting: list[Timer] = []
 
-    @rule(minutes=st.integers(0, 20), about=st.sampled_from("abc"), kind=st.sampled_from([Remind, Send]))
-    def schedule(self, minutes: int, about: str, kind: type[Remind] | type[Send]) -> None:
-        timer = self.scheduler.schedule(after(minutes), kind(about))
+    @rule(minutes=st.integers(0, 20), about=st.sampled_from("abc"), kind=st.sampled_from(["reminder", "delivery"]))
+    def schedule(self, minutes: int, about: str, kind: JobKind) -> None:
+        timer = self.scheduler.schedule(after(minutes), Job(kind, about))
         self.ever.append(timer)
         self.waiting.append(timer)
 
     @rule(minutes=st.integers(0, 20))
     def schedule_and_cancel_many(self, minutes: int) -> None:
         for _ in range(70):
-            self.scheduler.schedule(after(minutes), Remind("many"))
+            self.scheduler.schedule(after(minutes), Job("reminder", "many"))
         assert len(self.scheduler.cancel_about("many")) == 70
 
     @precondition(lambda self: self.ever)
@@ -108,7 +91,7 @@ class AgainstAList(RuleBasedStateMachine):
         self.scheduler.cancel(timer)
         self.waiting = [each for each in self.waiting if each is not timer]
 
-    @rule(about=st.sampled_from("abcd"), kind=st.sampled_from([None, "remind", "send"]))
+    @rule(about=st.sampled_from("abcd"), kind=st.sampled_from([None, "reminder", "delivery"]))
     def cancel_about(self, about: str, kind: str | None) -> None:
         hit = [each for each in self.waiting if each.job.about == about and kind in (None, each.job.kind)]
         assert sorted(self.scheduler.cancel_about(about, kind)) == sorted(hit)
@@ -131,8 +114,8 @@ class AgainstAList(RuleBasedStateMachine):
         for about in "abcd":
             about_it = [each for each in in_order if each.job.about == about]
             assert list(self.scheduler.pending(about=about)) == about_it
-            sends = [each for each in about_it if each.job.kind == "send"]
-            assert list(self.scheduler.pending(about=about, kind="send")) == sends
+            sends = [each for each in about_it if each.job.kind == "delivery"]
+            assert list(self.scheduler.pending(about=about, kind="delivery")) == sends
 
 
 TestAgainstAList = AgainstAList.TestCase

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import GeneratorType
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 import httpx
@@ -17,10 +17,9 @@ from followup import FollowUpError
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.settings.options import Options
 from followup_mockserver.settings.settings import Organization
-from followup_mockserver.state.jobs import JOB_OF_KIND
+from followup_mockserver.state.jobs import SUBJECT_OF_JOB, JobKind
 from followup_mockserver.state.snapshots.document import OPTIONS_NOT_SAVED, SAVED_OPTIONS
 from followup_mockserver.state.snapshots.parts import NOT_SAVED, PARTS
-from followup_mockserver.state.snapshots.references import SUBJECT_OF_JOB
 from followup_mockserver.state.tenant import Tenant
 
 NOON = "2026-09-28T12:00:00Z"
@@ -366,7 +365,7 @@ class TestCompleteness:
         assert reloaded(service).save() == service.save()
 
     def test_every_kind_of_job_has_a_subject(self) -> None:
-        assert set(SUBJECT_OF_JOB) == set(JOB_OF_KIND)
+        assert list(SUBJECT_OF_JOB) == list(get_args(JobKind))
 
     def test_every_attribute_of_a_tenant_is_saved_or_has_a_reason_not_to_be(self) -> None:
         attributes = set(vars(Tenant(Organization(id="org_1"), (), Options())))

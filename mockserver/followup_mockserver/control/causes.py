@@ -28,7 +28,6 @@ from followup_mockserver.state.history import (
     Receipt,
     Record,
 )
-from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, RecordedCall
 from followup_mockserver.state.tenant import Tenant
 
@@ -91,7 +90,7 @@ def messages_not_sent(tenant: Tenant) -> list[Occurrence]:
 
     Those that were cancelled or moved are not among them. The caller holds the lock.
     """
-    kinds = (SendReminder.kind, SendPostVisitMessage.kind, AskForMissingData.kind)
+    kinds = ("reminder", "post_visit", "intake")
     records = [record for record in tenant.history.records if record.kind in kinds]
     return [each for each in of_records(tenant, records) if each.outcome.what in _NOT_SENT]
 

@@ -9,7 +9,6 @@ from followup_mockserver.engine import Engine, Target
 from followup_mockserver.schema.checks import LATEST_TIME, instant
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.state.access import TenantAccess
-from followup_mockserver.state.jobs import SendReminder
 from followup_mockserver.state.runs import Advanced
 from followup_mockserver.state.tenant import Tenant
 
@@ -211,7 +210,7 @@ def pending_reminders(tenant: Tenant, appointment: str | None = None) -> list[Pe
     """Return the pending reminders of one appointment or of all, in order of time."""
     with tenant.lock:
         pending = []
-        for timer in tenant.scheduler.pending(about=appointment, kind=SendReminder.kind):
+        for timer in tenant.scheduler.pending(about=appointment, kind="reminder"):
             booked = tenant.appointments.get(timer.job.about)
             assert booked is not None  # appointments are never removed
             pending.append(PendingReminder(appointment=booked.id, patient=booked.patient, send_at=timer.at))

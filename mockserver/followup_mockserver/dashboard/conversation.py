@@ -11,7 +11,6 @@ from followup_mockserver.control.occurrences import Occurrence
 from followup_mockserver.dashboard.entries import Cause, is_due, shown
 from followup_mockserver.dashboard.timeline import job_title, named_cause, planned_start, title_of
 from followup_mockserver.state.history import MESSAGE
-from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
 from followup_mockserver.state.outcomes import Part
 from followup_mockserver.state.records import Message
 from followup_mockserver.state.tenant import Tenant
@@ -19,7 +18,7 @@ from followup_mockserver.state.tenant import Tenant
 MAX_LINES = 200
 """A conversation shows at most this many lines, the latest, until the user asks for all."""
 
-_KINDS = (SendReminder.kind, SendPostVisitMessage.kind, AskForMissingData.kind)
+_KINDS = ("reminder", "post_visit", "intake")
 
 
 @attrs.frozen(kw_only=True)

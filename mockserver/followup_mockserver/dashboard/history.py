@@ -11,7 +11,6 @@ from followup_mockserver.dashboard.objects import address
 from followup_mockserver.dashboard.timeline import TEST_CONTROL, job_title, timeline_of, title_of
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.history import CONTROL, CONTROL_PREFIX, JOB_PREFIX, Record
-from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
 from followup_mockserver.state.outcomes import Part, before_start, other
 from followup_mockserver.state.records import MESSAGE_PREFIX
 from followup_mockserver.state.tenant import Tenant
@@ -62,7 +61,7 @@ MAX_JOBS = 200
 """The page has at most this many jobs of a group, since a run may have thousands."""
 
 _TITLES = {"advance": "clock advanced", "step": "next job run"}
-_ATTEMPTS = (AttemptDelivery.kind, RepeatDelivery.kind)
+_ATTEMPTS = ("delivery", "repeated_delivery")
 
 
 @attrs.frozen(kw_only=True)

@@ -19,15 +19,6 @@ from followup_mockserver.dashboard import receipts
 from followup_mockserver.dashboard.entries import DUE, WILL_NOT_BE_SENT, Cause, Entry, shown
 from followup_mockserver.dashboard.objects import name_of
 from followup_mockserver.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
-from followup_mockserver.state.jobs import (
-    AskForMissingData,
-    AttemptDelivery,
-    EndTreatment,
-    RecomputeStage,
-    RepeatDelivery,
-    SendPostVisitMessage,
-    SendReminder,
-)
 from followup_mockserver.state.outcomes import Kind, Part, joined
 from followup_mockserver.state.tenant import Tenant
 
@@ -40,15 +31,15 @@ MAX_EFFECTS = 50
 _MAX_DEPTH = 8
 """An effect stands on its own, not below its cause, if that would be deeper. No rule of the mock leads so deep."""
 
-_ATTEMPT_JOBS = (AttemptDelivery.kind, RepeatDelivery.kind)
+_ATTEMPT_JOBS = ("delivery", "repeated_delivery")
 _JOB_TITLES = {
-    SendReminder.kind: "reminder",
-    SendPostVisitMessage.kind: "message after the visit",
-    AskForMissingData.kind: "question for missing data",
-    RecomputeStage.kind: "check of the patient's stage",
-    EndTreatment.kind: "end of the treatment",
-    AttemptDelivery.kind: "webhook attempt",
-    RepeatDelivery.kind: "repeated webhook attempt",
+    "reminder": "reminder",
+    "post_visit": "message after the visit",
+    "intake": "question for missing data",
+    "stage": "check of the patient's stage",
+    "treatment_end": "end of the treatment",
+    "delivery": "webhook attempt",
+    "repeated_delivery": "repeated webhook attempt",
 }
 TEST_CONTROL = "test control"
 _SHORT = {Kind.DUE: DUE, Kind.WILL_NOT_BE_SENT: WILL_NOT_BE_SENT}
@@ -132,7 +123,7 @@ def named_cause(relation: str, cause: Occurrence) -> Cause:
 
 def planned_start(job: Occurrence) -> datetime | None:
     """Return the start of the appointment that a reminder was planned for, which may have changed since."""
-    if job.kind != SendReminder.kind or job.hours is None or job.due is None:
+    if job.kind != "reminder" or job.hours is None or job.due is None:
         return None
     try:
         return job.due + timedelta(hours=job.hours)
@@ -216,7 +207,7 @@ class _Builder:
             return occurrence.about not in self._with_receipt
         if kind == MESSAGE:
             return not (occurrence.cause or "").startswith(JOB_PREFIX) or occurrence.cause not in self._causes
-        return kind != RecomputeStage.kind or bool(self._effects[occurrence.id])
+        return kind != "stage" or bool(self._effects[occurrence.id])
 
     def _entry(self, occurrence: Occurrence) -> Entry:
         title, more, outcome = title_of(occurrence)

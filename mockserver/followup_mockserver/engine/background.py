@@ -13,43 +13,41 @@ from typing import NamedTuple
 from followup_mockserver.rules import local_jobs
 from followup_mockserver.schema.formats import parse_webhook_url
 from followup_mockserver.state.history import JOB_PREFIX
-from followup_mockserver.state.jobs import AttemptDelivery, Job, RepeatDelivery, Timer
+from followup_mockserver.state.jobs import JobKind, Timer
 from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Run
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempting
-from followup_mockserver.webhooks.attempting import DueAttempt
+from followup_mockserver.webhooks.attempting import DueAttempt, Trigger
 from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 
 logger = logging.getLogger("followup_mockserver")
 
 
+_TRIGGERS: dict[JobKind, Trigger] = {"delivery": "schedule", "repeated_delivery": "disturbance"}
+"""What triggers the attempts that jobs make, by the kind of the job. The other jobs send nothing."""
+
+
 class ScheduledAttempt(NamedTuple):
     """A delivery attempt to send, and the timer that scheduled it."""
 
-    timer: Timer[Job]
+    timer: Timer
     attempt: DueAttempt
 
 
-def begin(tenant: Tenant, run: Run, timer: Timer[Job]) -> ScheduledAttempt | None:
+def begin(tenant: Tenant, run: Run, timer: Timer) -> ScheduledAttempt | None:
     """Run a local job, or return the attempt that the caller has to make after releasing the tenant's lock."""
+    job = timer.job
+    trigger = _TRIGGERS.get(job.kind)
     with tenant.caused_by(f"{JOB_PREFIX}{timer.number}"):
-        match timer.job:
-            case AttemptDelivery(about=delivery):
-                attempt = attempting.due_attempt(tenant, delivery, "schedule")
-            case RepeatDelivery(about=delivery):
-                attempt = attempting.due_attempt(tenant, delivery, "disturbance")
-            case local:
-                outcome = local_jobs.run(tenant, local)
-                tenant.end_job(timer, outcome, run.control)
-                run.record(timer, outcome)
-                return None
-    if attempt is None:
-        tenant.end_job(timer, NOTHING_TO_SEND, run.control)
-        run.record(timer, NOTHING_TO_SEND)
-        return None
-    return ScheduledAttempt(timer, attempt)
+        attempt = None if trigger is None else attempting.due_attempt(tenant, job.about, trigger)
+        if attempt is not None:
+            return ScheduledAttempt(timer, attempt)
+        outcome = local_jobs.run(tenant, job) if trigger is None else NOTHING_TO_SEND
+    tenant.end_job(timer, outcome, run.control)
+    run.record(timer, outcome)
+    return None
 
 
 def make_attempt(dispatcher: Dispatcher, tenant: Tenant, run: Run, scheduled: ScheduledAttempt) -> Sending[Attempted]:

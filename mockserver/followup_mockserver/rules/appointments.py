@@ -1,6 +1,5 @@
 """Appointments (specification, sections 3 and 4)."""
 
-from datetime import datetime
 from typing import Any
 
 from followup import Appointment, DoctorInput, Patient, PatientInput
@@ -19,13 +18,12 @@ def create(
     tenant: Tenant,
     *,
     patient: str | PatientInput,
-    start_at: datetime,
     doctor: str | DoctorInput | None = None,
-    type: str | None = None,
     external_id: str | None = None,
     found_by: FoundBy = BY_PHONE_OR_DNI,
     source: AppointmentSource = "api",
     status: AppointmentStatus = "confirmed",
+    **fields: Any,
 ) -> Appointment:
     """Book an appointment, or return the existing one with the same external id unchanged."""
     if external_id is not None and (existing := tenant.appointments.find("external_id", external_id)):
@@ -41,13 +39,12 @@ def create(
         object="appointment",
         patient=booked_for.id,
         doctor=doctor,
-        start_at=start_at,
         status=status,
-        type=type,
         external_id=external_id,
         source=source,
         created_at=now,
         updated_at=now,
+        **fields,
     )
     tenant.appointments.add(appointment)
     _publish(tenant, "appointment.created", appointment)

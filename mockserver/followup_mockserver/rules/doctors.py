@@ -5,56 +5,30 @@ from typing import Any
 from followup import Doctor
 from followup_mockserver.state.tenant import Tenant
 
-ROSTER: tuple[dict[str, Any], ...] = (
-    {
-        "full_name": "Dra. Lucía Fernández",
-        "specialty": "cardiology",
-        "license_number": "MN 84512",
-        "external_id": "D-1",
-    },
-    {
-        "full_name": "Dr. Martín Sosa",
-        "specialty": "general medicine",
-        "license_number": "MN 90233",
-        "external_id": "D-2",
-    },
-    {"full_name": "Dra. Carla Benítez", "specialty": "pediatrics", "license_number": "MN 77120", "external_id": "D-3"},
-    {
-        "full_name": "Dr. Jorge Molina",
-        "specialty": "dermatology",
-        "license_number": "MN 61004",
-        "external_id": "D-4",
-        "active": False,
-    },
+ROSTER = (
+    {"full_name": "Dra. Lucía Fernández", "specialty": "cardiology", "license_number": "MN 84512"},
+    {"full_name": "Dr. Martín Sosa", "specialty": "general medicine", "license_number": "MN 90233"},
+    {"full_name": "Dra. Carla Benítez", "specialty": "pediatrics", "license_number": "MN 77120"},
+    {"full_name": "Dr. Jorge Molina", "specialty": "dermatology", "license_number": "MN 61004"},
 )
-"""The doctors of a new organization, one of them inactive."""
+"""The doctors of a new organization. Their external ids are ``D-1`` to ``D-4``; the last is inactive."""
 
 
 def add_roster(tenant: Tenant) -> None:
     """Add the doctors of a new organization."""
-    for doctor in ROSTER:
-        add(tenant, **doctor)
+    for number, doctor in enumerate(ROSTER, start=1):
+        add(tenant, external_id=f"D-{number}", active=number < len(ROSTER), **doctor)
 
 
-def add(
-    tenant: Tenant,
-    *,
-    full_name: str,
-    specialty: str | None = None,
-    license_number: str | None = None,
-    external_id: str | None = None,
-    active: bool = True,
-) -> Doctor:
+def add(tenant: Tenant, *, full_name: str, active: bool = True, **fields: Any) -> Doctor:
     """Add a doctor to the roster."""
     doctor = Doctor(
         id=tenant.ids.new("doc_"),
         object="doctor",
         full_name=full_name,
-        specialty=specialty,
-        license_number=license_number,
-        external_id=external_id,
         active=active,
         created_at=tenant.now(),
+        **fields,
     )
     tenant.doctors.add(doctor)
     return doctor

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from followup import Appointment, IntakeRequest, Patient, Visit
 from followup_mockserver.rules.stages import UPCOMING, follows_appointment
 from followup_mockserver.state.history import MESSAGE, Record
-from followup_mockserver.state.jobs import AskForMissingData, SendPostVisitMessage, SendReminder
+from followup_mockserver.state.jobs import Job
 from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.state.tenant import DomainEvent, Tenant
@@ -68,7 +68,7 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     """Schedule the message after a visit."""
     if event.type == "visit.completed":
         at = event.subject.visited_at + timedelta(hours=tenant.organization.post_visit_hours)
-        tenant.schedule(max(at, tenant.now()), SendPostVisitMessage(about=event.subject.id))
+        tenant.schedule(max(at, tenant.now()), Job("post_visit", event.subject.id))
 
 
 def obstacle_to_patient(tenant: Tenant, about: Appointment | Visit) -> Outcome | None:
@@ -79,7 +79,7 @@ def obstacle_to_patient(tenant: Tenant, about: Appointment | Visit) -> Outcome |
     return NO_PHONE if patient.phone is None else None
 
 
-def send_post_visit(tenant: Tenant, job: SendPostVisitMessage) -> Outcome:
+def send_post_visit(tenant: Tenant, job: Job) -> Outcome:
     """Ask the patient how they are after a visit. Return the outcome, as ``send_reminder`` does."""
     visit = tenant.visits.get(job.about)
     assert visit is not None  # visits are never removed
@@ -144,7 +144,7 @@ def _local(tenant: Tenant, instant: datetime) -> datetime:
     return instant.astimezone(ZoneInfo(tenant.organization.time_zone))
 
 
-def send_reminder(tenant: Tenant, job: SendReminder) -> Outcome:
+def send_reminder(tenant: Tenant, job: Job) -> Outcome:
     """Remind the patient of an appointment. The text has the time in the organization's time zone."""
     appointment = tenant.appointments.get(job.about)
     if appointment is None or appointment.status not in UPCOMING:
@@ -164,7 +164,7 @@ def obstacle_to_reminder(tenant: Tenant, appointment: Appointment) -> Outcome | 
 
 def _schedule_reminders(tenant: Tenant, appointment: Appointment) -> None:
     now = tenant.now()
-    job = SendReminder(about=appointment.id)
+    job = Job("reminder", appointment.id)
     for hours in tenant.organization.reminder_hours:
         at = appointment.start_at - timedelta(hours=hours)
         if at >= now:
@@ -173,13 +173,13 @@ def _schedule_reminders(tenant: Tenant, appointment: Appointment) -> None:
             tenant.skip_job(job, Outcome(Kind.ALREADY_PAST, hours=hours))
 
 
-keep_reminders = follows_appointment(SendReminder, _schedule_reminders)
+keep_reminders = follows_appointment("reminder", _schedule_reminders)
 
 
 def schedule_question(tenant: Tenant, intake: IntakeRequest) -> None:
     """Schedule a message that asks for the missing data, unless the organization has turned these messages off."""
     if tenant.organization.intake_messages and intake.status == "new" and intake.missing:
-        tenant.schedule(tenant.now(), AskForMissingData(about=intake.id))
+        tenant.schedule(tenant.now(), Job("intake", intake.id))
 
 
 def ask_if_possible(tenant: Tenant, intake: IntakeRequest) -> None:
@@ -189,7 +189,7 @@ def ask_if_possible(tenant: Tenant, intake: IntakeRequest) -> None:
         schedule_question(tenant, intake)
 
 
-def ask(tenant: Tenant, job: AskForMissingData) -> Outcome:
+def ask(tenant: Tenant, job: Job) -> Outcome:
     """Send the message, and set the status of the request to ``validating``. Return the outcome of the job."""
     intake = tenant.intake_requests.get(job.about)
     assert intake is not None  # intake requests are never removed

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from followup import Appointment, Patient
-from followup_mockserver.state.jobs import RecomputeStage, SendReminder
+from followup_mockserver.state.jobs import Job, JobKind
 from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
@@ -31,12 +31,12 @@ def refresh(tenant: Tenant, patient: Patient) -> None:
 
 
 def follows_appointment(
-    job: type[RecomputeStage | SendReminder], schedule: Callable[[Tenant, Appointment], None]
+    kind: JobKind, schedule: Callable[[Tenant, Appointment], None]
 ) -> Callable[[Tenant, DomainEvent], None]:
     """Return a subscriber that keeps the jobs of an appointment up to date.
 
     Args:
-        job: the class of the jobs.
+        kind: the kind of the jobs.
         schedule: schedules the jobs of an appointment.
     """
 
@@ -45,17 +45,17 @@ def follows_appointment(
             schedule(tenant, event.subject)
         elif event.type == "appointment.rescheduled":
             moved = Outcome(Kind.APPOINTMENT_MOVED, at=event.subject.start_at)
-            tenant.cancel_jobs(event.subject.id, moved, job.kind)
+            tenant.cancel_jobs(event.subject.id, moved, kind)
             schedule(tenant, event.subject)
         elif event.type == "appointment.cancelled":
-            tenant.cancel_jobs(event.subject.id, Outcome(Kind.APPOINTMENT_CANCELLED), job.kind)
+            tenant.cancel_jobs(event.subject.id, Outcome(Kind.APPOINTMENT_CANCELLED), kind)
         elif event.type == "visit.completed" and event.subject.appointment is not None:
-            tenant.cancel_jobs(event.subject.appointment, Outcome(Kind.VISITED), job.kind)
+            tenant.cancel_jobs(event.subject.appointment, Outcome(Kind.VISITED), kind)
 
     return on_domain_event
 
 
-def recompute(tenant: Tenant, job: RecomputeStage) -> Outcome:
+def recompute(tenant: Tenant, job: Job) -> Outcome:
     """Recompute the stage after the time of an appointment. Return the outcome of the job: the stage."""
     appointment = tenant.appointments.get(job.about)
     patient = tenant.patients.get(appointment.patient) if appointment else None
@@ -66,7 +66,7 @@ def recompute(tenant: Tenant, job: RecomputeStage) -> Outcome:
 
 def _schedule(tenant: Tenant, appointment: Appointment) -> None:
     if appointment.start_at >= tenant.now():
-        tenant.schedule(appointment.start_at + _PASSED, RecomputeStage(about=appointment.id))
+        tenant.schedule(appointment.start_at + _PASSED, Job("stage", appointment.id))
 
 
-on_domain_event = follows_appointment(RecomputeStage, _schedule)
+on_domain_event = follows_appointment("stage", _schedule)

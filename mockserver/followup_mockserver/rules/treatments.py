@@ -1,12 +1,13 @@
 """Treatments (specification, section 4, Treatments)."""
 
 from datetime import datetime
+from typing import Any
 
 from followup import PatientInput, Treatment
 from followup._for_mockserver import DEFAULT_TREATMENT_KIND, TreatmentKind
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference
-from followup_mockserver.state.jobs import EndTreatment
+from followup_mockserver.state.jobs import Job
 from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
@@ -15,14 +16,10 @@ def create(
     tenant: Tenant,
     *,
     patient: str | PatientInput,
-    name: str,
     kind: TreatmentKind = DEFAULT_TREATMENT_KIND,
-    dosage: str | None = None,
-    frequency: str | None = None,
-    instructions: str | None = None,
-    start_date: datetime | None = None,
     end_date: datetime | None = None,
     found_by: FoundBy = BY_PHONE_OR_DNI,
+    **fields: Any,
 ) -> Treatment:
     """Create a treatment, which is active until its end date."""
     treated = PatientReference(tenant, patient, found_by).resolve()
@@ -32,19 +29,15 @@ def create(
         object="treatment",
         patient=treated.id,
         kind=kind,
-        name=name,
-        dosage=dosage,
-        frequency=frequency,
-        instructions=instructions,
-        start_date=start_date,
         end_date=end_date,
         active=end_date is None or end_date > now,
         created_at=now,
         updated_at=now,
+        **fields,
     )
     tenant.treatments.add(treatment)
     if end_date is not None and treatment.active:
-        tenant.schedule(end_date, EndTreatment(about=treatment.id))
+        tenant.schedule(end_date, Job("treatment_end", treatment.id))
     tenant.publish(
         DomainEvent(
             type="treatment.prescribed",
@@ -57,7 +50,7 @@ def create(
     return treatment
 
 
-def end(tenant: Tenant, job: EndTreatment) -> Outcome:
+def end(tenant: Tenant, job: Job) -> Outcome:
     """Set a treatment to inactive at its end date. Return the outcome of the job."""
     treatment = tenant.treatments.get(job.about)
     assert treatment is not None  # treatments are never removed

@@ -1,6 +1,6 @@
 """Visits (specification, sections 3 and 4)."""
 
-from datetime import datetime
+from typing import Any
 
 from followup import Appointment, DoctorInput, PatientInput, Visit
 from followup._for_mockserver import VisitSource
@@ -16,15 +16,12 @@ def create(
     tenant: Tenant,
     *,
     patient: str | PatientInput,
-    visited_at: datetime,
     doctor: str | DoctorInput | None = None,
-    type: str | None = None,
     external_id: str | None = None,
-    diagnosis: str | None = None,
-    notes: str | None = None,
     appointment: str | None = None,
     found_by: FoundBy = BY_PHONE_OR_DNI,
     source: VisitSource = "manual",
+    **fields: Any,
 ) -> Visit:
     """Create a visit and complete its appointment, or return the existing visit with the same external id unchanged."""
     if external_id is not None and (existing := tenant.visits.find("external_id", external_id)):
@@ -41,13 +38,10 @@ def create(
         patient=visitor.id,
         doctor=doctor,
         appointment=attended.id if attended else None,
-        visited_at=visited_at,
-        type=type,
-        diagnosis=diagnosis,
-        notes=notes,
         external_id=external_id,
         source=source,
         created_at=tenant.now(),
+        **fields,
     )
     tenant.visits.add(visit)
     if attended:

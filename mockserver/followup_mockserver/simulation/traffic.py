@@ -22,7 +22,6 @@ from followup_mockserver.simulation.network import PendingFaults
 from followup_mockserver.simulation.process import Process, ReceiverFailed
 from followup_mockserver.simulation.promises import HANDLES_NO_FORGERY, PromiseBroken, Story
 from followup_mockserver.simulation.running import Runner
-from followup_mockserver.state.jobs import AttemptDelivery
 from followup_mockserver.webhooks.payloads import body_of, headers_of
 
 DELAYS: tuple[tuple[Literal["late", "reorder"], float], ...] = (("late", 600), ("late", 6 * 3600), ("reorder", 3600))
@@ -142,7 +141,7 @@ class Traffic:
         """Return when the next delivery attempt is due; None if none is."""
         tenant = self._service._access.tenant
         with tenant.lock:
-            return min((each.at for each in tenant.scheduler.pending(kind=AttemptDelivery.kind)), default=None)
+            return min((each.at for each in tenant.scheduler.pending(kind="delivery")), default=None)
 
     # --- the receiver that the service calls -----------------------------------------------------------------------
 

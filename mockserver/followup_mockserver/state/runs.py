@@ -12,7 +12,7 @@ import attrs
 
 from followup._for_mockserver import format_timestamp
 from followup_mockserver.state.interrupts import wait_for, wait_on
-from followup_mockserver.state.jobs import Job, Timer
+from followup_mockserver.state.jobs import Timer
 from followup_mockserver.state.outcomes import Outcome
 
 
@@ -180,7 +180,7 @@ class Run:
     def __init__(self, stopped: Callable[[], bool]) -> None:
         self.turns = Turns()
         self.ran = 0
-        self._ended: deque[tuple[Timer[Job], Outcome]] = deque(maxlen=MAX_JOBS_REPORTED)
+        self._ended: deque[tuple[Timer, Outcome]] = deque(maxlen=MAX_JOBS_REPORTED)
         self.control: str | None = None
         self._stopped = stopped
         self._in_progress = 0
@@ -191,7 +191,7 @@ class Run:
         self.ran = 0
         self._ended.clear()
 
-    def record(self, timer: Timer[Job], outcome: Outcome) -> None:
+    def record(self, timer: Timer, outcome: Outcome) -> None:
         """Record a job that has run."""
         self.ran += 1
         self._ended.append((timer, outcome))
@@ -209,7 +209,7 @@ class Run:
         with self._changed:
             self._in_progress += 1
 
-    def attempt_ended(self, timer: Timer[Job], outcome: Outcome) -> None:
+    def attempt_ended(self, timer: Timer, outcome: Outcome) -> None:
         """Record an attempt that a worker has completed."""
         with self._changed:
             self.record(timer, outcome)

@@ -123,7 +123,7 @@ class Tenant:
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.clock = Clock(options.start_time)
-        self.scheduler: Scheduler[Job] = Scheduler()
+        self.scheduler = Scheduler()
         self.ids = IdFactory(options.seed, organization.id)
 
         self.patients: Collection[Patient] = Collection(attributes("phone", "dni", "external_id"))
@@ -256,7 +256,7 @@ class Tenant:
             self.end_job(timer, outcome, self.cause)
         return len(cancelled)
 
-    def end_job(self, timer: Timer[Job], outcome: Outcome, by: str | None) -> None:
+    def end_job(self, timer: Timer, outcome: Outcome, by: str | None) -> None:
         """Record what became of a job.
 
         Args:

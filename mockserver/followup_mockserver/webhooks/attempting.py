@@ -14,7 +14,7 @@ from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, 
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state import observers
 from followup_mockserver.state.history import ATTEMPT, Record
-from followup_mockserver.state.jobs import AttemptDelivery
+from followup_mockserver.state.jobs import Job
 from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.records import Attempt, AttemptInProgress, ReceiverResponse
 from followup_mockserver.state.tenant import Tenant
@@ -218,7 +218,7 @@ def _apply(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome, now: dat
         return outcome
     changes: dict[str, Any] = {"last_status_code": outcome.status, "last_error": outcome.error}
     if outcome.tone == "succeeded":
-        tenant.cancel_jobs(delivery.id, Outcome(Kind.RETRY_SUCCEEDED), AttemptDelivery.kind)
+        tenant.cancel_jobs(delivery.id, Outcome(Kind.RETRY_SUCCEEDED), "delivery")
         changes |= {"status": "succeeded", "delivered_at": now, "next_attempt_at": None}
         tenant.webhook_endpoints.update(endpoint, last_delivered_at=now)
     else:
@@ -238,13 +238,13 @@ def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
     if held is not None and tenant.cancel_jobs(held.id, Outcome(Kind.OVERTAKEN)):
         now = tenant.now()
         tenant.webhook_deliveries.update(held, next_attempt_at=now)
-        tenant.schedule(now, AttemptDelivery(about=held.id))
+        tenant.schedule(now, Job("delivery", held.id))
 
 
 def _after_failure(tenant: Tenant, delivery: WebhookDelivery, now: datetime) -> dict[str, Any]:
-    tenant.cancel_jobs(delivery.id, Outcome(Kind.RETRY_FAILED), AttemptDelivery.kind)
+    tenant.cancel_jobs(delivery.id, Outcome(Kind.RETRY_FAILED), "delivery")
     if delivery.attempts >= MAX_WEBHOOK_ATTEMPTS:
         return {"status": "failed", "next_attempt_at": None}
     at = now + WEBHOOK_RETRY_WAITS[delivery.attempts - 1]
-    tenant.schedule(at, AttemptDelivery(about=delivery.id))
+    tenant.schedule(at, Job("delivery", delivery.id))
     return {"next_attempt_at": at}

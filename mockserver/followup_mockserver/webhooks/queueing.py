@@ -9,7 +9,7 @@ from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import SERVICE_VERSION, OutboundEventType, format_timestamp
 from followup_mockserver.settings.settings import NOT_YET_SENT
 from followup_mockserver.state.history import EVENT_PREFIX, Receipt, Record
-from followup_mockserver.state.jobs import AttemptDelivery, RepeatDelivery
+from followup_mockserver.state.jobs import Job
 from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 from followup_mockserver.webhooks.payloads import OUTBOUND_TYPES, data_of, is_subscribed
@@ -134,9 +134,9 @@ def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
     if fault is not None and fault.kind in ("late", "reorder"):
         at = now + timedelta(seconds=fault.seconds)
         tenant.webhook_deliveries.update(delivery, next_attempt_at=at)
-    tenant.schedule(at, AttemptDelivery(about=delivery.id))
+    tenant.schedule(at, Job("delivery", delivery.id))
     if fault is not None and fault.kind == "duplicate":
-        tenant.schedule(now, RepeatDelivery(about=delivery.id))
+        tenant.schedule(now, Job("repeated_delivery", delivery.id))
     if fault is not None and fault.kind == "reorder":
         faults.hold(delivery.webhook_endpoint, delivery.id)
 

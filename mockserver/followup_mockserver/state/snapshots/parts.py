@@ -25,7 +25,7 @@ from followup import (
     WebhookEndpoint,
 )
 from followup._for_mockserver import IDEMPOTENCY_KEY, Limits
-from followup_mockserver.schema.checks import LATEST_TIME, field, integer, matching, one_of, optional
+from followup_mockserver.schema.checks import LATEST_TIME, field, integer, matching, optional
 from followup_mockserver.settings.settings import KeyRecord, Organization
 from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.collection import Collection
@@ -33,7 +33,7 @@ from followup_mockserver.state.copies import copied
 from followup_mockserver.state.faults import FAULT_PREFIX, Fault, Faults, WebhookFault, WebhookFaults
 from followup_mockserver.state.history import JOB_PREFIX
 from followup_mockserver.state.ids import IdFactory
-from followup_mockserver.state.jobs import JOB_OF_KIND, AttemptDelivery, Job, RepeatDelivery, Scheduler, Timer
+from followup_mockserver.state.jobs import Job, JobKind, Scheduler, Timer
 from followup_mockserver.state.records import Attempt, AttemptInProgress, Attempts, Message
 from followup_mockserver.state.requests import MAX_RECORDS, IdempotencyRecord, IdempotencyRecords
 from followup_mockserver.state.snapshots.codecs import LARGEST_INTEGER, SnapshotError, joined, loaded, plain
@@ -197,12 +197,12 @@ def _load_messages(_: Tenant, data: Any, path: str) -> list[Message]:
 @attrs.frozen(kw_only=True)
 class _Job:
     at: datetime
-    kind: str = field(one_of(JOB_OF_KIND))
+    kind: JobKind
     about: str
     number: int | None = field(optional(integer(1)), None)
 
 
-def _save_jobs(scheduler: Scheduler[Job]) -> Any:
+def _save_jobs(scheduler: Scheduler) -> Any:
     """Return the pending jobs, in the order in which they run."""
     return [
         {"at": plain(timer.at), "kind": timer.job.kind, "about": timer.job.about, "number": timer.number}
@@ -210,15 +210,15 @@ def _save_jobs(scheduler: Scheduler[Job]) -> Any:
     ]
 
 
-def _load_jobs(data: Any, path: str) -> Scheduler[Job]:
-    scheduler: Scheduler[Job] = Scheduler()
+def _load_jobs(data: Any, path: str) -> Scheduler:
+    scheduler = Scheduler()
     numbers: set[int] = set()
     for position, each in enumerate(loaded(list[_Job], data, path)):
         number = each.number or scheduler.scheduled + 1
         if number in numbers:
             raise SnapshotError(f"{path}[{position}].number", "This must be unique.")
         numbers.add(number)
-        scheduler.restore(Timer(each.at, number, JOB_OF_KIND[each.kind](each.about)))
+        scheduler.restore(Timer(each.at, number, Job(each.kind, each.about)))
     return scheduler
 
 
@@ -230,7 +230,7 @@ def _requeue(tenant: Tenant, attempt: AttemptInProgress) -> None:
     if attempt.counted:
         tenant.webhook_deliveries.update(delivery, attempts=delivery.attempts - 1)
     if attempt.cause is not None and attempt.trigger != "manual":
-        job = AttemptDelivery(delivery.id) if attempt.trigger == "schedule" else RepeatDelivery(delivery.id)
+        job = Job("delivery", delivery.id) if attempt.trigger == "schedule" else Job("repeated_delivery", delivery.id)
         tenant.scheduler.restore(Timer(tenant.now(), int(attempt.cause.removeprefix(JOB_PREFIX)), job))
 
 

@@ -7,32 +7,12 @@ from typing import Any
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, camel
 from followup_mockserver.schema.formats import is_webhook_target
 from followup_mockserver.state.collection import Collection
-from followup_mockserver.state.jobs import (
-    AskForMissingData,
-    AttemptDelivery,
-    EndTreatment,
-    RecomputeStage,
-    RepeatDelivery,
-    SendPostVisitMessage,
-    SendReminder,
-)
+from followup_mockserver.state.jobs import SUBJECT_OF_JOB
 from followup_mockserver.state.snapshots.codecs import SnapshotError
 from followup_mockserver.state.snapshots.parts import PARTS
 from followup_mockserver.state.tenant import Tenant
 
 _ID = re.compile("[A-Za-z0-9_-]{4,255}")
-
-SUBJECT_OF_JOB = {
-    SendReminder.kind: "appointments",
-    RecomputeStage.kind: "appointments",
-    SendPostVisitMessage.kind: "visits",
-    AskForMissingData.kind: "intake_requests",
-    EndTreatment.kind: "treatments",
-    AttemptDelivery.kind: "webhook_deliveries",
-    RepeatDelivery.kind: "webhook_deliveries",
-}
-"""The collection that has the object of a job, by the kind of the job."""
-
 
 _REFERENCES = (
     ("appointments", "patient", "patients"),
