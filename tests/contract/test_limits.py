@@ -1,24 +1,17 @@
-"""The limits of section 8, the schedule of section 6.2 and the client's defaults, as observed."""
+"""The limits of section 8 and the schedule of section 6.2, as observed."""
 
-import asyncio
 from datetime import datetime
 from typing import Any
 
 import httpx
 import pytest
 from contract import specification as spec
-from contract.samples import object_of
 from support.http import Api
 
 from followup import (
-    AsyncFollowUp,
-    FollowUp,
     RateLimitError,
-    WebhookSignatureError,
     construct_event,
-    verify_signature,
 )
-from followup.webhooks import sign
 from followup_mockserver import MockServer, MockService
 
 NOON = "2026-09-28T12:00:00Z"
@@ -79,42 +72,6 @@ def test_section_6_2_nine_attempts_at_their_times(service: MockService) -> None:
 def test_section_8_an_attempt_has_10_seconds() -> None:
     # That attempts end then is proved with shorter limits; here is the limit that users get.
     assert MockService._attempt_timeout == MockServer._attempt_timeout == spec.WEBHOOK_ATTEMPT_SECONDS
-
-
-@pytest.mark.parametrize(("seconds", "accepted"), [(-301, False), (-300, True), (300, True), (301, False)])
-def test_section_6_2_a_webhook_is_at_most_5_minutes_off(seconds: int, accepted: bool) -> None:
-    assert spec.WEBHOOK_TOLERANCE_SECONDS == 300
-    body, sent = b"{}", 1_790_000_000
-    headers = {"x-service-timestamp": str(sent), "x-service-signature": sign(body, SECRET, sent)}
-    if accepted:
-        verify_signature(body, headers, SECRET, now=sent + seconds)
-    else:
-        with pytest.raises(WebhookSignatureError):
-            verify_signature(body, headers, SECRET, now=sent + seconds)
-
-
-def test_a_client_gives_the_service_30_seconds_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    timeouts: list[dict[str, float]] = []
-
-    def respond(_: httpx.Client, request: httpx.Request, **__: Any) -> httpx.Response:
-        timeouts.append(request.extensions["timeout"])
-        return httpx.Response(200, json=object_of(spec.RESULTS["Account"]), request=request)
-
-    async def respond_later(_: httpx.AsyncClient, request: httpx.Request, **__: Any) -> httpx.Response:
-        return respond(httpx.Client(), request)
-
-    monkeypatch.setattr(httpx.Client, "send", respond)
-    monkeypatch.setattr(httpx.AsyncClient, "send", respond_later)
-    options = {"api_key": "k", "base_url": "http://service.example"}
-    with FollowUp(**options) as client:
-        client.account.retrieve()
-
-    async def retrieve() -> None:
-        async with AsyncFollowUp(**options) as asynchronous:
-            await asynchronous.account.retrieve()
-
-    asyncio.run(retrieve())
-    assert [(each["read"], each["write"]) for each in timeouts] == [(30, 30), (30, 30)]
 
 
 # --- webhooks ------------------------------------------------------------------------------------------------------
