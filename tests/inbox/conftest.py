@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Column, Integer, MetaData, String, Table
+from sqlalchemy import Column, Engine, Integer, MetaData, String, Table
 from support.databases import engine_of
 from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
@@ -24,6 +24,14 @@ class Desk(Inbox):
         """Receive an event with these fields, and return the status."""
         body = body_of(*args, **fields)
         return self.receive(body, headers_of(body))
+
+    @classmethod
+    def with_event(cls, database: str | Engine, **options: Any) -> "Desk":
+        """Open an inbox with its tables and one event."""
+        inbox = cls(database, secret=SECRET, **options)
+        inbox.create_tables()
+        assert inbox.deliver("whd_1") == 204
+        return inbox
 
     def written(self) -> list[str]:
         """Return the ids of the events that handlers wrote about, in their order, as another program reads them."""

@@ -16,9 +16,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy import event as sqlalchemy_event
 from support.databases import engine_of
 from support.times import ManualTime
-from support.webhook_events import SECRET, body_of, headers_of
 
-from followup import ConfigurationError
 from followup.inbox import DrainReport, Inbox, Received
 
 from .conftest import CALENDAR, Desk, write, written
@@ -265,10 +263,7 @@ def test_the_inbox_writes_nothing_before_the_handler_and_its_mark_is_the_last_st
 
 
 def test_a_handler_may_write_to_the_same_file_over_another_connection(sqlite_url: str) -> None:
-    inbox = Inbox(sqlite_url, secret=SECRET)
-    inbox.create_tables()
-    body = body_of("whd_1")
-    inbox.receive(body, headers_of(body))
+    inbox = Desk.with_event(sqlite_url)
     with engine_of(sqlite_url).begin() as connection:
         CALENDAR.create(connection)
 
@@ -486,10 +481,7 @@ def test_a_savepoint_commits_with_the_mark(inbox: Desk, clock: ManualTime) -> No
 
 
 def test_an_error_that_the_handler_hides_still_rolls_all_back_in_postgresql(postgresql_url: str) -> None:
-    inbox = Inbox(postgresql_url, secret=SECRET)
-    inbox.create_tables()
-    body = body_of()
-    inbox.receive(body, headers_of(body))
+    inbox = Desk.with_event(postgresql_url)
 
     @inbox.otherwise
     def handle(received: Received) -> None:
@@ -612,13 +604,3 @@ def test_the_deadline_ends_a_drain_between_events(inbox: Desk, clock: ManualTime
         inbox.deliver(minute=minute)
     assert inbox.drain(deadline=15) == DrainReport(done=2, failed=0, dead=0, unhandled=0, remaining=1)
     assert inbox.drain(deadline=15).done == 1
-
-
-@pytest.mark.on_both
-def test_drain_without_tables_says_what_to_do(database_url: str) -> None:
-    inbox = Inbox(database_url)
-    with pytest.raises(ConfigurationError, match=r"call inbox\.create_tables"):
-        inbox.drain()
-    with pytest.raises(ConfigurationError, match=r"call inbox\.create_tables"):
-        inbox.run()
-    inbox.close()

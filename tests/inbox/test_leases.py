@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from support.times import ManualTime
 from support.waiting import wait_for
-from support.webhook_events import SECRET, body_of, headers_of
 
-from followup.inbox import Inbox, Received
+from followup.inbox import Received
 
 from .conftest import Desk, write
 
@@ -152,10 +151,7 @@ def test_postgresql_ends_the_transaction_of_a_handler_that_is_idle_for_too_long(
     postgresql_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A frozen worker would hold the locks of its handler's writes otherwise."""
-    inbox = Inbox(postgresql_url, secret=SECRET, handler_timeout=1)
-    inbox.create_tables()
-    body = body_of()
-    inbox.receive(body, headers_of(body))
+    inbox = Desk.with_event(postgresql_url, handler_timeout=1)
 
     @inbox.otherwise
     def handle(received: Received) -> None:
@@ -175,10 +171,7 @@ def test_a_handler_that_outlives_its_time_is_in_the_log_with_the_place_where_it_
     sqlite_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It cannot be ended, so that a process with one worker handles nothing else."""
-    inbox = Inbox(sqlite_url, secret=SECRET, handler_timeout=1)
-    inbox.create_tables()
-    body = body_of("whd_1")
-    inbox.receive(body, headers_of(body))
+    inbox = Desk.with_event(sqlite_url, handler_timeout=1)
 
     @inbox.otherwise
     def handle(received: Received) -> None:

@@ -280,10 +280,7 @@ def test_no_transaction_of_the_inbox_is_open_while_the_handler_runs(
 
 def test_postgresql_ends_an_own_transaction_that_is_left_open(postgresql_url: str) -> None:
     """It holds the lock of the event, for which all claims would wait."""
-    inbox = Inbox(postgresql_url, secret=SECRET, handler_timeout=1, max_attempts=1)
-    inbox.create_tables()
-    body = body_of("whd_1")
-    inbox.receive(body, headers_of(body))
+    inbox = Desk.with_event(postgresql_url, handler_timeout=1, max_attempts=1)
     kept: list[Any] = []
 
     @inbox.otherwise(transaction="own")
@@ -377,10 +374,7 @@ def test_a_failed_attempt_leaves_nothing_alive(
     class CannotError(Exception): ...
 
     kept: list[weakref.ref[object]] = []
-    inbox = Inbox(sqlite_url, secret=SECRET)
-    inbox.create_tables()
-    body = body_of()
-    inbox.receive(body, headers_of(body))
+    inbox = Desk.with_event(sqlite_url)
 
     @inbox.otherwise(transaction=transaction)
     def handle(received: Received) -> None:
@@ -406,10 +400,7 @@ def test_a_transaction_that_a_failed_handler_leaves_open(
     sqlite_url: str, caplog: pytest.LogCaptureFixture, *, is_forgotten: bool
 ) -> None:
     """It ends with the attempt; one that is kept elsewhere hides nothing of why the handler failed."""
-    inbox = Inbox(create_engine(sqlite_url, connect_args={"timeout": 0.1}), secret=SECRET)
-    inbox.create_tables()
-    body = body_of("whd_1")
-    inbox.receive(body, headers_of(body))
+    inbox = Desk.with_event(create_engine(sqlite_url, connect_args={"timeout": 0.1}))
     kept: list[sqlite3.Connection] = []
 
     @inbox.otherwise(transaction="own")

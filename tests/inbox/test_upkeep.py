@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, event
 from sqlalchemy.exc import OperationalError
-from support.databases import engine_of
+from support.databases import engine_of, execute
 from support.times import ManualTime
 from support.webhook_events import SECRET
 
@@ -112,19 +112,10 @@ def test_retry_names_the_state_of_an_event_that_it_does_not_take(inbox: Desk) ->
     }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ({"older_than": 30}, r"^older_than must be a timedelta"),
-        ({"older_than": timedelta(-1)}, r"^older_than must be a timedelta"),
-        ({"older_than": timedelta(), "states": ["waiting"]}, r"^states must contain"),
-        ({"older_than": timedelta(), "states": "done"}, r"^states must contain"),
-        ({"older_than": timedelta(), "states": []}, r"^states must contain"),
-    ],
-)
-def test_an_invalid_purge_is_an_error(inbox: Desk, arguments: dict[str, object], reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        inbox.purge(**arguments)  # type: ignore[arg-type]
+@pytest.mark.parametrize("states", [["waiting"], "done", []])
+def test_an_invalid_purge_is_an_error(inbox: Desk, states: Any) -> None:
+    with pytest.raises(ValueError, match=r"^states must contain"):
+        inbox.purge(older_than=timedelta(), states=states)
 
 
 def test_a_purge_of_any_age_is_taken(inbox: Desk) -> None:
@@ -132,12 +123,13 @@ def test_a_purge_of_any_age_is_taken(inbox: Desk) -> None:
 
 
 def test_two_names_have_their_own_events(inbox: Desk, database_url: str) -> None:
-    other = Inbox(database_url, name="other")
+    other = Desk(database_url, name="other", secret=SECRET)
     inbox.deliver()
     assert other.status().waiting == 0
     assert other.drain().remaining == 0
     assert (other.retry(), other.purge(older_than=timedelta())) == (0, 0)
-    assert inbox.status().waiting == 1
+    assert other.deliver() == 204
+    assert (inbox.status().waiting, other.status().waiting) == (1, 1)
     other.close()
 
 
@@ -224,11 +216,11 @@ def test_a_failure_that_the_database_cannot_store_is_one_like_any_other(
     """As by an encoding that lacks a character of its text."""
     url = database_url
     if database_url == sqlite_url:
-        with engine_of(database_url).begin() as connection:
-            connection.exec_driver_sql(
-                "CREATE TRIGGER refused BEFORE UPDATE ON followup_inbox WHEN NEW.error LIKE '%→%' "
-                "BEGIN SELECT RAISE(ABORT, 'refused'); END"
-            )
+        execute(
+            engine_of(database_url),
+            "CREATE TRIGGER refused BEFORE UPDATE ON followup_inbox WHEN NEW.error LIKE '%→%' "
+            "BEGIN SELECT RAISE(ABORT, 'refused'); END",
+        )
     else:
         url += "&client_encoding=latin1"
     worker = Inbox(url, max_attempts=2)

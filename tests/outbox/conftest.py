@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -111,26 +112,35 @@ def engine(database_url: str) -> Engine:
     return engine_of(database_url)
 
 
+class Desk(Outbox):
+    """An outbox with what tests do with it."""
+
+    def add(self, *ids: str, subject: str | None = None) -> list[str]:
+        """Record events with these ids in one transaction, each of a subject of its own."""
+        with self._database.transaction() as connection:
+            return [self.record(connection, event(each), subject) for each in ids]
+
+
+Opened = Callable[..., Desk]
+
+
 @pytest.fixture
-def outbox(database_url: str) -> Iterator[Outbox]:
-    outbox = Outbox(database_url)
-    outbox.create_tables()
-    yield outbox
-    outbox.close()
+def opened(database_url: str) -> Iterator[Opened]:
+    """Return a function that opens an outbox with its tables, for these options."""
+    with ExitStack() as stack:
 
+        def open_one(**options: Any) -> Desk:
+            outbox = Desk(database_url, **options)
+            outbox.create_tables()
+            stack.callback(outbox.close)
+            return outbox
 
-Record = Callable[..., list[str]]
+        yield open_one
 
 
 @pytest.fixture
-def record(outbox: Outbox, engine: Engine) -> Record:
-    """Return a function that records events with these ids in one transaction, each of a subject of its own."""
-
-    def record(*ids: str, subject: str | None = None, into: Outbox = outbox) -> list[str]:
-        with engine.begin() as connection:
-            return [into.record(connection, event(each), subject) for each in ids]
-
-    return record
+def outbox(opened: Opened) -> Desk:
+    return opened()
 
 
 def event(id: str) -> EventInput:

@@ -8,11 +8,13 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 from sqlalchemy import Engine
+from support.databases import execute
 from support.responses import error
 from support.server import Action, Received, hang_up, reply
 
@@ -20,13 +22,11 @@ from followup import AsyncFollowUp, AuthenticationError, ConfigurationError, Fol
 from followup.outbox import DrainReport, Outbox
 from followup_mockserver import MockServer, MockService
 
-from .conftest import Record, Service, batch, processed, result
+from .conftest import Desk, Opened, Service, batch, processed, result
 
 
-def test_events_go_in_batches_of_100_in_the_order_of_recording(
-    outbox: Outbox, record: Record, service: Service
-) -> None:
-    ids = record(*(f"e{number}" for number in range(250)))
+def test_events_go_in_batches_of_100_in_the_order_of_recording(outbox: Desk, service: Service) -> None:
+    ids = outbox.add(*(f"e{number}" for number in range(250)))
     assert outbox.drain(service.client) == DrainReport(sent=250)
     assert service.ids == ids
     assert [len(each) for each in service.batches] == [100, 100, 50]
@@ -35,7 +35,7 @@ def test_events_go_in_batches_of_100_in_the_order_of_recording(
 
 
 @pytest.mark.on_both
-def test_an_event_is_sent_as_it_was_recorded(outbox: Outbox, engine: Engine, service: Service) -> None:
+def test_an_event_is_sent_as_it_was_recorded(outbox: Desk, engine: Engine, service: Service) -> None:
     data = {"patient": {"fullName": "Ana Pérez"}, "numbers": [1, 2.5, 10**20], "null": None, "text": "\0\u2028'\"%s:x"}
     with engine.begin() as connection:
         outbox.record(
@@ -60,20 +60,18 @@ def test_an_event_is_sent_as_it_was_recorded(outbox: Outbox, engine: Engine, ser
 
 
 @pytest.mark.on_both
-def test_two_events_of_a_subject_are_never_in_one_batch(outbox: Outbox, record: Record, service: Service) -> None:
-    record("a1", "a2", "a3", subject="a")
-    record("b1", "b2", subject="b")
-    record("c1")
+def test_two_events_of_a_subject_are_never_in_one_batch(outbox: Desk, service: Service) -> None:
+    outbox.add("a1", "a2", "a3", subject="a")
+    outbox.add("b1", "b2", subject="b")
+    outbox.add("c1")
     assert outbox.drain(service.client).sent == 6
     assert service.batches == [["a1", "b1", "c1"], ["a2", "b2"], ["a3"]]
 
 
 @pytest.mark.on_both
-def test_a_failed_event_holds_its_subject_only_and_is_retried_with_backoff(
-    outbox: Outbox, record: Record, service: Service
-) -> None:
-    record("a1", "a2", subject="a")
-    record("b1", "b2", subject="b")
+def test_a_failed_event_holds_its_subject_only_and_is_retried_with_backoff(outbox: Desk, service: Service) -> None:
+    outbox.add("a1", "a2", subject="a")
+    outbox.add("b1", "b2", subject="b")
     service.script = [batch(lambda each: result(each, "failed" if each == "a1" else "processed"))]
     assert outbox.drain(service.client) == DrainReport(sent=2, failed=1, remaining=2)
     assert service.batches == [["a1", "b1"], ["b2"]]
@@ -89,9 +87,9 @@ def test_a_failed_event_holds_its_subject_only_and_is_retried_with_backoff(
 
 
 def test_a_failed_or_rejected_event_is_a_warning_in_the_log(
-    outbox: Outbox, record: Record, service: Service, caplog: pytest.LogCaptureFixture
+    outbox: Desk, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
-    record("e1", "e2", "e3")
+    outbox.add("e1", "e2", "e3")
     answer = {"e1": "failed", "e2": "processed", "e3": "invalid"}
     service.script = [batch(lambda each: result(each, answer[each]))]
     outbox.drain(service.client)
@@ -99,9 +97,9 @@ def test_a_failed_or_rejected_event_is_a_warning_in_the_log(
     assert "1 accepted (0 duplicates), 1 failed, 1 rejected" in warning.getMessage()
 
 
-def test_results_count_by_id_and_not_by_position(outbox: Outbox, record: Record, service: Service) -> None:
-    record("e1", "e2", "e3")
-    answer = {"e1": "failed", "e2": "processed", "e3": "duplicate"}
+def test_results_count_by_id_and_not_by_position(outbox: Desk, service: Service) -> None:
+    outbox.add("e1", "e2", "e3")
+    answer = {"e1": "failed", "e2": "unhandled", "e3": "duplicate"}
     service.script = [batch(lambda each: result(each, answer[each]), lambda results: [*reversed(results)])]
     assert outbox.drain(service.client) == DrainReport(sent=1, duplicates=1, failed=1, remaining=1)
     service.script = [batch(processed)]
@@ -120,22 +118,14 @@ def test_results_count_by_id_and_not_by_position(outbox: Outbox, record: Record,
     ids=["missing", "of another id", "of an unknown status"],
 )
 def test_an_event_without_a_result_is_sent_again(
-    outbox: Outbox, record: Record, service: Service, change: Callable[[list[Any]], list[Any]]
+    outbox: Desk, service: Service, change: Callable[[list[Any]], list[Any]]
 ) -> None:
-    record("e1", "e2")
+    outbox.add("e1", "e2")
     service.script = [batch(processed, change), batch(processed)]
     assert outbox.drain(service.client) == DrainReport(sent=1, failed=1, remaining=1)
     service.clock.seconds += 1
     assert outbox.drain(service.client) == DrainReport(sent=1)
     assert service.batches == [["e1", "e2"], ["e2"]]
-
-
-@pytest.mark.parametrize("status", ["processed", "duplicate", "unhandled"])
-def test_an_accepted_event_is_done(outbox: Outbox, record: Record, service: Service, status: str) -> None:
-    record("e1")
-    service.script = [batch(lambda each: result(each, status))]
-    outbox.drain(service.client)
-    assert outbox.status().sent == 1
 
 
 WHOLE_CALL_FAILURES = {
@@ -154,10 +144,8 @@ WHOLE_CALL_FAILURES = {
 
 
 @pytest.mark.parametrize("action", WHOLE_CALL_FAILURES.values(), ids=WHOLE_CALL_FAILURES.keys())
-def test_a_call_that_fails_as_a_whole_decides_nothing(
-    outbox: Outbox, record: Record, service: Service, action: Action
-) -> None:
-    record("e1", "e2")
+def test_a_call_that_fails_as_a_whole_decides_nothing(outbox: Desk, service: Service, action: Action) -> None:
+    outbox.add("e1", "e2")
     service.script = [action, batch(processed)]
     assert outbox.drain(service.client) == DrainReport(failed=2, remaining=2)
     assert outbox.status().waiting == 2
@@ -171,9 +159,9 @@ def test_a_call_that_fails_as_a_whole_decides_nothing(
 
 @pytest.mark.parametrize(("status", "expected"), [(401, AuthenticationError), (403, PermissionDeniedError)])
 def test_a_rejected_key_is_raised_at_once_and_decides_nothing(
-    outbox: Outbox, record: Record, service: Service, status: int, expected: type[Exception]
+    outbox: Desk, service: Service, status: int, expected: type[Exception]
 ) -> None:
-    record("a1", "a2", subject="a")
+    outbox.add("a1", "a2", subject="a")
     service.script = [reply(status, error()), batch(processed)]
     with pytest.raises(expected):
         outbox.drain(service.client)
@@ -183,41 +171,41 @@ def test_a_rejected_key_is_raised_at_once_and_decides_nothing(
     assert outbox.drain(service.client).sent == 2
 
 
-def test_a_drain_ends_when_the_service_cannot_be_reached(outbox: Outbox, record: Record, service: Service) -> None:
-    record(*(f"e{number}" for number in range(1000)))
+def test_a_drain_ends_when_the_service_cannot_be_reached(outbox: Desk, service: Service) -> None:
+    outbox.add(*(f"e{number}" for number in range(1000)))
     service.script = [hang_up]
     assert outbox.drain(service.client) == DrainReport(failed=300, remaining=1000)
     assert len(service.received) == 3
 
 
-def test_all_relays_pause_longer_and_longer_while_calls_fail(outbox: Outbox, record: Record, service: Service) -> None:
-    record("e1")
+def test_all_relays_pause_longer_and_longer_while_calls_fail(outbox: Desk, service: Service) -> None:
+    outbox.add("e1")
     service.script = [hang_up]
     for _ in range(12):
         outbox.drain(service.client)
         service.clock.seconds += 31
     service.clock.waits.clear()
-    record("e2")
+    outbox.add("e2")
     outbox.drain(service.client)
-    record("e3")
+    outbox.add("e3")
     service.script = [batch(processed)]
     outbox.drain(service.client)
     assert 29 < sum(service.clock.waits) <= 30
     assert "e3" in service.ids
 
 
-def test_the_retries_of_the_client_are_not_used(outbox: Outbox, record: Record, service: Service) -> None:
-    record("e1")
+def test_the_retries_of_the_client_are_not_used(outbox: Desk, service: Service) -> None:
+    outbox.add("e1")
     service.script = [reply(503, error())]
     outbox.drain(service.client.with_options(max_retries=5))
     assert len(service.received) == 1
 
 
-def test_a_retry_after_holds_for_all(outbox: Outbox, record: Record, service: Service) -> None:
-    record("e1")
+def test_a_retry_after_holds_for_all(outbox: Desk, service: Service) -> None:
+    outbox.add("e1")
     service.script = [reply(429, error(), {"Retry-After": "40"}), batch(processed)]
     outbox.drain(service.client, deadline=1)
-    record("e2")
+    outbox.add("e2")
     service.clock.seconds = 0
     assert outbox.drain(service.client).sent == 2
     assert service.batches == [["e1"], ["e1", "e2"]]
@@ -238,9 +226,9 @@ def poisoned(*ids: str, status: int = 413, param: str | None = None) -> Action:
 @pytest.mark.parametrize(("status", "param"), [(400, "events[0].data"), (413, None)])
 @pytest.mark.on_both
 def test_a_batch_that_is_rejected_as_a_whole_is_split_down_to_the_event(
-    outbox: Outbox, record: Record, service: Service, status: int, param: str | None
+    outbox: Desk, service: Service, status: int, param: str | None
 ) -> None:
-    record(*(f"e{number}" for number in range(100)))
+    outbox.add(*(f"e{number}" for number in range(100)))
     service.script = [poisoned("e17", "e80", status=status, param=param)]
     assert outbox.drain(service.client) == DrainReport(sent=98, rejected=2)
     assert [(each.id, each.error, each.attempts) for each in outbox.dead()] == [
@@ -265,18 +253,16 @@ NAMES_NO_EVENT = ["events", "Service-Version", "Idempotency-Key", "limit", "pati
 
 
 @pytest.mark.parametrize("param", NAMES_AN_EVENT)
-def test_an_event_that_the_service_names_is_dead(outbox: Outbox, record: Record, service: Service, param: str) -> None:
-    record("e1")
+def test_an_event_that_the_service_names_is_dead(outbox: Desk, service: Service, param: str) -> None:
+    outbox.add("e1")
     service.script = [reply(400, error(message="events[0].data: no", param=param))]
     assert outbox.drain(service.client) == DrainReport(rejected=1)
     assert [(each.id, each.error) for each in outbox.dead()] == [("e1", "data: no")]
 
 
 @pytest.mark.parametrize("param", NAMES_NO_EVENT)
-def test_a_400_that_names_something_else_is_a_call_that_failed(
-    outbox: Outbox, record: Record, service: Service, param: str
-) -> None:
-    record("e1", "e2")
+def test_a_400_that_names_something_else_is_a_call_that_failed(outbox: Desk, service: Service, param: str) -> None:
+    outbox.add("e1", "e2")
     service.script = [reply(400, error(param=param)), batch(processed)]
     assert outbox.drain(service.client) == DrainReport(failed=2, remaining=2)
     service.clock.seconds += 2
@@ -290,9 +276,9 @@ def test_a_400_that_names_something_else_is_a_call_that_failed(
     ids=["without param", "page of a proxy", "too large for a proxy", "without error"],
 )
 def test_an_event_is_never_dead_because_of_a_rejection_that_names_no_event(
-    outbox: Outbox, record: Record, service: Service, action: Action
+    outbox: Desk, service: Service, action: Action
 ) -> None:
-    record(*(f"e{number}" for number in range(12)))
+    outbox.add(*(f"e{number}" for number in range(12)))
     service.script = [action]
     for _ in range(8):
         outbox.drain(service.client)
@@ -305,19 +291,17 @@ def test_an_event_is_never_dead_because_of_a_rejection_that_names_no_event(
     assert (sent, outbox.status().waiting) == (12, 0)
 
 
-def test_an_event_that_spoils_its_batch_for_an_unknown_reason_holds_up_no_other(
-    outbox: Outbox, record: Record, service: Service
-) -> None:
-    record(*(f"e{number}" for number in range(100)))
+def test_an_event_that_spoils_its_batch_for_an_unknown_reason_holds_up_no_other(outbox: Desk, service: Service) -> None:
+    outbox.add(*(f"e{number}" for number in range(100)))
     service.script = [poisoned("e17", status=400)]
     assert outbox.drain(service.client) == DrainReport(sent=99, failed=1, remaining=1)
     assert outbox.dead() == []
 
 
 @pytest.mark.on_both
-def test_a_rejected_event_holds_its_subject(outbox: Outbox, record: Record, service: Service) -> None:
-    record("a1", "a2", "a3", subject="a")
-    record("b1", subject="b")
+def test_a_rejected_event_holds_its_subject(outbox: Desk, service: Service) -> None:
+    outbox.add("a1", "a2", "a3", subject="a")
+    outbox.add("b1", subject="b")
     service.script = [
         batch(lambda each: result(each, "invalid" if each == "a1" else "processed", "events[0].data: no"))
     ]
@@ -332,39 +316,36 @@ def test_a_rejected_event_holds_its_subject(outbox: Outbox, record: Record, serv
     assert service.batches[1:] == [["a1"], ["a2"], ["a3"]]
 
 
-def test_a_rejected_event_can_be_skipped(database_url: str, record: Record, service: Service) -> None:
-    outbox = Outbox(database_url, on_rejected="skip")
-    record("a1", "a2", subject="a")
+def test_a_rejected_event_can_be_skipped(opened: Opened, service: Service) -> None:
+    outbox = opened(on_rejected="skip")
+    outbox.add("a1", "a2", subject="a")
     service.script = [batch(lambda each: result(each, "invalid" if each == "a1" else "processed"))]
     assert outbox.drain(service.client) == DrainReport(sent=1, rejected=1)
     assert service.batches == [["a1"], ["a2"]]
     assert [each.id for each in outbox.dead()] == ["a1"]
-    outbox.close()
 
 
-def test_a_drain_ends_at_its_deadline(outbox: Outbox, record: Record, service: Service) -> None:
+def test_a_drain_ends_at_its_deadline(outbox: Desk, service: Service) -> None:
     def slow(connection: socket.socket, received: Received) -> bool:
         service.clock.seconds += 3
         return batch(processed)(connection, received)
 
-    record(*(f"e{number}" for number in range(1000)))
+    outbox.add(*(f"e{number}" for number in range(1000)))
     service.script = [slow]
     assert outbox.drain(service.client, deadline=7) == DrainReport(sent=300, remaining=700)
 
 
-def test_a_call_that_the_deadline_of_a_drain_ends_is_no_failure_of_the_service(
-    outbox: Outbox, engine: Engine, record: Record
-) -> None:
+def test_a_call_that_the_deadline_of_a_drain_ends_is_no_failure_of_the_service(outbox: Desk, engine: Engine) -> None:
     with MockServer(rate_limit=0) as server, server.client() as client:
         server.add_fault(operation="events.create", kind="delay", seconds=60)
-        record("e1")
+        outbox.add("e1")
         assert outbox.drain(client, deadline=0.5).failed == 1
     with engine.connect() as connection:
         rate = connection.exec_driver_sql("SELECT failures_in_a_row FROM followup_outbox_rates")
         assert rate.scalar_one() == 0  # otherwise all relays would pause soon
 
 
-def test_the_client_must_be_synchronous(outbox: Outbox) -> None:
+def test_the_client_must_be_synchronous(outbox: Desk) -> None:
     for client in (AsyncFollowUp(api_key="k", base_url="https://service.example"), None):
         with pytest.raises(TypeError, match=r"^client must be a FollowUp, not"):
             outbox.drain(client)  # type: ignore[arg-type]
@@ -379,33 +360,28 @@ def test_missing_tables_and_other_versions_are_a_configuration_error(
         with pytest.raises(ConfigurationError, match="create_tables"):
             work()
     outbox.create_tables()
-    with engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE followup_schema SET version = 99")
+    execute(engine, "UPDATE followup_schema SET version = 99")
     with pytest.raises(ConfigurationError, match="version 99"):
         outbox.drain(client)
     outbox.close()
 
 
 @pytest.mark.on_both
-def test_many_threads_may_drain_at_once(database_url: str, record: Record, service: Service) -> None:
+def test_many_threads_may_drain_at_once(opened: Opened, service: Service) -> None:
+    outbox = opened()
     for number in range(20):
-        record(*(f"{subject}-{number}" for subject in "abcdefghij"), subject=None)
+        outbox.add(*(f"{subject}-{number}" for subject in "abcdefghij"))
     for number in range(20):
-        record(f"x{number:02}", subject="x")
-    reports: list[DrainReport] = []
+        outbox.add(f"x{number:02}", subject="x")
 
-    def drain() -> None:
-        outbox = Outbox(database_url, requests_per_minute=60_000)
+    def drain(outbox: Outbox) -> int:
+        sent = 0
         while outbox.status().waiting:
-            reports.append(outbox.drain(service.client))
-        outbox.close()
+            sent += outbox.drain(service.client).sent
+        return sent
 
-    threads = [threading.Thread(target=drain) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(each.sent for each in reports) == 220
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(drain, [opened(requests_per_minute=60_000) for _ in range(4)])) == 220
     assert set(Counter(service.ids).values()) == {1}
     of_x = [each for each in service.ids if each.startswith("x")]
     assert of_x == sorted(of_x)
@@ -420,10 +396,8 @@ class Killer(httpx.BaseTransport):
 
 
 @pytest.mark.on_both
-def test_the_events_of_a_killed_relay_are_sent_after_its_lease(
-    outbox: Outbox, record: Record, service: Service
-) -> None:
-    record("a1", "a2", subject="a")
+def test_the_events_of_a_killed_relay_are_sent_after_its_lease(outbox: Desk, service: Service) -> None:
+    outbox.add("a1", "a2", subject="a")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
@@ -445,7 +419,7 @@ def test_the_events_of_a_killed_relay_are_sent_after_its_lease(
 
 
 @pytest.mark.on_both
-def test_a_relay_that_outlives_its_lease_changes_nothing(outbox: Outbox, record: Record, service: Service) -> None:
+def test_a_relay_that_outlives_its_lease_changes_nothing(outbox: Desk, service: Service) -> None:
     """The first relay is frozen while the service works; the second one has sent the event by the time it wakes up."""
     reached, woken = threading.Event(), threading.Event()
 
@@ -454,7 +428,7 @@ def test_a_relay_that_outlives_its_lease_changes_nothing(outbox: Outbox, record:
         woken.wait()
         return batch(lambda each: result(each, "invalid"))(connection, received)
 
-    record("a1", "a2", subject="a")
+    outbox.add("a1", "a2", subject="a")
     service.script = [freeze, batch(processed)]
     reports: list[DrainReport] = []
     frozen = threading.Thread(target=lambda: reports.append(outbox.drain(service.client)))
@@ -470,12 +444,12 @@ def test_a_relay_that_outlives_its_lease_changes_nothing(outbox: Outbox, record:
 
 
 @pytest.mark.on_both
-def test_an_interrupted_call_gives_its_events_back(outbox: Outbox, record: Record, client: FollowUp) -> None:
+def test_an_interrupted_call_gives_its_events_back(outbox: Desk, client: FollowUp) -> None:
     class Interrupting(httpx.BaseTransport):
         def handle_request(self, request: httpx.Request) -> httpx.Response:
             raise KeyboardInterrupt
 
-    record("e1")
+    outbox.add("e1")
     interrupted = FollowUp(
         api_key="k", base_url="https://a.example", http_client=httpx.Client(transport=Interrupting())
     )
@@ -485,10 +459,10 @@ def test_an_interrupted_call_gives_its_events_back(outbox: Outbox, record: Recor
     assert (found.in_flight, found.waiting) == (0, 1)
 
 
-def test_a_client_of_a_mock_service_lives_in_its_time(outbox: Outbox, record: Record) -> None:
+def test_a_client_of_a_mock_service_lives_in_its_time(outbox: Desk) -> None:
     """A backoff is over once the clock of the mock has been advanced."""
     service = MockService(rate_limit=0, start_time="2026-09-28T12:00:00Z")
-    record("e1")
+    outbox.add("e1")
     service.add_fault(operation="events.create", kind="status", status=503, times=1)
     with service.client() as client:
         assert outbox.drain(client) == DrainReport(failed=1, remaining=1)
@@ -499,8 +473,7 @@ def test_a_client_of_a_mock_service_lives_in_its_time(outbox: Outbox, record: Re
 
 
 @pytest.mark.on_both
-def test_the_longest_name_works(database_url: str, record: Record, client: FollowUp) -> None:
-    outbox = Outbox(database_url, name="n" * 255)
-    record("e1", into=outbox)
+def test_the_longest_name_works(opened: Opened, client: FollowUp) -> None:
+    outbox = opened(name="n" * 255)
+    outbox.add("e1")
     assert outbox.drain(client).sent == 1
-    outbox.close()

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 from support.connections import django
-from support.databases import with_psycopg
+from support.databases import execute, with_psycopg
 from support.responses import error
 from support.server import reply
 
@@ -52,11 +52,9 @@ def assert_shows_nothing(call: Callable[[], Any]) -> None:
 @contextlib.contextmanager
 def without(engine: Engine, table: str) -> Any:
     """Let the statements on a table fail."""
-    with engine.begin() as connection:
-        connection.exec_driver_sql(f"ALTER TABLE {table} RENAME TO away")
+    execute(engine, f"ALTER TABLE {table} RENAME TO away")
     yield
-    with engine.begin() as connection:
-        connection.exec_driver_sql(f"ALTER TABLE away RENAME TO {table}")
+    execute(engine, f"ALTER TABLE away RENAME TO {table}")
 
 
 @pytest.mark.on_both
@@ -121,13 +119,9 @@ def test_drain_and_run(recorded: Outbox, engine: Engine, service: Service) -> No
 
 
 def test_what_lists_and_changes_events(recorded: Outbox, engine: Engine) -> None:
-    with engine.begin() as connection:
-        connection.exec_driver_sql(
-            "UPDATE followup_outbox SET state = 'dead', error = 'Ana Secreta', event = '[' || event"
-        )
+    execute(engine, "UPDATE followup_outbox SET state = 'dead', error = 'Ana Secreta', event = '[' || event")
     assert_shows_nothing(recorded.dead)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE followup_outbox SET state = 'waiting'")
+    execute(engine, "UPDATE followup_outbox SET state = 'waiting'")
     assert_shows_nothing(recorded.failing)
     for each in ("Ana Secreta", "e1"):
         assert_shows_nothing(lambda each=each: recorded.retry(each))

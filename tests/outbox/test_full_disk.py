@@ -13,7 +13,7 @@ from sqlalchemy.exc import PendingRollbackError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.orm import Session
 from support.connections import django
-from support.databases import engine_of
+from support.databases import engine_of, execute
 
 from followup.outbox import Outbox
 
@@ -27,8 +27,7 @@ Opened = tuple[Any, Callable[[str], Any], Callable[[], Any]]
 def outbox(sqlite_url: str) -> Iterator[Outbox]:
     outbox = Outbox(sqlite_url)
     outbox.create_tables()
-    with engine_of(sqlite_url).begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE bookings (name TEXT)")
+    execute(engine_of(sqlite_url), "CREATE TABLE bookings (name TEXT)")
     yield outbox
     outbox.close()
 

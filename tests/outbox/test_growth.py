@@ -4,20 +4,21 @@ import hashlib
 import json
 import socket
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event, inspect, text
-from support.databases import engine_of
+from support.databases import engine_of, execute
 from support.server import Received
 
 from followup import ConfigurationError, FollowUp, inbound
 from followup.outbox import DrainReport, Outbox
 
-from .conftest import Record, Service, batch, processed, result
+from .conftest import Desk, Service, batch, processed, result
 
 pytestmark = pytest.mark.on_both
 
@@ -79,12 +80,12 @@ def old_tables(database_url: str, engine: Engine) -> Engine:
     return engine
 
 
-def by_creating(outbox: Outbox, _: Engine) -> None:
+def by_creating(outbox: Desk, _: Engine) -> None:
     outbox.create_tables()
     outbox.create_tables()
 
 
-def by_hand(outbox: Outbox, engine: Engine) -> None:
+def by_hand(outbox: Desk, engine: Engine) -> None:
     for _ in range(2):
         with engine.begin() as connection:
             for statement in outbox.ddl(from_version=1).split(";\n")[:-1]:
@@ -145,7 +146,7 @@ def subjects(engine: Engine) -> dict[str, str]:
         }
 
 
-def record_patient(outbox: Outbox, engine: Engine, *ids: str) -> None:
+def record_patient(outbox: Desk, engine: Engine, *ids: str) -> None:
     with engine.begin() as connection:
         for each in ids:
             outbox.record(connection, {"id": each, "type": "patient.upserted", "data": json.loads(PHONE)})
@@ -159,8 +160,7 @@ def test_stored_events_keep_their_order_over_an_update(
     """Also those that a process stored under the present subject while others waited under the older one."""
     insert(old_tables, ("e1", "patient:phone:5491155550000", "waiting"), data=PHONE)
     insert(old_tables, ("e2", "patient:5491155550000", "waiting"), data=PHONE)
-    with old_tables.begin() as connection:
-        connection.exec_driver_sql(f"UPDATE followup_schema SET version = {version}")
+    execute(old_tables, f"UPDATE followup_schema SET version = {version}")
     outbox = Outbox(database_url)
     migrate(outbox, old_tables)
     record_patient(outbox, old_tables, "e3")
@@ -228,8 +228,7 @@ def test_a_retried_event_of_an_older_release_goes_first(
     old_tables: Engine, database_url: str, service: Service
 ) -> None:
     insert(old_tables, ("dead", "patient:5491155550000", "dead"), data=PHONE)
-    with old_tables.begin() as connection:
-        connection.exec_driver_sql("UPDATE followup_outbox SET blocks_subject = FALSE")
+    execute(old_tables, "UPDATE followup_outbox SET blocks_subject = FALSE")
     outbox = Outbox(database_url, on_rejected="skip")
     outbox.create_tables()
     record_patient(outbox, old_tables, "e1")
@@ -243,30 +242,22 @@ def test_a_retried_event_of_an_older_release_goes_first(
 def test_processes_that_start_together_update_the_tables_once(old_tables: Engine, database_url: str) -> None:
     ids = [f"e{number}" for number in range(300)]
     insert(old_tables, *[(each, "patient:5491155550000", "waiting") for each in ids], data=PHONE)
-    failures: list[Exception] = []
-    services = [Service() for _ in range(4)]
 
     def start(service: Service) -> None:
-        outbox = Outbox(database_url)
-        try:
-            with service, FollowUp(api_key="fu_test", base_url=service.url) as client:
-                outbox.create_tables()
-                outbox.drain(client, deadline=0.5)
-        except Exception as error:
-            failures.append(error)
-        finally:
-            outbox.close()
+        with (
+            closing(Outbox(database_url)) as outbox,
+            service,
+            FollowUp(api_key="fu_test", base_url=service.url) as client,
+        ):
+            outbox.create_tables()
+            outbox.drain(client, deadline=0.5)
 
-    threads = [threading.Thread(target=start, args=(each,)) for each in services]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert failures == []
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(start, [Service() for _ in range(4)]))
     assert {*subjects(old_tables).values()} == {"patient:phone:5491155550000"}
 
 
-def test_subjects_of_different_kinds_never_collide(outbox: Outbox, engine: Engine, service: Service) -> None:
+def test_subjects_of_different_kinds_never_collide(outbox: Desk, engine: Engine, service: Service) -> None:
     """A dead event of one patient holds no other, whose phone, document or external id has the same digits."""
     data: list[dict[str, Any]] = [
         {"patient": {"phone": "30111222"}},
@@ -286,18 +277,25 @@ def test_subjects_of_different_kinds_never_collide(outbox: Outbox, engine: Engin
     assert len({*subjects}) == len(ids)
 
 
-def steps(engine: Engine, work: Callable[[], object]) -> int:
-    """Return how many hundreds of instructions of SQLite's virtual machine some work takes."""
-    count = 0
+def steps(engine: Engine, work: Callable[[], object], each: int = 100, *, only_writing: bool = False) -> int:
+    """Return how many instructions of SQLite's virtual machine some work takes.
 
-    def tick() -> int:
-        nonlocal count
-        count += 1
-        return 0
+    Args:
+        engine: an engine whose connections are opened by the work.
+        work: the work.
+        each: the number of instructions that count as one.
+        only_writing: whether only those count that run in a transaction, under the lock of a writer.
+    """
+    count = 0
 
     @event.listens_for(engine, "connect")
     def watch(connection: sqlite3.Connection, _: object) -> None:
-        connection.set_progress_handler(tick, 100)
+        def tick() -> int:
+            nonlocal count
+            count += connection.in_transaction or not only_writing
+            return 0
+
+        connection.set_progress_handler(tick, each)
 
     work()
     event.remove(engine, "connect", watch)
@@ -329,8 +327,7 @@ def test_the_work_grows_no_faster_than_the_number_of_waiting_events(
     service.script = [slow]
     counts = []
     for size in (2_000, 8_000):
-        with engine.begin() as connection:
-            connection.exec_driver_sql("DELETE FROM followup_outbox")
+        execute(engine, "DELETE FROM followup_outbox")
         insert(engine, *shape(size))
         work = (outbox.status, lambda: outbox.drain(service.client, deadline=5))  # one call
         counts.append([steps(engine, each) for each in work])
@@ -345,35 +342,14 @@ def test_a_claim_under_the_lock_visits_no_event_that_it_does_not_send(sqlite_url
     outbox.create_tables()
     counts = []
     for size in (100, 10_000):
-        with engine.begin() as connection:
-            connection.exec_driver_sql("DELETE FROM followup_outbox")
+        execute(engine, "DELETE FROM followup_outbox")
         insert(engine, *SHAPES["behind one dead event"](size), ("free", "another", "waiting"))
-        counts.append(under_the_lock(engine, lambda: outbox.drain(service.client)))
+        counts.append(steps(engine, lambda: outbox.drain(service.client), 10, only_writing=True))
         assert service.batches[-1] == ["free"]
     assert counts[1] < counts[0] * 1.5 + 20, counts
 
 
-def under_the_lock(engine: Engine, work: Callable[[], object]) -> int:
-    """Return how many tens of instructions of SQLite's virtual machine run in transactions that have written."""
-    count = 0
-
-    @event.listens_for(engine, "connect")
-    def watch(connection: sqlite3.Connection, _: object) -> None:
-        def tick() -> int:
-            nonlocal count
-            count += connection.in_transaction
-            return 0
-
-        connection.set_progress_handler(tick, 10)
-
-    work()
-    event.remove(engine, "connect", watch)
-    return count
-
-
-def test_status_counts_what_is_held_by_each_dead_event(
-    outbox: Outbox, engine: Engine, record: Record, service: Service
-) -> None:
+def test_status_counts_what_is_held_by_each_dead_event(outbox: Desk, engine: Engine, service: Service) -> None:
     insert(
         engine,
         ("a0", "a", "waiting"), ("a1", "a", "dead"), ("a2", "a", "waiting"), ("a3", "a", "dead"),

@@ -11,7 +11,7 @@ from support.server import Received, reply
 
 from followup.outbox import Outbox
 
-from .conftest import Record, Service, batch, event, processed
+from .conftest import Desk, Opened, Service, batch, event, processed
 
 
 def most_in_a_minute(times: list[float]) -> int:
@@ -30,7 +30,7 @@ def timed(service: Service, seconds: float = 0.0, status: int | None = None) -> 
     service.script = [act]
 
 
-def record_calls(outbox: Outbox, engine: Engine, count: int) -> None:
+def record_calls(outbox: Desk, engine: Engine, count: int) -> None:
     """Record events of one subject, each of which takes a call of its own."""
     with engine.begin() as connection:
         for number in range(count):
@@ -63,49 +63,44 @@ def test_calls_are_spread_after_a_short_burst(sqlite_url: str, service: Service)
     assert service.times[-1] == pytest.approx(6.0, abs=0.1)
 
 
-def test_failed_attempts_count(database_url: str, record: Record, service: Service) -> None:
-    outbox = Outbox(database_url, requests_per_minute=4)
-    record("e1")
+def test_failed_attempts_count(opened: Opened, service: Service) -> None:
+    outbox = opened(requests_per_minute=4)
+    outbox.add("e1")
     timed(service, status=503)
     while service.clock.seconds < 300:
         outbox.drain(service.client)
         service.clock.seconds += 1
     assert most_in_a_minute(service.times) <= 4
     assert len(service.times) >= 10
-    outbox.close()
 
 
 @pytest.mark.on_both
 def test_a_call_whose_end_nobody_knows_counts_until_its_lease_has_ended(
-    database_url: str, engine: Engine, record: Record, service: Service
+    opened: Opened, engine: Engine, service: Service
 ) -> None:
-    outbox = Outbox(database_url, requests_per_minute=1)
-    record("e1")
+    outbox = opened(requests_per_minute=1)
+    outbox.add("e1")
     outbox.drain(service.client)
     with engine.begin() as connection:  # as if the relay had been killed during the call
         connection.exec_driver_sql("UPDATE followup_outbox_calls SET ends_at = ends_at + 30000")
-    record("e2")
+    outbox.add("e2")
     outbox.drain(service.client)
     assert service.clock.seconds == pytest.approx(90, abs=1)
-    outbox.close()
 
 
 @pytest.mark.on_both
-def test_each_outbox_has_a_rate_of_its_own(outbox: Outbox, database_url: str, record: Record, service: Service) -> None:
-    other = Outbox(database_url, name="other", requests_per_minute=1)
-    mine = Outbox(database_url, requests_per_minute=1)
-    for each in (mine, other):
-        record("e1", into=each)
-        assert each.drain(service.client).sent == 1
+def test_each_outbox_has_a_rate_of_its_own(opened: Opened, service: Service) -> None:
+    for name in ("default", "other"):
+        outbox = opened(name=name, requests_per_minute=1)
+        outbox.add("e1")
+        assert outbox.drain(service.client).sent == 1
     assert service.clock.seconds == 0
-    mine.close()
-    other.close()
 
 
-def test_a_clock_that_is_set_back_does_not_stop_the_outbox(outbox: Outbox, record: Record, service: Service) -> None:
+def test_a_clock_that_is_set_back_does_not_stop_the_outbox(outbox: Desk, service: Service) -> None:
     service.clock.seconds = 100_000.0
-    record(*(f"e{number}" for number in range(3)), subject="one")
+    outbox.add(*(f"e{number}" for number in range(3)), subject="one")
     outbox.drain(service.client)
     service.clock.seconds -= 3600
-    record("later")
+    outbox.add("later")
     assert outbox.drain(service.client, deadline=60).sent == 1

@@ -8,7 +8,6 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -280,12 +279,6 @@ def test_an_id_and_a_time_are_made_once(outbox: Outbox, database_url: str) -> No
     assert stored_event["occurredAt"].endswith("Z")
 
 
-def test_the_event_keeps_its_own_time(outbox: Outbox, database_url: str) -> None:
-    with engine_of(database_url).begin() as connection:
-        outbox.record(connection, {**EVENT, "occurred_at": "2026-09-28T10:00:00-03:00"})
-    assert json.loads(row(database_url)["event"])["occurredAt"] == "2026-09-28T10:00:00-03:00"
-
-
 PATIENT = {"phone": "+54 9 11 5555-0000", "dni": "30123456", "externalId": "P-1"}
 
 
@@ -419,14 +412,3 @@ def test_a_bad_subject_is_a_value_error(sqlite_url: str, subject: Any) -> None:
 def test_a_bad_option_is_a_configuration_error(sqlite_url: str, options: Any, problem: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^{problem}"):
         Outbox(sqlite_url, **options)
-
-
-@pytest.mark.on_both
-def test_the_ddl_creates_the_tables(database_url: str, tmp_path: Path) -> None:
-    outbox = Outbox(database_url)
-    with engine_of(database_url).begin() as connection:
-        for statement in outbox.ddl().split(";\n")[:-1]:
-            connection.exec_driver_sql(statement)
-        outbox.record(connection, EVENT)
-    outbox.create_tables()
-    outbox.close()

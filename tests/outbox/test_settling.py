@@ -13,7 +13,7 @@ from support.waiting import wait_for
 from followup import FollowUp
 from followup.outbox import DrainReport, Outbox
 
-from .conftest import Record, Service, batch, processed, result
+from .conftest import Desk, Service, batch, processed, result
 
 pytestmark = pytest.mark.on_both
 
@@ -22,10 +22,8 @@ UNSTORABLE = {"NUL": "externalId 'T\0' is taken", "surrogate": "the name \ud800 
 
 @pytest.mark.parametrize("reason", UNSTORABLE.values(), ids=UNSTORABLE.keys())
 @pytest.mark.parametrize("status", ["invalid", "failed"])
-def test_any_reason_of_the_service_is_stored(
-    outbox: Outbox, record: Record, service: Service, status: str, reason: str
-) -> None:
-    record("good", "bad", "good too")
+def test_any_reason_of_the_service_is_stored(outbox: Desk, service: Service, status: str, reason: str) -> None:
+    outbox.add("good", "bad", "good too")
     service.script = [batch(lambda each: result(each, status if each == "bad" else "processed", reason))]
     assert outbox.drain(service.client).sent == 2
     listed = outbox.dead() if status == "invalid" else outbox.failing()
@@ -36,33 +34,31 @@ def test_any_reason_of_the_service_is_stored(
 
 
 @pytest.mark.parametrize("reason", UNSTORABLE.values(), ids=UNSTORABLE.keys())
-def test_any_reason_for_the_rejection_of_a_whole_batch_is_stored(
-    outbox: Outbox, record: Record, service: Service, reason: str
-) -> None:
-    record("bad")
+def test_any_reason_for_the_rejection_of_a_whole_batch_is_stored(outbox: Desk, service: Service, reason: str) -> None:
+    outbox.add("bad")
     service.script = [reply(400, error(message=reason, param="events[0].data"))]
     assert outbox.drain(service.client) == DrainReport(rejected=1)
     assert [each.id for each in outbox.dead()] == ["bad"]
 
 
 @pytest.mark.parametrize("status", ["an unknown \0 status", "\ud800"])
-def test_any_status_of_the_service_is_stored(outbox: Outbox, record: Record, service: Service, status: str) -> None:
-    record("e1", "e2")
+def test_any_status_of_the_service_is_stored(outbox: Desk, service: Service, status: str) -> None:
+    outbox.add("e1", "e2")
     service.script = [batch(lambda each: {**result(each, status), "accepted": each == "e1"})]
     assert outbox.drain(service.client) == DrainReport(sent=1, failed=1, remaining=1)
     assert [each.id for each in outbox.failing()] == ["e2"]
 
 
 @pytest.mark.parametrize("id", ["a\0b", "\ud800", "x" * 10_000])
-def test_results_of_other_ids_change_nothing(outbox: Outbox, record: Record, service: Service, id: str) -> None:
-    record("e1")
+def test_results_of_other_ids_change_nothing(outbox: Desk, service: Service, id: str) -> None:
+    outbox.add("e1")
     service.script = [batch(processed, lambda results: [*results, {**results[0], "id": id}])]
     assert outbox.drain(service.client) == DrainReport(sent=1)
 
 
 @pytest.mark.parametrize("statuses", [("processed", "failed", "invalid"), ("invalid", "failed", "processed")])
 def test_of_contradictory_results_the_one_that_loses_nothing_holds(
-    outbox: Outbox, record: Record, service: Service, statuses: tuple[str, ...]
+    outbox: Desk, service: Service, statuses: tuple[str, ...]
 ) -> None:
     """An event that the service took is sent, and one that it may still take is not dead."""
 
@@ -74,7 +70,7 @@ def test_of_contradictory_results_the_one_that_loses_nothing_holds(
             if each["id"] == "taken" or status != "processed"
         ]
 
-    record("taken", "tried")
+    outbox.add("taken", "tried")
     service.script = [batch(processed, contradict)]
     assert outbox.drain(service.client) == DrainReport(sent=1, failed=1, remaining=1)
     assert [each.id for each in outbox.failing()] == ["tried"]
@@ -94,9 +90,9 @@ def refuse(engine: Engine, **values: str) -> None:
 
 @pytest.mark.parametrize("status", ["invalid", "failed"])
 def test_a_reason_that_the_database_refuses_stops_no_other_event(
-    outbox: Outbox, engine: Engine, record: Record, service: Service, status: str
+    outbox: Desk, engine: Engine, service: Service, status: str
 ) -> None:
-    record("good", "bad", "bad too")
+    outbox.add("good", "bad", "bad too")
     refuse(engine, error="no: →")
     answer = {"good": ("processed", None), "bad": (status, "no: →"), "bad too": (status, "no")}
     service.script = [batch(lambda each: result(each, *answer[each]))]
@@ -109,9 +105,9 @@ def test_a_reason_that_the_database_refuses_stops_no_other_event(
 
 
 def test_an_event_that_the_database_does_not_let_settle_stops_no_other(
-    outbox: Outbox, engine: Engine, record: Record, service: Service, caplog: pytest.LogCaptureFixture
+    outbox: Desk, engine: Engine, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
-    record("good", "bad", "dead", "good too")
+    outbox.add("good", "bad", "dead", "good too")
     refuse(engine, state="sent", event_id="bad")
     service.script = [batch(lambda each: result(each, "invalid" if each == "dead" else "processed", "no"))]
     assert outbox.drain(service.client) == DrainReport(sent=3, rejected=1, remaining=1)
@@ -121,10 +117,8 @@ def test_an_event_that_the_database_does_not_let_settle_stops_no_other(
     assert len(service.batches) == 1
 
 
-def test_an_event_that_cannot_even_be_read_holds_up_no_other(
-    outbox: Outbox, engine: Engine, record: Record, service: Service
-) -> None:
-    record(*(f"e{number}" for number in range(20)))
+def test_an_event_that_cannot_even_be_read_holds_up_no_other(outbox: Desk, engine: Engine, service: Service) -> None:
+    outbox.add(*(f"e{number}" for number in range(20)))
     deep = '{"type":"order.issued","data":' + '{"a":' * 200_000 + "1" + "}" * 200_001
     with engine.begin() as connection:
         connection.execute(
@@ -143,9 +137,9 @@ def test_an_event_that_cannot_even_be_read_holds_up_no_other(
 
 
 def test_run_survives_whatever_settling_raises(
-    outbox: Outbox, engine: Engine, record: Record, service: Service, caplog: pytest.LogCaptureFixture
+    outbox: Desk, engine: Engine, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
-    record("e1")
+    outbox.add("e1")
     failures: list[Exception] = [ValueError("Ana"), UnicodeEncodeError("utf-8", "Ana", 0, 1, "no"), MemoryError()]
 
     def fail(_: Any, __: Any, statement: str, *___: Any) -> None:
@@ -166,8 +160,8 @@ def test_run_survives_whatever_settling_raises(
     assert "Ana" not in caplog.text
 
 
-def test_what_is_no_error_ends_run(outbox: Outbox, engine: Engine, record: Record, client: FollowUp) -> None:
-    record("e1")
+def test_what_is_no_error_ends_run(outbox: Desk, engine: Engine, client: FollowUp) -> None:
+    outbox.add("e1")
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt

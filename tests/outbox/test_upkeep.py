@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from support.databases import engine_of
+from support.databases import engine_of, execute
 from support.responses import error
 from support.server import Received, hang_up, reply
 from support.waiting import wait_for
@@ -19,55 +19,53 @@ from support.waiting import wait_for
 from followup import FollowUp, inbound
 from followup.outbox import Outbox, OutboxStatus
 
-from .conftest import Record, Service, batch, event, processed, result
+from .conftest import Desk, Service, batch, event, processed, result
 
 pytestmark = pytest.mark.on_both
 
 
 @pytest.fixture
-def rejected(outbox: Outbox, record: Record, service: Service) -> Outbox:
+def rejected(outbox: Desk, service: Service) -> Desk:
     """An outbox with a dead event, whose subject has another one."""
-    record("a1", "a2", subject="a")
+    outbox.add("a1", "a2", subject="a")
     service.script = [batch(lambda each: result(each, "invalid" if each == "a1" else "processed", "data: no"))]
     outbox.drain(service.client)
     service.script = [batch(processed)]
     return outbox
 
 
-def test_the_status_of_an_empty_outbox(outbox: Outbox) -> None:
+def test_the_status_of_an_empty_outbox(outbox: Desk) -> None:
     assert outbox.status() == OutboxStatus(waiting=0, in_flight=0, held=0, dead=0, sent=0, oldest_waiting_seconds=None)
 
 
-def test_the_age_of_the_oldest_waiting_event(outbox: Outbox, engine: Engine, record: Record) -> None:
-    record("e1")
-    record("e2")
-    with engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE followup_outbox SET recorded_at = recorded_at - 90000 WHERE event_id = 'e1'")
+def test_the_age_of_the_oldest_waiting_event(outbox: Desk, engine: Engine) -> None:
+    outbox.add("e1")
+    outbox.add("e2")
+    execute(engine, "UPDATE followup_outbox SET recorded_at = recorded_at - 90000 WHERE event_id = 'e1'")
     assert 90 <= (outbox.status().oldest_waiting_seconds or 0) < 150
 
 
-def test_a_held_event_is_old_too(rejected: Outbox, engine: Engine) -> None:
-    with engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE followup_outbox SET recorded_at = recorded_at - 90000")
+def test_a_held_event_is_old_too(rejected: Desk, engine: Engine) -> None:
+    execute(engine, "UPDATE followup_outbox SET recorded_at = recorded_at - 90000")
     found = rejected.status()
     assert (found.held, found.waiting) == (1, 0)
     assert (found.oldest_waiting_seconds or 0) >= 90
 
 
-def test_discarding_frees_the_subject(rejected: Outbox, service: Service) -> None:
+def test_discarding_frees_the_subject(rejected: Desk, service: Service) -> None:
     rejected.discard("a1")
     assert rejected.dead() == []
     assert rejected.drain(service.client).sent == 1
     assert service.ids == ["a1", "a2"]
 
 
-def test_discarding_needs_an_id(rejected: Outbox) -> None:
+def test_discarding_needs_an_id(rejected: Desk) -> None:
     with pytest.raises(TypeError, match="event_id must be the id of a dead event, not NoneType"):
         rejected.discard(None)  # type: ignore[arg-type]
     assert rejected.status().dead == 1
 
 
-def test_all_dead_events_can_be_retried(rejected: Outbox, client: FollowUp) -> None:
+def test_all_dead_events_can_be_retried(rejected: Desk, client: FollowUp) -> None:
     assert rejected.retry() == 1
     assert rejected.retry() == 0
     assert rejected.drain(client).sent == 2
@@ -85,7 +83,7 @@ def test_all_dead_events_can_be_retried(rejected: Outbox, client: FollowUp) -> N
     ],
 )
 def test_only_a_dead_event_can_be_retried_or_discarded(
-    rejected: Outbox, event_id: str, retrying: str, discarding: str
+    rejected: Desk, event_id: str, retrying: str, discarding: str
 ) -> None:
     for action, advice in ((rejected.retry, retrying), (rejected.discard, discarding)):
         with pytest.raises(ValueError) as caught:
@@ -95,19 +93,18 @@ def test_only_a_dead_event_can_be_retried_or_discarded(
 
 
 @pytest.fixture
-def failing(outbox: Outbox, record: Record, service: Service) -> Outbox:
+def failing(outbox: Desk, service: Service) -> Desk:
     """An outbox with an event that the service reports as failed, whose subject has another one."""
-    record("f1", "f2", subject="f")
+    outbox.add("f1", "f2", subject="f")
     service.script = [batch(lambda each: result(each, "failed", "data.appointment: no such appointment"))]
     outbox.drain(service.client)
     service.script = [batch(processed)]
     return outbox
 
 
-def test_failing_lists_what_waits_for_a_retry(failing: Outbox, engine: Engine, record: Record) -> None:
-    record("new")
-    with engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE followup_outbox SET recorded_at = 1790596800000, due_at = 1790596830500")
+def test_failing_lists_what_waits_for_a_retry(failing: Desk, engine: Engine) -> None:
+    failing.add("new")
+    execute(engine, "UPDATE followup_outbox SET recorded_at = 1790596800000, due_at = 1790596830500")
     (found,) = failing.failing()
     assert (found.id, found.subject, found.attempts) == ("f1", "f", 1)
     assert found.event["id"] == "f1"
@@ -118,7 +115,7 @@ def test_failing_lists_what_waits_for_a_retry(failing: Outbox, engine: Engine, r
     assert failing.dead() == []
 
 
-def test_an_event_that_fails_forever_can_be_given_up(failing: Outbox, service: Service) -> None:
+def test_an_event_that_fails_forever_can_be_given_up(failing: Desk, service: Service) -> None:
     with pytest.raises(ValueError, match=r"^no dead event has the id 'f1': its state is waiting; pass waiting=True"):
         failing.discard("f1")
     failing.discard("f1", waiting=True)
@@ -130,19 +127,19 @@ def test_an_event_that_fails_forever_can_be_given_up(failing: Outbox, service: S
     assert failing.purge(older_than=timedelta(0)) == 2
 
 
-def test_a_dead_event_can_be_discarded_like_a_waiting_one(rejected: Outbox, client: FollowUp) -> None:
+def test_a_dead_event_can_be_discarded_like_a_waiting_one(rejected: Desk, client: FollowUp) -> None:
     rejected.discard("a1", waiting=True)
     assert rejected.drain(client).sent == 1
 
 
-def test_an_event_in_flight_sent_or_unknown_cannot_be_given_up(
-    failing: Outbox, engine: Engine, record: Record, client: FollowUp
-) -> None:
-    record("sent")
+def test_an_event_in_flight_sent_or_unknown_cannot_be_given_up(failing: Desk, engine: Engine, client: FollowUp) -> None:
+    failing.add("sent")
     failing.drain(client)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE followup_outbox SET state = 'in_flight' WHERE event_id = 'f1'")
-        connection.exec_driver_sql("UPDATE followup_outbox SET state = 'discarded' WHERE event_id = 'f2'")
+    execute(
+        engine,
+        "UPDATE followup_outbox SET state = 'in_flight' WHERE event_id = 'f1'",
+        "UPDATE followup_outbox SET state = 'discarded' WHERE event_id = 'f2'",
+    )
     for event_id, state in {
         "f1": ": its state is in_flight",
         "sent": ": its state is sent",
@@ -154,12 +151,12 @@ def test_an_event_in_flight_sent_or_unknown_cannot_be_given_up(
         assert str(caught.value) == f"no dead or waiting event has the id '{event_id}'{state}"
 
 
-def test_an_event_that_is_retried_has_no_failure_yet(rejected: Outbox) -> None:
+def test_an_event_that_is_retried_has_no_failure_yet(rejected: Desk) -> None:
     rejected.retry("a1")
     assert rejected.failing() == []
 
 
-def test_failing_lists_every_event_whose_last_call_failed(outbox: Outbox, record: Record, service: Service) -> None:
+def test_failing_lists_every_event_whose_last_call_failed(outbox: Desk, service: Service) -> None:
     """Also one that a 400 without results rejects alone after its batch was split, and those of a relay that died."""
 
     def reject_e2(connection: socket.socket, received: Received) -> bool:
@@ -167,14 +164,14 @@ def test_failing_lists_every_event_whose_last_call_failed(outbox: Outbox, record
             return reply(400, error(message="something is wrong"))(connection, received)
         return batch(processed)(connection, received)
 
-    record("e1", "e2", "e3")
+    outbox.add("e1", "e2", "e3")
     service.script = [reject_e2]
     assert outbox.drain(service.client).sent == 2
     assert [(each.id, each.attempts, "something is wrong" in each.error) for each in outbox.failing()] == [
         ("e2", 1, True)
     ]
     service.script = [hang_up]
-    record("e4")
+    outbox.add("e4")
     outbox.drain(service.client)
     assert {each.id: bool(each.error) for each in outbox.failing()} == {"e2": True, "e4": True}
     service.script = [batch(processed)]
@@ -183,7 +180,7 @@ def test_failing_lists_every_event_whose_last_call_failed(outbox: Outbox, record
     assert outbox.failing() == []
 
 
-def test_the_repr_of_a_dead_event_shows_no_personal_data(outbox: Outbox, engine: Engine, service: Service) -> None:
+def test_the_repr_of_a_dead_event_shows_no_personal_data(outbox: Desk, engine: Engine, service: Service) -> None:
     with engine.begin() as connection:
         outbox.record(connection, inbound.patient_upserted(id="e1", patient={"phone": "+54 9 11 5555-0000"}))
     service.script = [batch(lambda each: result(each, "invalid", "data.patient.phone: +5491155550000 is not a phone"))]
@@ -195,41 +192,36 @@ def test_the_repr_of_a_dead_event_shows_no_personal_data(outbox: Outbox, engine:
     assert "e1" in repr(dead)
 
 
-def test_purge_removes_what_was_sent_or_discarded_long_ago(
-    rejected: Outbox, engine: Engine, record: Record, client: FollowUp
-) -> None:
-    record("b1", "c1")
+def test_purge_removes_what_was_sent_or_discarded_long_ago(rejected: Desk, engine: Engine, client: FollowUp) -> None:
+    rejected.add("b1", "c1")
     rejected.drain(client)
     rejected.discard("a1")
     rejected.drain(client)
-    record("d1")
+    rejected.add("d1")
     assert rejected.purge(older_than=timedelta(days=1)) == 0
-    with engine.begin() as connection:
-        connection.exec_driver_sql(
-            "UPDATE followup_outbox SET finished_at = finished_at - 90000000 WHERE event_id <> 'c1'"
-        )
+    execute(engine, "UPDATE followup_outbox SET finished_at = finished_at - 90000000 WHERE event_id <> 'c1'")
     assert rejected.purge(older_than=timedelta(days=1)) == 3
     with engine.begin() as connection:
         left = connection.exec_driver_sql("SELECT event_id FROM followup_outbox ORDER BY seq").scalars().all()
     assert left == ["c1", "d1"]
 
 
-def test_purge_removes_neither_dead_nor_waiting_events(rejected: Outbox) -> None:
+def test_purge_removes_neither_dead_nor_waiting_events(rejected: Desk) -> None:
     assert rejected.purge(older_than=timedelta(0)) == 0
     assert rejected.status().dead == 1
 
 
 def test_run_goes_on_after_errors_until_it_is_stopped(
-    outbox: Outbox, record: Record, service: Service, caplog: pytest.LogCaptureFixture
+    outbox: Desk, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     service.script = [reply(401, error()), hang_up, batch(processed)]
-    record("e1")
+    outbox.add("e1")
     stop = threading.Event()
     runner = threading.Thread(target=outbox.run, args=(service.client, stop), daemon=True)
     with caplog.at_level(logging.WARNING, "followup.outbox"):
         runner.start()
         wait_for(lambda: outbox.status().sent == 1)
-        record("e2")
+        outbox.add("e2")
         wait_for(lambda: outbox.status().sent == 2)
         stop.set()
         runner.join(60)
@@ -238,18 +230,16 @@ def test_run_goes_on_after_errors_until_it_is_stopped(
     assert "the service rejects the API key" in caplog.text
 
 
-def test_run_survives_a_database_that_fails(outbox: Outbox, engine: Engine, record: Record, service: Service) -> None:
-    record("e1")
+def test_run_survives_a_database_that_fails(outbox: Desk, engine: Engine, service: Service) -> None:
+    outbox.add("e1")
     stop = threading.Event()
     runner = threading.Thread(target=outbox.run, args=(service.client, stop), daemon=True)
     runner.start()
     wait_for(lambda: outbox.status().sent == 1)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("ALTER TABLE followup_outbox_rates RENAME TO away")
-    record("e2")
+    execute(engine, "ALTER TABLE followup_outbox_rates RENAME TO away")
+    outbox.add("e2")
     wait_for(lambda: sum(service.clock.waits) > 60)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("ALTER TABLE away RENAME TO followup_outbox_rates")
+    execute(engine, "ALTER TABLE away RENAME TO followup_outbox_rates")
     wait_for(lambda: outbox.status().sent == 2)
     stop.set()
     runner.join(60)
@@ -282,9 +272,9 @@ def test_run_waits_for_a_database_that_is_not_there_at_the_start(
 
 
 def test_run_survives_an_engine_without_a_free_connection(
-    outbox: Outbox, record: Record, service: Service, monkeypatch: pytest.MonkeyPatch
+    outbox: Desk, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record("e1")
+    outbox.add("e1")
     relay, stop, failures = (
         outbox._relay(service.client),
         threading.Event(),
@@ -305,7 +295,7 @@ def test_run_survives_an_engine_without_a_free_connection(
 
 
 def test_logs_contain_no_personal_data(
-    outbox: Outbox, engine: Engine, service: Service, caplog: pytest.LogCaptureFixture
+    outbox: Desk, engine: Engine, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     with engine.begin() as connection:
         outbox.record(connection, inbound.patient_upserted(id="e1", patient={"phone": "+54 9 11 5555-0000"}))

@@ -20,12 +20,15 @@ from typing import Any
 
 import pytest
 from support.databases import engine_of
+from support.stores import outbox
 
 from followup import inbound
 from followup.outbox import Outbox
 from followup_mockserver import MockServer
 
 from .conftest import SCALE, Report
+
+__all__ = ["outbox"]
 
 pytestmark = pytest.mark.on_both
 
@@ -121,14 +124,6 @@ def burn(outbox: Outbox, server: MockServer, relays: Relays, kills: int, choose:
             server.clear_faults()
         assert time.monotonic() < faults_end + PATIENCE, found
         time.sleep(0.2)
-
-
-@pytest.fixture
-def outbox(database_url: str) -> Iterator[Outbox]:
-    outbox = Outbox(database_url)
-    outbox.create_tables()
-    yield outbox
-    outbox.close()
 
 
 def test_exactly_the_committed_events_take_effect_and_each_once(

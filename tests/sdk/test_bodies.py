@@ -185,11 +185,10 @@ class TestSizes:
         assert len(caught.value.body) == 10_000
 
     def test_a_page_of_any_size_keeps_its_beginning(self, server: ScriptedServer, driver: Driver) -> None:
-        for size in (9 * MIB,):
-            server.script = [reply(502, b"<html>" + "é".encode() * (size // 2))]
-            with pytest.raises(APIStatusError) as caught:
-                driver.call(server.url, retrieve, max_retries=0)
-            assert caught.value.body == "<html>" + "é" * 9_994
+        server.script = [reply(502, b"<html>" + "é".encode() * (9 * MIB // 2))]
+        with pytest.raises(APIStatusError) as caught:
+            driver.call(server.url, retrieve, max_retries=0)
+        assert caught.value.body == "<html>" + "é" * 9_994
 
     def test_the_reasons_of_a_whole_batch_may_be_long(self, server: ScriptedServer, driver: Driver) -> None:
         results = [
@@ -221,9 +220,8 @@ class TestSizes:
         assert caught.value.was_sent == "yes"
         assert len(server.received) == 1
 
-    @pytest.mark.parametrize("coding", ["gzip"])
-    def test_a_bomb_takes_no_memory(self, server: ScriptedServer, driver: Driver, coding: str) -> None:
-        server.script = [coded(bomb() if coding == "gzip" else gzip.compress(bomb()), coding)]
+    def test_a_bomb_takes_no_memory(self, server: ScriptedServer, driver: Driver) -> None:
+        server.script = [coded(bomb(), "gzip")]
         tracemalloc.start()
         try:
             with pytest.raises(ResponseDecodeError):

@@ -277,6 +277,13 @@ def unable(driver: Driver) -> Any:
     return Unable() if driver.name == "sync" else AsyncUnable()
 
 
+def assert_attempts_end() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "followup-attempt":
+            thread.join(60)
+            assert not thread.is_alive()
+
+
 def test_an_interrupted_call_in_a_thread_is_ended_too(server: ScriptedServer) -> None:
     server.script = [hang(server.released)]
     with httpx.Client() as own:
@@ -288,10 +295,7 @@ def test_an_interrupted_call_in_a_thread_is_ended_too(server: ScriptedServer) ->
                 client.patients.retrieve("pat_1")
         finally:
             signal.signal(signal.SIGALRM, previous)
-        for thread in threading.enumerate():
-            if thread.name == "followup-attempt":
-                thread.join(60)
-                assert not thread.is_alive()
+        assert_attempts_end()
 
 
 def test_a_deadline_needs_no_thread_on_our_connections(server: ScriptedServer) -> None:
@@ -314,10 +318,7 @@ def test_a_deadline_leaves_no_thread_of_a_users_own_client_behind(server: Script
         client = FollowUp(api_key="k", base_url=server.url, http_client=own, deadline=5)
         for _ in range(20):
             client.patients.retrieve("pat_1")
-    for thread in threading.enumerate():
-        if thread.name == "followup-attempt":
-            thread.join(60)
-            assert not thread.is_alive()
+    assert_attempts_end()
 
 
 @pytest.mark.parametrize("base_url", ["http://api..example", f"https://{'a' * 64}.example"])

@@ -6,8 +6,10 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,77 +31,71 @@ def test_every_private_name_is_there() -> None:
     assert private_names._missing() == frozenset()
 
 
-@contextmanager
-def under_way(server: ScriptedServer, client: httpx.Client, attempt: Any) -> Iterator[Any]:
-    """A request that hangs, as the pool knows it."""
+Waiting = tuple[httpx.Client, Any, Any]
+
+
+@pytest.fixture
+def waiting(server: ScriptedServer) -> Iterator[Waiting]:
+    """A client, an attempt that hangs, and the request of it as the pool knows it."""
     server.script = [hang(server.released)]
-    request = client.build_request("GET", server.url, extensions={private_names.ATTEMPT: attempt})
-
-    def send() -> None:
-        with suppress(httpx.HTTPError):
-            client.send(request)
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    try:
+    attempt: Any = SimpleNamespace(url=server.url)
+    with httpx.Client(trust_env=False) as client, ThreadPoolExecutor(1) as pool:
+        request = client.build_request("GET", server.url, extensions={private_names.ATTEMPT: attempt})
+        sent = pool.submit(client.send, request)
         while not server.received:
-            thread.join(0.001)
-        (waiting,) = private_names.pool_of(client._transport_for_url(request.url))._requests
-        yield waiting
-    finally:
+            time.sleep(0.001)
+        (found,) = private_names.pool_of(client._transport_for_url(request.url))._requests
+        yield client, attempt, found
         server.released.set()
-        thread.join()
+        with suppress(httpx.HTTPError):
+            sent.result()
 
 
-def test_a_request_under_way_is_found_with_its_socket(server: ScriptedServer) -> None:
-    with httpx.Client(trust_env=False) as client, under_way(server, client, "this one") as waiting:
-        assert waiting.request.extensions[private_names.ATTEMPT] == "this one"
-        inner = waiting.connection._connection
-        assert hasattr(inner, "_h11_state")
-        assert inner._network_stream.get_extra_info("socket").fileno() > 0
+def test_a_request_under_way_is_found_with_its_socket(waiting: Waiting) -> None:
+    _, attempt, found = waiting
+    assert found.request.extensions[private_names.ATTEMPT] == attempt
+    inner = found.connection._connection
+    assert hasattr(inner, "_h11_state")
+    assert inner._network_stream.get_extra_info("socket").fileno() > 0
 
 
 class TestShutDown:
-    def test_ends_the_attempt(self, server: ScriptedServer) -> None:
-        attempt: Any = SimpleNamespace(url=server.url)
-        with httpx.Client(trust_env=False) as client, under_way(server, client, attempt):
-            private_names.shut_down(client, attempt)
-            assert server.open_at_the_client() == 0
+    def test_ends_the_attempt(self, server: ScriptedServer, waiting: Waiting) -> None:
+        client, attempt, _ = waiting
+        private_names.shut_down(client, attempt)
+        assert server.open_at_the_client() == 0
 
-    def test_finds_it_below_the_transport_of_an_instrumentation(self, server: ScriptedServer) -> None:
-        attempt: Any = SimpleNamespace(url=server.url)
-        with httpx.Client(trust_env=False) as client, under_way(server, client, attempt):
-            client._transport = Wrapper(client._transport)
-            private_names.shut_down(client, attempt)
-            assert server.open_at_the_client() == 0
+    def test_finds_it_below_the_transport_of_an_instrumentation(self, server: ScriptedServer, waiting: Waiting) -> None:
+        client, attempt, _ = waiting
+        client._transport = Wrapper(client._transport)
+        private_names.shut_down(client, attempt)
+        assert server.open_at_the_client() == 0
 
-    def test_leaves_a_connection_that_is_not_http11(self, server: ScriptedServer) -> None:
+    def test_leaves_a_connection_that_is_not_http11(self, server: ScriptedServer, waiting: Waiting) -> None:
         # Other requests may be on it. The package for HTTP/2 is not installed here, so another connection stands in.
-        attempt: Any = SimpleNamespace(url=server.url)
-        with httpx.Client(trust_env=False) as client, under_way(server, client, attempt) as waiting:
-            stream = waiting.connection._connection._network_stream
-            waiting.connection = SimpleNamespace(_connection=SimpleNamespace(_network_stream=stream))
-            private_names.shut_down(client, attempt)
-            assert server.open_at_the_client() == 1
+        client, attempt, found = waiting
+        stream = found.connection._connection._network_stream
+        found.connection = SimpleNamespace(_connection=SimpleNamespace(_network_stream=stream))
+        private_names.shut_down(client, attempt)
+        assert server.open_at_the_client() == 1
 
-    def test_leaves_a_connection_that_another_request_has_taken_over(self, server: ScriptedServer) -> None:
-        attempt: Any = SimpleNamespace(url=server.url)
-        with httpx.Client(trust_env=False) as client, under_way(server, client, attempt) as waiting:
-            pool = private_names.pool_of(client._transport)
-            request: Any = SimpleNamespace(extensions={})
-            pool._requests.append(SimpleNamespace(request=request, connection=waiting.connection))
-            private_names.shut_down(client, attempt)
-            assert server.open_at_the_client() == 1
-            del pool._requests[-1]
+    def test_leaves_a_connection_that_another_request_has_taken_over(
+        self, server: ScriptedServer, waiting: Waiting
+    ) -> None:
+        client, attempt, found = waiting
+        pool = private_names.pool_of(client._transport)
+        pool._requests.append(SimpleNamespace(request=SimpleNamespace(extensions={}), connection=found.connection))
+        private_names.shut_down(client, attempt)
+        assert server.open_at_the_client() == 1
+        del pool._requests[-1]
 
-    def test_leaves_a_stream_without_a_socket(self, server: ScriptedServer) -> None:
-        attempt: Any = SimpleNamespace(url=server.url)
-        with httpx.Client(trust_env=False) as client, under_way(server, client, attempt) as waiting:
-            stream = waiting.connection._connection._network_stream
-            stream.get_extra_info = lambda _: None
-            private_names.shut_down(client, attempt)
-            assert server.open_at_the_client() == 1
-            del stream.get_extra_info
+    def test_leaves_a_stream_without_a_socket(self, server: ScriptedServer, waiting: Waiting) -> None:
+        client, attempt, found = waiting
+        stream = found.connection._connection._network_stream
+        stream.get_extra_info = lambda _: None
+        private_names.shut_down(client, attempt)
+        assert server.open_at_the_client() == 1
+        del stream.get_extra_info
 
 
 class Wrapper(httpx.BaseTransport):

@@ -78,6 +78,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 @pytest.mark.parametrize("kind", [FollowUp, AsyncFollowUp])
 def test_a_client_offers_its_groups_and_two_methods_and_a_group_its_operations(kind: type) -> None:
     client = kind(api_key="k", base_url="https://api.example.com")
+    assert client.patients is client.patients
+    assert client.with_options(timeout=1).patients is not client.patients
     for derived in (client, client.with_options(timeout=1)):
         assert {name for name in dir(derived) if not name.startswith("_")} == {*OPERATIONS, "with_options", "close"}
         for group, methods in METHODS.items():
@@ -89,13 +91,6 @@ def test_both_constructors_are_documented_once() -> None:
     text = inspect.getdoc(FollowUp.__init__) or ""
     for name in inspect.signature(FollowUp).parameters:
         assert f"    {name}: " in text
-
-
-def test_a_client_has_its_groups_from_the_start() -> None:
-    client = FollowUp(api_key="k", base_url="https://api.example.com")
-    assert set(OPERATIONS) <= set(dir(client))
-    assert client.patients is client.patients
-    assert client.with_options(timeout=1).patients is not client.patients
 
 
 def test_every_class_is_documented_and_errors_print_under_their_public_name() -> None:

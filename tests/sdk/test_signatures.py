@@ -18,9 +18,6 @@ SIGNATURES = {
     "external_id: str | None = NOT_GIVEN, email: str | None = NOT_GIVEN, "
     "date_of_birth: date | str | None = NOT_GIVEN, idempotency_key: str | None = None) -> Patient",
     "patients.retrieve": "(id: PatientId, /) -> Patient",
-    "patients.list": "(*, limit: int | None = NOT_GIVEN, starting_after: PatientId | None = NOT_GIVEN, "
-    "ending_before: PatientId | None = NOT_GIVEN, phone: str | None = NOT_GIVEN, dni: str | None = NOT_GIVEN, "
-    "external_id: str | None = NOT_GIVEN) -> Page[Patient]",
     "appointments.update": "(id: AppointmentId, /, *, start_at: datetime | str = NOT_GIVEN, "
     "doctor: DoctorId | DoctorInput | None = NOT_GIVEN, type: str | None = NOT_GIVEN) -> Appointment",
     "intake_requests.list": "(*, limit: int | None = NOT_GIVEN, starting_after: IntakeRequestId | None = NOT_GIVEN, "
@@ -28,11 +25,6 @@ SIGNATURES = {
     "status: Literal['new', 'validating', 'ready', 'loaded', 'discarded'] | None = NOT_GIVEN, "
     "patient: str | None = NOT_GIVEN) -> Page[IntakeRequest]",
     "events.create": "(events: EventInput | Iterable[EventInput], *, idempotency_key: str | None = None) -> EventBatch",
-    "webhook_endpoints.create": "(*, url: str, enabled_events: Iterable[Literal['intake.requested', "
-    "'patient.upserted', 'appointment.created', 'appointment.rescheduled', 'appointment.cancelled', "
-    "'visit.completed', 'treatment.prescribed', 'order.issued', 'intake.created', 'intake.ready', "
-    "'conversation.handoff', 'patient.silent', 'webhook.ping', '*']], description: str | None = NOT_GIVEN, "
-    "idempotency_key: str | None = None) -> WebhookEndpoint",
 }
 
 

@@ -5,7 +5,6 @@ import hmac
 import json
 import pickle
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.message import Message
 from typing import Any
@@ -67,22 +66,6 @@ def message(values: dict[str, str]) -> Message:
     return result
 
 
-class Headers(Mapping[str, str]):
-    """A mapping of a framework's own, that minds the case."""
-
-    def __init__(self, values: dict[str, str]) -> None:
-        self._values = values
-
-    def __getitem__(self, name: str) -> str:
-        return self._values[name]
-
-    def __iter__(self) -> Any:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-
 @pytest.mark.parametrize(
     "given_headers",
     [
@@ -94,7 +77,6 @@ class Headers(Mapping[str, str]):
         httpx.Headers(headers()),
         werkzeug.datastructures.Headers(headers()),
         message(headers()),
-        Headers({name.title(): value for name, value in headers().items()}),
     ],
 )
 def test_a_signed_request_is_accepted_whatever_the_case_of_its_headers(given_headers: Any) -> None:
@@ -124,12 +106,9 @@ def test_an_expired_and_a_future_signature_say_by_how_much() -> None:
     assert "expired 1 s ago" in rejected(reason="too_old", now=SENT + 300.25)
 
 
-def test_no_tolerance_checks_no_time() -> None:
-    verify_signature(BODY, headers(), SECRET, tolerance=None, now=0)
-
-
-def test_a_tolerance_may_be_of_any_length() -> None:
-    verify_signature(BODY, headers(), SECRET, tolerance=10**400, now=0)
+def test_no_tolerance_checks_no_time_and_one_may_be_of_any_length() -> None:
+    for unlimited in (None, 10**400):
+        verify_signature(BODY, headers(), SECRET, tolerance=unlimited, now=0)
 
 
 def test_several_secrets_while_one_replaces_another() -> None:

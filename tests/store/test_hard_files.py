@@ -172,21 +172,6 @@ def test_the_limit_of_receive_ends_with_its_transaction_in_postgresql(postgresql
     engine.dispose()
 
 
-def test_connecting_to_postgresql_has_a_limit() -> None:
-    """Without one, a webhook would wait for minutes if the host is down."""
-    _, inbox = stores("postgresql://db.example/clinic")
-    options: dict[str, Any] = {}
-
-    @event.listens_for(inbox._database.engine, "do_connect")
-    def connect(_: object, __: object, ___: object, given: dict[str, Any]) -> None:
-        options.update(given)
-        raise OSError
-
-    with pytest.raises(OSError):
-        inbox.status()
-    assert options["connect_timeout"] == 5
-
-
 def read_only(path: Path) -> Engine:
     return create_engine(f"sqlite:///file:{path}?mode=ro&uri=true")
 

@@ -3,6 +3,7 @@
 import queue
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy.exc import DBAPIError
@@ -36,11 +37,8 @@ def test_one_holder_at_a_time(database: Database) -> None:
                 value = connection.exec_driver_sql("SELECT value FROM counter").scalar_one()
                 connection.exec_driver_sql(f"UPDATE counter SET value = {value + 1}")
 
-    threads = [threading.Thread(target=count) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: count(), range(4)))
     with database.transaction() as connection:
         assert connection.exec_driver_sql("SELECT value FROM counter").scalar_one() == 100
         assert connection.execute(LOCKS.select()).all() == [("counter", 100)]

@@ -1,6 +1,8 @@
 """The tables of a component, and their version."""
 
 import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import Column, Index, Integer, MetaData, Table, inspect, update
@@ -22,8 +24,15 @@ MIGRATIONS = {
 SCHEMA = Schema("outbox", 3, [THINGS, OTHERS], MIGRATIONS)
 
 
-def test_creating_is_idempotent(database_url: str) -> None:
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
     database = Database(database_url)
+    database.create_file()
+    yield database
+    database.close()
+
+
+def test_creating_is_idempotent(database: Database) -> None:
     SCHEMA.create(database)
     with database.transaction() as connection:
         connection.execute(THINGS.insert(), [{"size": 3}])
@@ -31,12 +40,9 @@ def test_creating_is_idempotent(database_url: str) -> None:
     with database.transaction() as connection:
         SCHEMA.check(connection)
         assert connection.execute(THINGS.select()).all() == [(1, 3)]
-    database.close()
 
 
-def test_the_ddl_creates_the_same_tables(database_url: str) -> None:
-    database = Database(database_url)
-    database.create_file()
+def test_the_ddl_creates_the_same_tables(database: Database) -> None:
     for _ in range(2):
         with database.transaction() as connection:
             for statement in SCHEMA.ddl(database.dialect).split(";\n")[:-1]:
@@ -44,30 +50,14 @@ def test_the_ddl_creates_the_same_tables(database_url: str) -> None:
     with database.transaction() as connection:
         SCHEMA.check(connection)
         connection.execute(THINGS.insert(), [{"size": 3}])
-    database.close()
 
 
-def test_two_processes_may_create_at_the_same_time(database_url: str) -> None:
-    database = Database(database_url)
-    failures: list[Exception] = []
-
-    def create() -> None:
-        try:
-            SCHEMA.create(database)
-        except Exception as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=create) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-    database.close()
+def test_two_processes_may_create_at_the_same_time(database: Database) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(SCHEMA.create, [database] * 8))
 
 
-def test_creating_existing_tables_waits_for_no_transaction_on_them(database_url: str) -> None:
-    database = Database(database_url)
+def test_creating_existing_tables_waits_for_no_transaction_on_them(database: Database) -> None:
     SCHEMA.create(database)
     creating = threading.Thread(target=SCHEMA.create, args=(database,), daemon=True)
     with database.transaction() as connection:
@@ -77,11 +67,9 @@ def test_creating_existing_tables_waits_for_no_transaction_on_them(database_url:
         waits = creating.is_alive()
     creating.join()
     assert not waits
-    database.close()
 
 
-def test_creating_adds_a_table_that_is_missing(database_url: str) -> None:
-    database = Database(database_url)
+def test_creating_adds_a_table_that_is_missing(database: Database) -> None:
     SCHEMA.create(database)
     for table in (THINGS, OTHERS):
         with database.transaction() as connection:
@@ -89,18 +77,15 @@ def test_creating_adds_a_table_that_is_missing(database_url: str) -> None:
         SCHEMA.create(database)
         with database.transaction() as connection:
             connection.execute(table.insert(), [{"id": 3}])
-    database.close()
 
 
-def test_two_components_share_a_database(database_url: str) -> None:
-    database = Database(database_url)
+def test_two_components_share_a_database(database: Database) -> None:
     other = Schema("inbox", 7, [])
     SCHEMA.create(database)
     other.create(database)
     with database.transaction() as connection:
         SCHEMA.check(connection)
         other.check(connection)
-    database.close()
 
 
 @pytest.mark.parametrize(
@@ -111,9 +96,7 @@ def test_two_components_share_a_database(database_url: str) -> None:
         (4, "version 4, and this release of followup knows version 3 only: install"),
     ],
 )
-def test_another_version_names_what_to_do(database_url: str, found: int | None, advice: str) -> None:
-    database = Database(database_url)
-    database.create_file()
+def test_another_version_names_what_to_do(database: Database, found: int | None, advice: str) -> None:
     if found is not None:
         SCHEMA.create(database)
         with database.transaction() as connection:
@@ -122,13 +105,11 @@ def test_another_version_names_what_to_do(database_url: str, found: int | None, 
             SCHEMA.create(database)
     with pytest.raises(ConfigurationError, match=advice), database.transaction() as connection:
         SCHEMA.check(connection)
-    database.close()
 
 
 @pytest.mark.parametrize("found", [1, 2])
 @pytest.mark.parametrize("by_hand", [False, True])
-def test_tables_of_an_earlier_version_are_brought_up_to_date(database_url: str, found: int, by_hand: bool) -> None:
-    database = Database(database_url)
+def test_tables_of_an_earlier_version_are_brought_up_to_date(database: Database, found: int, by_hand: bool) -> None:
     SCHEMA.create(database)
     with database.transaction() as connection:
         connection.execute(update(VERSIONS).values(version=found))
@@ -152,4 +133,3 @@ def test_tables_of_an_earlier_version_are_brought_up_to_date(database_url: str, 
         ]
         assert connection.execute(THINGS.select()).all() == [(1, 3)]
     assert SCHEMA.ddl(database.dialect, from_version=3) == ""
-    database.close()

@@ -53,10 +53,6 @@ def test_repr_shows_the_name_and_the_database_without_the_password(kind: type[St
     assert shown == f"{kind.__name__}(Database('postgresql+psycopg://me:***@db.example/clinic'), name='north')"
 
 
-def test_an_empty_store_has_no_oldest_event(store: Store) -> None:
-    assert store.status().oldest_waiting_seconds is None
-
-
 def test_an_event_in_flight_is_not_forgotten_by_the_age_of_the_oldest(sqlite_url: str) -> None:
     inbox = Inbox(sqlite_url, secret=SECRET)
     inbox.create_tables()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event, select, text
 from support.databases import engine_of
-from support.webhook_events import SECRET, body_of, headers_of
+from support.webhook_events import body_of, headers_of
 
 from followup import FollowUp, inbound
 from followup._for_mockserver import Time, reproducible_randomness, virtual_store_time
@@ -37,27 +37,6 @@ def time(service: MockService) -> Time:
 def client(service: MockService) -> Iterator[FollowUp]:
     with service.client() as client:
         yield client
-
-
-@pytest.fixture
-def engine(database_url: str) -> Engine:
-    return engine_of(database_url)
-
-
-@pytest.fixture
-def outbox(database_url: str) -> Iterator[Outbox]:
-    outbox = Outbox(database_url)
-    outbox.create_tables()
-    yield outbox
-    outbox.close()
-
-
-@pytest.fixture
-def inbox(database_url: str) -> Iterator[Inbox]:
-    inbox = Inbox(database_url, secret=SECRET)
-    inbox.create_tables()
-    yield inbox
-    inbox.close()
 
 
 def order(number: int = 1, patient: dict[str, Any] | None = None) -> Any:

@@ -50,6 +50,13 @@ def engine_of(url: str) -> Engine:
     return create_engine(with_psycopg(url), poolclass=NullPool, **options)
 
 
+def execute(engine: Engine, *statements: str) -> None:
+    """Execute statements in a transaction of their own."""
+    with engine.begin() as connection:
+        for each in statements:
+            connection.exec_driver_sql(each)
+
+
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
     """The URL of a new SQLite file."""

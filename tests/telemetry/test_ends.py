@@ -1,7 +1,7 @@
 """Every span ends, however its call does, and never stays the current one."""
 
 import asyncio
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -106,16 +106,10 @@ def test_a_coroutine_that_nobody_finishes_ends_its_span(exported: Exported) -> N
     assert ended_with(exported, "account.retrieve") == "GeneratorExit"
 
 
-def test_an_abandoned_iteration_leaves_nothing_open(server: ScriptedServer, exported: Exported) -> None:
-    server.script = [reply(200, page(patient(), more=True))]
-    with FollowUp(api_key="k", base_url=server.url) as client:
-        for _ in client.patients.list():
-            assert not trace.get_current_span().get_span_context().is_valid
-            break
-    assert len(exported.spans("patients.list")) == 1
-
-
-def test_an_abandoned_asynchronous_iteration_leaves_nothing_open(server: ScriptedServer, exported: Exported) -> None:
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_abandoned_iteration_leaves_nothing_open(
+    server: ScriptedServer, exported: Exported, *, is_async: bool
+) -> None:
     async def run() -> None:
         async with AsyncFollowUp(api_key="k", base_url=server.url) as client:
             async for _ in client.patients.list():
@@ -123,7 +117,13 @@ def test_an_abandoned_asynchronous_iteration_leaves_nothing_open(server: Scripte
                 break
 
     server.script = [reply(200, page(patient(), more=True))]
-    asyncio.run(run())
+    if is_async:
+        asyncio.run(run())
+    else:
+        with FollowUp(api_key="k", base_url=server.url) as client:
+            for _ in client.patients.list():
+                assert not trace.get_current_span().get_span_context().is_valid
+                break
     assert len(exported.spans("patients.list")) == 1
 
 
@@ -147,12 +147,8 @@ def test_calls_of_many_threads_are_children_of_their_own_callers(server: Scripte
             client.webhook_endpoints.delete("we_1")
 
     server.script = [reply(200, {"id": "we_1", "object": "webhook_endpoint", "deleted": True})]
-    with FollowUp(api_key="k", base_url=server.url) as client:
-        threads = [threading.Thread(target=one, args=(client, number)) for number in range(10)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
+    with FollowUp(api_key="k", base_url=server.url) as client, ThreadPoolExecutor(10) as pool:
+        list(pool.map(one, [client] * 10, range(10)))
     assert_each_caller_has_one_call(exported, 10)
 
 

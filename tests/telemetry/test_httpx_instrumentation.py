@@ -46,17 +46,10 @@ class TestOurRequests:
         server.script = [hang_up, reply(500), reply(200, page(patient()))]
         assert len(driver.items(server.url, find, **options, **own_client(driver, own))) == 1
         assert len(server.received) == 3
-        assert exported.everything() == ""
-
-    def test_are_not_exported_when_they_fail(
-        self, server: ScriptedServer, driver: Driver, exported: Exported, options: dict[str, Any], own: bool
-    ) -> None:
-        server.script = [reply(400, error())]
-        with pytest.raises(FollowUpError):
-            driver.items(server.url, find, **options, **own_client(driver, own))
-        server.script = [hang_up]
-        with pytest.raises(FollowUpError):
-            driver.items(server.url, find, **options, **own_client(driver, own))
+        for failure in (reply(400, error()), hang_up):
+            server.script = [failure]
+            with pytest.raises(FollowUpError):
+                driver.items(server.url, find, **options, **own_client(driver, own))
         assert exported.everything() == ""
 
 

@@ -44,15 +44,12 @@ def test_the_duration_is_recorded_by_operation_and_outcome(
 
 
 def test_retries_are_counted_by_operation_and_cause(server: ScriptedServer, driver: Driver, exported: Exported) -> None:
+    server.script = [reply(200, patient())]
+    driver.call(server.url, retrieve)
+    assert exported.points(RETRIES) == []
     server.script = [reply(503), reply(429, error(), {"Retry-After": "0"}), reply(503), reply(200, patient())]
     driver.call(server.url, retrieve, max_retries=3)
     assert exported.values(RETRIES, "followup.operation", "error.type") == {
         ("patients.retrieve", "503"): 2,
         ("patients.retrieve", "429"): 1,
     }
-
-
-def test_a_call_without_retries_counts_none(server: ScriptedServer, driver: Driver, exported: Exported) -> None:
-    server.script = [reply(200, patient())]
-    driver.call(server.url, retrieve)
-    assert exported.points(RETRIES) == []

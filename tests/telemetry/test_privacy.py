@@ -1,19 +1,19 @@
 """Nothing about a patient is exported: no name, phone, document, date of birth, id or key, whatever happens."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
-from contract import specification as spec
 from contract.specification import Operation
 from opentelemetry import baggage, context
+from sdk.test_frames import OPERATIONS, PLANTED, method_of
+from support.drivers import Driver
 from support.server import Action, ScriptedServer, hang, hang_up, reply
 from telemetry.exported import Exported
-from telemetry.planting import DOCUMENT, ECHO, KEY, MARK, MARKS, PHONE, arguments_of, response_of
+from telemetry.planting import DOCUMENT, ECHO, MARK, PHONE, arguments_of, response_of
 
-from followup import AsyncFollowUp, FollowUp, FollowUpError
+from followup import FollowUpError
 
 pytestmark = pytest.mark.usefixtures("quick_backoff")
 
@@ -49,26 +49,6 @@ def options_of(ending: str) -> dict[str, Any]:
     return {"timeout": 0.05, "max_retries": 1} if ending == "timeout" else {}
 
 
-def method_of(client: Any, operation: Operation) -> Any:
-    group, method = operation.name.split(".")
-    return getattr(getattr(client, group), method)
-
-
-def call(url: str, operation: Operation, options: dict[str, Any]) -> Any:
-    args, kwargs = arguments_of(operation)
-    with FollowUp(api_key=KEY, base_url=url, **options) as client:
-        return method_of(client, operation)(*args, **kwargs)
-
-
-def call_async(url: str, operation: Operation, options: dict[str, Any]) -> Any:
-    async def run() -> Any:
-        args, kwargs = arguments_of(operation)
-        async with AsyncFollowUp(api_key=KEY, base_url=url, **options) as client:
-            return await method_of(client, operation)(*args, **kwargs)
-
-    return asyncio.run(run())
-
-
 @pytest.fixture(autouse=True)
 def with_baggage() -> Iterator[None]:
     """Let the program propagate a patient in its baggage."""
@@ -78,30 +58,30 @@ def with_baggage() -> Iterator[None]:
 
 
 def assert_nothing_is_exported_about_a_patient(exported: Exported) -> None:
-    assert MARKS.findall(exported.everything()) == []
+    assert PLANTED.findall(exported.everything()) == []
 
 
-@pytest.mark.parametrize("make", [call, call_async], ids=["sync", "async"])
-@pytest.mark.parametrize("operation", spec.OPERATIONS, ids=lambda operation: operation.name)
+@OPERATIONS
 def test_of_a_call_only_its_operation_and_outcome_are_exported(
-    server: ScriptedServer, exported: Exported, operation: Operation, make: Any
+    server: ScriptedServer, exported: Exported, operation: Operation, driver: Driver
 ) -> None:
+    args, kwargs = arguments_of(operation)
+
+    def call(client: Any) -> Any:
+        return method_of(client, operation)(*args, **kwargs)
+
     for ending in ENDINGS:
         server.script = script(ending, operation, server)
         before = len(server.received)
         if ending in ("success", "retry"):
-            make(server.url, operation, options_of(ending))
+            driver.call(server.url, call)
         else:
             with pytest.raises(FollowUpError):
-                make(server.url, operation, options_of(ending))
+                driver.call(server.url, call, **options_of(ending))
         assert len(server.received) > before
         assert "baggage" not in server.received[-1].headers
     assert [span.name for span in exported.spans()] == [operation.name] * len(ENDINGS)
     assert_nothing_is_exported_about_a_patient(exported)
-
-
-def test_32_operations_are_tested() -> None:
-    assert len(spec.OPERATIONS) == 32
 
 
 def test_the_marks_would_be_found(server: ScriptedServer, exported: Exported) -> None:
@@ -112,45 +92,25 @@ def test_the_marks_would_be_found(server: ScriptedServer, exported: Exported) ->
         assert_nothing_is_exported_about_a_patient(exported)
 
 
-@pytest.mark.parametrize("kind", [FollowUp, AsyncFollowUp], ids=["sync", "async"])
-def test_send_all_exports_nothing_about_a_patient(server: ScriptedServer, exported: Exported, kind: Any) -> None:
+def test_send_all_exports_nothing_about_a_patient(server: ScriptedServer, exported: Exported, driver: Driver) -> None:
     events = [
         {"id": f"{MARK}-{number}", "type": "patient.upserted", "data": {"patient": {"phone": PHONE}}}
         for number in range(3)
     ]
 
-    def result(id: str, status: str) -> dict[str, Any]:
-        return {
-            "id": id,
-            "accepted": status == "processed",
-            "status": status,
-            "event": None,
-            "result": None,
-            "error": ECHO,
-        }
+    def batch(statuses: dict[int, str]) -> Action:
+        results = [
+            {"id": f"{MARK}-{n}", "accepted": each == "processed", "status": each, "event": None, "error": ECHO}
+            for n, each in statuses.items()
+        ]
+        return reply(200, {"object": "event_batch", "results": results})
 
     server.script = [
         failure(429, "rate_limit_error"),
-        reply(
-            200,
-            {
-                "object": "event_batch",
-                "results": [result(f"{MARK}-{n}", s) for n, s in enumerate(["processed", "failed", "invalid"])],
-            },
-        ),
-        reply(200, {"object": "event_batch", "results": [result(f"{MARK}-1", "failed")]}),
+        batch({0: "processed", 1: "failed", 2: "invalid"}),
+        batch({1: "failed"}),
     ]
-
-    async def all_of(client: Any) -> list[Any]:
-        async with client:
-            return [each async for each in client.events.send_all(events)]
-
-    client = kind(api_key=KEY, base_url=server.url)
-    if kind is FollowUp:
-        with client:
-            results = [*client.events.send_all(events)]
-    else:
-        results = asyncio.run(all_of(client))
+    results = driver.items(server.url, lambda client: client.events.send_all(events))
     assert [each.status for each in results] == ["processed", "failed", "invalid"]
     assert len(exported.spans("events.create")) == 3
     assert_nothing_is_exported_about_a_patient(exported)

@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 import pytest
-from opentelemetry import baggage, context, propagate, trace
+from opentelemetry import propagate, trace
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
@@ -36,16 +36,6 @@ def test_each_attempt_has_the_traceparent_of_the_calls_span(
     assert [parts_of(each) for each in server.received] == [
         ("00", f"{own.trace_id:032x}", f"{own.span_id:016x}", True)
     ] * 3
-
-
-def test_baggage_is_not_sent(server: ScriptedServer, driver: Driver, exported: Exported) -> None:
-    server.script = [reply(200, patient())]
-    token = context.attach(baggage.set_baggage("patient", "Ana Pérez"))
-    driver.call(server.url, retrieve)
-    context.detach(token)
-    assert "traceparent" in server.received[0].headers
-    assert "baggage" not in server.received[0].headers
-    assert "Ana" not in exported.everything()
 
 
 def test_the_state_of_the_trace_is_sent(server: ScriptedServer, driver: Driver, exported: Exported) -> None:

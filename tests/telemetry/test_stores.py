@@ -3,7 +3,7 @@
 import gc
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,22 +21,6 @@ from followup_mockserver import MockService
 
 Execute = Callable[..., None]
 BAD = {"id": "a1", "type": "appointment.rescheduled", "data": {"appointment": {"externalId": "A-1", "startAt": 1}}}
-
-
-@pytest.fixture
-def outbox(sqlite_url: str) -> Iterator[Outbox]:
-    outbox = Outbox(sqlite_url)
-    outbox.create_tables()
-    yield outbox
-    outbox.close()
-
-
-@pytest.fixture
-def inbox(sqlite_url: str) -> Iterator[Inbox]:
-    inbox = Inbox(sqlite_url, secret=SECRET, max_attempts=3)
-    inbox.create_tables()
-    yield inbox
-    inbox.close()
 
 
 @pytest.fixture
