@@ -120,6 +120,7 @@ REQUESTS_PER_MINUTE = 600
 SMALLEST_PAGE, LARGEST_PAGE, DEFAULT_PAGE = 1, 100, 10
 EVENTS_PER_BATCH = 100
 WEBHOOK_ATTEMPT_SECONDS = 10
+WEBHOOK_TOLERANCE_SECONDS = 5 * 60
 WEBHOOK_SCHEME = "https"
 
 # Section 6.2, Delivery and retries: attempt, wait after the previous one, time since the first.
