@@ -17,7 +17,7 @@ from support.receivers import Inbox, listening
 from support.server import Action, Received, ScriptedServer, hang, reply
 from support.waiting import succeeded
 
-from followup import FollowUp, WebhookDelivery
+from followup import WebhookDelivery
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.webhooks import attempting
 from followup_mockserver.webhooks.attempting import AttemptResult, PreparedAttempt
@@ -304,18 +304,3 @@ class TestMountedReceivers:
         service.mount(URL, app)
         assert delivered(service, URL).status == "succeeded"
         assert worked.wait(HANG_GUARD)
-
-    def test_a_synchronous_receiver_runs_in_the_thread_that_moves_the_clock(
-        self, service: ImpatientService, client: FollowUp
-    ) -> None:
-        threads: list[threading.Thread] = []
-
-        def receive(_: httpx.Request) -> httpx.Response:
-            threads.append(threading.current_thread())
-            return httpx.Response(204)
-
-        service.mount(URL, receive)
-        client.webhook_endpoints.create(url=URL, enabled_events=["*"])
-        client.patients.create(phone="+5491155550000")
-        service.advance()
-        assert threads == [threading.current_thread()]

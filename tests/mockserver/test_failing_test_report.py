@@ -300,18 +300,6 @@ def test_other_organizations_have_their_own_lists(pytester: pytest.Pytester) -> 
                 assert False
         """,
         """
-        import unittest, pytest
-
-        class TestIt(unittest.TestCase):
-            @pytest.fixture(autouse=True)
-            def service(self, followup_client):
-                self.client = followup_client
-
-            def test_it(self):
-                self.client.account.retrieve()
-                self.fail("no")
-        """,
-        """
         import asyncio
 
         def test_it(followup_async_client):
@@ -319,7 +307,7 @@ def test_other_organizations_have_their_own_lists(pytester: pytest.Pytester) -> 
             assert False
         """,
     ],
-    ids=["setup", "teardown", "subtest", "unittest", "async"],
+    ids=["setup", "teardown", "subtest", "async"],
 )
 def test_wherever_a_test_fails_the_section_is_there(pytester: pytest.Pytester, code: str) -> None:
     assert "200 GET /v1/account" in "\n".join(run(pytester, code))
@@ -335,10 +323,6 @@ def test_a_server_has_a_section_as_well(pytester: pytest.Pytester) -> None:
             followup_client.patients.list()
             assert False
         """,
-        "-p",
-        "xdist.plugin",
-        "-n",
-        "1",
     )
     assert listed(section(lines, "followup_server"), "API calls") == ["200 GET /v1/account"]
     assert listed(section(lines), "API calls") == ["200 GET /v1/patients"]

@@ -1,12 +1,11 @@
 """The fixture ``followup_env``: code under test creates its own client, and nothing but the mock can be reached."""
 
 import asyncio
-import http.server
 import os
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -14,6 +13,7 @@ import httpx_aiohttp
 import pytest
 import respx
 from fastapi import FastAPI
+from support.receivers import Inbox, listening
 
 from followup import AsyncFollowUp, FollowUp
 from followup_mockserver import MockEnvironment, RejectedRequest
@@ -27,36 +27,12 @@ pytest_plugins = ["pytester"]
 ELSEWHERE = "https://api.clinic.example/v1/patients"
 
 
-class Server:
-    """A server of the test itself, on a loopback address, that counts its requests."""
-
-    def __init__(self) -> None:
-        self.requests: list[str] = []
-        requests = self.requests
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                requests.append(self.path)
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
 @pytest.fixture
-def other() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.close()
+def other() -> Iterator[SimpleNamespace]:
+    """A server of the test itself, on a loopback address, with its requests."""
+    inbox = Inbox()
+    with listening(inbox) as url:
+        yield SimpleNamespace(url=url.removesuffix("/hooks"), requests=inbox.requests)
 
 
 async def with_async_httpx(url: str) -> None:
@@ -160,14 +136,16 @@ def test_another_server_is_rejected(followup_env: MockEnvironment, use: Callable
 
 @each_client
 def test_nothing_is_sent_to_a_server_that_is_rejected(
-    followup_env: MockEnvironment, other: Server, use: Callable[[str], Any]
+    followup_env: MockEnvironment, other: SimpleNamespace, use: Callable[[str], Any]
 ) -> None:
     with pytest.raises(RejectedRequest):
         call(use, other.url)
     assert other.requests == []
 
 
-def test_a_client_with_an_open_connection_is_rejected_too(request: pytest.FixtureRequest, other: Server) -> None:
+def test_a_client_with_an_open_connection_is_rejected_too(
+    request: pytest.FixtureRequest, other: SimpleNamespace
+) -> None:
     with httpx.Client() as client:
         assert client.get(other.url).status_code == 204
         request.getfixturevalue("followup_env")
@@ -192,10 +170,12 @@ def test_the_message_shows_neither_query_nor_personal_data(followup_env: MockEnv
 
 
 @pytest.mark.parametrize("use", [with_httpx, with_async_httpx, with_aiohttp])
-def test_an_allowed_server_is_reached(followup_env: MockEnvironment, other: Server, use: Callable[[str], Any]) -> None:
+def test_an_allowed_server_is_reached(
+    followup_env: MockEnvironment, other: SimpleNamespace, use: Callable[[str], Any]
+) -> None:
     followup_env.allow("http://127.0.0.1:1", f"{other.url}/any/path")
     call(use, f"{other.url}/it")
-    assert other.requests == ["/it"]
+    assert [each.url.path for each in other.requests] == ["/it"]
     with pytest.raises(
         RejectedRequest, match=rf"reaches only http://followup.mock and http://127.0.0.1:1 and {other.url}"
     ):
@@ -286,7 +266,7 @@ def test_the_sdk_can_be_used_again_after_a_rejection(followup_env: MockEnvironme
                 client.account.retrieve()
 
 
-def test_afterwards_everything_is_as_before(pytester: pytest.Pytester, other: Server) -> None:
+def test_afterwards_everything_is_as_before(pytester: pytest.Pytester, other: SimpleNamespace) -> None:
     pytester.makepyfile(
         f"""
         import httpx, os

@@ -20,6 +20,7 @@ from followup_mockserver.webhooks import sender as sender_module
 HOOKS = "https://clinic.example/hooks"
 HANG_GUARD = 20
 """Seconds after which a test that should take a fraction of one gives up."""
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 LOCKED = b'{"error":"database is locked"}'
 
 
@@ -96,39 +97,26 @@ class TestSockets:
         _, response = answered(networked, reply(500, b"x" * size))
         assert (len(response.body), response.body_is_whole) == (kept, whole)
 
-    def test_a_huge_body_is_not_read(self, networked: MockService) -> None:
-        head = b"HTTP/1.1 500 Oops\r\nContent-Length: 100000000000\r\n\r\n"
-        attempt, response = answered(networked, raw(head + b"x" * 10_000))
-        assert (attempt.error, len(response.body), response.body_is_whole) == ("HTTP status 500.", 4096, False)
-
-    def test_a_chunked_body(self, networked: MockService) -> None:
-        head = b"HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n"
-        _, response = answered(networked, raw(head + b"4\r\ndata\r\n5\r\nbase \r\n0\r\n\r\n"))
-        assert (response.body, response.body_is_whole) == (b"database ", True)
-
-    @pytest.mark.parametrize("end", [b"4\r\nda", b"nonsense\r\n", b"5\r\nbase \r\n"])
-    def test_a_chunked_body_that_breaks_off_keeps_what_arrived(self, networked: MockService, end: bytes) -> None:
-        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
-        attempt, response = answered(networked, raw(head + end, close=True))
-        assert (attempt.status_code, attempt.error) == (200, None)
-        assert response.body[:3] == b"abc"
-        assert not response.body_is_whole
-
-    def test_a_body_that_ends_with_the_connection(self, networked: MockService) -> None:
-        _, response = answered(networked, raw(b"HTTP/1.0 500 Oops\r\n\r\nno space left", close=True))
-        assert (response.status_line, response.body) == ("HTTP/1.0 500 Oops", b"no space left")
-        assert response.body_is_whole
-
-    def test_a_connection_closed_in_the_middle_keeps_what_arrived(self, networked: MockService) -> None:
-        attempt, response = answered(networked, raw(b"HTTP/1.1 500 Oops\r\nContent-Length: 50\r\n\r\nhalf", close=True))
-        assert (attempt.status_code, response.body, response.body_is_whole) == (500, b"half", False)
-
-    @pytest.mark.parametrize("close", ["keep-alive", "close"])
-    def test_a_body_that_never_ends_does_not_change_the_outcome(self, networked: MockService, close: str) -> None:
-        head = f"HTTP/1.1 200 OK\r\nConnection: {close}\r\nContent-Length: 50\r\n\r\n".encode()
-        attempt, response = answered(networked, raw(head + b"half"))
-        assert (attempt.status_code, attempt.error) == (200, None)
-        assert (response.body, response.body_is_whole) == (b"half", False)
+    @pytest.mark.parametrize(
+        ("data", "close", "status", "body", "whole"),
+        [
+            (b"1.1 500 X\r\nContent-Length: 100000000000\r\n\r\n" + b"x" * 10_000, False, 500, b"x" * 4096, False),
+            (b"1.1 503 X\r\n" + CHUNKED + b"4\r\ndata\r\n5\r\nbase \r\n0\r\n\r\n", False, 503, b"database ", True),
+            (b"1.1 200 X\r\n" + CHUNKED + b"3\r\nabc\r\n4\r\nda", True, 200, b"abcda", False),
+            (b"1.1 200 X\r\n" + CHUNKED + b"3\r\nabc\r\nnonsense\r\n", True, 200, b"abc", False),
+            (b"1.1 200 X\r\n" + CHUNKED + b"3\r\nabc\r\n5\r\nbase \r\n", True, 200, b"abcbase ", False),
+            (b"1.0 500 X\r\n\r\nno space left", True, 500, b"no space left", True),
+            (b"1.1 500 X\r\nContent-Length: 50\r\n\r\nhalf", True, 500, b"half", False),
+            (b"1.1 200 X\r\nConnection: close\r\nContent-Length: 50\r\n\r\nhalf", False, 200, b"half", False),
+            (b"1.1 200 X\r\nConnection: keep-alive\r\nContent-Length: 50\r\n\r\nhalf", False, 200, b"half", False),
+        ],
+    )
+    def test_what_arrived_of_a_body_is_kept_and_does_not_change_the_outcome(
+        self, networked: MockService, data: bytes, close: bool, status: int, body: bytes, whole: bool
+    ) -> None:
+        attempt, response = answered(networked, raw(b"HTTP/" + data, close=close))
+        assert (attempt.status_code, attempt.error) == (status, None if status == 200 else f"HTTP status {status}.")
+        assert (response.body, response.body_is_whole) == (body, whole)
 
     @pytest.mark.parametrize("close", ["keep-alive", "close"])
     def test_nobody_waits_long_for_a_body(self, monkeypatch: pytest.MonkeyPatch, close: str) -> None:

@@ -154,6 +154,7 @@ class TestEveryKind:
         assert [each.status for each in service.deliveries] == ["succeeded", "succeeded"]
         (thread, loop), (second_thread, second_loop) = place.seen
         assert thread == second_thread
+        assert loop is not None or thread == threading.get_ident()
         assert loop in (None, second_loop), "an asynchronous receiver keeps its event loop"
 
 
@@ -165,14 +166,21 @@ def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(asyncio.wait_for(test(), 60))
 
 
+def waiting() -> tuple[Any, asyncio.Event, asyncio.Event]:
+    """Return a receiver, the event that it sets when it is called, and the event for which it waits then."""
+    began, release = asyncio.Event(), asyncio.Event()
+
+    async def receive(_: httpx.Request) -> httpx.Response:
+        began.set()
+        await release.wait()
+        return httpx.Response(204)
+
+    return receive, began, release
+
+
 class TestSeveralTasks:
     def test_the_second_waits_without_blocking_the_loop(self, service: MockService) -> None:
-        began, release = asyncio.Event(), asyncio.Event()
-
-        async def receive(_: httpx.Request) -> httpx.Response:
-            began.set()
-            await release.wait()
-            return httpx.Response(204)
+        receive, began, release = waiting()
 
         async def test() -> None:
             service.mount(URL, receive)
@@ -189,12 +197,7 @@ class TestSeveralTasks:
         run(test)
 
     def test_one_that_is_cancelled_while_it_waits_leaves_the_others(self, service: MockService) -> None:
-        began, release = asyncio.Event(), asyncio.Event()
-
-        async def receive(_: httpx.Request) -> httpx.Response:
-            began.set()
-            await release.wait()
-            return httpx.Response(204)
+        receive, began, release = waiting()
 
         async def test() -> None:
             service.mount(URL, receive)
@@ -219,12 +222,7 @@ class TestSeveralTasks:
         run(test)
 
     def test_a_synchronous_advance_that_would_block_the_loop_is_an_error(self, service: MockService) -> None:
-        began, release = asyncio.Event(), asyncio.Event()
-
-        async def receive(_: httpx.Request) -> httpx.Response:
-            began.set()
-            await release.wait()
-            return httpx.Response(204)
+        receive, began, release = waiting()
 
         async def test() -> None:
             service.mount(URL, receive)

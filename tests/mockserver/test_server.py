@@ -14,7 +14,6 @@ import pytest
 import respx
 import time_machine
 from support.receivers import Inbox, listening
-from support.server import ScriptedServer, hang
 from support.waiting import succeeded, wait_for
 
 from followup import APIConnectionError, FollowUp, WebhookEndpoint
@@ -93,18 +92,6 @@ class TestDeliveries:
             client.patients.create(phone="+5491155550000")
             (delivery,) = wait_for(lambda: [each for each in server.deliveries if each.last_error])
         assert delivery.last_error == "The receiver raised RuntimeError."
-
-    def test_a_hanging_endpoint_delays_no_other(self, server: MockServer) -> None:
-        inbox = Inbox()
-        with ScriptedServer() as hanging, listening(inbox) as url, server.client() as client:
-            hanging.script = [hang(hanging.released)]
-            client.webhook_endpoints.create(url=hanging.url, enabled_events=["*"])
-            client.webhook_endpoints.create(url=url, enabled_events=["*"])
-            for number in range(40):
-                client.patients.create(phone=f"+54911555500{number:02}")
-            assert len(succeeded(server, 40)) == 40
-            assert len(inbox.requests) == 40
-            assert {each.status for each in server.deliveries} == {"succeeded", "pending"}
 
     def test_on_request_the_second_of_two_always_arrives_first(self, server: MockServer) -> None:
         inbox = Inbox()

@@ -60,22 +60,14 @@ TIME = "This must be an RFC 3339 timestamp in the years 0002 to 9998, such as 20
             "This must be one of pending_follow_up, in_conversation, scheduled, periodic_follow_up, discharged, lost.",
         ),
         (put("patients", 0, "createdAt", value="2026-02-30T00:00:00Z"), "patients[0].createdAt", TIME),
-        (put("patients", 0, "createdAt", value="2026-09-28T12:00:00"), "patients[0].createdAt", TIME),
         (put("appointments", 0, "startAt", value="9999-12-31T23:00:00-05:00"), "appointments[0].startAt", TIME),
-        (put("appointments", 0, "startAt", value="0001-01-01T00:00:00+14:00"), "appointments[0].startAt", TIME),
         (put("jobs", 0, "at", value="2016-12-31T23:59:60Z"), "jobs[0].at", TIME),
         (put("patients", 0, "shoe", value=1), "patients[0].shoe", "There is no such field; check its spelling."),
-        (put("organization", "id", value="x"), "organization.id", "This must be an id that begins with org_."),
         (put("patients", value={}), "patients", "This must be an array."),
         (
             put("appointments", 0, "patient", value="pat_x"),
             "appointments[0].patient",
             "This must be the id of one of the patients of the organization.",
-        ),
-        (
-            put("jobs", 0, "about", value="whd_x"),
-            "jobs[0].about",
-            "This must be the id of one of the webhook deliveries of the organization.",
         ),
         (
             put("jobs", 0, "kind", value="sleep"),
@@ -125,7 +117,6 @@ TIME = "This must be an RFC 3339 timestamp in the years 0002 to 9998, such as 20
             "faults.pending[0].probability",
             "This must be from 0 to 1.",
         ),
-        (put("faults", "seed", value="x"), "faults.seed", "This must be a whole number."),
         (
             put("webhookFaults", "heldByOvertaker", value={"whd_x": "whd_y"}),
             "webhookFaults.heldByOvertaker",

@@ -6,12 +6,12 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
 import pytest
 from support.http import Api, problem
+from support.receivers import Inbox, listening
 from support.waiting import wait_for
 
 from followup import FollowUp, FollowUpError
@@ -34,46 +34,31 @@ def running(server: MockServer) -> Iterator[FollowUp]:
         yield client
 
 
-class Receiver:
-    """A receiver on a socket. ``wait`` returns the event types that have arrived once there are so many."""
+class Receiver(Inbox):
+    """A receiver that responds once it is not held any more; ``wait`` returns its bodies once there are so many."""
+
+    url = ""
 
     def __init__(self) -> None:
-        self.bodies: list[Any] = []
-        self.arrived = threading.Condition()
+        super().__init__(status_for=lambda _: 204 if self.hold.wait(60) else 500)
         self.hold = threading.Event()
         self.hold.set()
-        receiver = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                with receiver.arrived:
-                    receiver.bodies.append(body)
-                    receiver.arrived.notify_all()
-                receiver.hold.wait(60)
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None:
-                """Print nothing."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+    @property
+    def bodies(self) -> list[Any]:
+        return [json.loads(each.content) for each in self.requests]
 
     def wait(self, number: int) -> list[Any]:
-        with self.arrived:
-            assert self.arrived.wait_for(lambda: len(self.bodies) >= number, timeout=60)
-            return list(self.bodies)
+        wait_for(lambda: len(self.requests) >= number)
+        return self.bodies
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     found = Receiver()
-    yield found
-    found.hold.set()
-    found.server.shutdown()
-    found.server.server_close()
+    with listening(found) as found.url:
+        yield found
+        found.hold.set()
 
 
 class TestInProcess:

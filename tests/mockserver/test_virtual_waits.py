@@ -117,14 +117,6 @@ def test_a_wait_advances_the_clock_exactly(service: MockService, seconds: float)
     assert service.clock.now == MockService(start_time=NOON).clock.now + timedelta(seconds=seconds)
 
 
-def test_a_retry_after_beyond_the_deadline_raises_at_once(service: MockService, perform: Perform) -> None:
-    service.add_fault(operation="*", kind="status", status=429, retry_after=50)
-    with pytest.raises(RateLimitError):
-        perform(service, list_patients, deadline=49)
-    assert service.waits == []
-    assert len(service.requests) == 1
-
-
 def test_a_deadline_counts_the_waits(service: MockService, perform: Perform) -> None:
     service.add_fault(operation="*", kind="status", status=429, retry_after=20, times=None)
     with pytest.raises(RateLimitError) as caught:
@@ -150,13 +142,6 @@ def test_a_delay_longer_than_the_timeout_is_a_timeout(service: MockService, perf
         perform(service, list_patients, timeout=timeout, max_retries=0)
     assert (caught.value.was_sent, caught.value.attempts) == ("maybe", 1)
     assert service.waits == [0.5]
-
-
-def test_the_default_timeout_is_that_of_a_client_in_production(service: MockService, perform: Perform) -> None:
-    service.add_fault(operation="patients.list", kind="delay", seconds=31)
-    with pytest.raises(APITimeoutError):
-        perform(service, list_patients, max_retries=0)
-    assert service.waits == [30.0]
 
 
 def test_the_timeout_of_derived_options_counts(service: MockService, perform: Perform) -> None:
@@ -254,18 +239,6 @@ def test_send_all_waits_on_the_clock(service: MockService) -> None:
     event = {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"phone": "+5491155550000"}}}
     with service.client(max_retries=1) as client:
         assert [each.status for each in client.events.send_all([event])] == ["processed"]  # type: ignore[list-item]
-    assert service.waits == [55.0] * 4
-
-
-def test_send_all_waits_on_the_clock_async(service: MockService) -> None:
-    service.add_fault(operation="events.create", kind="status", status=429, retry_after=55, times=4)
-    event = {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"phone": "+5491155550000"}}}
-
-    async def run() -> list[str]:
-        async with service.async_client(max_retries=1) as client:
-            return [each.status async for each in client.events.send_all([event])]  # type: ignore[list-item]
-
-    assert asyncio.run(run()) == ["processed"]
     assert service.waits == [55.0] * 4
 
 

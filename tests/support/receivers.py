@@ -34,7 +34,7 @@ def listening(inbox: Inbox) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
+            body = self.rfile.read(int(self.headers["content-length"] or 0))
             url = f"http://{self.headers['host']}{self.path}"
             response = inbox.receive(httpx.Request("POST", url, headers=dict(self.headers), content=body))
             self.send_response(response.status_code)
