@@ -5,7 +5,6 @@ whose phone number belongs to nobody.
 """
 
 import functools
-import itertools
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from typing import Any
@@ -15,11 +14,8 @@ import attrs
 from followup import (
     Appointment,
     Event,
-    IntakeRequest,
     Patient,
     PatientInput,
-    Treatment,
-    Visit,
     WebhookDelivery,
     WebhookEndpoint,
 )
@@ -53,15 +49,6 @@ _INVENTED_PATIENT: PatientInput = {
 }
 
 
-def _make(tenant: Tenant, event_type: str) -> Any:
-    """Make the object that an event of this type describes, in the state in which the event leaves it.
-
-    Its reminders and messages are scheduled as usual, but no webhook is sent.
-    """
-    with tenant.without_webhooks():
-        return _MAKERS[event_type](tenant)
-
-
 def _new_patient(tenant: Tenant) -> Patient:
     return patients.create(tenant, **_INVENTED_PATIENT)
 
@@ -81,20 +68,20 @@ def _booked(tenant: Tenant, *, after: timedelta = timedelta(days=7)) -> Appointm
         start_at=tenant.now() + after,
         doctor=_doctor(tenant),
         type="check-up",
-        external_id=_unused_id(tenant, "appointment"),
+        external_id=f"example-appointment-{len(tenant.appointments) + 1}",
     )
 
 
-def _rescheduled_appointment(tenant: Tenant) -> Appointment:
+def _rescheduled_appointment(tenant: Tenant) -> Any:
     appointment = _booked(tenant)
     return appointments.update(tenant, appointment, start_at=appointment.start_at + timedelta(days=1))
 
 
-def _cancelled_appointment(tenant: Tenant) -> Appointment:
+def _cancelled_appointment(tenant: Tenant) -> Any:
     return appointments.cancel(tenant, _booked(tenant), reason="The patient is travelling.")
 
 
-def _visit(tenant: Tenant) -> Visit:
+def _visit(tenant: Tenant) -> Any:
     attended = _booked(tenant, after=timedelta(0))
     return visits.create(
         tenant,
@@ -102,14 +89,14 @@ def _visit(tenant: Tenant) -> Visit:
         visited_at=attended.start_at,
         doctor=attended.doctor,
         type="check-up",
-        external_id=_unused_id(tenant, "visit"),
+        external_id=f"example-visit-{len(tenant.visits) + 1}",
         diagnosis="No findings.",
         notes="Next check-up in a year.",
         appointment=attended.id,
     )
 
 
-def _treatment(tenant: Tenant) -> Treatment:
+def _treatment(tenant: Tenant) -> Any:
     now = tenant.now()
     return treatments.create(
         tenant,
@@ -124,19 +111,19 @@ def _treatment(tenant: Tenant) -> Treatment:
     )
 
 
-def _order(tenant: Tenant) -> Event:
+def _order(tenant: Tenant) -> Any:
     data = {"patient": _reference(_new_patient(tenant)), "order": {"kind": "lab", "description": "blood count"}}
-    event = {"id": _unused_id(tenant, "order"), "type": "order.issued", "data": data}
+    event = {"id": f"example-order-{len(tenant.events) + 1}", "type": "order.issued", "data": data}
     stored = tenant.events.get(events.process(tenant, event, "manual").event or "")
     assert stored is not None  # an order is valid whatever its data is
     return stored
 
 
-def _open_intake(tenant: Tenant) -> IntakeRequest:
+def _open_intake(tenant: Tenant) -> Any:
     return intake_requests.create(tenant, **_intake_data(tenant))
 
 
-def _ready_intake(tenant: Tenant) -> IntakeRequest:
+def _ready_intake(tenant: Tenant) -> Any:
     coverage = {"insurer": "Salud Ejemplo", "plan": "210", "member_id": "99-000143"}
     return intake_requests.create(tenant, **_intake_data(tenant), coverage=coverage, address="Calle Ejemplo 123")
 
@@ -159,22 +146,6 @@ def _intake_data(tenant: Tenant) -> dict[str, Any]:
     }
 
 
-_MAKERS: Mapping[str, Callable[[Tenant], Any]] = {
-    "intake.requested": _open_intake,
-    "patient.upserted": _new_patient,
-    "appointment.created": _booked,
-    "appointment.rescheduled": _rescheduled_appointment,
-    "appointment.cancelled": _cancelled_appointment,
-    "visit.completed": _visit,
-    "treatment.prescribed": _treatment,
-    "order.issued": _order,
-    "intake.created": _open_intake,
-    "intake.ready": _ready_intake,
-    "conversation.handoff": _patient_for_the_team,
-    "patient.silent": _silent_patient,
-}
-
-
 def _doctor(tenant: Tenant) -> str | None:
     """Return the id of an active doctor; None if the roster has none."""
     return next((each.id for each in tenant.doctors if each.active), None)
@@ -185,17 +156,6 @@ def _reference(patient: Patient) -> dict[str, Any]:
     return {name: encoded[name] for name in ("phone", "fullName", "dni", "externalId")}
 
 
-def _unused_id(tenant: Tenant, kind: str) -> str:
-    """Return an external id that no object of this kind has."""
-    find: Mapping[str, Callable[[str], Any]] = {
-        "appointment": lambda wanted: tenant.appointments.find("external_id", wanted),
-        "visit": lambda wanted: tenant.visits.find("external_id", wanted),
-        "order": lambda wanted: tenant.events.find("origin", ("manual", wanted)),
-    }
-    ids = (f"example-{kind}-{number}" for number in itertools.count(1))
-    return next(each for each in ids if find[kind](each) is None)
-
-
 @attrs.frozen
 class _Subject:
     """The kind of object that an event type is about.
@@ -203,13 +163,13 @@ class _Subject:
     Attributes:
         collection: the collection of the tenant that contains these objects.
         name: name of the object in the ``data`` of the event.
+        make: makes one in the state in which the event leaves it.
         fits: whether the event may be about this object, given its current state.
-        id_in: path of the object's id in the ``data``; empty if the data does not contain it.
     """
 
     collection: str
     name: str
-    id_in: tuple[str, ...]
+    make: Callable[[Tenant], Any] = _new_patient
     fits: Callable[[Any], bool] = lambda _: True
 
 
@@ -217,30 +177,24 @@ def _with_status(*statuses: str) -> Callable[[Any], bool]:
     return lambda each: each.status in statuses
 
 
-def _appointment(*statuses: str) -> _Subject:
-    return _Subject("appointments", "appointment", ("appointment", "id"), _with_status(*statuses))
-
-
-_OPEN_INTAKE = _Subject(
-    "intake_requests", "intakeRequest", ("intakeRequest", "id"), _with_status("new", "validating", "ready")
-)
-_READY_INTAKE = _Subject("intake_requests", "intakeRequest", ("intake", "id"), _with_status("ready"))
-_PATIENT = _Subject("patients", "patient", ("patient", "id"))
+_OPEN_INTAKE = _Subject("intake_requests", "intakeRequest", _open_intake, _with_status("new", "validating", "ready"))
 
 _SUBJECTS: Mapping[OutboundEventType, _Subject] = {
     "intake.requested": _OPEN_INTAKE,
-    "patient.upserted": _PATIENT,
-    "appointment.created": _appointment("confirmed", "pending"),
-    "appointment.rescheduled": _appointment("rescheduled"),
-    "appointment.cancelled": _appointment("cancelled"),
-    "visit.completed": _Subject("visits", "visit", ("visit", "id")),
-    "treatment.prescribed": _Subject("treatments", "treatment", ("treatment", "id")),
-    "order.issued": _Subject("events", "order", (), lambda each: each.type == "order.issued"),
+    "patient.upserted": _Subject("patients", "patient"),
+    "appointment.created": _Subject("appointments", "appointment", _booked, _with_status("confirmed", "pending")),
+    "appointment.rescheduled": _Subject(
+        "appointments", "appointment", _rescheduled_appointment, _with_status("rescheduled")
+    ),
+    "appointment.cancelled": _Subject("appointments", "appointment", _cancelled_appointment, _with_status("cancelled")),
+    "visit.completed": _Subject("visits", "visit", _visit),
+    "treatment.prescribed": _Subject("treatments", "treatment", _treatment),
+    "order.issued": _Subject("events", "order", _order, lambda each: each.type == "order.issued"),
     "intake.created": _OPEN_INTAKE,
-    "intake.ready": _READY_INTAKE,
-    "conversation.handoff": _PATIENT,
-    "patient.silent": _PATIENT,
-    "webhook.ping": _Subject("webhook_endpoints", "webhookEndpoint", ("webhookEndpoint", "id")),
+    "intake.ready": _Subject("intake_requests", "intakeRequest", _ready_intake, _with_status("ready")),
+    "conversation.handoff": _Subject("patients", "patient", _patient_for_the_team),
+    "patient.silent": _Subject("patients", "patient", _silent_patient),
+    "webhook.ping": _Subject("webhook_endpoints", "webhookEndpoint"),
 }
 
 
@@ -278,18 +232,26 @@ def _receivers(tenant: Tenant, event_type: OutboundEventType) -> list[WebhookEnd
 
 
 def event_of(tenant: Tenant, event_type: OutboundEventType) -> DomainEvent:
-    """Return an event about the newest object that fits its type; if there is none, make one."""
-    subject = _SUBJECTS[event_type]
-    newest_first = reversed([*getattr(tenant, subject.collection)])
-    found = next((each for each in newest_first if subject.fits(each)), None)
-    return _event(tenant, event_type, _make(tenant, event_type) if found is None else found)
+    """Return an event about the newest object that fits its type.
+
+    If there is none, make one. Its reminders and messages are scheduled as usual, but no webhook is sent.
+    """
+    kind = _SUBJECTS[event_type]
+    newest_first = reversed([*getattr(tenant, kind.collection)])
+    subject = next((each for each in newest_first if kind.fits(each)), None)
+    if subject is None:
+        with tenant.without_webhooks():
+            subject = kind.make(tenant)
+    details = {"conversation": {"reason": HANDOFF_REASON}} if event_type == "conversation.handoff" else {}
+    patient = _patient_of(tenant, subject)
+    return DomainEvent(type=event_type, name=kind.name, subject=subject, patient=patient, details=details)
 
 
 def _ref_in(data: Mapping[str, Any], event_type: OutboundEventType) -> str | None:
     """Return the id of the object that the ``data`` of a test describes, if it has one."""
-    value: Any = data
-    for key in _SUBJECTS[event_type].id_in:
-        value = value.get(key) if isinstance(value, Mapping) else None
+    name = "intake" if event_type == "intake.ready" else _SUBJECTS[event_type].name
+    described = data.get(name)
+    value = described.get("id") if isinstance(described, Mapping) and name != "order" else None
     return value if isinstance(value, str) else None
 
 
@@ -304,17 +266,6 @@ def examples() -> Mapping[str, Mapping[str, Any]]:
         webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=["*"])
         found[str(event_type)] = data_of(event_of(tenant, event_type))
     return found
-
-
-def _event(tenant: Tenant, event_type: OutboundEventType, subject: Any) -> DomainEvent:
-    details = {"conversation": {"reason": HANDOFF_REASON}} if event_type == "conversation.handoff" else {}
-    return DomainEvent(
-        type=event_type,
-        name=_SUBJECTS[event_type].name,
-        subject=subject,
-        patient=_patient_of(tenant, subject),
-        details=details,
-    )
 
 
 def _patient_of(tenant: Tenant, subject: Any) -> Patient | None:
