@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import attrs
 import httpx
 import typer
 
@@ -69,20 +68,8 @@ class Receiver:
         return {event.ref for event in self.events.values() if event.type == ANNOUNCED}
 
 
-@attrs.frozen(kw_only=True)
-class Row:
-    """A patient and an appointment. ``repr`` shows no personal data.
-
-    Attributes:
-        place: the file and the row, for errors.
-    """
-
-    place: str
-    patient: dict[str, str] = attrs.field(repr=False)
-    start_at: str = attrs.field(repr=False)
-    type: str | None = attrs.field(repr=False)
-    appointment_id: str | None = attrs.field(repr=False)
-    doctor: str | None = attrs.field(repr=False)
+Row = tuple[str, dict[str, str]]
+"""A patient and an appointment: the file and the row, for errors; and the values of the columns."""
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -132,14 +119,7 @@ def _row(values: Mapping[str, Any], number: int, path: Path) -> Row:
     for column in REQUIRED:
         if column not in filled:
             fail(f"{place}: {column} is missing")
-    return Row(
-        place=place,
-        patient={name: filled[name] for name in PATIENT_COLUMNS if name in filled},
-        start_at=filled["start_at"],
-        type=filled.get("type"),
-        appointment_id=filled.get("appointment_id"),
-        doctor=filled.get("doctor"),
-    )
+    return place, filled
 
 
 app = Application(name="followup demo")
@@ -215,17 +195,19 @@ def _demonstrate(server: MockServer, client: FollowUp, rows: list[Row]) -> bool:
 
 
 def _book(client: FollowUp, row: Row) -> tuple[Patient, Appointment]:
+    place, values = row
+    doctor = values.get("doctor")
     try:
-        patient = client.patients.create(**row.patient)
+        patient = client.patients.create(**{name: values[name] for name in PATIENT_COLUMNS if name in values})
         appointment = client.appointments.create(
             patient=patient.id,
-            start_at=row.start_at,
-            type=row.type,
-            external_id=row.appointment_id,
-            doctor=None if row.doctor is None else {"external_id": row.doctor},
+            start_at=values["start_at"],
+            type=values.get("type"),
+            external_id=values.get("appointment_id"),
+            doctor=None if doctor is None else {"external_id": doctor},
         )
     except (FollowUpError, ValueError) as error:
-        fail(f"{row.place}: {error}")
+        fail(f"{place}: {error}")
     return patient, appointment
 
 
