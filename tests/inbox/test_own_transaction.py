@@ -33,6 +33,12 @@ def insert(received: Received) -> str:
     return f"INSERT INTO calendar (event_id) VALUES ('{received.event.id}')"
 
 
+def write_and_commit(received: Received, url: str) -> None:
+    with engine_of(url).begin() as connection:
+        connection.execute(CALENDAR.insert().values(event_id=received.event.id))
+        received.done(connection)
+
+
 @each_kind
 def test_the_mark_commits_and_rolls_back_with_the_handlers_writes(
     inbox: Desk, clock: ManualTime, database_url: str, opened: Open
@@ -212,9 +218,7 @@ def test_an_exception_after_the_commit_is_logged_and_the_event_is_done(
 ) -> None:
     @inbox.otherwise(transaction="own")
     def handle(received: Received) -> None:
-        with engine_of(database_url).begin() as connection:
-            connection.execute(CALENDAR.insert().values(event_id=received.event.id))
-            received.done(connection)
+        write_and_commit(received, database_url)
         raise LookupError("Ana Núñez")
 
     inbox.deliver("whd_1")
@@ -333,9 +337,7 @@ def test_a_killed_django_worker_has_done_all_or_nothing(inbox: Desk, database_ur
     @inbox.otherwise(transaction="own")
     def handle(received: Received) -> None:
         attempts.append(received.attempt)
-        with engine_of(database_url).begin() as connection:
-            connection.execute(CALENDAR.insert().values(event_id=received.event.id))
-            received.done(connection)
+        write_and_commit(received, database_url)
 
     inbox.deliver("whd_1")
     killed = subprocess.run(

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 from collections.abc import Callable, Iterator
+from operator import methodcaller
 
 import pytest
 from sqlalchemy import create_engine, event, insert, select
@@ -329,31 +330,12 @@ def merge(session: Session) -> None:
     session.merge(Visit(id=17, event_id="lost"))
 
 
-def close(session: Session) -> None:
-    session.close()
-
-
-def leave_with_block(session: Session) -> None:
-    with session:
-        pass
-
-
-def expunge_all(session: Session) -> None:
-    session.expunge_all()
-
-
-def reset(session: Session) -> None:
-    session.reset()
-
-
-def forget(_: Session) -> None:
-    gc.collect()
-
-
-@pytest.mark.parametrize("end", [close, leave_with_block, forget, reset, expunge_all])
+@pytest.mark.parametrize(
+    "end", [*map(methodcaller, ["close", "reset", "expunge_all"]), lambda _: gc.collect()], ids=str
+)
 @pytest.mark.parametrize("work", [add, change, delete, merge])
 def test_unflushed_objects_in_an_own_session_are_an_error(
-    inbox: Desk, sqlite_url: str, database_url: str, work: Callable[[Session], None], end: Open
+    inbox: Desk, sqlite_url: str, database_url: str, work: Callable[[Session], None], end: Callable[[Session], object]
 ) -> None:
     if database_url != sqlite_url:
         return  # the database makes no difference
@@ -362,7 +344,7 @@ def test_unflushed_objects_in_an_own_session_are_an_error(
     def handle(received: Received) -> None:
         session = Session(received.connection)
         work(session)
-        end(session)  # type: ignore[arg-type]
+        end(session)
 
     inbox.deliver("whd_1")
     with pytest.raises(RuntimeError, match=r"unflushed objects \(Visit\) in a Session of its own: .*received.session"):

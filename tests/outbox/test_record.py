@@ -155,17 +155,14 @@ def test_a_connection_in_autocommit_mode_is_rejected_and_stores_nothing(
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sqlite3 has the attribute autocommit since Python 3.12")
 def test_the_newer_autocommit_attribute_of_sqlite3_counts(outbox: Outbox, sqlite_url: str) -> None:
     path = sqlite_url.removeprefix("sqlite:///")
-    with contextlib.closing(sqlite3.connect(path, autocommit=True)) as connection:
-        Outbox(sqlite_url).create_tables()
-        with pytest.raises(ValueError, match="autocommit"):
-            outbox.record(connection, EVENT)
+    rejected = pytest.raises(ValueError, match="autocommit")
+    with contextlib.closing(sqlite3.connect(path, autocommit=True)) as connection, rejected:
+        outbox.record(connection, EVENT)
     with contextlib.closing(sqlite3.connect(path, autocommit=False)) as connection:
         outbox.record(connection, EVENT)
 
 
-def test_a_savepoint_counts_as_a_transaction(sqlite_url: str) -> None:
-    outbox = Outbox(sqlite_url)
-    outbox.create_tables()
+def test_a_savepoint_counts_as_a_transaction(outbox: Outbox, sqlite_url: str) -> None:
     path = sqlite_url.removeprefix("sqlite:///")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("SAVEPOINT mine")
@@ -300,12 +297,10 @@ PATIENT = {"phone": "+54 9 11 5555-0000", "dni": "30123456", "externalId": "P-1"
         ({}, "e1"),
     ],
 )
-def test_the_default_subject(sqlite_url: str, data: Any, expected: str) -> None:
-    outbox = Outbox(sqlite_url)
-    outbox.create_tables()
-    with engine_of(sqlite_url).begin() as connection:
+def test_the_default_subject(outbox: Outbox, database_url: str, data: Any, expected: str) -> None:
+    with engine_of(database_url).begin() as connection:
         outbox.record(connection, {"id": "e1", "type": "order.issued", "data": data})
-    assert row(sqlite_url)["subject"] == expected
+    assert row(database_url)["subject"] == expected
 
 
 @pytest.mark.on_both
@@ -326,10 +321,8 @@ def test_an_event_that_fits_into_no_request_is_a_value_error(
     assert len(service.received[0].body) in (1_048_575, 1_048_576)
 
 
-def test_long_default_subjects_stay_different(sqlite_url: str) -> None:
-    outbox = Outbox(sqlite_url)
-    outbox.create_tables()
-    with engine_of(sqlite_url).begin() as connection:
+def test_long_default_subjects_stay_different(outbox: Outbox, database_url: str) -> None:
+    with engine_of(database_url).begin() as connection:
         for last in "ab":
             outbox.record(connection, inbound.appointment_cancelled(external_id="T" * 5000 + last))
         subjects = connection.exec_driver_sql("SELECT subject FROM followup_outbox").scalars().all()
@@ -351,13 +344,10 @@ def test_long_default_subjects_stay_different(sqlite_url: str) -> None:
         "2026-09-28T12:00:00,5+0530",
     ],
 )
-def test_every_notation_of_a_time_is_left_to_the_service(sqlite_url: str, occurred_at: str) -> None:
-    outbox = Outbox(sqlite_url)
-    outbox.create_tables()
-    with engine_of(sqlite_url).begin() as connection:
+def test_every_notation_of_a_time_is_left_to_the_service(outbox: Outbox, database_url: str, occurred_at: str) -> None:
+    with engine_of(database_url).begin() as connection:
         outbox.record(connection, {**EVENT, "occurred_at": occurred_at})
-        (text,) = connection.exec_driver_sql("SELECT event FROM followup_outbox").scalars()
-    assert json.loads(text)["occurredAt"] == occurred_at
+    assert json.loads(row(database_url)["event"])["occurredAt"] == occurred_at
 
 
 @pytest.mark.parametrize(
