@@ -105,13 +105,13 @@ def _compare_webhooks(comparer: _Comparer, ours: Contract, theirs: Contract) -> 
     bodies: list[Schema] = []
     for name, each in theirs.webhooks.items():
         yield from _compare_place(comparer, "response", webhook, each, "header", f"webhook {name} header")
-        if each.body is not None and each.body.media.json is not None:
-            bodies.append(each.body.media.json)
+        if each.body is not None and each.body.json is not None:
+            bodies.append(each.body.json)
     assert webhook.body is not None
-    assert webhook.body.media.json is not None
+    assert webhook.body.json is not None
     if bodies:
         schema = bodies[0] if len(bodies) == 1 else {"anyOf": bodies}
-        yield from comparer.compare("response", webhook.body.media.json, schema, "webhook body")
+        yield from comparer.compare("response", webhook.body.json, schema, "webhook body")
     else:
         yield Difference("breaking", "webhook body", "The contract describes no JSON body.")
 
@@ -185,22 +185,22 @@ def _compare_body(comparer: _Comparer, ours: Operation, theirs: Operation) -> It
             yield Difference("breaking", where, "The contract has no request body.")
         return
     if one is None:
-        class_: DifferenceClass = "breaking" if other.required else "added"
-        detail = f"The contract {'requires' if other.required else 'allows'} a request body."
+        class_: DifferenceClass = "breaking" if theirs.body_required else "added"
+        detail = f"The contract {'requires' if theirs.body_required else 'allows'} a request body."
         yield Difference(class_, where, detail)
         return
-    if other.required and not one.required:
+    if theirs.body_required and not ours.body_required:
         yield Difference("breaking", where, "required: the contract requires a body, SDK and mock do not")
-    elif one.required and not other.required:
+    elif ours.body_required and not theirs.body_required:
         yield Difference("mock differs", where, "required: the contract does not require a body, the mock does")
-    assert one.media.json is not None
-    if other.media.json is None:
-        listed = ", ".join(other.media.schemas) or "none"
+    assert one.json is not None
+    if other.json is None:
+        listed = ", ".join(other.schemas) or "none"
         detail = f"media type: {listed} in the contract, {JSON} in SDK and mock"
         yield Difference("breaking", where, detail)
         return
-    yield from _other_media(other.media, where)
-    yield from comparer.compare("request", one.media.json, other.media.json, where)
+    yield from _other_media(other, where)
+    yield from comparer.compare("request", one.json, other.json, where)
 
 
 def _other_media(media: ByMediaType, where: str) -> Iterator[Difference]:

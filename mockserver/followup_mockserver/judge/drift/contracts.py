@@ -131,19 +131,6 @@ class Parameter:
 
 
 @attrs.frozen(eq=False)
-class Body:
-    """The body of a request.
-
-    Attributes:
-        required: whether every request has one.
-        media: the schemas by media type.
-    """
-
-    required: bool
-    media: ByMediaType
-
-
-@attrs.frozen(eq=False)
 class Response:
     """The response of a status.
 
@@ -166,7 +153,8 @@ class Operation:
         method: the HTTP method.
         path: the path template, below the base URL.
         parameters: the parameters by place and lower-case name.
-        body: the body of the request, if it has one.
+        body: the schemas of the request's body by media type; None: it has no body.
+        body_required: whether every request has a body.
         responses: the responses by status, such as ``200``, ``4XX`` or ``default``.
         security: the alternative requirements, each the kinds of credentials that it needs together.
         texts: the texts about it.
@@ -175,7 +163,8 @@ class Operation:
     method: str
     path: str
     parameters: Mapping[str, Mapping[str, Parameter]]
-    body: Body | None
+    body: ByMediaType | None
+    body_required: bool
     responses: Mapping[str, Response]
     security: list[list[str]]
     texts: Mapping[str, Any]
@@ -233,24 +222,21 @@ class Contract:
     ) -> Operation:
         at = f"{at}.{method}"
         operation = self.raw.object(item[method], at)
+        body = self.raw.object(operation.get("requestBody"), f"{at}.requestBody")
+        texts = {name: operation.get(name) for name in ("summary", "description", "operationId", "tags")}
         return Operation(
             method=method.upper(),
             path=path,
             parameters=self._parameters(path, item, operation, at, requests),
-            body=self._body(operation, f"{at}.requestBody", requests),
+            body=self._media(body, f"{at}.requestBody", requests) if operation.get("requestBody") is not None else None,
+            body_required=body.get("required") is True,
             responses={
                 str(status).upper().replace("DEFAULT", "default"): self._response(value, f"{at}.{status}", responses)
                 for status, value in self.raw.object(operation.get("responses"), f"{at}.responses").items()
                 if not str(status).startswith("x-")
             },
             security=self._security(operation, at),
-            texts={
-                "summary": operation.get("summary"),
-                "description": operation.get("description"),
-                "operationId": operation.get("operationId"),
-                "tags": operation.get("tags"),
-                "deprecated": operation.get("deprecated") is True,
-            },
+            texts={**texts, "deprecated": operation.get("deprecated") is True},
         )
 
     def _parameters(
@@ -282,12 +268,6 @@ class Contract:
             schema = {**schema, "description": parameter["description"]}
         return Parameter(name, place == "path" or parameter.get("required") is True, schema)
 
-    def _body(self, operation: dict[str, Any], at: str, schemas: Schemas) -> Body | None:
-        if operation.get("requestBody") is None:
-            return None
-        body = self.raw.object(operation["requestBody"], at)
-        return Body(body.get("required") is True, self._media(body, at, schemas))
-
     def _response(self, value: Any, at: str, schemas: Schemas) -> Response:
         response = self.raw.object(value, at)
         headers = self.raw.object(response.get("headers"), f"{at}.headers")
@@ -298,9 +278,8 @@ class Contract:
         media: dict[str, Schema] = {}
         for name, value in self.raw.object(holder.get("content"), f"{at}.content").items():
             schema = self.raw.object(value, f"{at}.{name}").get("schema")
-            media[name.partition(";")[0].strip().lower()] = schemas.convert(
-                {} if schema is None else schema, f"{at}.{name}.schema"
-            )
+            kind = name.partition(";")[0].strip().lower()
+            media[kind] = schemas.convert({} if schema is None else schema, f"{at}.{name}.schema")
         return ByMediaType(media)
 
     def _security(self, operation: dict[str, Any], at: str) -> list[list[str]]:
