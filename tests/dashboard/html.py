@@ -6,7 +6,7 @@ from html import unescape
 import httpx
 from support.http import Api
 
-from followup_mockserver import MockService
+from followup_mockserver import MockServer, MockService
 from followup_mockserver.webhooks.transport import InProcessTransport
 
 
@@ -19,7 +19,7 @@ def text_of(html: str) -> str:
 class Views:
     """Requests the views of a mock in this process."""
 
-    def __init__(self, service: MockService) -> None:
+    def __init__(self, service: MockService | MockServer) -> None:
         http = httpx.Client(transport=InProcessTransport(service.app), base_url=service.url)
         self.api = Api(http, service.api_key)
 
