@@ -137,42 +137,24 @@ class TestTls:
         assert (found.status, found.problems) == (0, [])
         assert found.of("TLS") == f"OK TLSv1.3, certificate issued by Acme, valid until {until:%Y-%m-%d}"
 
-    def test_an_expired_certificate(self, doctor: Doctor, authority: trustme.CA, trusted: str) -> None:
-        ended = NOW - timedelta(days=2)
-        context = context_for(authority, "localhost", not_before=ended - timedelta(days=9), not_after=ended)
-        with handshakes(context) as port:
-            found = doctor(f"https://localhost:{port}", SSL_CERT_FILE=trusted)
+    @pytest.mark.parametrize(
+        ("name", "begins", "asked", "problem"),
+        [
+            ("localhost", -11, "localhost", "certificate has expired. Check the clock of this computer"),
+            ("localhost", 2, "localhost", "certificate is not yet valid. Check the clock of this computer"),
+            ("other.example", -1, "localhost", "Hostname mismatch, certificate is not valid for 'localhost'. Check"),
+            ("localhost", -1, "127.0.0.1", "IP address mismatch, certificate is not valid for '127.0.0.1'. Check the"),
+        ],
+    )
+    def test_a_certificate_that_is_rejected(
+        self, doctor: Doctor, authority: trustme.CA, trusted: str, name: str, begins: int, asked: str, problem: str
+    ) -> None:
+        first = NOW + timedelta(days=begins)
+        with handshakes(context_for(authority, name, not_before=first, not_after=first + timedelta(days=9))) as port:
+            found = doctor(f"https://{asked}:{port}", SSL_CERT_FILE=trusted)
         assert found.status == 2
-        assert found.of("TLS").startswith(
-            "FAIL the certificate is rejected: certificate has expired. Check the clock of this computer"
-        )
+        assert found.of("TLS").startswith(f"FAIL the certificate is rejected: {problem}")
         assert found.not_checked == [f"{AFTER_TLS} (there is no secure connection)."]
-
-    def test_a_certificate_of_the_future(self, doctor: Doctor, authority: trustme.CA, trusted: str) -> None:
-        begins = NOW + timedelta(days=2)
-        context = context_for(authority, "localhost", not_before=begins, not_after=begins + timedelta(days=9))
-        with handshakes(context) as port:
-            found = doctor(f"https://localhost:{port}", SSL_CERT_FILE=trusted)
-        assert found.status == 2
-        assert found.of("TLS").startswith(
-            "FAIL the certificate is rejected: certificate is not yet valid. Check the clock of this computer"
-        )
-
-    def test_a_certificate_of_another_host(self, doctor: Doctor, authority: trustme.CA, trusted: str) -> None:
-        with handshakes(context_for(authority, "other.example")) as port:
-            found = doctor(f"https://localhost:{port}", SSL_CERT_FILE=trusted)
-        assert found.status == 2
-        assert found.of("TLS").startswith(
-            "FAIL the certificate is rejected: Hostname mismatch, certificate is not valid for 'localhost'. Check"
-        )
-
-    def test_a_certificate_of_another_address(self, doctor: Doctor, authority: trustme.CA, trusted: str) -> None:
-        with handshakes(context_for(authority, "localhost")) as port:
-            found = doctor(f"https://127.0.0.1:{port}", SSL_CERT_FILE=trusted)
-        assert found.status == 2
-        assert found.of("TLS").startswith(
-            "FAIL the certificate is rejected: IP address mismatch, certificate is not valid for '127.0.0.1'. Check the"
-        )
 
     def test_an_unknown_authority(self, doctor: Doctor, authority: trustme.CA) -> None:
         with handshakes(context_for(authority, "localhost")) as port:
