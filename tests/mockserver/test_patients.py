@@ -92,6 +92,23 @@ def test_a_wrong_field_is_named(api: Api, body: Any, code: str, param: str) -> N
     assert api.get("/v1/patients").json()["data"] == []
 
 
+def test_section_3_the_stage_follows_appointments_and_visits(client: FollowUp) -> None:
+    patient = client.patients.create(phone="+5491155550000")
+
+    def stage() -> str:
+        return client.patients.retrieve(patient.id).stage
+
+    assert stage() == "pending_follow_up"
+    appointment = client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z")
+    assert stage() == "scheduled"
+    client.appointments.cancel(appointment.id)
+    assert stage() == "pending_follow_up"
+    client.visits.create(patient=patient.id, visited_at="2026-09-28T11:00:00Z")
+    assert stage() == "periodic_follow_up"
+    client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z")
+    assert stage() == "scheduled"
+
+
 @pytest.mark.parametrize(
     "dni",
     [
