@@ -13,6 +13,7 @@ from followup_mockserver import MockServer
 from .conftest import SCALE, Report
 
 CONNECTIONS = 16 if SCALE == 1 else 64
+PATIENTS = CONNECTIONS // 3
 ROUNDS = SCALE
 ENDPOINT = "https://clinic.example/hooks"
 
@@ -27,7 +28,7 @@ def test_no_update_is_lost(report: Report) -> None:
         def work(number: int) -> None:
             with server.client(max_retries=0) as client:
                 for each in range(ROUNDS):
-                    a_round(client, doctor, f"{number}-{each}", f"+5491155{number % 20:06}")
+                    a_round(client, doctor, f"{number}-{each}", f"+5491155{number % PATIENTS:06}")
 
         with ThreadPoolExecutor(CONNECTIONS) as pool:
             list(pool.map(work, range(CONNECTIONS)))
@@ -36,7 +37,7 @@ def test_no_update_is_lost(report: Report) -> None:
             appointments = [*client.appointments.list(limit=100)]
             assert Counter(each.status for each in appointments) == {"completed": rounds, "cancelled": rounds}
             assert len([*client.visits.list(limit=100)]) == 2 * rounds  # one over REST, one as an event
-            assert len([*client.patients.list(limit=100)]) == 20
+            assert len([*client.patients.list(limit=100)]) == PATIENTS
             assert len([*client.treatments.list(limit=100)]) == rounds
             assert len([*client.intake_requests.list(limit=100)]) == rounds
             assert Counter(each.status for each in client.events.list(limit=100)) == {"processed": rounds}
