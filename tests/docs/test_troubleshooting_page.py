@@ -61,8 +61,12 @@ def test_the_code_contains_the_message(message: str) -> None:
 
 
 def _with_any_values(text: str) -> bool:
-    """Return whether the code has the message in one place, with any short text in place of each ``…``."""
+    """Return whether the code has the message in one place, with any short text in place of each ``…``.
+
+    The code has the first letter of a sentence in either case, because sentences are also parts of longer ones.
+    """
     parts = [re.escape(part) for part in text.split("…")]
+    parts[0] = f"(?i:{parts[0][:1]}){parts[0][1:]}"
     return re.search(r"[^\n\"]{0,60}".join(parts), SOURCE) is not None
 
 

@@ -300,9 +300,11 @@ def test_an_interrupted_call_in_a_thread_is_ended_too(server: ScriptedServer) ->
 
 def test_a_deadline_needs_no_thread_on_our_connections(server: ScriptedServer) -> None:
     running: list[set[str]] = []
+    before = set(threading.enumerate())
 
     def look(connection: Any, received: Received) -> bool:
-        running.append({thread.name for thread in threading.enumerate() if thread.name.startswith("followup")})
+        started = set(threading.enumerate()) - before
+        running.append({thread.name for thread in started if thread.name.startswith("followup")})
         return reply(200, patient())(connection, received)
 
     server.script = [look]
