@@ -331,7 +331,9 @@ def merge(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    "end", [*map(methodcaller, ["close", "reset", "expunge_all"]), lambda _: gc.collect()], ids=str
+    "end",
+    [methodcaller("close"), methodcaller("reset"), methodcaller("expunge_all"), lambda _: gc.collect()],
+    ids=["close", "reset", "expunge_all", "collected"],
 )
 @pytest.mark.parametrize("work", [add, change, delete, merge])
 def test_unflushed_objects_in_an_own_session_are_an_error(
