@@ -42,8 +42,8 @@ PYTHONS = [LOWEST, *filter(installed, NEWER)]
 """The Python versions of the classifiers: the lowest one, and the newer ones that are installed."""
 
 
-IN_PARALLEL = ["-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
-"""Tests wait for sockets and processes half of their time; neighbours share a worker, and so what they set up.
+IN_PARALLEL = ["-n", "auto", "--dist", "worksteal"]
+"""One worker for each core; neighbours share a worker, and so what they set up.
 
 ``-- -n 0`` runs them in one process, as ``--pdb`` needs it.
 """

@@ -203,7 +203,7 @@ def _compare_size(
     values_of: Callable[[Side, _Limits], list[Any]],
 ) -> None:
     """Compare a limit of the size of objects or arrays; ``values_of`` returns those of one side that may prove it."""
-    limits = {side: set(each.values(keyword)) for side, each in pair.items()}
+    limits: _Limits = {side: set(pair[side].values(keyword)) for side in SIDES}
     if limits["ours"] == limits["theirs"]:
         return
     detail = keyword_detail(keyword, [pair["ours"]], [pair["theirs"]])
