@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import followup
+import followup_mockserver
 from followup import AsyncFollowUp, FollowUp
 
 OPERATIONS = {
@@ -65,6 +66,11 @@ def test_all_is_complete_and_what_type_checkers_see_is_there() -> None:
     }
     assert imported == set(followup.__all__) == set(dir(followup))
     assert all(getattr(followup, name) is not None for name in followup.__all__)
+
+
+def test_every_public_name_of_the_mock_can_be_imported() -> None:
+    missing = [name for name in followup_mockserver.__all__ if not hasattr(followup_mockserver, name)]
+    assert missing == []
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -118,7 +118,10 @@ class Dispatcher:
             self._mounted_sender.unmounted(receiver)
 
     def close(self) -> None:
-        """Shut the applications down, and close all connections; attempts in progress fail."""
+        """Shut the applications down, and close all connections, so that attempts over the network fail.
+
+        A synchronous mounted receiver cannot be interrupted: its thread, a daemon, ends when it returns or times out.
+        """
         self._sender.close()
         with self._lock:
             self._closed = True
