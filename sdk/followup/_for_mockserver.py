@@ -7,7 +7,6 @@ change without notice.
 
 from followup._annotations import *  # noqa: F403 - all of its public names
 from followup._call.options import DEFAULT_TIMEOUT as DEFAULT_TIMEOUT
-from followup._call.request_rate import Governor as Governor
 from followup._codec.decode import decode as decode
 from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
 from followup._codec.encode import encode as encode
@@ -24,7 +23,6 @@ from followup._redaction import visible as visible
 from followup._results.results import NO_EXTRA as NO_EXTRA
 from followup._results.results import Model as Model
 from followup._threads import ATTEMPT_THREAD as ATTEMPT_THREAD
-from followup._threads import addresses_of as addresses_of
 from followup._threads import result_within as result_within
 from followup._time import REAL_TIME as REAL_TIME
 from followup._time import Time as Time

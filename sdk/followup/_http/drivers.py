@@ -1,8 +1,8 @@
 """The only input and output of a call: sending and sleeping, synchronous and asynchronous side by side.
 
 ``drive`` and ``drive_async`` carry out the steps of ``run_call``; the contract is in ``_call``. They sleep in the time
-of the client, which is virtual in a test with the mock. Each attempt as a whole
-ends within ``Send.seconds``, in one of three ways:
+of the client, which is virtual in a test with the mock. Each attempt as a whole ends within ``Send.seconds``, in one
+of three ways:
 
 - ``send`` relies on the network backend of our own pools, which ends the attempt without a thread.
 - ``send_within`` runs the attempt in a thread, where there is no such backend, as in a user's own ``http_client``.

@@ -93,7 +93,7 @@ def state_of(document: Mapping[str, Any]) -> MockState:
 
 
 def _without_histories(document: dict[str, Any]) -> dict[str, Any]:
-    """The history of version 1 had sentences, which version 2 makes from data; it is left out."""
+    """Drop the history of version 1, which contains sentences in place of outcomes."""
     for organization in document["organizations"]:
         organization.pop("history", None)
     return document
