@@ -1,6 +1,7 @@
-"""A client for ``test_interrupts.py``, interrupted at random moments: ``python interrupts.py MODE URL CALLS SEED``.
+"""A client for ``test_interrupts.py``, interrupted at random moments: ``python interrupts.py MODE URL INTERRUPTIONS SEED``.
 
-It prints the number of interrupted calls, the slowest call in seconds, and the number of sockets that are left open.
+It makes calls until so many were interrupted, and prints how many it made and how many were interrupted, the slowest call in seconds,
+and the number of sockets that are left open.
 """
 
 import asyncio
@@ -34,9 +35,11 @@ class SoftTimeLimit(Exception):
 class Interrupted:
     """Makes calls, with a signal within the usual duration of one."""
 
-    def __init__(self, interrupt: type[BaseException], random: Random) -> None:
+    def __init__(self, interrupt: type[BaseException], random: Random, wanted: int) -> None:
         self.interrupt = interrupt
         self.random = random
+        self.wanted = wanted
+        self.calls = 0
         self.interruptions = 0
         self.slowest = 0.0
         self.within = 0.005
@@ -51,7 +54,13 @@ class Interrupted:
         else:
             raise self.interrupt
 
+    @property
+    def is_done(self) -> bool:
+        """Whether enough calls were interrupted. The limit is far off: about half of the calls are interrupted."""
+        return self.interruptions >= self.wanted or self.calls >= 50 * self.wanted
+
     def call(self, make: Callable[[], Any]) -> None:
+        self.calls += 1
         began = time.monotonic()
         try:
             try:
@@ -68,7 +77,7 @@ class Interrupted:
         self.slowest = max(self.slowest, time.monotonic() - began)
 
 
-def interrupt_calls(interrupted: Interrupted, client: FollowUp, calls: int) -> None:
+def interrupt_calls(interrupted: Interrupted, client: FollowUp) -> None:
     """Interrupt calls in this thread. Those of two others must all succeed."""
     stopped = threading.Event()
     failures: list[BaseException] = []
@@ -83,7 +92,7 @@ def interrupt_calls(interrupted: Interrupted, client: FollowUp, calls: int) -> N
     others = [threading.Thread(target=work) for _ in range(2)]
     for each in others:
         each.start()
-    for _ in range(calls):
+    while not interrupted.is_done:
         with suppress(interrupted.interrupt):  # a signal that is handled late
             interrupted.call(lambda: client.patients.retrieve("pat_1"))
     stopped.set()
@@ -94,7 +103,7 @@ def interrupt_calls(interrupted: Interrupted, client: FollowUp, calls: int) -> N
     assert not failures, failures
 
 
-def interrupt_event_loop(interrupted: Interrupted, client: AsyncFollowUp, calls: int) -> None:
+def interrupt_event_loop(interrupted: Interrupted, client: AsyncFollowUp) -> None:
     """Interrupt tasks in an event loop, and use it again. The loop itself does not survive an exception."""
     interrupted.packages = ("followup", "httpx", "httpcore", "h11")
     loop = asyncio.new_event_loop()
@@ -103,7 +112,7 @@ def interrupt_event_loop(interrupted: Interrupted, client: AsyncFollowUp, calls:
     def call() -> None:
         loop.run_until_complete(client.patients.retrieve("pat_1"))
 
-    for _ in range(calls):
+    while not interrupted.is_done:
         with suppress(Exception):  # anyio puts the interrupt into a group, or raises an error of its own
             interrupted.call(call)
         for each in asyncio.all_tasks(loop):
@@ -118,23 +127,23 @@ def interrupt_event_loop(interrupted: Interrupted, client: AsyncFollowUp, calls:
 
 def main() -> None:
     """Make the calls, and print the figures."""
-    mode, url, calls, seed = sys.argv[1:]
+    mode, url, wanted, seed = sys.argv[1:]
     logging.disable()
     sys.unraisablehook = lambda _: None  # an interrupt within a finalizer
-    faulthandler.dump_traceback_later(PATIENCE + float(calls) / 20, exit=True)
+    faulthandler.dump_traceback_later(PATIENCE + float(wanted) / 10, exit=True)
     _call.FIRST_BACKOFF = 0.001
-    interrupted = Interrupted(KeyboardInterrupt if mode == "keyboard" else SoftTimeLimit, Random(seed))
+    interrupted = Interrupted(KeyboardInterrupt if mode == "keyboard" else SoftTimeLimit, Random(seed), int(wanted))
     options: dict[str, Any] = {"api_key": "fu_test_x", "base_url": url, "deadline": DEADLINE}
     if mode == "asyncio":
-        interrupt_event_loop(interrupted, AsyncFollowUp(**options), int(calls))
+        interrupt_event_loop(interrupted, AsyncFollowUp(**options))
     elif mode == "own client":
         with httpx.Client(trust_env=False) as own:
-            interrupt_calls(interrupted, FollowUp(**options, http_client=own), int(calls))
+            interrupt_calls(interrupted, FollowUp(**options, http_client=own))
     else:
-        interrupt_calls(interrupted, FollowUp(**options, requests_per_minute=1_000_000), int(calls))
+        interrupt_calls(interrupted, FollowUp(**options, requests_per_minute=1_000_000))
     gc.collect()
     left = [each for each in gc.get_objects() if type(each) is socket.socket and each.fileno() >= 0]
-    print(interrupted.interruptions, interrupted.slowest, len(left))
+    print(interrupted.calls, interrupted.interruptions, interrupted.slowest, len(left))
 
 
 if __name__ == "__main__":
