@@ -64,7 +64,7 @@ def written(server: MockServer) -> list[str]:
 def test_it_asks_writes_the_file_and_lists_what_is_left(shell: Shell, server: MockServer) -> None:
     result = shell.run(*arguments(server))
     assert (result.returncode, result.stderr) == (0, "")
-    assert "38 of 105 open points asked; 0 differ from the mock. See clinic.toml." in result.stdout
+    assert "19 of 105 open points asked; 0 differ from the mock. See clinic.toml." in result.stdout
     text = (shell.directory / "clinic.toml").read_text()
     assert server.api_key not in result.stdout + text
     document = tomllib.loads(text)
@@ -249,7 +249,7 @@ def test_a_yes_starts_it(
 ) -> None:
     terminals.append(terminal := Terminal(arguments(server, *more), shell))
     os.write(terminal.master, answers)
-    terminal.read_until("missing_object  found")
+    terminal.read_until("unknown_fields  found")
     assert ("Continue?" in terminal.output) is not more
 
 
@@ -289,7 +289,7 @@ def test_what_cannot_be_cleaned_up_is_named_and_fails_the_command(shell: Shell, 
 def test_an_object_whose_creation_got_no_response_is_cleaned_up(server: MockServer, operation: str) -> None:
     server.add_fault(operation=operation, kind="disconnect", when="after", times=1)
     group = operation.partition(".")[0]
-    run, finding = ask(server, {"appointments": "appointment_status", "webhook_endpoints": "upserted_webhook"}[group])
+    run, finding = ask(server, {"appointments": "appointment_status", "webhook_endpoints": "outbound_data"}[group])
     assert finding.text == f"not asked: there was no response to POST /v1/{group} (RemoteProtocolError)"
     with server.client() as client:
         assert {each.status for each in client.appointments.list()} <= {"cancelled"}
@@ -311,7 +311,7 @@ def test_a_missing_scope_and_a_missing_line_are_reasons(server: MockServer) -> N
     assert finding.text == "not asked: the API key lacks patients:write"
     server.update_organization(service_lines=["network"])
     assert ask(server, "appointment_status")[1].text == "not asked: the organization lacks the service line follow_up"
-    assert ask(server, "missing_object")[1].outcome == "same"
+    assert ask(server, "messages")[1].outcome == "same"
     assert written(server) == []
     assert run.created == {}
 
@@ -320,9 +320,11 @@ def test_an_error_of_one_question_does_not_end_the_others(server: MockServer) ->
     altered(server).on("POST", "/v1/visits", lambda reply: setattr(reply, "body", ["unexpected"]))
     server.add_fault(operation="webhook_endpoints.create", kind="status", status=503, times=1000)
     found = {each.id: each.text for each in all_findings(new_run(server))}
-    assert found["cancel_completed"] == "not asked: the environment responded 200 to POST /v1/visits, which this needs"
+    assert (
+        found["closed_appointment"] == "not asked: the environment responded 200 to POST /v1/visits, which this needs"
+    )
     reason = "the environment responded 503 api_error fault to POST /v1/webhook_endpoints"
-    assert found["upserted_webhook"] == f"not asked: {reason}"
+    assert found["outbound_data"] == f"not asked: {reason}"
     assert found["known_external_id"].startswith("not asked: ")
     assert found["appointment_status"].endswith("(the mock: the same)")
 
@@ -338,20 +340,22 @@ def test_texts_of_the_service_are_not_repeated(server: MockServer) -> None:
     def talkative(reply) -> None:  # type: ignore[no-untyped-def]
         reply.body["error"] |= {"code": "Ana López, +54 11 5555-0000", "type": "x" * 65, "param": {"a": 1}}
 
-    altered(server).on("GET", "/v1/patients/.*", talkative)
-    assert ask(server, "missing_object")[1].text.startswith("found: 404 (a text) (a text); the 409 was not")
+    altered(server).on("PATCH", "/v1/appointments/.*", talkative)
+    assert ask(server, "closed_appointment")[1].text.startswith(
+        "found: cancelled: 400 (a text) (a text) ((a text)); completed"
+    )
 
 
 def test_a_429_is_waited_for(server: MockServer) -> None:
     server.add_fault(operation="patients.create", kind="status", status=429, retry_after=7, times=2)
-    run, finding = ask(server, "changed_phone")
+    run, finding = ask(server, "unknown_fields")
     assert finding.outcome == "same"
     assert run.service.time.sleeps == [7.0, 7.0]  # type: ignore[attr-defined]
 
 
 def test_a_429_that_does_not_end_is_a_reason(server: MockServer) -> None:
     server.add_fault(operation="patients.create", kind="status", status=429, retry_after=900, times=100)
-    run, finding = ask(server, "changed_phone")
+    run, finding = ask(server, "unknown_fields")
     assert finding.text == "not asked: the rate limit of the environment is used up"
     assert run.service.time.sleeps == [60.0] * 3  # type: ignore[attr-defined]
 

@@ -94,24 +94,11 @@ def test_a_filter_that_does_not_check_phones_says_nothing_about_the_country(serv
     assert "without a country code: not found; pass --phone with a number of the country" in finding.text
 
 
-def test_words_of_the_service_for_missing_data_are_translated(server: MockServer, tmp_path: Path) -> None:
-    words = {"coverage.insurer": "obra social", "dni": "documento", "requestedService": "requestedService"}
-    server.update_organization(intake_required=[*words])
-
-    def in_spanish(reply: Reply) -> None:
-        reply.body["missing"] = [words[each] for each in reply.body["missing"]]
-
-    altered(server).on("POST", "/v1/intake_requests", in_spanish)
-    run, finding = ask(server, "intake_required")
-    assert run.settings == {"intake_required": ["coverage.insurer", "dni", "requestedService"]}
-    assert finding.text.startswith("found: (a text) (coverage.insurer), documento (dni), requestedService (the mock: ")
-
-
 def test_a_word_that_no_field_satisfies_leaves_the_setting_out(server: MockServer) -> None:
     altered(server).on("POST", "/v1/intake_requests", lambda reply: reply.body["missing"].append("consent"))
     run, finding = ask(server, "intake_required")
     assert run.settings == {}
-    assert "requestedService, consent (no field of the API satisfies it)" in finding.text
+    assert "requestedService, consent (no field of the API)" in finding.text
 
 
 def test_the_order_of_missing_data_that_changes_is_no_error(server: MockServer) -> None:
@@ -123,7 +110,7 @@ def test_the_order_of_missing_data_that_changes_is_no_error(server: MockServer) 
 @pytest.mark.parametrize("start", ["2020-01-01T00:00:00Z", "2031-01-01T00:00:00Z"])
 def test_the_clock_of_the_environment_may_be_another_one(start: str) -> None:
     with MockServer(start_time=start, **OPTIONS) as server:
-        for point in ("phone_for_dni", "closed_appointment", "outbound_data"):
+        for point in ("closed_appointment", "outbound_data"):
             assert ask(server, point)[1].outcome == "same"
 
 

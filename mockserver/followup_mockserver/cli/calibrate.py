@@ -112,7 +112,7 @@ def _check_output(output: Path) -> None:
 def _confirm(account: "Account", output: Path, phones: list[str], *, yes: bool) -> None:
     if yes or not sys.stdin.isatty():
         return
-    from followup_mockserver.judge.calibration.created import KINDS
+    from followup_mockserver.judge.calibration.run import KINDS
 
     kinds = (f"{kind.replace('_', ' ')}s" for kind in KINDS)
     whom = "the phone numbers that you passed" if phones else "phone numbers that are reserved for fiction"

@@ -7,10 +7,9 @@ from typing import Any, Literal
 import attrs
 
 from followup import Account
-from followup_mockserver.judge.calibration.created import CANCELLED, DELETED, Created, record
-from followup_mockserver.judge.calibration.probes import POINTS
-from followup_mockserver.judge.calibration.run import Point, Run
-from followup_mockserver.judge.calibration.service import NotAsked
+from followup_mockserver.judge.calibration.probes import POINTS, Point
+from followup_mockserver.judge.calibration.run import CANCELLED, DELETED, Created, Run
+from followup_mockserver.judge.calibration.service import NotAsked, summary_of
 from followup_mockserver.settings.options import ASKED, SETTINGS, Options
 
 
@@ -77,18 +76,19 @@ def _default(option: str) -> Any:
 
 
 _REASONS: Mapping[str, str] = {
-    "no setting follows it, and it changes nothing that an integration has to write": """
-        error_object unknown_path unreadable_body repeated_parameter email_addresses control_characters extreme_years
-        wrong_id_type order_of_checks service_version id_format cursors has_more_backwards whole_phones stage
-        visit_source visit_of_another_patient changed_doctor any_year treatment_dates treatment_active
-        intake_names_only intake_status intake_patient_filter misplaced_event_keys patient_objects order_data
-        event_status rest_calls_as_events batch_size endpoint_without_events repeated_event_types webhook_urls
-        disabled_endpoint
+    "no setting follows it, and few integrations depend on it": """
+        error_object missing_object unknown_path unreadable_body repeated_parameter empty_strings lengths timestamps
+        email_addresses control_characters extreme_years wrong_id_type order_of_checks service_version id_format
+        cursors has_more_backwards changed_phone documents phone_for_dni whole_phones stage cancel_completed
+        changed_doctor any_year visit_source visit_of_unknown_appointment visit_of_another_patient treatment_dates
+        treatment_active intake_names_only intake_status intake_webhooks intake_patient_filter unknown_event_keys
+        misplaced_event_keys null_in_events patient_objects order_data upserted_patient event_status
+        invalid_or_failed rest_calls_as_events mixed_batch duplicates_only none_accepted batch_size
+        endpoint_without_events repeated_event_types upserted_webhook not_yet_sent webhook_urls disabled_endpoint
     """,
     "an HTTP client does not send them": "malformed_requests",
     "a request cannot tell what a document describes; followup-mock check compares the documents": "openapi_document",
-    "it needs Argentine phone numbers, which may belong to somebody": "argentine_numbers",
-    "it needs Mexican phone numbers, which may belong to somebody": "mexican_numbers",
+    "it needs phone numbers that may belong to somebody": "argentine_numbers mexican_numbers",
     "only a patient can cause it": "opted_out patient_replies patient_falls_silent",
     "messages go to patients, and no operation of the API returns them": """
         intake_asked_later reminders reminders_again post_visit_message early_visit
@@ -101,9 +101,8 @@ _REASONS: Mapping[str, str] = {
     "no request changes these fields alone": "service_fields_webhooks",
     "it needs two events in the same millisecond": "occurred_at",
     "it takes more than 600 requests in a minute, which would disturb others who use the environment": "rate_limit",
-    "it needs a receiver that the service can reach": "changed_url last_error",
+    "it needs a receiver that the service can reach": "changed_url last_error attempt_timeout",
     "it takes almost three days": "retry_times",
-    "it needs a receiver that the service can reach, and that responds slowly": "attempt_timeout",
 }
 
 NOT_ASKED: Mapping[str, str] = {point: reason for reason, points in _REASONS.items() for point in points.split()}
@@ -167,10 +166,10 @@ def _find_lost(run: Run) -> None:
     for external_id in run.appointments:
         if external_id not in known:
             for each in _listed(run, "/v1/appointments", {"externalId": external_id}):
-                record(run.created, each)
+                run.record(each)
     for each in _listed(run, "/v1/webhook_endpoints", {"limit": 100}):
         if str(each.get("url")).startswith(run.endpoint_url):
-            record(run.created, each)
+            run.record(each)
 
 
 def _listed(run: Run, path: str, params: dict[str, Any]) -> list[dict[str, Any]]:
@@ -186,4 +185,4 @@ def _try(run: Run, created: Created, done: str, method: str, path: str) -> None:
     except NotAsked as reason:
         created.note = f"not {done}: {reason}"
     else:
-        created.note = done if response.is_success else f"not {done}: the environment responded {response.summary}"
+        created.note = done if response.is_success else f"not {done}: the environment responded {summary_of(response)}"

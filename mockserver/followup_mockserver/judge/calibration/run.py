@@ -1,59 +1,59 @@
 """What the questions of one run share: invented objects, and the list of everything that was written.
 
-The patients have North American numbers from 555-0100 to 555-0199, which belong to nobody: they are reserved for
-fiction, in every area code.
+What was created is taken from the responses alone, so that no probe can forget to clean up.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import attrs
+import httpx
 
 from followup import Account
 from followup._for_mockserver import format_timestamp
-from followup_mockserver.judge.calibration.created import PREFIX, Created, record_response, results_of
-from followup_mockserver.judge.calibration.service import SERVER_ERROR, EnvironmentResponse, NotAsked, Service
+from followup_mockserver.judge.calibration.phones import invented
+from followup_mockserver.judge.calibration.service import NotAsked, Service, body_of, summary_of, word
 
-AREA_CODES = (
-    202, 205, 212, 213, 214, 215, 303, 304, 305, 312, 313, 314, 404, 405, 412, 414, 415, 502, 503, 505, 512, 513, 515,
-    602, 603, 605, 612, 614, 615, 617, 619, 702, 713, 716, 717, 801, 802, 803, 804, 808, 816, 817, 901, 904, 907, 914,
-)  # fmt: skip
-"""North American area codes; there are many more."""
+PREFIX = "followup-calibrate-"
+"""Every external id begins with it, so that a team recognizes the objects in its environment."""
+
+KINDS = ("patient", "appointment", "visit", "intake_request", "treatment", "event", "webhook_endpoint")
+"""The objects that a run creates."""
+
+CANCELLED = "cancelled"
+DELETED = "deleted"
+"""The notes of objects that are cleaned up."""
 
 
-NUMBERS = 100
-"""Numbers of each area code."""
+@attrs.define
+class Created:
+    """An object that the run has created, or found under the phone of an invented patient.
 
-
-def invented(tag: str) -> Iterator[str]:
-    """Iterate over invented numbers in E.164, in an order of this run.
-
-    Args:
-        tag: hexadecimal digits that differ from run to run, so that a run finds numbers that no other has used.
+    Attributes:
+        kind: the ``object`` of it, such as ``appointment``.
+        id: its id.
+        external_id: its external id, if it has one.
+        note: what became of it, such as ``cancelled``.
     """
-    total = len(AREA_CODES) * NUMBERS
-    start = int(tag, 16) % total
-    for position in range(total):
-        area, number = divmod((start + position) % total, NUMBERS)
-        yield f"+1{AREA_CODES[area]}55501{number:02}"
+
+    kind: str
+    id: str
+    external_id: str | None = None
+    note: str = ""
 
 
 T = TypeVar("T")
 WEBHOOK_HOST = "https://calibrate.invalid"
 """Where the webhook endpoints are: a name that is reserved for never being one (RFC 2606)."""
 
-
 NAME = "Followup Calibrate"
 """The name of every invented patient."""
 
-
-_REJECTED = (401, 403)
 _POLLS = 10
 _BETWEEN_POLLS = 0.5
 """Seconds."""
-
 
 _PHONES_TRIED = 20
 
@@ -64,6 +64,7 @@ class Run:
     Attributes:
         settings: the settings that follow from what was found, by the name of the option.
         created: what was created, by id.
+        appointments: external ids of the appointments that the run asked for.
 
     Args:
         service: the environment.
@@ -78,7 +79,6 @@ class Run:
         self.settings: dict[str, Any] = {}
         self.created: dict[str, Created] = {}
         self.appointments: list[str] = []
-        """External ids of the appointments that the run asked for."""
         self.endpoint_url = f"{WEBHOOK_HOST}/{PREFIX}{tag}"
         self._tag = tag
         self._phones = iter(phones) if phones else invented(tag)
@@ -89,13 +89,12 @@ class Run:
 
     # --- requests ------------------------------------------------------------------------------------------------
 
-    def ask(self, method: str, path: str, *, fails: bool = False, **request: Any) -> EnvironmentResponse:
+    def ask(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Send a request that asks a question, and return the response.
 
         Args:
             method: the method.
             path: the path.
-            fails: whether a 401, a 403 or a 5xx is a finding, too.
             request: the other arguments of ``Service.send``.
 
         Raises:
@@ -103,9 +102,10 @@ class Run:
         """
         response = self.service.send(method, path, **request)
         if method != "GET":
-            record_response(self.created, response)
-        if not fails and (response.status in _REJECTED or response.status >= SERVER_ERROR):
-            raise NotAsked(f"the environment responded {response.summary} to {method} {_shown(path)}")
+            self._record_all(response)
+        # A 500 with results of events is a finding, because it may mean that none could be processed.
+        if response.status_code in (401, 403) or (response.is_server_error and not results_of(response)):
+            raise NotAsked(f"the environment responded {summary_of(response)} to {method} {path}")
         return response
 
     def make(self, method: str, path: str, **request: Any) -> Any:
@@ -115,18 +115,54 @@ class Run:
             NotAsked: it was no success.
         """
         response = self.ask(method, path, **request)
-        if not response.is_success or not isinstance(response.body, dict):
-            raise NotAsked(f"the environment responded {response.summary} to {method} {_shown(path)}, which this needs")
-        return response.body
+        body = body_of(response)
+        if not response.is_success or not isinstance(body, dict):
+            raise NotAsked(f"the environment responded {summary_of(response)} to {method} {path}, which this needs")
+        return body
 
-    def poll(self, look: Callable[[], T], until: Callable[[T], bool]) -> T:
-        """Look again and again until the condition holds, for five seconds at most. Return what was seen last."""
+    def result(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Send one inbound event, and return its result, such as ``{"status": "processed"}``.
+
+        Raises:
+            NotAsked: the response has no result.
+        """
+        response = self.ask("POST", "/v1/events", json=event)
+        results = results_of(response)
+        if not results:
+            raise NotAsked(f"the environment responded {summary_of(response)} without results to POST /v1/events")
+        return results[0]
+
+    def poll(self, look: Callable[[], T | None]) -> T | None:
+        """Look again and again until something is found, for five seconds at most; None: nothing was."""
         for _ in range(_POLLS):
-            seen = look()
-            if until(seen):
+            if (seen := look()) is not None:
                 return seen
             self.service.time.sleep(_BETWEEN_POLLS)
         return look()
+
+    def _record_all(self, response: httpx.Response) -> None:
+        """Add the objects in a response to what was created: the object itself, or the results of events."""
+        body = body_of(response)
+        if not isinstance(body, dict) or body.get("object") == "list":
+            return
+        for found in (body, *results_of(response), *(each.get("result") for each in results_of(response))):
+            if isinstance(found, dict):
+                self.record(found)
+
+    def record(self, found: Mapping[str, Any]) -> None:
+        """Add an object of the API, or the result of an event, to what was created."""
+        kind, object_id, external_id = found.get("object"), found.get("id"), found.get("externalId")
+        if kind is None and isinstance(found.get("event"), str):  # the result of an event
+            kind, object_id, external_id = "event", found["event"], found.get("id")
+        if not isinstance(kind, str) or kind not in KINDS or not isinstance(object_id, str):
+            return
+        known = self.created.setdefault(object_id, Created(word(kind), word(object_id)))
+        if isinstance(external_id, str) and external_id.startswith(PREFIX):
+            known.external_id = external_id
+        if found.get("status") == CANCELLED:
+            known.note = CANCELLED
+        elif found.get("deleted") is True:
+            known.note = DELETED
 
     # --- invented values -----------------------------------------------------------------------------------------
 
@@ -143,14 +179,14 @@ class Run:
         now = self.service.time.now().replace(microsecond=0)
         return format_timestamp(now + self._ahead + timedelta(**offset))
 
-    def phone(self, *, unused: bool = True) -> str:
-        """Return a phone number; an invented one that no patient has, unless that does not matter.
+    def phone(self) -> str:
+        """Return a phone number; an invented one that no patient has.
 
         Raises:
             NotAsked: there is none.
         """
         for phone in itertools.islice(self._phones, _PHONES_TRIED):
-            if self._chosen or not unused or not self.make("GET", "/v1/patients", params={"phone": phone})["data"]:
+            if self._chosen or not self.make("GET", "/v1/patients", params={"phone": phone})["data"]:
                 return phone
         raise NotAsked(
             "it needs another phone number; pass --phone once more"
@@ -158,7 +194,23 @@ class Run:
             else "every invented phone number that was tried belongs to a patient already"
         )
 
-    # --- shared objects ------------------------------------------------------------------------------------------
+    def booking(self, **fields: Any) -> dict[str, Any]:
+        """Return the body of a booking in two months; it is cancelled at the end, before any reminder."""
+        external_id = self.external_id()
+        self.appointments.append(external_id)
+        patient = fields.pop("patient", None) or self.patient["id"]
+        return {"patient": patient, "startAt": self.time(days=60), "externalId": external_id, **fields}
+
+    def visit(self, **fields: Any) -> dict[str, Any]:
+        """Return the body of a visit of yesterday."""
+        visited = {"visitedAt": self.time(days=-1), "externalId": self.external_id()}
+        return {"patient": self.patient["id"], **visited, **fields}
+
+    def event(self, type: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an inbound event."""
+        return {"id": self.external_id(), "type": type, "data": data}
+
+    # --- objects -------------------------------------------------------------------------------------------------
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
         """Return an object that several questions use; it is made once. If that fails, it fails for all of them."""
@@ -173,93 +225,45 @@ class Run:
         return found
 
     @property
-    def patient(self) -> Mapping[str, Any]:
+    def patient(self) -> Any:
         """An invented patient with name, phone, DNI and external id."""
-        found: Mapping[str, Any] = self.shared("patient", self.new_patient)
-        return found
+        return self.shared("patient", self.new_patient)
 
     @property
-    def second_patient(self) -> Mapping[str, Any]:
+    def second_patient(self) -> Any:
         """Another one."""
-        found: Mapping[str, Any] = self.shared("second patient", self.new_patient)
-        return found
-
-    def new_patient(self) -> Mapping[str, Any]:
-        """Create a patient."""
-        body = {"phone": self.phone(), "fullName": NAME, "dni": self.dni(), "externalId": self.external_id()}
-        created: Mapping[str, Any] = self.make("POST", "/v1/patients", json=body)
-        if not self._chosen:  # the patient of a number that the user chose may be an old one
-            self._ahead = _hours_between(self.service.time.now(), created.get("createdAt"))
-        return created
-
-    def book(self, **fields: Any) -> Any:
-        """Book an appointment in two months; it is cancelled at the end, before any reminder."""
-        return self.make("POST", "/v1/appointments", json=self.booking(**fields))
-
-    def booking(self, **fields: Any) -> dict[str, Any]:
-        """Return the body of a booking."""
-        external_id = self.external_id()
-        self.appointments.append(external_id)
-        patient = fields.pop("patient", None) or self.patient["id"]
-        return {"patient": patient, "startAt": self.time(days=60), "externalId": external_id, **fields}
-
-    def cancelled(self) -> Any:
-        """Return an appointment that is cancelled."""
-        return self.make("POST", f"/v1/appointments/{self.book()['id']}/cancel", json={})
-
-    def visit(self, **fields: Any) -> dict[str, Any]:
-        """Return the body of a visit of yesterday."""
-        return {
-            "patient": self.patient["id"],
-            "visitedAt": self.time(days=-1),
-            "externalId": self.external_id(),
-            **fields,
-        }
-
-    def completed(self) -> Any:
-        """Return an appointment that is completed."""
-        booked = self.book()
-        self.make("POST", "/v1/visits", json=self.visit(appointment=booked["id"]))
-        return self.make("GET", f"/v1/appointments/{booked['id']}")
-
-    def event(self, type: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an inbound event."""
-        return {"id": self.external_id(), "type": type, "data": data}
-
-    def send_events(self, events: Any, **request: Any) -> EnvironmentResponse:
-        """Send inbound events; a 500 is a finding, too, because it may mean that none could be processed."""
-        response = self.ask("POST", "/v1/events", json=events, fails=True, **request)
-        if response.status in _REJECTED or (response.status >= SERVER_ERROR and not results_of(response)):
-            raise NotAsked(f"the environment responded {response.summary} to POST /v1/events")
-        return response
-
-    def result(self, type: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Send one event, and return its result, such as ``{"status": "processed"}``.
-
-        Raises:
-            NotAsked: the response has no result.
-        """
-        response = self.send_events(self.event(type, data))
-        results = results_of(response)
-        if not results:
-            raise NotAsked(f"the environment responded {response.summary} without results to POST /v1/events")
-        return results[0]
+        return self.shared("second patient", self.new_patient)
 
     @property
     def endpoint(self) -> str:
         """The id of a webhook endpoint that is subscribed to everything. Its host does not exist."""
-        found: Mapping[str, Any] = self.shared("endpoint", self._new_endpoint)
-        return str(found["id"])
-
-    def _new_endpoint(self) -> Any:
         body = {"url": f"{self.endpoint_url}/{next(self._numbers)}", "enabledEvents": ["*"]}
-        return self.make("POST", "/v1/webhook_endpoints", json=body)
+        return str(self.shared("endpoint", lambda: self.make("POST", "/v1/webhook_endpoints", json=body))["id"])
 
-    def deliveries(self) -> list[dict[str, Any]]:
-        """Return the newest deliveries to the shared endpoint, the newest first."""
+    def new_patient(self) -> Any:
+        """Create a patient."""
+        body = {"phone": self.phone(), "fullName": NAME, "dni": self.dni(), "externalId": self.external_id()}
+        created = self.make("POST", "/v1/patients", json=body)
+        if not self._chosen:  # the patient of a number that the user chose may be an old one
+            self._ahead = _hours_between(self.service.time.now(), created.get("createdAt"))
+        return created
+
+    def book(self) -> Any:
+        """Book an appointment."""
+        return self.make("POST", "/v1/appointments", json=self.booking())
+
+    def delivered(self, event_type: str) -> list[dict[str, Any]]:
+        """Return the payloads of the newest deliveries of a type to the shared endpoint, the newest first."""
         query = {"webhookEndpoint": self.endpoint, "limit": 100}
-        found: list[dict[str, Any]] = self.make("GET", "/v1/webhook_deliveries", params=query)["data"]
-        return found
+        found = self.make("GET", "/v1/webhook_deliveries", params=query)["data"]
+        return [each["payload"] for each in found if each["eventType"] == event_type]
+
+
+def results_of(response: httpx.Response) -> list[dict[str, Any]]:
+    """Return the results in a response to a batch of events; empty if there are none."""
+    body = body_of(response)
+    results = body.get("results") if isinstance(body, dict) else None
+    return [each for each in results if isinstance(each, dict)] if isinstance(results, list) else []
 
 
 def _hours_between(now: datetime, time: Any) -> timedelta:
@@ -268,51 +272,3 @@ def _hours_between(now: datetime, time: Any) -> timedelta:
         return timedelta(hours=round((datetime.fromisoformat(time) - now) / timedelta(hours=1)))
     except (TypeError, ValueError):
         return timedelta()
-
-
-def _shown(path: str) -> str:
-    """Return a path with the ids of our own objects shortened, for a message."""
-    parts = path.split("/")
-    return "/".join(parts[:3] + [("{id}" if position == 0 else part) for position, part in enumerate(parts[3:])])
-
-
-PATIENTS = "patients:read patients:write"
-BOOK = f"{PATIENTS} appointments:write"
-WEBHOOKS = "webhooks:read webhooks:write"
-INVALID = "400 invalid_request_error parameter_invalid"
-
-
-@attrs.frozen(kw_only=True)
-class Point:
-    """An open point, and how to ask about it.
-
-    Attributes:
-        id: its name in ``docs/open-points.md`` and in the table ``asked`` of a settings file.
-        mock: what the probe finds at a mock with the default options.
-        scopes: the permissions that the API key needs.
-        ask: the probe. It returns what it found, and raises ``NotAsked`` if it found nothing.
-    """
-
-    id: str
-    mock: str
-    scopes: Sequence[str]
-    ask: Callable[[Run], str]
-
-    @property
-    def needs_line(self) -> bool:
-        """Whether the organization needs the service line ``follow_up`` (specification, section 5)."""
-        return any(each.endswith(":write") and not each.startswith("webhooks:") for each in self.scopes)
-
-
-def point(scopes: str, mock: str) -> Callable[[Callable[[Run], str]], Point]:
-    """Declare a probe; its name is the id of the point.
-
-    Args:
-        scopes: the permissions that it needs, separated by spaces.
-        mock: what it finds at a mock with the default options.
-    """
-
-    def declare(ask: Callable[[Run], str]) -> Point:
-        return Point(id=ask.__name__, mock=mock, scopes=scopes.split(), ask=ask)
-
-    return declare

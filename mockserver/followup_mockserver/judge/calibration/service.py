@@ -5,13 +5,11 @@ responses that it would reject. A whole run has fewer than half of the requests 
 (specification, section 8), because others may be using the environment.
 """
 
-import json
 import re
 import threading
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
 import httpx
 
 from followup._for_mockserver import REAL_TIME, SERVICE_VERSION, Time, result_within
@@ -28,9 +26,6 @@ _TIMEOUT = 30.0
 _LONGEST_ANSWER = 5.0
 """Seconds that the clean-up waits for the response to a request that was interrupted."""
 
-TOO_MANY_REQUESTS = 429
-SERVER_ERROR = 500
-
 _WORD = re.compile(r"[\w.:/+-]{1,64}", re.ASCII)
 
 
@@ -38,46 +33,25 @@ class NotAsked(Exception):
     """A question could not be asked, or its response was not understood; the text is the reason."""
 
 
-@attrs.frozen
-class EnvironmentResponse:
-    """A response.
+def body_of(response: httpx.Response) -> Any:
+    """Return the decoded body of a response; None if it is not JSON."""
+    try:
+        return response.json()
+    except (ValueError, RecursionError):
+        return None
 
-    Attributes:
-        status: HTTP status.
-        headers: the headers; names in any case.
-        content: the body.
-    """
 
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
+def error_of(response: httpx.Response) -> Mapping[str, Any]:
+    """Return the error object of a response; empty if there is none."""
+    body = body_of(response)
+    found = body.get("error") if isinstance(body, dict) else None
+    return found if isinstance(found, dict) else {}
 
-    @property
-    def is_success(self) -> bool:
-        """Whether the status is 2xx."""
-        return self.status // 100 == 2
 
-    @property
-    def body(self) -> Any:
-        """The decoded body; None if it is not JSON."""
-        try:
-            return json.loads(self.content)
-        except (ValueError, RecursionError):
-            return None
-
-    @property
-    def error(self) -> Mapping[str, Any]:
-        """The error object; empty if there is none."""
-        body = self.body
-        found = body.get("error") if isinstance(body, dict) else None
-        return found if isinstance(found, dict) else {}
-
-    @property
-    def summary(self) -> str:
-        """The status, and of an error its type and its code."""
-        return " ".join(
-            [str(self.status), *(word(self.error[name]) for name in ("type", "code") if name in self.error)]
-        )
+def summary_of(response: httpx.Response) -> str:
+    """Return the status of a response, and of an error its type and its code."""
+    error = error_of(response)
+    return " ".join([str(response.status_code), *(word(error[name]) for name in ("type", "code") if name in error)])
 
 
 def word(value: object) -> str:
@@ -97,14 +71,7 @@ class Service:
         seconds: how long questions may be asked.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        api_key: str,
-        *,
-        time: Time = REAL_TIME,
-        seconds: float = 600.0,
-    ) -> None:
+    def __init__(self, base_url: str, api_key: str, *, time: Time = REAL_TIME, seconds: float = 600.0) -> None:
         self._base_url = base_url.rstrip("/")
         headers = {"Authorization": f"Bearer {api_key}", "Service-Version": SERVICE_VERSION}
         self._http = httpx.Client(headers=headers, timeout=_TIMEOUT, follow_redirects=False)
@@ -126,7 +93,7 @@ class Service:
         """Close the connections."""
         self._http.close()
 
-    def send(self, method: str, path: str, **request: Any) -> EnvironmentResponse:
+    def send(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Send a request, and return its response, whatever its status is.
 
         Args:
@@ -139,12 +106,12 @@ class Service:
         """
         for _ in range(ATTEMPTS):
             response = self._attempt(method, path, request)
-            if response.status != TOO_MANY_REQUESTS:
+            if response.status_code != httpx.codes.TOO_MANY_REQUESTS:
                 return response
             self.time.sleep(_seconds_of(response.headers.get("Retry-After")))
         raise NotAsked("the rate limit of the environment is used up")
 
-    def _attempt(self, method: str, path: str, request: dict[str, Any]) -> EnvironmentResponse:
+    def _attempt(self, method: str, path: str, request: dict[str, Any]) -> httpx.Response:
         if self._ends is not None and self.time.monotonic() >= self._ends:
             raise NotAsked(f"the time limit of {self._seconds:g} seconds was reached")
         answered = self._answered = threading.Event()
@@ -156,14 +123,12 @@ class Service:
                 answered.set()
 
         try:
-            response = result_within(_TIMEOUT, respond)
-        except (httpx.HTTPError, TimeoutError) as error:
+            return result_within(_TIMEOUT, respond)
+        except BaseException as error:
             self.lost += 1
+            if not isinstance(error, httpx.HTTPError | TimeoutError):
+                raise
             raise NotAsked(f"there was no response to {method} {path} ({type(error).__name__})") from None
-        except BaseException:
-            self.lost += 1
-            raise
-        return EnvironmentResponse(response.status_code, response.headers, response.content)
 
 
 def _seconds_of(retry_after: str | None) -> float:

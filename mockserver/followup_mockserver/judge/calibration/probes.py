@@ -1,0 +1,427 @@
+"""The probes: one function for each open point that is asked about."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import httpx
+
+from followup_mockserver.judge.calibration.phones import country_of
+from followup_mockserver.judge.calibration.run import NAME, Run, results_of
+from followup_mockserver.judge.calibration.service import NotAsked, body_of, error_of, summary_of, word
+from followup_mockserver.settings.settings import is_intake_field, is_time_zone
+
+PATIENTS = "patients:read patients:write"
+BOOK = f"{PATIENTS} appointments:write"
+EVENTS = f"{PATIENTS} events:write"
+WEBHOOKS = "webhooks:read webhooks:write"
+INVALID = "400 invalid_request_error parameter_invalid"
+UNKNOWN = "followupCalibrate"
+"""A field, a query parameter and the end of an id that nothing has."""
+
+_CONTACT = {"name": NAME}
+
+
+@attrs.frozen(kw_only=True)
+class Point:
+    """An open point, and how to ask about it.
+
+    Attributes:
+        id: its name in ``docs/open-points.md`` and in the table ``asked`` of a settings file.
+        mock: what the probe finds at a mock with the default options.
+        scopes: the permissions that the API key needs.
+        ask: the probe. It returns what it found, and raises ``NotAsked`` if it found nothing.
+    """
+
+    id: str
+    mock: str
+    scopes: Sequence[str]
+    ask: Callable[[Run], str]
+
+    @property
+    def needs_line(self) -> bool:
+        """Whether the organization needs the service line ``follow_up`` (specification, section 5)."""
+        return any(each.endswith(":write") and not each.startswith("webhooks:") for each in self.scopes)
+
+
+_points: list[Point] = []
+
+
+def point(scopes: str, mock: str) -> Callable[[Callable[[Run], str]], None]:
+    """Declare a probe; its name is the id of the point.
+
+    Args:
+        scopes: the permissions that it needs, separated by spaces.
+        mock: what it finds at a mock with the default options.
+    """
+
+    def declare(ask: Callable[[Run], str]) -> None:
+        _points.append(Point(id=ask.__name__, mock=mock, scopes=scopes.split(), ask=ask))
+
+    return declare
+
+
+def _verdict(response: httpx.Response, accepted: str = "accepted") -> str:
+    """Return whether a request was accepted; of a rejection, the status, type, code, and the field that it names."""
+    if response.is_success:
+        return accepted
+    param = error_of(response).get("param")
+    return summary_of(response) if param is None else f"{summary_of(response)} ({word(param)})"
+
+
+# --- requests ----------------------------------------------------------------------------------------------------
+
+
+@point(
+    PATIENTS,
+    "in a body: 400 invalid_request_error parameter_unknown (followupCalibrate); "
+    "in a query: 400 invalid_request_error parameter_unknown (followupCalibrate)",
+)
+def unknown_fields(run: Run) -> str:
+    """Are unknown fields and query parameters rejected?"""
+    unknown = {"phone": run.patient["phone"], UNKNOWN: "x"}
+    body = run.ask("POST", "/v1/patients", json=unknown)
+    query = run.ask("GET", "/v1/patients", params=unknown)
+    run.settings["refuse_unknown_fields"] = not body.is_success
+    return f"in a body: {_verdict(body, 'ignored')}; in a query: {_verdict(query, 'ignored')}"
+
+
+@point(PATIENTS, f"in a creation: {INVALID} (email); in a PATCH: clears the field")
+def null_fields(run: Run) -> str:
+    """What does null mean for an optional field of a request?"""
+    path = f"/v1/patients/{run.patient['id']}"
+    run.make("PATCH", path, json={"email": "followup-calibrate@example.com"})
+    created = run.ask("POST", "/v1/patients", json={"phone": run.patient["phone"], "email": None})
+    updated = run.ask("PATCH", path, json={"email": None})
+    cleared = run.make("GET", path).get("email") is None
+    return f"in a creation: {_verdict(created)}; in a PATCH: " + _verdict(
+        updated, "clears the field" if cleared else "changes nothing"
+    )
+
+
+@point(
+    "",
+    "times in America/Argentina/Buenos_Aires, the time zone of the account; the language was not asked, "
+    "because no operation returns a message",
+)
+def messages(run: Run) -> str:
+    """In which time zone do messages show times? The one of the account."""
+    zone = run.account.time_zone
+    if is_time_zone(zone):
+        run.settings["time_zone"] = zone
+    return (
+        f"times in {word(zone)}, the time zone of the account; "
+        "the language was not asked, because no operation returns a message"
+    )
+
+
+@point(
+    BOOK,
+    "another body: 400 idempotency_error idempotency_key_reused (Idempotency-Key); "
+    "another path: 400 idempotency_error idempotency_key_reused (Idempotency-Key); after a failure: free; "
+    "a replay: the same bytes, Idempotent-Replayed: true; how long a key is remembered was not asked, "
+    "because it takes a day",
+)
+def idempotency_keys(run: Run) -> str:
+    """What happens to a key that is used again?"""
+    key, body = {"Idempotency-Key": run.external_id()}, run.booking()
+    first = run.ask("POST", "/v1/appointments", json=body, headers=key)
+    again = run.ask("POST", "/v1/appointments", json=body, headers=key)
+    other = run.ask("POST", "/v1/appointments", json={**body, "type": "control"}, headers=key)
+    path = run.ask("POST", "/v1/patients", json={"phone": run.patient["phone"]}, headers=key)
+    failed = {"Idempotency-Key": run.external_id()}
+    run.ask("POST", "/v1/patients", json={"phone": 5}, headers=failed)
+    after = run.ask("POST", "/v1/patients", json={"phone": run.patient["phone"]}, headers=failed)
+    replay = f"Idempotent-Replayed: {'true' if again.headers.get('Idempotent-Replayed') == 'true' else 'absent'}"
+    same = "the same bytes" if first.content == again.content else "other bytes"
+    return (
+        f"another body: {_verdict(other)}; another path: {_verdict(path)}; "
+        f"after a failure: {_verdict(after, 'free')}; a replay: {same}, {replay}; "
+        "how long a key is remembered was not asked, because it takes a day"
+    )
+
+
+# --- patients ----------------------------------------------------------------------------------------------------
+
+
+@point(
+    BOOK,
+    "by a known external id: found; by an unknown one: 400 invalid_request_error resource_missing (patient.externalId)",
+)
+def patient_by_external_id(run: Run) -> str:
+    """Can an object with nothing but an external id refer to a patient?"""
+    external_id = run.make("GET", f"/v1/patients/{run.patient['id']}")["externalId"]
+    known, unknown = (
+        run.ask("POST", "/v1/appointments", json=run.booking(patient={"externalId": each}))
+        for each in (external_id, run.external_id())
+    )
+    is_found = known.is_success and body_of(known)["patient"] == run.patient["id"]
+    found = _verdict(known, "found" if is_found else "another patient")
+    return f"by a known external id: {found}; by an unknown one: {_verdict(unknown, 'a new patient')}"
+
+
+@point(PATIENTS, "a second patient; the external id of a filter finds 2")
+def shared_external_id(run: Run) -> str:
+    """Can two patients have the same external id?"""
+    external_id = run.make("GET", f"/v1/patients/{run.patient['id']}")["externalId"]
+    other = run.ask("POST", "/v1/patients", json={"phone": run.phone(), "externalId": external_id})
+    listed = run.make("GET", "/v1/patients", params={"externalId": external_id})["data"]
+    is_same = other.is_success and body_of(other)["id"] == run.patient["id"]
+    finding = _verdict(other, "the same patient" if is_same else "a second patient")
+    return f"{finding}; the external id of a filter finds {len(listed)}"
+
+
+@point(PATIENTS, "the phone decides; the other patient is unchanged")
+def phone_of_one_dni_of_another(run: Run) -> str:
+    """Who is meant by the phone of one patient and the DNI of another?"""
+    one, other = run.new_patient(), run.second_patient
+    before = run.make("GET", f"/v1/patients/{other['id']}")
+    response = run.ask("POST", "/v1/patients", json={"phone": one["phone"], "dni": other["dni"]})
+    after = run.make("GET", f"/v1/patients/{other['id']}")
+    finding = _verdict(response)
+    if response.is_success:
+        meanings = {one["id"]: "the phone decides", other["id"]: "the DNI decides"}
+        finding = meanings.get(body_of(response)["id"], "a new patient")
+    return f"{finding}; the other patient is {'unchanged' if before == after else 'changed'}"
+
+
+@point(PATIENTS, f"returned in E.164; impossible: {INVALID} (phone); without a country code: AR")
+def phone_formats(run: Run) -> str:
+    """How are phones normalized, and to which country do numbers without a country code belong?"""
+    patient = run.patient
+    phone = patient["phone"]
+
+    def listed(number: str) -> httpx.Response:
+        return run.ask("GET", "/v1/patients", params={"phone": number})
+
+    def finds(number: str) -> bool:
+        response = listed(number)
+        return response.is_success and [each["id"] for each in body_of(response)["data"]] == [patient["id"]]
+
+    country = country_of(phone, run.account.time_zone, finds, lambda number: listed(number).is_success)
+    if country is not None:
+        run.settings["country"] = country
+    shape = "in E.164" if phone.startswith("+") and phone[1:].isdigit() else "in another format"
+    belongs = country or "not found; pass --phone with a number of the country of the organization"
+    return f"returned {shape}; impossible: {_verdict(listed('+1 202'))}; without a country code: {belongs}"
+
+
+# --- appointments, visits and intake requests --------------------------------------------------------------------
+
+
+@point(BOOK, "new: confirmed; after a new start: rescheduled; new with the start that it has: confirmed")
+def appointment_status(run: Run) -> str:
+    """Which status has a new appointment, and one whose start has changed?"""
+    booked = run.book()
+    path = f"/v1/appointments/{booked['id']}"
+    same = run.make("PATCH", path, json={"startAt": booked["startAt"]})
+    moved = run.make("PATCH", path, json={"startAt": run.time(days=61)})
+    return (
+        f"new: {word(booked['status'])}; after a new start: {word(moved['status'])}; "
+        f"new with the start that it has: {word(same['status'])}"
+    )
+
+
+@point(
+    f"{BOOK} visits:write",
+    "cancelled: 400 invalid_request_error appointment_not_modifiable; "
+    "completed: 400 invalid_request_error appointment_not_modifiable",
+)
+def closed_appointment(run: Run) -> str:
+    """How is a change of a cancelled or completed appointment rejected?"""
+    cancelled, completed = (f"/v1/appointments/{run.book()['id']}" for _ in range(2))
+    run.make("POST", f"{cancelled}/cancel", json={})
+    run.make("POST", "/v1/visits", json=run.visit(appointment=completed.rpartition("/")[2]))
+    first, second = (
+        _verdict(run.ask("PATCH", each, json={"startAt": run.time(days=61)})) for each in (cancelled, completed)
+    )
+    return f"cancelled: {first}; completed: {second}"
+
+
+@point(f"{BOOK} visits:write", "appointment: the existing one, unchanged; visit: the existing one, unchanged")
+def known_external_id(run: Run) -> str:
+    """Does a repeated external id change the existing appointment or visit?"""
+    found = []
+    for path, body in {"/v1/appointments": run.booking(), "/v1/visits": run.visit()}.items():
+        first = run.make("POST", path, json=body)
+        again = run.ask("POST", path, json={**body, "type": "control"})
+        finding = _verdict(again, "another one")
+        if again.is_success and body_of(again)["id"] == first["id"]:
+            changed = body_of(again).get("type") == "control"
+            finding = f"the existing one, {'changed' if changed else 'unchanged'}"
+        found.append(finding)
+    return f"appointment: {found[0]}; visit: {found[1]}"
+
+
+@point(BOOK, "an object: no doctor; an unknown id: 400 invalid_request_error resource_missing (doctor)")
+def unknown_doctor(run: Run) -> str:
+    """What happens with a doctor whom nobody in the roster matches?"""
+    nobody, unknown = (
+        run.ask("POST", "/v1/appointments", json=run.booking(doctor=each))
+        for each in ({"fullName": f"{NAME} {run.external_id()}"}, f"doc_{UNKNOWN}")
+    )
+    has_doctor = nobody.is_success and body_of(nobody)["doctor"] is not None
+    return (
+        f"an object: {_verdict(nobody, 'a doctor' if has_doctor else 'no doctor')}; an unknown id: {_verdict(unknown)}"
+    )
+
+
+@point("intake_requests:write", "fullName, dni, phone, coverage.insurer, address, requestedService")
+def intake_required(run: Run) -> str:
+    """Which data does an intake request need to become ready?"""
+    words: list[str] = []
+    # A request needs a name or a contact, so that each lacks the words for what it has itself.
+    for body in ({"contacts": [_CONTACT]}, {"patient": {"fullName": NAME}}):
+        position = 0
+        for each in map(str, run.make("POST", "/v1/intake_requests", json=body)["missing"]):
+            if each not in words:
+                words.insert(position, each)
+            position = words.index(each) + 1
+    if all(map(is_intake_field, words)):
+        run.settings["intake_required"] = words
+    return (
+        ", ".join(each if is_intake_field(each) else f"{word(each)} (no field of the API)" for each in words)
+        or "nothing"
+    )
+
+
+# --- inbound events ----------------------------------------------------------------------------------------------
+
+
+def _upsert(run: Run) -> dict[str, Any]:
+    return run.event("patient.upserted", {"patient": {"phone": run.patient["phone"]}})
+
+
+@point(
+    f"{EVENTS} appointments:write",
+    "phone and DNI of two patients: the phone decides; DNI and external id of two patients: the DNI decides",
+)
+def patient_of_an_event(run: Run) -> str:
+    """Who is the patient of an event that has the phone, the DNI and the external id of several?"""
+    one, other = run.new_patient(), run.second_patient
+    ids = {one["id"]: 0, other["id"]: 1}
+    texts = []
+    for first, second, names in (("phone", "dni", ("phone", "DNI")), ("dni", "externalId", ("DNI", "external id"))):
+        body = run.booking(patient={first: one[first], second: other[second]})
+        result = run.result(run.event("appointment.created", {"patient": body.pop("patient"), "appointment": body}))
+        finding = word(result.get("status"))
+        if result.get("result"):
+            patient = run.make("POST", f"/v1/appointments/{result['result']['id']}/cancel", json={})["patient"]
+            finding = f"the {names[ids[patient]]} decides" if patient in ids else "a new patient"
+        texts.append(f"{names[0]} and {names[1]} of two patients: {finding}")
+    return "; ".join(texts)
+
+
+@point(
+    f"{EVENTS} appointments:write",
+    "patient.upserted: processed; appointment.created: processed; appointment.rescheduled: processed; "
+    "appointment.cancelled: processed; visit.completed: processed; treatment.prescribed: processed; "
+    "order.issued: unhandled; intake.requested: processed",
+)
+def event_data(run: Run) -> str:
+    """Is the data of events, other than visit.completed, built in the same way?"""
+    patient = {"phone": run.patient["phone"]}
+    appointment, visit = run.booking(), run.visit()
+    del appointment["patient"], visit["patient"]
+    found: dict[str, dict[str, Any]] = {
+        "patient.upserted": {"patient": patient},
+        "appointment.created": {"patient": patient, "appointment": appointment},
+        "appointment.rescheduled": {"appointment": {**appointment, "startAt": run.time(days=61)}},
+        "appointment.cancelled": {"appointment": {"externalId": appointment["externalId"]}},
+        "visit.completed": {"patient": patient, "visit": visit},
+        "treatment.prescribed": {"patient": patient, "treatment": {"name": NAME}},
+        "order.issued": {"patient": patient, "order": {"kind": "lab"}},
+        "intake.requested": {"contacts": [_CONTACT]},
+    }
+    results = {each: run.result(run.event(each, data)) for each, data in found.items()}
+    if created := results["visit.completed"].get("result"):
+        run.record({**created, "externalId": visit["externalId"]})
+    return "; ".join(f"{each}: {word(result.get('status'))}" for each, result in results.items())
+
+
+@point(EVENTS, "with other data: duplicate; with another type: duplicate")
+def resent_event(run: Run) -> str:
+    """What happens to an accepted event id that is sent again with something else?"""
+    first = _upsert(run)
+    if run.result(first).get("accepted") is not True:
+        raise NotAsked("an event that was to be sent again was not accepted")
+    data, other = (
+        word(run.result({**first, **change}).get("status"))
+        for change in ({"data": {"patient": {"phone": "x"}}}, {"type": "order.issued"})
+    )
+    return f"with other data: {data}; with another type: {other}"
+
+
+@point(
+    EVENTS,
+    "first: 200 processed, failed; with the same key: 200 processed, failed; with another: 200 duplicate, failed",
+)
+def failed_batch_with_key(run: Run) -> str:
+    """Is the response to a partly failed batch replayed?"""
+    missing = {"externalId": run.external_id(), "startAt": run.time(days=60)}
+    events = [_upsert(run), run.event("appointment.rescheduled", {"appointment": missing})]
+    keys = [run.external_id(), run.external_id()]
+    texts = []
+    for name, key in (("first", keys[0]), ("with the same key", keys[0]), ("with another", keys[1])):
+        response = run.ask("POST", "/v1/events", json=events, headers={"Idempotency-Key": key})
+        statuses = ", ".join(word(each.get("status")) for each in results_of(response))
+        texts.append(f"{name}: {response.status_code} {statuses}".rstrip())
+    return "; ".join(texts)
+
+
+# --- webhooks ----------------------------------------------------------------------------------------------------
+
+
+@point(f"{BOOK} events:write {WEBHOOKS}", "the id of the object that is described")
+def ref(run: Run) -> str:
+    """What is the ref of a webhook that an inbound event causes?"""
+    _ = run.endpoint  # it must be there before
+    body = run.booking(patient={"phone": run.patient["phone"]})
+    result = run.result(run.event("appointment.created", {"patient": body.pop("patient"), "appointment": body}))
+    if not result.get("result"):
+        raise NotAsked(f"the event was {word(result.get('status'))}")
+    meanings = {
+        result["result"]["id"]: ("described", "the id of the object that is described"),
+        result["event"]: ("trigger", "the id of the inbound event"),
+    }
+    refs = run.poll(
+        lambda: (
+            [meanings[each["ref"]] for each in run.delivered("appointment.created") if each.get("ref") in meanings]
+            or None
+        )
+    )
+    if not refs:
+        raise NotAsked("there was no delivery about the event")
+    run.settings["ref"], text = refs[0]
+    return text
+
+
+@point(
+    f"{BOOK} visits:write treatments:write {WEBHOOKS}",
+    "appointment.created: appointment, patient; visit.completed: patient, visit; treatment.prescribed: patient, "
+    "treatment",
+)
+def outbound_data(run: Run) -> str:
+    """What is in the data of outbound webhooks?"""
+    _ = run.endpoint  # it must be there before
+    treatment = {"patient": run.patient["id"], "name": NAME}
+    made: Mapping[str, Any] = {
+        "appointment.created": run.book(),
+        "visit.completed": run.make("POST", "/v1/visits", json=run.visit()),
+        "treatment.prescribed": run.make("POST", "/v1/treatments", json=treatment),
+    }
+    texts = []
+    for event_type, created in made.items():
+        payload = _payload(run, created["id"], event_type)
+        keys = "no delivery about it" if payload is None else ", ".join(sorted(map(word, payload["data"])))
+        texts.append(f"{event_type}: {keys}")
+    return "; ".join(texts)
+
+
+def _payload(run: Run, about: str, event_type: str) -> dict[str, Any] | None:
+    """Return the payload of this type about an object as soon as there is one; None if there is none."""
+    return run.poll(lambda: next((each for each in run.delivered(event_type) if each.get("ref") == about), None))
+
+
+POINTS = tuple(_points)
+"""The open points that are asked about, in this order."""
