@@ -1,7 +1,7 @@
-"""A client for ``test_interrupts.py``, interrupted at random moments: ``python interrupts.py MODE URL INTERRUPTIONS SEED``.
+"""A client that is interrupted at random moments: ``python interrupts.py MODE URL INTERRUPTIONS SEED``.
 
-It makes calls until so many were interrupted, and prints how many it made and how many were interrupted, the slowest call in seconds,
-and the number of sockets that are left open.
+It makes calls until so many were interrupted, and prints how many it made and how many were interrupted, the slowest
+call in seconds, and the number of sockets that are left open.
 """
 
 import asyncio
