@@ -120,7 +120,7 @@ TIME = "This must be an RFC 3339 timestamp in the years 0002 to 9998, such as 20
         (
             put("webhookFaults", "heldByOvertaker", value={"whd_x": "whd_y"}),
             "webhookFaults.heldByOvertaker",
-            "This must refer to endpoints and deliveries of the organization only.",
+            "This must be the id of one of the webhook deliveries of the organization.",
         ),
         (
             put("history", "records", "receipts", 0, value=99),

@@ -82,7 +82,7 @@ def state_of(tenant: Tenant) -> str:
         "pending job": len(tenant.scheduler),
         "delivery": len(tenant.webhook_deliveries),
         "message": len(tenant.messages),
-        "fault": len(tenant.faults) + len(tenant.webhook_faults),
+        "fault": len(tenant.faults.pending) + len(tenant.webhook_faults.pending),
     }
     clock = f"{format_timestamp(tenant.now())}{' (frozen)' if tenant.clock.frozen else ''}"
     return ", ".join([clock, *(_counted(number, name) for name, number in counts.items() if number)])

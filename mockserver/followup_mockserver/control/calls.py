@@ -31,7 +31,7 @@ class CallControls:
     @property
     def faults(self) -> list[Fault]:
         """The faults that still apply to future calls, oldest first."""
-        return self._access.read(lambda tenant: copied(tenant.faults.all()))
+        return self._access.read(lambda tenant: copied(tenant.faults.pending))
 
     def add_fault(
         self,
@@ -85,7 +85,7 @@ class CallControls:
 
         def add(tenant: Tenant) -> list[Fault]:
             fault.id = tenant.ids.new(FAULT_PREFIX)
-            tenant.faults.add(fault)
+            tenant.faults.pending.append(fault)
             return [fault]  # not the fault itself: it is no object whose history has this call
 
         return self._access.change("add_fault", add)[0]
@@ -107,7 +107,7 @@ class CallControls:
 
     def clear_faults(self) -> None:
         """Remove all faults of API calls. Webhook faults stay."""
-        self._access.change("clear_faults", lambda tenant: tenant.faults.clear())
+        self._access.change("clear_faults", lambda tenant: tenant.faults.pending.clear())
 
     def unused_faults(self) -> list[Fault | WebhookFault]:
         """Return the faults that have not matched a single call, event or delivery, oldest first.

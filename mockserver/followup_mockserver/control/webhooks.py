@@ -178,7 +178,7 @@ class WebhookControls:
 
         def add(tenant: Tenant) -> list[WebhookFault]:
             fault.id = tenant.ids.new(FAULT_PREFIX)
-            tenant.webhook_faults.add(fault)
+            tenant.webhook_faults.pending.append(fault)
             return [fault]  # as in ``add_fault``
 
         return self._access.change("disturb", add)[0]
@@ -186,11 +186,11 @@ class WebhookControls:
     @property
     def webhook_faults(self) -> list[WebhookFault]:
         """The webhook faults that still apply to future deliveries, oldest first."""
-        return self._access.read(lambda tenant: copied(tenant.webhook_faults.all()))
+        return self._access.read(lambda tenant: copied(tenant.webhook_faults.pending))
 
     def clear_webhook_faults(self) -> None:
         """Remove all webhook faults that apply to future deliveries. Faults of API calls stay."""
-        self._access.change("clear_webhook_faults", lambda tenant: tenant.webhook_faults.clear())
+        self._access.change("clear_webhook_faults", lambda tenant: tenant.webhook_faults.pending.clear())
 
 
 def all_attempts(tenant: Tenant) -> list[Attempt]:

@@ -197,7 +197,7 @@ def delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any
     """Return the variables of the page of a delivery."""
     attempts = [*_shown(tenant.attempts.of(delivery.id))]
     last = attempts[-1].attempt if attempts else None
-    fault = tenant.webhook_faults.of(delivery.id)
+    fault = tenant.webhook_faults.applied.get(delivery.id)
     endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint)
     return {
         "verdict": verdict_of(tenant, delivery),

@@ -92,7 +92,7 @@ _BADGES: Mapping[str, tuple[str, Callable[[Tenant], int]]] = {
     "webhook_deliveries": ("failed", lambda tenant: tenant.webhook_deliveries.count("status", "failed")),
     "events": ("failed", lambda tenant: tenant.events.count("status", "failed")),
     "webhook_endpoints": ("with problems", lambda tenant: sum(map(has_problem, tenant.webhook_endpoints))),
-    "faults": ("pending", lambda tenant: len(tenant.faults) + len(tenant.webhook_faults)),
+    "faults": ("pending", lambda tenant: len(tenant.faults.pending) + len(tenant.webhook_faults.pending)),
 }
 """Name of a view to what its badge counts, and the count."""
 
@@ -131,8 +131,8 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "retried_deliveries": [delivery for _, _, delivery in heapq.nsmallest(ROWS, retried)],
         "retried": len(retried),
         "failed_events": tenant.events.page(limit=ROWS, where={"status": "failed"})[0],
-        "faults": tenant.faults.all(),
-        "webhook_faults": tenant.webhook_faults.all(),
+        "faults": tenant.faults.pending,
+        "webhook_faults": tenant.webhook_faults.pending,
         "jobs": pending_jobs(tenant, ROWS),
     }
 

@@ -25,7 +25,7 @@ def find_tenant(exchange: Exchange) -> None:
 def match_fault(exchange: Exchange) -> None:
     """Find the fault that applies to this call, if any, and count it."""
     tenant = exchange.tenant
-    if tenant.faults:
+    if tenant.faults.pending:
         with tenant.lock:
             exchange.fault = tenant.faults.match(exchange.request.operation.name)
 

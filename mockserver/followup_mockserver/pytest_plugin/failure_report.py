@@ -127,7 +127,7 @@ def _of_tenant(tenant: Tenant, tracebacks: "_Tracebacks") -> Iterator[str]:
         shown = ", ".join(f"{seconds:.3g}" for seconds in [*tenant.waits][-MAX_ENTRIES:])
         omitted = len(tenant.waits) - MAX_ENTRIES
         yield f"waits of clients in seconds, oldest first: {f'… {omitted} omitted, ' if omitted > 0 else ''}{shown}"
-    faults: list[Fault | WebhookFault] = [*tenant.faults.all(), *tenant.webhook_faults.all()]
+    faults: list[Fault | WebhookFault] = [*tenant.faults.pending, *tenant.webhook_faults.pending]
     yield from _listed("faults that still apply", faults, call_of)
 
 

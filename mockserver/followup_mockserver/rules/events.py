@@ -121,7 +121,7 @@ def _apply(
     event_id = tenant.ids.new(EVENT_PREFIX) if stored is None else stored.id
     begun = Record(tenant.now(), EVENT, event_id, tenant.cause)
     tenant.history.add(begun)
-    if source == "api" and tenant.faults and tenant.faults.match_event() is not None:
+    if source == "api" and tenant.faults.pending and tenant.faults.match_event() is not None:
         status, problem, code = "failed", INJECTED, "fault"
     elif effect.apply is not None:
         try:

@@ -43,7 +43,7 @@ class ServiceError(Exception):
 
     def under(self, path: str) -> "ServiceError":
         """Return the same error with ``path`` before the path of the field."""
-        param = path if self.param is None else f"{path}.{self.param}"
+        param = joined(path, self.param)
         return ServiceError(
             self.status, self.type, self.code, self.message, param=param, headers=self.headers, body=self.body
         )
@@ -70,6 +70,13 @@ class InvalidArgument(ServiceError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.argument} must be {self.expected}"
+
+
+def joined(path: str, param: str | None) -> str:
+    """Return the path of a field, or of an item, of the value at a path."""
+    if not path or not param:
+        return param or path
+    return f"{path}{param}" if param.startswith("[") else f"{path}.{param}"
 
 
 def invalid(code: str, message: str, param: str | None = None) -> ServiceError:

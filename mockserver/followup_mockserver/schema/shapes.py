@@ -3,7 +3,7 @@
 The OpenAPI document has the same schemas, so it describes exactly the requests that the mock accepts.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from types import NoneType
 from typing import Any, Literal, NotRequired, Required, TypeVar, get_args, get_origin, is_typeddict
@@ -20,7 +20,6 @@ from followup._for_mockserver import (
     Limits,
     MinItems,
     MinLength,
-    Model,
     annotations_of,
     bare,
     camel,
@@ -28,6 +27,7 @@ from followup._for_mockserver import (
     wire_fields,
     without_none,
 )
+from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.formats import parse_timestamp
 
 T = TypeVar("T")
@@ -48,6 +48,9 @@ HTTPS_URL = "https-url"
 _LARGEST_NUMBER = 1e300
 """Stands for any larger number: a whole number in JSON may be too large for a float. Each argument has a smaller range
 of its own."""
+
+LARGEST_INTEGER = 2**53
+"""The bound of whole numbers without a bound of their own: every JSON implementation can represent them."""
 
 YEARS = "^(?!0000|0001|9999)"
 """The first and the last year are rejected: in another time zone, such a time may be outside of the calendar."""
@@ -73,48 +76,138 @@ def unchanged(value: T) -> T:
     return value
 
 
-def shape_of(annotation: Any) -> Shape:
-    """Return the shape of an annotation of the SDK, such as that of a parameter or of the field of a result."""
-    metadata = getattr(annotation, "__metadata__", ())
-    annotation = bare(annotation)
-    if get_origin(annotation) in (Required, NotRequired):
-        return shape_of(get_args(annotation)[0])
-    if is_union(annotation):
-        return _union_shape(annotation)
-    shape = _plain_shape(annotation)
-    for constraint in metadata:
-        shape.schema.update(_constraint_schema(constraint, annotation))
-    return shape
-
-
-def _plain_shape(annotation: Any) -> Shape:
-    if get_origin(annotation) is Literal:
-        return Shape({"type": "string", "enum": list(get_args(annotation))}, unchanged)
-    if is_typeddict(annotation):
-        return _typed_dict_shape(annotation)
-    if isinstance(annotation, type) and issubclass(annotation, Model):
-        return Shape(_result_schema(annotation), unchanged)
-    origin = get_origin(annotation)
-    if origin is Mapping:
-        return Shape({"type": "object"}, unchanged)
-    if isinstance(origin, type) and issubclass(origin, Iterable):
-        items = shape_of(get_args(annotation)[0])
-        return Shape({"type": "array", "items": items.schema}, lambda value: [items.convert(item) for item in value])
-    schema, convert = _SCALARS[annotation]
-    return Shape(dict(schema), convert)
-
-
 # Shapes are made when they are first needed, and freezegun may have replaced the names of this module by then.
 _TIMES = (datetime, date)
-_SCALARS: dict[Any, tuple[Schema, Convert]] = {
-    str: ({"type": "string", "maxLength": MAX_STRING_LENGTH}, unchanged),
-    bool: ({"type": "boolean"}, unchanged),
-    int: ({"type": "integer"}, unchanged),
-    float: ({"type": "number"}, lambda value: float(max(-_LARGEST_NUMBER, min(value, _LARGEST_NUMBER)))),
-    datetime: ({"type": "string", "format": TIMESTAMP, "pattern": YEARS}, parse_timestamp),
-    date: ({"type": "string", "format": DATE, "pattern": DATE_YEARS}, date.fromisoformat),
-    Any: ({}, unchanged),
-}
+
+
+class Shapes:
+    """Derives shapes from annotations: those of requests, and the schemas of responses."""
+
+    scalars: Mapping[Any, tuple[Schema, Convert]] = {
+        str: ({"type": "string", "maxLength": MAX_STRING_LENGTH}, unchanged),
+        bool: ({"type": "boolean"}, unchanged),
+        int: ({"type": "integer"}, unchanged),
+        float: ({"type": "number"}, lambda value: float(max(-_LARGEST_NUMBER, min(value, _LARGEST_NUMBER)))),
+        datetime: ({"type": "string", "format": TIMESTAMP, "pattern": YEARS}, parse_timestamp),
+        date: ({"type": "string", "format": DATE, "pattern": DATE_YEARS}, date.fromisoformat),
+        Any: ({}, unchanged),
+    }
+
+    def of(self, annotation: Any) -> Shape:
+        """Return the shape of an annotation, such as that of a parameter or of the field of a result."""
+        metadata = getattr(annotation, "__metadata__", ())
+        annotation = bare(annotation)
+        if get_origin(annotation) in (Required, NotRequired):
+            return self.of(get_args(annotation)[0])
+        if is_union(annotation):
+            return self._of_union(annotation)
+        shape = self._of_type(annotation)
+        for constraint in metadata:
+            shape.schema.update(_constraint_schema(constraint, annotation))
+        return shape
+
+    def of_object(self, annotations: Mapping[str, Any], required: Iterable[str]) -> Shape:
+        """Return the shape of an object.
+
+        Args:
+            annotations: annotations of the fields, by their snake_case names.
+            required: names of the required fields.
+        """
+        shapes = {camel(name): self.of(annotation) for name, annotation in annotations.items()}
+        names = {camel(name): name for name in annotations}
+        schema: Schema = {
+            "type": "object",
+            "properties": {name: shape.schema for name, shape in shapes.items()},
+            "additionalProperties": False,
+        }
+        if required := [camel(name) for name in required]:
+            schema["required"] = required
+
+        def convert(value: Mapping[str, Any]) -> dict[str, Any]:
+            known = [name for name in value if name in names]
+            found = _converted((shapes[name].convert(value[name]) for name in known), known.__getitem__)
+            return dict(zip([names[name] for name in known], found, strict=True))
+
+        return Shape(schema, convert)
+
+    def of_class(self, cls: Any) -> Shape:
+        """Return the shape of a result class of the SDK."""
+        annotations, names = annotations_of(cls), wire_fields(cls)
+        absent = {field.name for field in attrs.fields(cls) if field.metadata.get(ABSENT_IF_NONE)}
+        for name in absent:
+            annotations[name] = without_none(annotations[name])
+        schema = {
+            "type": "object",
+            "properties": {wire: _response_schema(self.of(annotations[name]).schema) for name, wire in names.items()},
+            "required": [wire for name, wire in names.items() if name not in absent],
+        }
+        return Shape(schema, unchanged)
+
+    def _of_type(self, annotation: Any) -> Shape:
+        origin = get_origin(annotation)
+        if origin is Literal:
+            return Shape({"type": "string", "enum": list(get_args(annotation))}, unchanged)
+        if is_typeddict(annotation):
+            # In an input dict, None means that the key is omitted; the request never contains null.
+            fields = {key: without_none(each) for key, each in annotations_of(annotation).items()}
+            return self.of_object(fields, [key for key in fields if get_origin(fields[key]) is Required])
+        if attrs.has(annotation):
+            return self.of_class(annotation)
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            return self._of_mapping(get_args(annotation)[1])
+        if isinstance(origin, type) and issubclass(origin, Iterable):
+            return self._of_sequence(get_args(annotation)[0], tuple if origin is tuple else list)
+        schema, convert = self.scalars[annotation]
+        return Shape(dict(schema), convert)
+
+    def _of_mapping(self, annotation: Any) -> Shape:
+        if annotation is Any:
+            return Shape({"type": "object"}, unchanged)
+        values = self.of(annotation)
+
+        def convert(value: Mapping[str, Any]) -> dict[str, Any]:
+            found = _converted(map(values.convert, value.values()), [*value].__getitem__)
+            return dict(zip(value, found, strict=True))
+
+        return Shape({"type": "object", "additionalProperties": values.schema}, convert)
+
+    def _of_sequence(self, annotation: Any, made: Callable[[list[Any]], Any]) -> Shape:
+        items = self.of(annotation)
+
+        def convert(value: Iterable[Any]) -> Any:
+            return made(_converted(map(items.convert, value), "[{}]".format))
+
+        return Shape({"type": "array", "items": items.schema}, made if items.convert is unchanged else convert)
+
+    def _of_union(self, annotation: Any) -> Shape:
+        members = [member for member in _flat_members(annotation) if member is not NotGiven]
+        has_null = NoneType in members
+        members = [member for member in members if member is not NoneType]
+        kinds = [bare(member) for member in members]
+        # Python callers may pass a datetime or a date as a string. For an enum, a string stands for values that are not
+        # known yet.
+        for kind in _TIMES:
+            if kind in kinds:
+                members = [kind]
+        literals = [member for member in members if get_origin(member) is Literal]
+        if literals and all(member in literals or member is str for member in members):
+            values = [value for literal in literals for value in get_args(literal)]
+            shape = Shape({"type": "string", "enum": values}, unchanged)
+        else:
+            shapes = [self.of(member) for member in members]
+            shape = shapes[0] if len(shapes) == 1 else _any_of(shapes)
+        return _nullable(shape) if has_null else shape
+
+
+def _converted(values: Iterator[T], step: Callable[[int], str]) -> list[T]:
+    """Return converted values. ``step`` returns the path of the value at a position, for an error about it."""
+    found: list[T] = []
+    try:
+        for each in values:
+            found.append(each)  # noqa: PERF402 - its length is the position of an error
+    except ServiceError as error:
+        raise error.under(step(len(found))) from None
+    return found
 
 
 def _constraint_schema(constraint: object, annotation: Any) -> Schema:
@@ -134,26 +227,6 @@ def _constraint_schema(constraint: object, annotation: Any) -> Schema:
         case Default(value=value):
             return {"default": value}
     return {}
-
-
-def _union_shape(annotation: Any) -> Shape:
-    members = [member for member in _flat_members(annotation) if member is not NotGiven]
-    has_null = NoneType in members
-    members = [member for member in members if member is not NoneType]
-    kinds = [bare(member) for member in members]
-    # Python callers may pass a datetime or a date as a string. For an enum, a string stands for values that are not
-    # known yet.
-    for kind in _TIMES:
-        if kind in kinds:
-            members = [kind]
-    literals = [member for member in members if get_origin(member) is Literal]
-    if literals and all(member in literals or member is str for member in members):
-        values = [value for literal in literals for value in get_args(literal)]
-        shape = Shape({"type": "string", "enum": values}, unchanged)
-    else:
-        shapes = [shape_of(member) for member in members]
-        shape = shapes[0] if len(shapes) == 1 else _any_of(shapes)
-    return nullable(shape) if has_null else shape
 
 
 def _flat_members(annotation: Any) -> list[Any]:
@@ -176,64 +249,17 @@ def _json_type(value: Any) -> str:
     return kinds.get(type(value), "null")
 
 
-def nullable(shape: Shape) -> Shape:
-    """Return the shape of a value, or of null."""
+def _nullable(shape: Shape) -> Shape:
     schema, convert = shape.schema, shape.convert
     if "anyOf" in schema:
-        nullable: Schema = {"anyOf": [*schema["anyOf"], {"type": "null"}]}
+        schema = {"anyOf": [*schema["anyOf"], {"type": "null"}]}
     elif "type" in schema:
-        nullable = {**schema, "type": [schema["type"], "null"]}
+        schema = {**schema, "type": [schema["type"], "null"]}
         if "enum" in schema:
-            nullable["enum"] = [*schema["enum"], None]
-    else:
-        nullable = schema
+            schema["enum"] = [*schema["enum"], None]
     if convert is unchanged:
-        return Shape(nullable, unchanged)
-    return Shape(nullable, lambda value: None if value is None else convert(value))
-
-
-def _typed_dict_shape(declared: Any) -> Shape:
-    # In an input dict, None means that the key is omitted; the request never contains null.
-    annotations = {key: without_none(annotation) for key, annotation in annotations_of(declared).items()}
-    required = [key for key in annotations if get_origin(annotations[key]) is Required]
-    return object_shape(annotations, required)
-
-
-def object_shape(annotations: Mapping[str, Any], required: Iterable[str]) -> Shape:
-    """Return the shape of an object.
-
-    Args:
-        annotations: annotations of the fields, by their snake_case names.
-        required: names of the required fields.
-    """
-    shapes = {name: shape_of(annotation) for name, annotation in annotations.items()}
-    names = {camel(name): name for name in annotations}
-    schema: Schema = {
-        "type": "object",
-        "properties": {camel(name): shape.schema for name, shape in shapes.items()},
-        "additionalProperties": False,
-    }
-    if required := [camel(name) for name in required]:
-        schema["required"] = required
-
-    def convert(value: Mapping[str, Any]) -> dict[str, Any]:
-        return {names[key]: shapes[names[key]].convert(item) for key, item in value.items() if key in names}
-
-    return Shape(schema, convert)
-
-
-def _result_schema(cls: type[Model]) -> Schema:
-    annotations = annotations_of(cls)
-    names = wire_fields(cls)
-    absent = {field.name for field in attrs.fields(cls) if field.metadata.get(ABSENT_IF_NONE)}
-    schemas = {wire: _response_schema(shape_of(annotations[name]).schema) for name, wire in names.items()}
-    for name in absent:
-        schemas[names[name]] = _response_schema(shape_of(without_none(annotations[name])).schema)
-    return {
-        "type": "object",
-        "properties": schemas,
-        "required": [wire for name, wire in names.items() if name not in absent],
-    }
+        return Shape(schema, unchanged)
+    return Shape(schema, lambda value: None if value is None else convert(value))
 
 
 def _response_schema(schema: Schema) -> Schema:
@@ -251,3 +277,8 @@ def open_schema(schema: Any) -> Any:
     if isinstance(schema, dict):
         return {key: open_schema(value) for key, value in schema.items() if key != "additionalProperties"}
     return [open_schema(item) for item in schema] if isinstance(schema, list) else schema
+
+
+REQUESTS = Shapes()
+shape_of = REQUESTS.of
+object_shape = REQUESTS.of_object

@@ -1,6 +1,7 @@
 """The settings of an organization, and its API keys (specification, sections 2 and 5)."""
 
 import functools
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, get_args
@@ -154,6 +155,11 @@ class Organization:
     )
 
 
+_key_value = matching(
+    lambda value: re.fullmatch("[!-~]{1,255}", value) is not None, "1 to 255 printable ASCII characters without spaces"
+)
+
+
 @attrs.define(kw_only=True)
 class KeyRecord:
     """An API key of an organization. ``repr`` does not show its value.
@@ -168,7 +174,7 @@ class KeyRecord:
     """
 
     name: str
-    value: str = attrs.field(repr=False)
+    value: str = attrs.field(repr=False, validator=validator(_key_value))
     prefix: str = attrs.field(
         init=False, default=attrs.Factory(lambda key: key.value[:KEY_PREFIX_LENGTH], takes_self=True)
     )

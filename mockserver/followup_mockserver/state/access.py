@@ -16,7 +16,7 @@ from followup_mockserver.state.copies import copied
 from followup_mockserver.state.interrupts import deferred_interrupts, wait_on
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.snapshots.codecs import SnapshotError
-from followup_mockserver.state.snapshots.document import SnapshotSource, document_of, read, state_of
+from followup_mockserver.state.snapshots.document import SnapshotSource, document_of, read
 from followup_mockserver.state.tenant import Tenant
 
 T = TypeVar("T")
@@ -128,10 +128,9 @@ class TenantAccess:
         """
         with self.registry.loading:
             document = read(source)
-            organizations = document["organizations"]
-            if self._key is not None and isinstance(organizations, list) and len(organizations) > 1:
+            if self._key is not None and len(document.organizations) > 1:
                 raise SnapshotError("organizations", "This must be one organization, because a key selects one.")
-            self.registry.restore(state_of(document), None if self._key is None else self.tenant)
+            self.registry.restore(document.state(), None if self._key is None else self.tenant)
 
     def reset(self) -> None:
         """Return the organization, or without a key the whole mock, to the state at start."""

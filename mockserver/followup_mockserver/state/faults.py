@@ -129,67 +129,51 @@ class WebhookFault:
 F = TypeVar("F", Fault, WebhookFault)
 
 
+@attrs.define(kw_only=True)
 class _Planned(Generic[F]):
-    """Faults that still apply to future calls or deliveries, oldest first."""
+    """Faults that still apply to future calls or deliveries.
 
-    def __init__(self, pending: Iterable[F] = ()) -> None:
-        self._pending: list[F] = list(pending)
+    Attributes:
+        pending: the faults, oldest first.
+    """
 
-    def __len__(self) -> int:
-        return len(self._pending)
-
-    def add(self, fault: F) -> None:
-        """Add a fault."""
-        self._pending.append(fault)
-
-    def clear(self) -> None:
-        """Remove all of them."""
-        self._pending.clear()
+    pending: list[F] = attrs.field(factory=list)
 
     def remove(self, id: str) -> F | None:
         """Remove a fault, and return it; None if there is none with this id."""
-        found = next((each for each in self._pending if each.id == id), None)
+        found = next((each for each in self.pending if each.id == id), None)
         if found is not None:
-            self._pending.remove(found)
+            self.pending.remove(found)
         return found
-
-    def all(self) -> list[F]:
-        """Return them, oldest first."""
-        return list(self._pending)
 
     def unused(self) -> list[F]:
         """Return the faults that have matched nothing, except optional ones."""
-        return [copied(each) for each in self._pending if not (each.matched or each.optional)]
+        return [copied(each) for each in self.pending if not (each.matched or each.optional)]
 
     def _count(self, fault: F) -> None:
         fault.matched += 1
         if fault.times is not None:
             fault.times -= 1
             if fault.times <= 0:
-                self._pending.remove(fault)
+                self.pending.remove(fault)
 
 
+def _random_if_none(seed: int | None) -> int:
+    return secrets.randbits(64) if seed is None else seed
+
+
+@attrs.define(kw_only=True)
 class Faults(_Planned[Fault]):
     """The faults of one organization.
 
     Attributes:
-        seed: the seed of the random numbers.
+        seed: seed of the random numbers for ``probability``, a whole number of any size; None: a random one.
         draws: how many random numbers have been drawn.
-
-    Args:
-        seed: seed of the random numbers for ``probability``; None for another sequence in each run.
-        draws: how many random numbers have been drawn before.
-        pending: the faults, oldest first.
     """
 
-    def __init__(self, seed: int | None, draws: int = 0, pending: Iterable[Fault] = ()) -> None:
-        self.seed = secrets.randbits(64) if seed is None else seed
-        self.draws = draws
-        super().__init__(pending)
-
-    def copy(self) -> "Faults":
-        """Return independent faults, which apply to the same calls from now on."""
-        return Faults(self.seed, self.draws, copied(self._pending))
+    seed: Any = attrs.field(converter=_random_if_none, validator=validator(integer()))
+    draws: int = 0
+    pending: list[Fault] = attrs.field(factory=list)
 
     def unused(self) -> list[Fault]:
         """Return the faults that have matched nothing, except optional ones and those that depend on chance."""
@@ -205,7 +189,7 @@ class Faults(_Planned[Fault]):
         return self._match(lambda fault: fault.kind == "event")
 
     def _match(self, concerns: Callable[[Fault], bool]) -> Fault | None:
-        for fault in self._pending:
+        for fault in self.pending:
             if not concerns(fault):
                 continue
             if fault.skip > 0:
@@ -226,6 +210,7 @@ class Faults(_Planned[Fault]):
         return int.from_bytes(digest[:_DRAWN_BYTES]) / _DRAWN_RANGE
 
 
+@attrs.define(kw_only=True)
 class WebhookFaults(_Planned[WebhookFault]):
     """The webhook faults of one organization, and the deliveries that they apply to.
 
@@ -236,46 +221,25 @@ class WebhookFaults(_Planned[WebhookFault]):
         held_by_overtaker: id of the delivery that is held, by the id of the later delivery, once that is queued.
     """
 
-    def __init__(self, pending: Iterable[WebhookFault] = ()) -> None:
-        super().__init__(pending)
-        self.applied: dict[str, WebhookFault] = {}
-        self.held_by_endpoint: dict[str, str] = {}
-        self.held_by_overtaker: dict[str, str] = {}
-
-    def copy(self) -> "WebhookFaults":
-        """Return independent webhook faults, which apply to the same deliveries from now on."""
-        twin = WebhookFaults(copied(self._pending))
-        twin.applied = copied(self.applied)
-        twin.held_by_endpoint = self.held_by_endpoint.copy()
-        twin.held_by_overtaker = self.held_by_overtaker.copy()
-        return twin
+    pending: list[WebhookFault] = attrs.field(factory=list)
+    applied: dict[str, WebhookFault] = attrs.field(factory=dict)
+    held_by_endpoint: dict[str, str] = attrs.field(factory=dict)
+    held_by_overtaker: dict[str, str] = attrs.field(factory=dict)
 
     def match(self, delivery: str, event_type: str) -> WebhookFault | None:
         """Return the webhook fault that applies to a new delivery, if any, and count the delivery."""
-        for fault in self._pending:
+        for fault in self.pending:
             if fault.type in (None, event_type):
+                self.applied[delivery] = copied(fault)
                 self._count(fault)
-                self.applied[delivery] = fault
                 return fault
         return None
-
-    def of(self, delivery: str) -> WebhookFault | None:
-        """Return the webhook fault that applies to a delivery; None if there is none."""
-        return self.applied.get(delivery)
-
-    def hold(self, endpoint: str, delivery: str) -> None:
-        """Hold a delivery until the next one to its endpoint has been sent."""
-        self.held_by_endpoint[endpoint] = delivery
 
     def overtake(self, endpoint: str, delivery: str) -> None:
         """Record that a new delivery will be sent before the one that is held for its endpoint, if any."""
         held = self.held_by_endpoint.pop(endpoint, None)
         if held is not None:
             self.held_by_overtaker[delivery] = held
-
-    def release(self, overtaker: str) -> str | None:
-        """Release the delivery that is held until ``overtaker`` has been sent, and return its id, if any."""
-        return self.held_by_overtaker.pop(overtaker, None)
 
 
 WSGIApp = Callable[[dict[str, Any], Any], Iterable[bytes]]

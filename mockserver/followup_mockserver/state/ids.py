@@ -4,13 +4,20 @@ import hashlib
 import itertools
 import secrets
 import string
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import attrs
+
+from followup._for_mockserver import Limits
+from followup_mockserver.schema.checks import integer, optional, validator
+from followup_mockserver.schema.shapes import LARGEST_INTEGER
 
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 LENGTH = 24
 
 
+@attrs.define
 class IdFactory:
     """Generates the ids of one organization.
 
@@ -18,41 +25,30 @@ class IdFactory:
     two runs of the same calls produce the same ids, and one more patient does not change the ids of appointments.
 
     Attributes:
-        seed: the seed.
-        organization: the organization that the ids depend on.
+        seed: the seed, a whole number of any size; None: ids come from the operating system's random source.
+        organization: id of the organization that the ids depend on.
         counts: number of ids with each prefix so far; without a seed, they are not counted.
         taken: ids that existed before and are not generated again.
-
-    Args:
-        seed: None: ids come from the operating system's random source.
-        organization: id of the organization.
-        counts: number of ids with each prefix that exist already.
-        taken: ids that exist already and must not be generated again.
     """
 
-    def __init__(
-        self,
-        seed: int | None,
-        organization: str,
-        counts: Mapping[str, int] | None = None,
-        taken: frozenset[str] = frozenset(),
-    ) -> None:
-        self.seed = seed
-        self.organization = organization
-        self.counts: Counter[str] = Counter(counts or {})
-        self.taken = taken
-        self._random = _random_parts()
+    seed: Any = attrs.field(validator=validator(optional(integer())))
+    organization: str
+    counts: dict[str, Annotated[int, Limits(0, LARGEST_INTEGER)]] = attrs.field(factory=dict)
+    taken: frozenset[str] = attrs.field(default=frozenset(), init=False)
+    _random: Iterator[str] = attrs.field(factory=lambda: _random_parts(), init=False)
 
     def copy(self) -> "IdFactory":
         """Return an independent factory, which with a seed generates the same ids from now on."""
-        return IdFactory(self.seed, self.organization, self.counts, self.taken)
+        twin = IdFactory(self.seed, self.organization, self.counts.copy())
+        twin.taken = self.taken
+        return twin
 
     def new(self, prefix: str) -> str:
         """Return a new id: the prefix and 24 base-62 characters."""
         if self.seed is None:
             return prefix + next(self._random)
         while True:
-            self.counts[prefix] += 1
+            self.counts[prefix] = self.counts.get(prefix, 0) + 1
             source = f"{self.seed}/{self.organization}/{prefix}/{self.counts[prefix]}"
             new = prefix + _base62(int.from_bytes(hashlib.sha256(source.encode()).digest()))
             if new not in self.taken:  # only a snapshot with wrong counts has such an id

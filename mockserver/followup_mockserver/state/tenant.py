@@ -153,7 +153,7 @@ class Tenant:
         self.waits: deque[float] = deque(maxlen=MAX_WAITS)
 
         self.journal = Journal()
-        self.faults = Faults(options.seed)
+        self.faults = Faults(seed=options.seed)
         self.webhook_faults = WebhookFaults()
         self.idempotency = IdempotencyRecords(options.idempotency_hours)
         self.rate_limiter = RateLimiter(options.rate_limit)

@@ -139,7 +139,7 @@ def begin(tenant: Tenant, due: DueAttempt) -> PreparedAttempt | None:
     timestamp = int(time.time())
     secret = tenant.secrets[endpoint.id]
     body = body_of(delivery)
-    fault = tenant.webhook_faults.of(delivery.id)
+    fault = tenant.webhook_faults.applied.get(delivery.id)
     if fault is not None and number == 1:
         if fault.kind == "old_signature":
             timestamp -= int(fault.seconds)
@@ -234,7 +234,7 @@ def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
 
     It is released only after the attempt, because attempts run concurrently.
     """
-    held = tenant.webhook_deliveries.get(tenant.webhook_faults.release(overtaker.id) or "")
+    held = tenant.webhook_deliveries.get(tenant.webhook_faults.held_by_overtaker.pop(overtaker.id, ""))
     if held is not None and tenant.cancel_jobs(held.id, Outcome(Kind.OVERTAKEN)):
         now = tenant.now()
         tenant.webhook_deliveries.update(held, next_attempt_at=now)

@@ -138,7 +138,7 @@ def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
     if fault is not None and fault.kind == "duplicate":
         tenant.schedule(now, Job("repeated_delivery", delivery.id))
     if fault is not None and fault.kind == "reorder":
-        faults.hold(delivery.webhook_endpoint, delivery.id)
+        faults.held_by_endpoint[delivery.webhook_endpoint] = delivery.id
 
 
 def fail_pending(tenant: Tenant, endpoint: WebhookEndpoint) -> None:

@@ -9,32 +9,26 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 
 from followup import __version__
-from followup._for_mockserver import camel, format_timestamp
+from followup._for_mockserver import MinItems, camel, format_timestamp
 from followup_mockserver.schema.errors import InvalidArgument, ServiceError
 from followup_mockserver.schema.validation import decoded_json
 from followup_mockserver.settings.options import ORGANIZATION_SETTINGS, Options
-from followup_mockserver.settings.settings import Organization
 from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.ids import IdFactory
-from followup_mockserver.state.snapshots.codecs import SnapshotError, errors_at, joined, loaded, members, plain
-from followup_mockserver.state.snapshots.parts import PARTS, load_ids, save_ids
-from followup_mockserver.state.snapshots.references import check_references, ids_of
+from followup_mockserver.state.snapshots.codecs import SnapshotError, loaded, plain, wrong
+from followup_mockserver.state.snapshots.parts import SavedTenant, saved
 from followup_mockserver.state.tenant import Tenant
 
 FORMAT = "followup-mock-snapshot"
 VERSION = 2
 
-OPTIONS_NOT_SAVED = {
-    "forward_to": "where webhooks are sent depends on the machine; a file must not decide it",
-}
-"""The options that a snapshot does not contain, each with the reason."""
-
-SAVED_OPTIONS = tuple(each.name for each in attrs.fields(Options) if each.name not in OPTIONS_NOT_SAVED)
+SAVED_OPTIONS = tuple(each.name for each in attrs.fields(Options) if each.name != "forward_to")
+"""The options that a snapshot contains. Where webhooks are sent depends on the machine; a file must not decide it."""
 
 
 @attrs.frozen
@@ -57,53 +51,72 @@ def document_of(state: MockState, options: Options) -> dict[str, Any]:
         "version": VERSION,
         "followup": __version__,
         "options": {camel(name): plain(getattr(options, name)) for name in SAVED_OPTIONS},
-        "ids": None if state.ids is None else save_ids(state.ids),
-        "organizations": [{part.name: part.save(tenant) for part in PARTS} for tenant in state.tenants],
+        "ids": plain(state.ids),
+        "organizations": [saved(tenant) for tenant in state.tenants],
     }
 
 
-def options_of(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options in a document, as keyword arguments of a mock.
-
-    Raises:
-        SnapshotError: an option is unknown or invalid.
-    """
+def _options(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as keyword arguments of a mock."""
     names = {camel(name): name for name in SAVED_OPTIONS}
-    found = {names[wire]: value for wire, value in members(document["options"], "options", (), tuple(names)).items()}
-    with errors_at("options"):
-        Options(**found)
-    return found
+    if not saved.keys() <= names.keys():
+        raise wrong("options", f"This has an unknown field; its fields are {', '.join(names)}.")
+    options = {names[wire]: value for wire, value in saved.items()}
+    try:
+        Options(**options)
+    except InvalidArgument as error:
+        raise error.under("options") from None
+    return options
 
 
-def state_of(document: Mapping[str, Any]) -> MockState:
-    """Return the state in a document.
+@attrs.frozen(kw_only=True)
+class Document:
+    """A snapshot."""
 
-    Raises:
-        SnapshotError: the document is invalid.
-    """
-    organizations = document["organizations"]
-    if not isinstance(organizations, list):
-        raise SnapshotError("organizations", "This must be an array.")
-    tenants = [_tenant(each, f"organizations[{position}]") for position, each in enumerate(organizations)]
-    if not tenants:
-        raise SnapshotError("organizations", "This must be a non-empty array.")
-    _check_unique(tenants)
-    ids = document["ids"]
-    return MockState(tenants, None if ids is None else load_ids(ids, "ids"))
+    format: str
+    version: int
+    followup: str
+    options: dict[str, Any] = attrs.field(converter=_options)
+    ids: IdFactory | None
+    organizations: Annotated[list[SavedTenant], MinItems(1)]
+
+    def __attrs_post_init__(self) -> None:
+        organizations: set[str] = set()
+        keys: set[str] = set()
+        for position, each in enumerate(self.organizations):
+            if each.organization.id in organizations:
+                raise wrong(f"organizations[{position}].organization.id", "This must be unique.")
+            values = {key.value for key in each.api_keys}
+            if not keys.isdisjoint(values):
+                raise wrong(f"organizations[{position}].apiKeys", "The value of a key must be unique.")
+            organizations.add(each.organization.id)
+            keys |= values
+
+    def state(self) -> MockState:
+        """Return the state in the snapshot."""
+        return MockState([each.tenant() for each in self.organizations], self.ids)
 
 
-def _without_histories(document: dict[str, Any]) -> dict[str, Any]:
-    """Drop the history of version 1, which contains sentences in place of outcomes."""
+def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
+    """Drop the histories, which had sentences in place of outcomes, and number what had no number."""
     for organization in document["organizations"]:
         organization.pop("history", None)
+        for items, name, made in (
+            (organization["messages"], "id", "msg_{}".format),
+            (organization["faults"]["pending"], "id", "flt_{}".format),
+            (organization["webhookFaults"]["pending"], "id", "flt_webhook_{}".format),
+            (organization["jobs"], "number", int),
+        ):
+            for number, each in enumerate(items, start=1):
+                each.setdefault(name, made(number))
     return document
 
 
-UPGRADES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _without_histories}
+UPGRADES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_version_1}
 """By version: the function that returns a document of the version after it."""
 
 
-def upgraded(document: Any) -> dict[str, Any]:
+def _upgraded(document: Any) -> dict[str, Any]:
     """Return a document in the current version.
 
     Raises:
@@ -125,32 +138,7 @@ def upgraded(document: Any) -> dict[str, Any]:
             document = UPGRADES[older](document)
         except (AttributeError, LookupError, TypeError):
             raise SnapshotError("organizations", f"This must be as version {older} had it.") from None
-    return dict(members(document, "", ("format", "version", "followup", "options", "ids", "organizations")))
-
-
-def _tenant(data: Any, path: str) -> Tenant:
-    required = [part.name for part in PARTS if not part.optional]
-    found = members(data, path, required, [part.name for part in PARTS if part.optional])
-    tenant = Tenant(Organization(id=""), (), Options())
-    for part in PARTS:
-        if part.name in found:
-            setattr(tenant, part.attribute, part.load(tenant, found[part.name], joined(path, part.name)))
-    check_references(tenant, path)
-    ids = tenant.ids
-    tenant.ids = IdFactory(ids.seed, ids.organization, ids.counts, frozenset(ids_of(tenant)))
-    return tenant
-
-
-def _check_unique(tenants: Sequence[Tenant]) -> None:
-    organizations: set[str] = set()
-    keys: set[str] = set()
-    for position, tenant in enumerate(tenants):
-        if tenant.organization.id in organizations:
-            raise SnapshotError(f"organizations[{position}].organization.id", "This must be unique.")
-        if not keys.isdisjoint(tenant.keys):
-            raise SnapshotError(f"organizations[{position}].apiKeys", "The value of a key must be unique.")
-        organizations.add(tenant.organization.id)
-        keys.update(tenant.keys)
+    return {**document, "version": VERSION}
 
 
 # --- text --------------------------------------------------------------------------------------------------------
@@ -169,12 +157,12 @@ SnapshotSource = Mapping[str, Any] | str | bytes | os.PathLike[str]
 """The data that ``save`` returned, its JSON text, or the path of a file with this text."""
 
 
-def read(source: SnapshotSource) -> dict[str, Any]:
-    """Return the document of a snapshot, in the current version. It shares nothing with the source.
+def read(source: SnapshotSource) -> Document:
+    """Return a snapshot. It shares nothing with the source.
 
     Raises:
         OSError: the file cannot be read.
-        SnapshotError: it is not a snapshot, or one that is too large or too new.
+        SnapshotError: it is not a snapshot, or one that is invalid, too large or too new.
     """
     text = _text_of(source)
     if not isinstance(source, Mapping):  # data in memory needs no limit: it is there already
@@ -183,7 +171,8 @@ def read(source: SnapshotSource) -> dict[str, Any]:
         document = decoded_json(text, MAX_DEPTH)
     except ServiceError as error:
         raise SnapshotError("", error.message.replace("body", "snapshot")) from None
-    return upgraded(document)
+    found: Document = loaded(Document, _upgraded(document))
+    return found
 
 
 def _check_size(text: bytes) -> None:
@@ -194,30 +183,21 @@ def _check_size(text: bytes) -> None:
 
 
 def _text_of(source: SnapshotSource) -> bytes:
-    match source:
-        case bytes():
-            return source
-        case str():
-            return _encoded(source)
-        case os.PathLike():
-            return content_of(Path(source))
-        case Mapping():
-            return _encoded(_json_text(source))
-    raise SnapshotError("", "The snapshot must be the data that save() returned, its JSON text or a path.")
-
-
-def _json_text(data: Mapping[str, Any]) -> str:
+    if isinstance(source, os.PathLike):
+        return content_of(Path(source))
     try:
-        return json.dumps(data, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        raise SnapshotError("", "This must be JSON-compatible data, as save() returns it.") from None
-
-
-def _encoded(text: str) -> bytes:
-    try:
-        return text.encode()
+        match source:
+            case bytes():
+                return source
+            case str():
+                return source.encode()
+            case Mapping():
+                return json.dumps(source, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeError:
         raise SnapshotError("", "The snapshot must be text that UTF-8 can represent.") from None
+    except (TypeError, ValueError, RecursionError):
+        raise SnapshotError("", "This must be JSON-compatible data, as save() returns it.") from None
+    raise SnapshotError("", "The snapshot must be the data that save() returned, its JSON text or a path.")
 
 
 def content_of(path: Path) -> bytes:
@@ -253,25 +233,22 @@ def prepare(source: SnapshotSource, options: Mapping[str, Any]) -> tuple[dict[st
         if name in options:
             raise InvalidArgument(name, "omitted with a snapshot, which has the settings of its organizations")
     document = read(source)
-    merged = options_of(document) | dict(options)
+    merged = document.options | dict(options)
     checked = Options(**merged)
-    state = state_of(document)
-    for position, tenant in enumerate(state.tenants):
-        if "seed" in options:
-            ids = tenant.ids
-            tenant.ids = IdFactory(checked.seed, ids.organization, ids.counts, ids.taken)
+    state = document.state()
+    for organization, tenant in zip(document.organizations, state.tenants, strict=True):
         if options.get("start_time") is not None:
-            _freeze(tenant, checked, document["organizations"][position]["clock"]["now"])
-    if "seed" in options and state.ids is not None:
-        state = MockState(state.tenants, IdFactory(checked.seed, "", state.ids.counts))
+            _freeze(tenant, checked.start_time, organization.clock.now)
+    if "seed" in options:
+        for ids in (state.ids, *(tenant.ids for tenant in state.tenants)):
+            if ids is not None:
+                ids.seed = checked.seed
     return merged, state
 
 
-def _freeze(tenant: Tenant, options: Options, saved: Any) -> None:
+def _freeze(tenant: Tenant, start: datetime | None, now: datetime) -> None:
     """Freeze the clock of a tenant at the start time, which is not before the time in the snapshot."""
-    now, start = loaded(datetime, saved, "clock.now"), options.start_time
     if start is None or start < now:
-        raise InvalidArgument(
-            "start_time", f"the time of the snapshot, {format_timestamp(now)}, or later: the clock never goes back"
-        )
+        expected = f"the time of the snapshot, {format_timestamp(now)}, or later: the clock never goes back"
+        raise InvalidArgument("start_time", expected)
     tenant.clock = Clock.resumed(start, frozen=True, advanced=tenant.clock.advanced + (start - now))
