@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 import trustme
-from support.certificates import context_for, each_connection, handshakes
 from support.doctor import Doctor
 from support.ports import free_port
-from support.proxies import connect_proxy, socks_proxy, tls_relay
+from support.proxies import connect_proxy, context_for, each_connection, handshakes, socks_proxy, tls_relay
 from support.server import ScriptedServer, reply
 from support.services import service
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import create_engine, text
 from support.databases import engine_of, with_psycopg
-from support.silent_proxy import SilentProxy, silent_proxy
+from support.proxies import SilentProxy, silent_proxy
 from support.webhook_events import SECRET, body_of, headers_of
 
 from followup._store.database import Database
@@ -53,12 +53,12 @@ def test_it_is_503_and_the_log_says_why(
 ) -> None:
     inbox = Inbox(proxy.url, secret=SECRET)
     assert received(inbox, "whd_1") == 204
-    proxy.fall_silent()
+    proxy.forwards.clear()
     assert received(inbox, "whd_2") == 503
     assert [each.getMessage() for each in caplog.records] == ["webhook whd_2 not stored: the database does not respond"]
     assert "Núñez" not in caplog.text
     assert stored(postgresql_url) == ["whd_1"]
-    proxy.speak()
+    proxy.forwards.set()
     assert [received(inbox, "whd_2"), received(inbox, "whd_2")] == [204, 204]
     assert stored(postgresql_url) == ["whd_1", "whd_2"]
     end_abandoned_work()
@@ -66,10 +66,10 @@ def test_it_is_503_and_the_log_says_why(
 
 
 def test_it_is_503_before_anything_was_ever_stored(proxy: SilentProxy) -> None:
-    proxy.fall_silent()
+    proxy.forwards.clear()
     inbox = Inbox(proxy.url, secret=SECRET)
     assert received(inbox, "whd_1") == 503
-    proxy.speak()
+    proxy.forwards.set()
     assert received(inbox, "whd_1") == 204
     end_abandoned_work()
     inbox.close()
@@ -79,9 +79,9 @@ def test_it_holds_for_an_engine_of_the_user(proxy: SilentProxy) -> None:
     engine = create_engine(with_psycopg(proxy.url))
     inbox = Inbox(engine, secret=SECRET)
     assert received(inbox, "whd_1") == 204
-    proxy.fall_silent()
+    proxy.forwards.clear()
     assert received(inbox, "whd_2") == 503
-    proxy.speak()
+    proxy.forwards.set()
     assert received(inbox, "whd_2") == 204
     end_abandoned_work()
     engine.dispose()

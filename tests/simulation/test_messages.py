@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.clinics import Careful, Naive
+from support.integrations.intentions import Intentions
+from support.integrations.planted import SendsAfterCommit
 from support.plain_clinic import PlainClinic
 
 from followup import FollowUp
@@ -43,7 +44,7 @@ def seed_in(message: str) -> int:
 
 
 def test_the_message_is_the_story_the_promise_and_the_call_that_repeats_it() -> None:
-    message = message_of(Naive, seed=1)
+    message = message_of(SendsAfterCommit, seed=1)
     story, promise, repetition = message.split("\n\n")[1:]
     assert [line.partition(" ")[0] for line in story.splitlines()] == ["1.", "2.", "3.", "4."]
     assert story.splitlines()[0] == "1. A person booked B1 for José Núñez, 2040-04-01 12:00 UTC."
@@ -53,20 +54,20 @@ def test_the_message_is_the_story_the_promise_and_the_call_that_repeats_it() -> 
     ]
     assert promise.startswith("Promise: Every booking that the clinic believes in is at the service exactly once,")
     assert "B1: bookings() says 2040-04-01 12:00 UTC; the service has nothing." in promise
-    assert repetition.splitlines()[-1] == f"simulate(Naive, seed={seed_in(message)})"
+    assert repetition.splitlines()[-1] == f"simulate(SendsAfterCommit, seed={seed_in(message)})"
 
 
 def test_the_seed_of_a_message_is_played_first_whatever_the_number_of_examples() -> None:
-    message = message_of(Naive, seed=3)
-    assert message_of(Naive, seed=seed_in(message), examples=1) == message
-    assert message_of(Naive, seed=seed_in(message)) == message
+    message = message_of(SendsAfterCommit, seed=3)
+    assert message_of(SendsAfterCommit, seed=seed_in(message), examples=1) == message
+    assert message_of(SendsAfterCommit, seed=seed_in(message)) == message
 
 
 def test_a_history_of_a_seed_that_passes_is_followed_by_others() -> None:
-    seed = seed_in(message_of(Naive, seed=3))
+    seed = seed_in(message_of(SendsAfterCommit, seed=3))
     books = []
 
-    class Counting(Careful):
+    class Counting(Intentions):
         def book(self, booking: Booking) -> None:
             books.append(booking.external_id)
             super().book(booking)
@@ -80,24 +81,25 @@ def test_a_history_of_a_seed_that_passes_is_followed_by_others() -> None:
 COURSE = """
 import sys
 sys.path.insert(0, {tests!r})
-from support.clinics import Careful, Naive
+from support.integrations.intentions import Intentions
+from support.integrations.planted import SendsAfterCommit
 from support.plain_clinic import PlainClinic
 from followup_mockserver.simulation import simulate
 
-class Noted(Careful):
+class Noted(Intentions):
     def book(self, booking):
         print("book", booking)
         super().book(booking)
-    def send(self, *arguments, **options):
-        print("send", arguments, self.now())
-        super().send(*arguments, **options)
+    def call(self, *arguments):
+        print("call", arguments[:3], self.now())
+        super().call(*arguments)
     def start(self, client, folder):
         print("start", self.now())
         super().start(client, folder)
 
 simulate(Noted, examples=4, seed=5)
 try:
-    simulate(Naive, seed=5)
+    simulate(SendsAfterCommit, seed=5)
 except AssertionError as error:
     print(error)
 """
@@ -194,7 +196,7 @@ def test_the_story_tells_faults_crashes_and_keys() -> None:
 def test_a_clinic_that_does_something_else_each_time_is_reported_nevertheless() -> None:
     plays = []
 
-    class Unsteady(Careful):
+    class Unsteady(Intentions):
         def start(self, client: FollowUp, folder: Path) -> None:
             super().start(client, folder)
             plays.append(folder)

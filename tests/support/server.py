@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from support.proxies import shut
+
 
 @dataclass
 class Received:
@@ -128,7 +130,7 @@ class ScriptedServer:
         self.stop_listening()
         with self._lock:
             for connection in self._open:
-                _shut(connection)
+                shut(connection)
         for thread in self._threads:
             thread.join(60)
 
@@ -139,7 +141,7 @@ class ScriptedServer:
 
     def stop_listening(self) -> None:
         """Close the listening socket, so that further connections are refused."""
-        _shut(self._listener)
+        shut(self._listener)
         self._listener.close()
 
     def _start(self, target: Callable[..., None], *args: object) -> None:
@@ -182,13 +184,6 @@ def _is_open(connection: socket.socket) -> bool:
         return True
     except OSError:
         return False
-
-
-def _shut(connection: socket.socket) -> None:
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return
 
 
 def _read(stream: Any, number: int) -> Received | None:
