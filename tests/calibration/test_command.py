@@ -1,19 +1,17 @@
 """``followup-mock calibrate``: what it rejects, what it asks before, what it leaves behind."""
 
-import os
-import pty
 import re
 import signal
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from calibration.conftest import altered, ask, new_run
 from support.server import ScriptedServer, drip
-from support.shell import Shell, clean_environment
+from support.shell import Shell
+from support.terminal import Terminal
 
 from followup_mockserver import MockServer
 from followup_mockserver.judge.calibration.calibrate import Finding, ask_all, clean_up
@@ -188,69 +186,36 @@ def test_the_phones_that_are_passed_are_the_only_ones(server: MockServer) -> Non
         assert {each.phone for each in client.patients.list()} <= {"+541150311111", None}
 
 
-class Terminal:
-    """The command on a terminal."""
-
-    def __init__(self, command: list[str], shell: Shell) -> None:
-        self.master, slave = pty.openpty()
-        environment = {**shell.environment, **clean_environment(), "TERM": "dumb"}
-        environment["TEST_KEY"] = shell.environment["TEST_KEY"]
-        self.process = subprocess.Popen(
-            [*COMMAND, *command], stdin=slave, stdout=slave, stderr=slave, cwd=shell.directory, env=environment
-        )
-        os.close(slave)
-        self.output = ""
-
-    def read_until(self, text: str) -> None:
-        while text not in self.output:
-            self.output += os.read(self.master, 65_536).decode()
-
-    def end(self) -> int:
-        try:
-            while part := os.read(self.master, 65_536):
-                self.output += part.decode()
-        except OSError:  # the command has closed the terminal
-            pass
-        return self.process.wait(60)
+def on_a_terminal(shell: Shell, server: MockServer, *more: str) -> Terminal:
+    environment = {**shell.environment, "TERM": "dumb"}
+    return Terminal([*COMMAND, *arguments(server, *more)], environment, cwd=shell.directory)
 
 
-@pytest.fixture
-def terminals() -> Iterator[list[Terminal]]:
-    opened: list[Terminal] = []
-    yield opened
-    for each in opened:
-        each.process.kill()
-        each.process.wait()
-        os.close(each.master)
-
-
-def test_on_a_terminal_it_asks_before_it_writes(shell: Shell, server: MockServer, terminals: list[Terminal]) -> None:
+def test_on_a_terminal_it_asks_before_it_writes(shell: Shell, server: MockServer) -> None:
     (shell.directory / "clinic.toml").touch()
-    terminals.append(terminal := Terminal(arguments(server), shell))
-    terminal.read_until("Continue? [y/N]")
-    for part in (
-        "This writes to the test environment of 'Clínica de prueba': patients, appointments, ",
-        "webhook endpoints",
-        "phone numbers that are reserved for fiction",
-        "clinic.toml is replaced.",
-    ):
-        assert part in terminal.output
-    assert written(server) == []
-    os.write(terminal.master, b"n\n")
-    assert terminal.end() == 1
-    assert "nothing was written" in terminal.output
+    with on_a_terminal(shell, server) as terminal:
+        terminal.wait_for(lambda output: "Continue? [y/N]" in output)
+        for part in (
+            "This writes to the test environment of 'Clínica de prueba': patients, appointments, ",
+            "webhook endpoints",
+            "phone numbers that are reserved for fiction",
+            "clinic.toml is replaced.",
+        ):
+            assert part in terminal.output
+        assert written(server) == []
+        terminal.type("n\n")
+        assert terminal.end() == 1
+        assert "nothing was written" in terminal.output
     assert written(server) == []
     assert (shell.directory / "clinic.toml").read_text() == ""
 
 
-@pytest.mark.parametrize(("more", "answers"), [([], b"y\n"), (["--yes"], b"")], ids=["y", "--yes"])
-def test_a_yes_starts_it(
-    shell: Shell, server: MockServer, terminals: list[Terminal], more: list[str], answers: bytes
-) -> None:
-    terminals.append(terminal := Terminal(arguments(server, *more), shell))
-    os.write(terminal.master, answers)
-    terminal.read_until("unknown_fields  found")
-    assert ("Continue?" in terminal.output) is not more
+@pytest.mark.parametrize(("more", "answers"), [([], "y\n"), (["--yes"], "")], ids=["y", "--yes"])
+def test_a_yes_starts_it(shell: Shell, server: MockServer, more: list[str], answers: str) -> None:
+    with on_a_terminal(shell, server, *more) as terminal:
+        terminal.type(answers)
+        terminal.wait_for(lambda output: "unknown_fields  found" in output)
+        assert ("Continue?" in terminal.output) is not more
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])

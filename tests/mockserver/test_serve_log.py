@@ -1,8 +1,6 @@
 """What ``followup-mock serve`` prints: hints at the start, and a line for each API call and webhook attempt."""
 
 import contextlib
-import os
-import pty
 import re
 import signal
 import subprocess
@@ -14,6 +12,7 @@ import httpx
 import pytest
 from support.receivers import Inbox, listening
 from support.shell import clean_environment
+from support.terminal import Terminal
 
 from followup import FollowUp, NotFoundError
 
@@ -167,21 +166,14 @@ def test_a_reader_that_stops_reading_does_not_stop_the_mock(closes: bool) -> Non
 
 
 def test_the_status_has_a_colour_on_a_terminal_only() -> None:
-    terminal, slave = pty.openpty()
-    environment = {**clean_environment(), "TERM": "xterm"}
-    with subprocess.Popen(SERVE, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
-        os.close(slave)
-        output = b""
-        while b"follows." not in output:
-            output += os.read(terminal, 4096)
-        (url,) = re.findall(rb"base URL   (\S+)", output)
-        with httpx.Client(base_url=url.decode(), trust_env=False) as http:
+    with Terminal(SERVE, {**clean_environment(), "TERM": "xterm"}) as terminal:
+        terminal.wait_for(lambda output: "follows." in output)
+        (url,) = re.findall(r"base URL   (\S+)", terminal.output)
+        with httpx.Client(base_url=url, trust_env=False) as http:
             http.get("/v1/account", headers={"Authorization": "Bearer fu_test_mock"})
             http.get("/v1/account")
-        while not re.search(rb"m401\x1b.*\n", output):
-            output += os.read(terminal, 4096)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
-    os.close(terminal)
-    assert b"\x1b[32m200\x1b[0m  GET /v1/account" in output
-    assert b"\x1b[33m401\x1b[0m  GET /v1/account" in output
+        terminal.wait_for(lambda output: re.search(r"m401\x1b.*\n", output))
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.end() == 0
+        assert "\x1b[32m200\x1b[0m  GET /v1/account" in terminal.output
+        assert "\x1b[33m401\x1b[0m  GET /v1/account" in terminal.output

@@ -1,22 +1,20 @@
 """The ``followup`` command: in this process, in one of its own with pipes, or on a terminal of a certain width."""
 
 import contextlib
-import fcntl
 import importlib
 import io
 import json
 import os
-import pty
 import re
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from support.terminal import Terminal
 
 COMMAND = [sys.executable, "-c", "from followup.cli import main; main()"]
 COMMAND_OF_MOCK = [sys.executable, "-m", "followup_mockserver"]
@@ -189,21 +187,7 @@ class Shell:
                 directory=self.directory,
                 on_a_terminal=True,
             ).stdout
-        terminal, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
-        written = []
-        with subprocess.Popen(
-            [*self.command, *arguments],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            cwd=self.directory,
-            env={**self.environment, "TERM": "xterm", **environment},
-        ) as process:
-            os.close(slave)
-            with contextlib.suppress(OSError):  # a read fails once the command has closed the terminal
-                while part := os.read(terminal, 65_536):
-                    written.append(part)
-            process.wait(60)
-        os.close(terminal)
-        return b"".join(written).decode().replace("\r\n", "\n")
+        variables = {**self.environment, "TERM": "xterm", **environment}
+        with Terminal([*self.command, *arguments], variables, cwd=self.directory, width=width) as terminal:
+            terminal.end()
+            return terminal.output
