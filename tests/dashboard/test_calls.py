@@ -149,7 +149,7 @@ class TestVerdict:
         client.account.retrieve()
         assert verdict().startswith("200 Returned the organization")
         client.events.create(EVENTS)  # type: ignore[arg-type]
-        assert verdict() == "200 2 of 4 refused Received 4 events: 1 processed, 1 invalid, 1 failed, 1 unhandled."
+        assert verdict() == "200 2 of 4 refused Received 4 events: 1 failed, 1 invalid, 1 processed, 1 unhandled."
 
     def test_the_keys_that_the_service_did_not_read_are_named(
         self, service: MockService, client: FollowUp, views: Views

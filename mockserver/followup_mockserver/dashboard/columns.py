@@ -15,10 +15,6 @@ from followup_mockserver.state.tenant import Tenant
 Kind = Literal["name", "call", "text", "code", "time", "status", "flag", "progress", "error", "id"]
 """How a cell shows its value; ``name`` is the name of the object with this id, ``call`` a link to a call by its id."""
 
-Place = Literal["main", "state", "detail", "when", "note", "none"]
-"""Where a cell stands on a phone: main text and state in the first line, detail and time in the second, and a note
-below them if the cell is not empty."""
-
 Value = Callable[[Any], Any]
 Lookup = Callable[[Tenant, Sequence[Any]], Mapping[str, Any]]
 
@@ -35,9 +31,10 @@ class Column:
         heading: its heading.
         value: returns the value of an object; an argument that is a text names an attribute.
         kind: how the value is shown.
-        place: where it stands on a phone.
-        priority: 1: in every table; 2: not in a narrow one; 3: only in a wide one.
-        is_wide: whether long texts are cut to the space that the other columns leave.
+        classes: classes of its cells in the style sheet. ``p2`` is not in a narrow table, ``p3`` only in a wide one.
+            ``wide`` cuts long texts to the space that the other columns leave. On a phone, ``at-main`` and ``at-state``
+            stand in the first line, ``at-detail`` and ``at-when`` in the second, and ``at-note`` below them if it is
+            not empty; other cells are not shown.
         lookup: returns the values of objects that do not have them, by id; then ``value`` is not used.
         hidden_by: filter that gives every row the same value, so that the column is not shown.
     """
@@ -45,16 +42,16 @@ class Column:
     heading: str
     value: Value = attrs.field(converter=_value_of)
     kind: Kind = "text"
-    place: Place = attrs.field(default="none", kw_only=True)
-    priority: Literal[1, 2, 3] = attrs.field(default=1, kw_only=True)
-    is_wide: bool = attrs.field(default=False, kw_only=True)
+    classes: str = ""
     lookup: Lookup | None = attrs.field(default=None, kw_only=True)
     hidden_by: str | None = attrs.field(default=None, kw_only=True)
 
-    @property
-    def classes(self) -> str:
-        """The classes of its cells in the style sheet."""
-        return f"p{self.priority} at-{self.place}{' wide' if self.is_wide else ''}"
+    def values(self, tenant: Tenant, objects: Sequence[Any]) -> list[Any]:
+        """Return the values of objects."""
+        if self.lookup is None:
+            return [*map(self.value, objects)]
+        found = self.lookup(tenant, objects)
+        return [found.get(each.id) for each in objects]
 
 
 @attrs.frozen(kw_only=True)
@@ -79,16 +76,16 @@ class Table:
 
 
 def _own_name(heading: str, hidden_by: str | None = None) -> Column:
-    return Column(heading, "id", "name", place="main", is_wide=True, hidden_by=hidden_by)
+    return Column(heading, "id", "name", classes="at-main wide", hidden_by=hidden_by)
 
 
-_ID = Column("id", "id", "id", priority=3)
-_CREATED = Column("created", "created_at", "time", priority=3)
-_CREATED_ON_PHONE = Column("created", "created_at", "time", place="when")
-_STATUS = Column("status", "status", "status", place="state")
-_PATIENT = Column("patient", "patient", "name", place="detail", is_wide=True, hidden_by="patient")
-_DOCTOR = Column("doctor", "doctor", "name", place="detail", priority=2, is_wide=True)
-_EXTERNAL_ID = Column("external id", "external_id", "code", priority=2)
+_ID = Column("id", "id", "id", classes="p3")
+_CREATED = Column("created", "created_at", "time", classes="p3")
+_CREATED_ON_PHONE = Column("created", "created_at", "time", classes="at-when")
+_STATUS = Column("status", "status", "status", classes="at-state")
+_PATIENT = Column("patient", "patient", "name", classes="at-detail wide", hidden_by="patient")
+_DOCTOR = Column("doctor", "doctor", "name", classes="p2 at-detail wide")
+_EXTERNAL_ID = Column("external id", "external_id", "code", classes="p2")
 
 
 def _produced(event: Any) -> str | None:
@@ -133,12 +130,12 @@ TABLES: Mapping[str, Table] = {
         title="Webhook deliveries",
         singular="webhook delivery",
         columns=(
-            Column("event", "event_type", place="main"),
-            Column("about", lambda delivery: delivery.payload.get("ref"), "name", place="detail", is_wide=True),
-            Column("endpoint", "webhook_endpoint", "name", priority=2, is_wide=True, hidden_by="webhook_endpoint"),
+            Column("event", "event_type", classes="at-main"),
+            Column("about", lambda delivery: delivery.payload.get("ref"), "name", classes="at-detail wide"),
+            Column("endpoint", "webhook_endpoint", "name", classes="p2 wide", hidden_by="webhook_endpoint"),
             _STATUS,
-            Column("attempts", "attempts", priority=3),
-            Column("last error, next attempt", lambda delivery: delivery, "progress", place="note", is_wide=True),
+            Column("attempts", "attempts", classes="p3"),
+            Column("last error, next attempt", lambda delivery: delivery, "progress", classes="at-note wide"),
             _CREATED_ON_PHONE,
             _ID,
         ),
@@ -151,10 +148,10 @@ TABLES: Mapping[str, Table] = {
         singular="webhook endpoint",
         columns=(
             _own_name("URL"),
-            Column("status", state_of, "status", place="state"),
-            Column("events", "enabled_events", place="detail", is_wide=True),
-            Column("last delivered", "last_delivered_at", "time", place="when"),
-            Column("last error", lambda endpoint: endpoint.last_error and endpoint.last_error.message, is_wide=True),
+            Column("status", state_of, "status", classes="at-state"),
+            Column("events", "enabled_events", classes="at-detail wide"),
+            Column("last delivered", "last_delivered_at", "time", classes="at-when"),
+            Column("last error", lambda endpoint: endpoint.last_error and endpoint.last_error.message, classes="wide"),
             _CREATED,
             _ID,
         ),
@@ -164,9 +161,9 @@ TABLES: Mapping[str, Table] = {
         singular="patient",
         columns=(
             _own_name("name"),
-            Column("phone", "phone", place="detail"),
-            Column("stage", "stage", "status", place="state"),
-            Column("messages", lambda patient: "opted out" if patient.opted_out else None, "flag", priority=2),
+            Column("phone", "phone", classes="at-detail"),
+            Column("stage", "stage", "status", classes="at-state"),
+            Column("messages", lambda patient: "opted out" if patient.opted_out else None, "flag", classes="p2"),
             _EXTERNAL_ID,
             _CREATED_ON_PHONE,
             _ID,
@@ -177,10 +174,10 @@ TABLES: Mapping[str, Table] = {
         singular="appointment",
         columns=(
             _own_name("patient", hidden_by="patient"),
-            Column("start", "start_at", "time", place="when"),
+            Column("start", "start_at", "time", classes="at-when"),
             _STATUS,
             _DOCTOR,
-            Column("type", "type", priority=3, is_wide=True),
+            Column("type", "type", classes="p3 wide"),
             _EXTERNAL_ID,
             _CREATED,
             _ID,
@@ -194,9 +191,9 @@ TABLES: Mapping[str, Table] = {
         singular="visit",
         columns=(
             _own_name("patient", hidden_by="patient"),
-            Column("visited", "visited_at", "time", place="when"),
+            Column("visited", "visited_at", "time", classes="at-when"),
             _DOCTOR,
-            Column("appointment", "appointment", "name", priority=2, is_wide=True),
+            Column("appointment", "appointment", "name", classes="p2 wide"),
             _EXTERNAL_ID,
             _CREATED,
             _ID,
@@ -208,9 +205,9 @@ TABLES: Mapping[str, Table] = {
         singular="treatment",
         columns=(
             _own_name("treatment"),
-            Column("kind", "kind", priority=2),
+            Column("kind", "kind", classes="p2"),
             _PATIENT,
-            Column("active", lambda treatment: None if treatment.active else "ended", "flag", place="state"),
+            Column("active", lambda treatment: None if treatment.active else "ended", "flag", classes="at-state"),
             _CREATED_ON_PHONE,
             _ID,
         ),
@@ -221,9 +218,9 @@ TABLES: Mapping[str, Table] = {
         singular="intake request",
         columns=(
             _own_name("patient", hidden_by="patient"),
-            Column("service", _requested_service, priority=2, is_wide=True),
+            Column("service", _requested_service, classes="p2 wide"),
             _STATUS,
-            Column("missing", "missing", place="detail", is_wide=True),
+            Column("missing", "missing", classes="at-detail wide"),
             _CREATED_ON_PHONE,
             _ID,
         ),
@@ -235,13 +232,13 @@ TABLES: Mapping[str, Table] = {
         title="Inbound events",
         singular="inbound event",
         columns=(
-            Column("type", "type", place="main"),
-            Column("about", _produced, "name", place="detail", is_wide=True),
+            Column("type", "type", classes="at-main"),
+            Column("about", _produced, "name", classes="at-detail wide"),
             _STATUS,
-            Column("error", "error", "error", place="note", is_wide=True),
-            Column("caller's id", "source_ref", "code", priority=2, is_wide=True),
-            Column("request", "id", "call", priority=2, lookup=requests_of_events),
-            Column("received", "received_at", "time", place="when"),
+            Column("error", "error", "error", classes="at-note wide"),
+            Column("caller's id", "source_ref", "code", classes="p2 wide"),
+            Column("request", "id", "call", classes="p2", lookup=requests_of_events),
+            Column("received", "received_at", "time", classes="at-when"),
             _ID,
         ),
         tabs="status",
@@ -252,68 +249,11 @@ TABLES: Mapping[str, Table] = {
         singular="doctor",
         columns=(
             _own_name("name"),
-            Column("specialty", "specialty", place="detail", is_wide=True),
-            Column("attends", lambda doctor: None if doctor.active else "inactive", "flag", place="state"),
+            Column("specialty", "specialty", classes="at-detail wide"),
+            Column("attends", lambda doctor: None if doctor.active else "inactive", "flag", classes="at-state"),
             _EXTERNAL_ID,
             _CREATED,
             _ID,
         ),
     ),
 }
-
-
-@attrs.frozen
-class EmptyList:
-    """The text of an empty list.
-
-    Attributes:
-        text: what makes a row appear.
-        command: a shell command that does it; None if there is none.
-    """
-
-    text: str
-    command: str | None = None
-
-
-_NEW_PATIENT = '--patient \'{"phone": "+54 9 11 5555-0001"}\''
-_LISTEN = "followup-mock listen --forward-to http://127.0.0.1:8000/webhooks"
-
-EMPTY_LISTS: Mapping[str, EmptyList] = {
-    "calls": EmptyList("No calls yet. Calls to this mock appear here.", "followup account retrieve"),
-    "webhook_deliveries": EmptyList(
-        "No deliveries yet. There is one whenever something happens that an enabled endpoint is subscribed to. This "
-        "creates an endpoint that forwards to your receiver:",
-        _LISTEN,
-    ),
-    "webhook_endpoints": EmptyList(
-        "No endpoints yet. This creates one that forwards to your receiver:",
-        _LISTEN,
-    ),
-    "patients": EmptyList(
-        "No patients yet. They are created directly, or with an appointment, a visit or an inbound event:",
-        "followup patients create --phone '+54 9 11 5555-0001' --full-name 'Eva Sosa'",
-    ),
-    "appointments": EmptyList(
-        "No appointments yet. Each schedules its reminders:",
-        f"followup appointments create {_NEW_PATIENT} --start-at 2030-01-15T10:00:00-03:00",
-    ),
-    "visits": EmptyList(
-        "No visits yet. Each starts the follow-up after the visit:",
-        f"followup visits create {_NEW_PATIENT} --visited-at 2030-01-15T10:30:00-03:00",
-    ),
-    "treatments": EmptyList(
-        "No treatments yet.",
-        f"followup treatments create {_NEW_PATIENT} --name ibuprofen",
-    ),
-    "intake_requests": EmptyList(
-        "No intake requests yet. The service asks the patient for the data that one is missing:",
-        f"followup intake-requests create {_NEW_PATIENT}",
-    ),
-    "events": EmptyList(
-        "No inbound events yet. They arrive with events.create; an invalid event is not stored, but is on the page of "
-        "its call:",
-        'followup events create \'{"id": "order-1", "type": "order.issued", "data": {}}\'',
-    ),
-    "doctors": EmptyList("No doctors. Add one below."),
-}
-"""The name of a view to the text of its list without rows."""

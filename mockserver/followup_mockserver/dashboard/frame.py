@@ -122,7 +122,7 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "last_errors": errors[:ROWS],
         "deliveries": _counts(tenant.webhook_deliveries, get_args(WebhookDeliveryStatus)),
         "events": _counts(tenant.events, get_args(EventStatus)),
-        "refused": refused_events(tenant).events,
+        "refused": refused_events(tenant)["events"],
         "messages": len(tenant.messages),
         "endpoints": len(tenant.webhook_endpoints),
         "endpoint_problems": [_problem(tenant, endpoint) for endpoint in problems[:ROWS]],

@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import attrs
 
 from followup import IntakeRequest
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.dashboard.columns import EMPTY_LISTS, TABLES, Column, EmptyList, Table
+from followup_mockserver.dashboard.columns import TABLES, Column, Table
 from followup_mockserver.state.collection import Collection, UnknownCursor
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.state.tenant import Tenant
+
+T = TypeVar("T")
 
 ROWS = 50
 """Rows per page."""
@@ -35,7 +37,9 @@ class ListPage:
         matching: number of rows that match the filters, on all pages.
         total: number of rows without filters.
         filters: name of a filter to the selected value.
-        counts: number of rows for each choice of a filter, with the other filters applied; the empty choice counts all.
+        counts: number of rows for each choice of a filter, with other filters applied; the empty choice counts all.
+        tabs: the filter whose choices are tabs above the list; None for a list without tabs.
+        is_later: whether there are newer rows.
         older: identifies the last row if there are older rows, else None.
     """
 
@@ -44,7 +48,9 @@ class ListPage:
     matching: int
     total: int
     filters: Mapping[str, str]
-    counts: Mapping[str, Any]
+    counts: Mapping[str, Mapping[str, int]]
+    tabs: str | None = "show"
+    is_later: bool
     older: str | None
 
     def address(self, **changes: str) -> str:
@@ -55,30 +61,17 @@ class ListPage:
 
 @attrs.frozen(kw_only=True)
 class TablePage(ListPage):
-    """A page of a list of objects. Its filters are indexes of their collection, and it counts the choices of each.
+    """A page of a list of objects. Each row is the id of an object and its values, one for each column.
 
     Attributes:
         table: the list.
-        found: heading of a column with a lookup to the values that it found, by id of the object.
-        empty: what the list shows if there are no objects at all.
         columns: the columns to show; the first is the link to the object.
         newer: id of the first row if there are newer rows, else None.
     """
 
     table: Table
-    empty: EmptyList
     columns: tuple[Column, ...]
-    found: Mapping[str, Mapping[str, Any]]
     newer: str | None
-
-    @property
-    def headings(self) -> list[tuple[str, str]]:
-        """The heading of each column, and its classes."""
-        return [(column.heading, column.classes) for column in self.columns]
-
-    def value(self, column: Column, row: Any) -> Any:
-        """Return the value of a cell."""
-        return column.value(row) if column.lookup is None else self.found[column.heading].get(row.id)
 
 
 def collection_of(tenant: Tenant, name: str) -> Collection[Any]:
@@ -88,7 +81,7 @@ def collection_of(tenant: Tenant, name: str) -> Collection[Any]:
 
 
 def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROWS) -> TablePage:
-    """Return a page of a list.
+    """Return a page of a list of objects.
 
     Args:
         tenant: the state of the organization.
@@ -105,36 +98,64 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
     except UnknownCursor:
         after = before = None
         found, more = collection.page(limit=rows, where=filters)
+    columns = tuple(column for column in table.columns if column.hidden_by not in filters)
+    values = [column.values(tenant, found) for column in columns]
+    newer = found[0].id if found and (after is not None or (before is not None and more)) else None
     return TablePage(
         name=name,
         table=table,
-        empty=EMPTY_LISTS[name],
-        columns=tuple(column for column in table.columns if column.hidden_by not in filters),
-        rows=found,
-        found={column.heading: column.lookup(tenant, found) for column in table.columns if column.lookup is not None},
+        columns=columns,
+        rows=[(obj.id, row) for obj, *row in zip(found, *values, strict=True)],
         matching=_count(collection, filters),
         total=len(collection),
         filters=filters,
         counts={
-            index: {choice: _count(collection, _with(filters, index, choice)) for choice in ("", *choices)}
+            index: {choice: _count(collection, {**filters, index: choice}) for choice in ("", *choices)}
             for index, choices in table.choices.items()
         },
-        newer=found[0].id if found and (after is not None or (before is not None and more)) else None,
+        tabs=table.tabs,
+        is_later=newer is not None,
+        newer=newer,
         older=found[-1].id if found and (more if before is None else True) else None,
     )
 
 
-def _with(filters: Mapping[str, str], index: str, choice: str) -> dict[str, str]:
-    """Return the filters with another choice; the empty choice removes the filter."""
-    others = {name: value for name, value in filters.items() if name != index}
-    return {**others, index: choice} if choice else others
+def page_after(
+    name: str,
+    found: Sequence[T],
+    after: str | None,
+    key_of: Callable[[T], str],
+    row_of: Callable[[T], Any],
+    **others: Any,
+) -> ListPage:
+    """Return a page of a list that is no collection.
+
+    Args:
+        name: name of the view.
+        found: what matches the filters, newest first.
+        after: key of what precedes the page; an unknown one selects the first page.
+        key_of: returns the key.
+        row_of: returns what the page shows.
+        others: further attributes of the page.
+    """
+    start = next((place for place, each in enumerate(found, 1) if key_of(each) == after), 0) if after else 0
+    rows = found[start : start + ROWS]
+    return ListPage(
+        name=name,
+        rows=[row_of(each) for each in rows],
+        matching=len(found),
+        is_later=start > 0,
+        older=key_of(rows[-1]) if start + ROWS < len(found) else None,
+        **others,
+    )
 
 
 def _count(collection: Collection[Any], filters: Mapping[str, str]) -> int:
-    """Return the number of objects that match all filters. An index has the name of its attribute."""
-    if not filters:
+    """Return the number of objects that match all filters that are not empty. An index is named after its attribute."""
+    wanted = [item for item in filters.items() if item[1]]
+    if not wanted:
         return len(collection)
-    (index, value), *others = sorted(filters.items(), key=lambda item: collection.count(*item))
+    (index, value), *others = sorted(wanted, key=lambda item: collection.count(*item))
     if not others:
         return collection.count(index, value)
     return sum(all(getattr(obj, name) == other for name, other in others) for obj in collection.find_all(index, value))

@@ -103,18 +103,28 @@ def _words(name: str) -> str:
     return re.sub(r"[A-Z]", lambda letter: f" {letter[0].lower()}", name.replace(".", " "))
 
 
-def _late(name: str) -> Callable[[Any], Any]:
+def _late(name: str) -> Callable[..., Any]:
     """Return a filter of ``views``, which is imported late, as in ``view``."""
 
-    def filtered(value: Any) -> Any:
+    def filtered(*values: Any) -> Any:
         from followup_mockserver.dashboard import views
 
-        return views.FILTERS[name](value)
+        return views.FILTERS[name](*values)
 
     return filtered
 
 
-for _name in ("as_coloured_json", "as_forecast", "as_job", "as_name", "has_secret", "last_result", "view_of"):
+for _name in (
+    "as_coloured_json",
+    "as_duration",
+    "as_forecast",
+    "as_job",
+    "as_name",
+    "has_secret",
+    "last_result",
+    "subject_of",
+    "view_of",
+):
     dashboard.add_app_template_filter(_late(_name), _name)
 
 dashboard.add_app_template_filter(format_timestamp, "as_timestamp")

@@ -119,7 +119,7 @@ def _not_stored(entry: JournalEntry, details: CallDetails) -> list[Any]:
     """Return the ids of the events of a call that were not stored."""
     rows = results_of_batch(entry, details)
     if rows is not None:
-        return [row.id for row in rows if row.event is None]
+        return [row["id"] for row in rows if row["event"] is None]
     events = events_in(json_body(details.request_body, details.request_is_whole))
     return [event.get("id") for event in events if isinstance(event, dict)]
 

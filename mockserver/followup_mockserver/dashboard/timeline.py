@@ -1,23 +1,22 @@
 """The timeline of an object: what happened to it, what caused what, and what is still to come.
 
-Requests, control calls and jobs are the entries of a timeline. What they caused at once, such as a domain event and its
-webhook deliveries, stands below them. A job that is due later, such as a reminder, is announced below its cause, and is
-an entry of its own at the time when it ran, would have run, or is due.
+Every occurrence of a chain of causes is an entry. It stands below what brought it about at once: a domain event below
+its call, a webhook below its event, an attempt below its webhook. A job that is due later, such as a reminder, has an
+entry at its own time, and is announced below its cause.
 """
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from operator import attrgetter
+from typing import Any, NamedTuple
 
 import attrs
 
+from followup import WebhookDelivery
 from followup_mockserver.control.occurrences import REQUEST, Occurrence
-from followup_mockserver.dashboard import receipts
-from followup_mockserver.dashboard.entries import DUE, WILL_NOT_BE_SENT, Cause, Entry, shown
-from followup_mockserver.dashboard.objects import name_of
+from followup_mockserver.dashboard.objects import address, name_of
 from followup_mockserver.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
 from followup_mockserver.state.outcomes import Kind, Part, joined
 from followup_mockserver.state.tenant import Tenant
@@ -31,7 +30,6 @@ MAX_EFFECTS = 50
 _MAX_DEPTH = 8
 """An effect stands on its own, not below its cause, if that would be deeper. No rule of the mock leads so deep."""
 
-_ATTEMPT_JOBS = ("delivery", "repeated_delivery")
 _JOB_TITLES = {
     "reminder": "reminder",
     "post_visit": "message after the visit",
@@ -41,33 +39,66 @@ _JOB_TITLES = {
     "delivery": "webhook attempt",
     "repeated_delivery": "repeated webhook attempt",
 }
+ATTEMPT_JOBS = ("delivery", "repeated_delivery")
 TEST_CONTROL = "test control"
-_SHORT = {Kind.DUE: DUE, Kind.WILL_NOT_BE_SENT: WILL_NOT_BE_SENT}
-"""What an announcement shows of a job that is due: its time stands beside it."""
 _AT_ONCE = timedelta(seconds=1)
 """A job that is due so soon after its cause stands below it, even if the clock runs."""
 
 
-@attrs.frozen(kw_only=True)
-class Timeline:
-    """The entries of a timeline in the order of time.
+class Cause(NamedTuple):
+    """What planned, caused or withdrew something that does not stand below it.
 
     Attributes:
-        past: what has happened by now.
-        upcoming: what is due later, or would be if it had not been withdrawn.
-        hidden: the number of past entries that are not shown.
-        later: the number of entries to come that are not shown.
-        own: name of the object of the page, which its entries need not repeat; None if it has none.
+        relation: such as ``planned by``.
+        title: what the cause is, such as ``appointments.create``.
+        more: id of the page that shows more; None if there is none.
+        at: when it happened.
     """
 
-    past: Sequence[Entry]
-    upcoming: Sequence[Entry]
-    hidden: int
-    later: int
-    own: str | None
+    relation: str
+    title: str
+    more: str | None
+    at: datetime
 
 
-def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], query: Mapping[str, str]) -> Timeline:
+@attrs.frozen(kw_only=True)
+class Entry:
+    """An entry of a timeline, or a message of a conversation.
+
+    Attributes:
+        key: identifies the entry on the page.
+        at: when it happened, or is or was due.
+        title: what happened, such as ``appointment created``.
+        more: id of the page that shows more, such as a call's; None if there is none.
+        subject: id of the object that it happened to; None if that is the object of the page.
+        start: for a reminder the start of the appointment that it was planned for; None for anything else.
+        outcome: what became of it, in parts; None if the title says it.
+        tone: ``succeeded``, ``failed``, ``pending``, ``muted`` for what did not happen, or empty.
+        is_planned: whether it is only announced here, and stands at its own time too.
+        causes: its causes, if the entry does not stand below one.
+        text: text of the message that was sent; None if there is none.
+        children: what it caused at once, or the attempts of a webhook.
+        is_folded: whether the children unfold.
+        hidden: the number of further effects, which are not shown.
+    """
+
+    key: str
+    at: datetime
+    title: str
+    more: str | None = None
+    subject: str | None = None
+    start: datetime | None = None
+    outcome: Sequence[Part] | None = None
+    tone: str = ""
+    is_planned: bool = False
+    causes: Sequence[Cause] = ()
+    text: str | None = None
+    children: Sequence["Entry"] = ()
+    is_folded: bool = False
+    hidden: int = 0
+
+
+def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], query: Mapping[str, str]) -> dict[str, Any]:
     """Return the timeline of an object, a call, a job, a message or a control call.
 
     Args:
@@ -77,18 +108,18 @@ def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], quer
         query: the query of the page; ``timeline=all`` asks for all entries and effects.
     """
     has_all = query.get("timeline") == "all"
-    builder = _Builder(tenant, id, occurrences, None if has_all else MAX_EFFECTS)
-    found = builder.standing_alone()
+    entries = Entries(tenant, id, occurrences, None if has_all else MAX_EFFECTS)
+    found = sorted(entries.alone, key=attrgetter("at"))
     past = bisect_right(found, tenant.now(), key=attrgetter("at"))
     first, last = (0, len(found)) if has_all else (max(past - MAX_ENTRIES, 0), past + MAX_ENTRIES)
     name = name_of(tenant, id)
-    return Timeline(
-        past=[builder.entry(each) for each in found[first:past]],
-        upcoming=[builder.entry(each) for each in found[past:last]],
-        hidden=first,
-        later=max(len(found) - last, 0),
-        own=None if name is None else name.text,
-    )
+    return {
+        "past": [entries.entry(each) for each in found[first:past]],
+        "upcoming": [entries.entry(each) for each in found[past:last]],
+        "hidden": first,
+        "later": max(len(found) - last, 0),
+        "own": None if name is None else name.text,
+    }
 
 
 def title_of(occurrence: Occurrence) -> tuple[str, str | None, Sequence[Part]]:
@@ -110,15 +141,17 @@ def title_of(occurrence: Occurrence) -> tuple[str, str | None, Sequence[Part]]:
     return title, None, () if title.endswith(f" {joined(outcome)}") else outcome
 
 
+def shown(occurrence: Occurrence) -> Sequence[Part]:
+    """Return the sentence of an outcome, without the time of a job that is due, which is that of its entry."""
+    outcome = occurrence.outcome
+    if outcome.kind is Kind.WILL_NOT_BE_SENT:
+        return [f"will not be sent: {outcome.reason}"]
+    return ["due"] if outcome.kind is Kind.DUE else occurrence.parts
+
+
 def job_title(kind: str, detail: str = "") -> str:
     """Return what a job does, such as ``reminder 24 h before the start``."""
     return f"{_JOB_TITLES[kind]} {detail}" if detail else _JOB_TITLES[kind]
-
-
-def named_cause(relation: str, cause: Occurrence) -> Cause:
-    """Return a cause with its title and the page that shows more."""
-    title, more, _ = title_of(cause)
-    return Cause(relation, title, more, cause.at)
 
 
 def planned_start(job: Occurrence) -> datetime | None:
@@ -131,14 +164,29 @@ def planned_start(job: Occurrence) -> datetime | None:
         return None
 
 
-class _Builder:
-    """Makes entries of occurrences, which are in the order of time.
+def progress_of(delivery: WebhookDelivery) -> Sequence[Part]:
+    """Return what became of a delivery, such as ``delivered at attempt 4 (204)``."""
+    made = delivery.attempts
+    if delivery.status == "succeeded":
+        return [f"delivered at attempt {made} ({delivery.last_status_code})"]
+    if delivery.status == "failed":
+        return [f"{f'failed at attempt {made}' if made else 'not attempted'}: {delivery.last_error}"]
+    if delivery.next_attempt_at is None:
+        return [f"attempt {max(made, 1)} is in progress"]
+    return [f"attempt {made + 1} is due ", delivery.next_attempt_at]
+
+
+class Entries:
+    """Makes entries of occurrences, which are in the order of time, each after its cause.
 
     Args:
         tenant: the state of the organization.
         own: id of the object that the page shows, which its entries do not name again.
-        occurrences: the occurrences, each after its cause.
+        occurrences: the occurrences.
         max_effects: the maximum number of effects of an entry; None for all.
+
+    Attributes:
+        alone: the occurrences that stand below nothing else.
     """
 
     def __init__(
@@ -146,72 +194,32 @@ class _Builder:
     ) -> None:
         self._tenant = tenant
         self._own = own
-        self._occurrences = occurrences
         self._max_effects = max_effects
         self._texts = {message.id: message.text for message in tenant.messages}
-        self._causes = {each.id: each for each in occurrences if _can_cause(each)}
-        self._effects: dict[str | None, list[Occurrence]] = defaultdict(list)
-        self._withdrawn: dict[str | None, list[Occurrence]] = defaultdict(list)
-        self._attempts: dict[str, list[Occurrence]] = defaultdict(list)
-        self._with_receipt = {receipt.delivery for each in occurrences for receipt in each.receipts}
-        self._with_receipt |= {receipt.endpoint for each in occurrences for receipt in each.receipts}
-        for each in occurrences:
-            self._effects[each.cause].append(each)
-            if each.kind == ATTEMPT and each.about is not None:
-                self._attempts[each.about].append(each)
-            elif _is_job(each) and each.outcome.kind.is_withdrawn:
-                self._withdrawn[each.ended_by].append(each)
-        self._depths = self._depths_of_causes()
+        self._messages = {each.cause: each for each in occurrences if each.kind == MESSAGE}
+        self._causes = {each.cause for each in occurrences}
+        self._known: dict[str | None, Occurrence] = {}  # the last entry with each id
+        self._depths: dict[int, int] = {}
+        self._below: dict[int, list[Occurrence]] = defaultdict(list)
+        self.alone: list[Occurrence] = []
+        for each in filter(self._is_shown, occurrences):
+            self._place(each)
 
-    def standing_alone(self) -> list[Occurrence | Entry]:
-        """Return what stands below nothing else, in the order of time: occurrences, and next attempts as entries."""
-        found: list[Occurrence | Entry] = [each for each in self._occurrences if self._stands_alone(each)]
-        for event in self._occurrences:
-            found += receipts.next_attempts(self._tenant, event, self._own)
-        return sorted(found, key=attrgetter("at"))
+    def sent(self, job: Occurrence) -> Occurrence | None:
+        """Return the message that a job sent."""
+        return self._messages.get(job.id)
 
-    def entry(self, found: Occurrence | Entry) -> Entry:
-        """Return the entry of what stands alone, with its effects below it."""
-        return found if isinstance(found, Entry) else self._entry(found)
+    def entry(self, occurrence: Occurrence, *, is_below: bool = False) -> Entry:
+        """Return the entry of an occurrence, with its effects below it.
 
-    def _stands_alone(self, occurrence: Occurrence) -> bool:
-        return self._is_shown(occurrence) and self._depth(occurrence) == 0
-
-    def _depths_of_causes(self) -> dict[str, int]:
-        """Return how deep below other entries each cause stands."""
-        depths: dict[str, int] = {}
-        self._depths = depths
-        for each in self._occurrences:
-            if _can_cause(each):
-                depths[each.id] = self._depth(each)
-        return depths
-
-    def _depth(self, occurrence: Occurrence) -> int:
-        """Return 0 if an occurrence stands alone, and otherwise how deep it stands below its cause."""
-        cause = self._causes.get(occurrence.cause or "")
-        if cause is None or (_is_job(occurrence) and not _is_at_once(occurrence, cause)):
-            return 0
-        depth = self._depths.get(cause.id, 0) + 1
-        return depth if depth <= _MAX_DEPTH else 0
-
-    def _is_shown(self, occurrence: Occurrence) -> bool:
-        """Return whether there is an entry for an occurrence; attempts and messages are part of other entries."""
-        kind = occurrence.kind
-        if kind == DELIVERY:
-            return False  # it is part of the entry of its event
-        if occurrence.id == self._own:
-            return True
-        if kind in _ATTEMPT_JOBS:
-            return False
-        if kind == ATTEMPT:
-            return occurrence.about not in self._with_receipt
-        if kind == MESSAGE:
-            return not (occurrence.cause or "").startswith(JOB_PREFIX) or occurrence.cause not in self._causes
-        return kind != "stage" or bool(self._effects[occurrence.id])
-
-    def _entry(self, occurrence: Occurrence) -> Entry:
-        title, more, outcome = title_of(occurrence)
-        children, hidden = self._children(occurrence)
+        Args:
+            occurrence: the occurrence.
+            is_below: whether it stands below its cause, which it therefore does not name.
+        """
+        title, more, outcome, tone = self._title(occurrence)
+        effects = self._below[id(occurrence)]
+        children = effects[: self._max_effects]
+        message = occurrence if occurrence.kind == MESSAGE else self._messages.get(occurrence.id)
         return Entry(
             key=f"{occurrence.kind} {occurrence.id} {occurrence.at}",
             at=occurrence.at,
@@ -220,83 +228,89 @@ class _Builder:
             subject=self._subject(occurrence),
             start=planned_start(occurrence),
             outcome=outcome or None,
-            tone=occurrence.outcome.tone if outcome else "",
-            causes=[*self._named_causes(occurrence)],
-            text=self._message(occurrence),
-            children=children,
-            hidden=hidden,
+            tone=tone if outcome else "",
+            causes=() if is_below else [*self._named_causes(occurrence)],
+            text=None if message is None else self._texts.get(message.id),
+            children=[*_without_endpoint(occurrence), *map(self._child, children)],
+            is_folded=occurrence.kind == DELIVERY,
+            hidden=len(effects) - len(children),
         )
+
+    def _is_shown(self, occurrence: Occurrence) -> bool:
+        """Return whether there is an entry for an occurrence: the parts of others and idle jobs have none."""
+        kind = occurrence.kind
+        if occurrence.id == self._own:
+            return True
+        if kind in ATTEMPT_JOBS:
+            return occurrence.outcome.kind is Kind.DUE
+        if kind == MESSAGE and _is_job(self._known.get(occurrence.cause)):
+            return False
+        return kind != "stage" or occurrence.id in self._causes
+
+    def _place(self, occurrence: Occurrence) -> None:
+        """Decide whether an entry stands alone, below another one, or is announced there."""
+        is_webhook = occurrence.kind in (DELIVERY, ATTEMPT)
+        above = self._known.get(occurrence.about if is_webhook else occurrence.cause)
+        depth = 0 if above is None else self._depths[id(above)] + 1
+        if above is not None and depth <= _MAX_DEPTH:
+            self._below[id(above)].append(occurrence)
+        if above is None or depth > _MAX_DEPTH or (_is_job(occurrence) and occurrence.at - above.at >= _AT_ONCE):
+            depth = 0
+            self.alone.append(occurrence)
+        self._depths[id(occurrence)] = depth
+        self._known[occurrence.id] = occurrence
+
+    def _title(self, occurrence: Occurrence) -> tuple[str, str | None, Sequence[Part], str]:
+        """Return the title of an entry, the id of its page, its outcome and its tone."""
+        if occurrence.kind != DELIVERY:
+            return *title_of(occurrence), occurrence.outcome.tone
+        delivery = self._tenant.webhook_deliveries.get(occurrence.id)
+        endpoint = self._tenant.webhook_endpoints.get(occurrence.id if delivery is None else delivery.webhook_endpoint)
+        title = f"webhook {occurrence.id}" if endpoint is None else f"webhook to {address(endpoint.url)}"
+        if delivery is None:
+            return title, None if endpoint is None else endpoint.id, occurrence.parts, "muted"
+        return title, delivery.id, progress_of(delivery), delivery.status
 
     def _named_causes(self, occurrence: Occurrence) -> Iterator[Cause]:
         """Return what planned a job or caused anything else, and what withdrew a job."""
-        is_job = _is_job(occurrence)
-        cause = self._causes.get(occurrence.cause or "")
+        cause = self._known.get(occurrence.cause)
         if cause is not None:
-            yield named_cause("planned by" if is_job else "by", cause)
-        withdrawn_by = self._causes.get(occurrence.ended_by or "")
+            title, more, _ = title_of(cause)
+            yield Cause("planned by" if _is_job(occurrence) else "by", title, more, cause.at)
+        withdrawn_by = self._known.get(occurrence.ended_by)
         if withdrawn_by is not None and occurrence.outcome.kind.is_withdrawn:
-            yield named_cause(f"{occurrence.outcome.what} by", withdrawn_by)
+            title, more, _ = title_of(withdrawn_by)
+            yield Cause(f"{occurrence.outcome.what} by", title, more, withdrawn_by.at)
 
     def _subject(self, occurrence: Occurrence) -> str | None:
         if occurrence.kind in (REQUEST, DELIVERY, ATTEMPT):
             return None
         return None if occurrence.about == self._own else occurrence.about
 
-    def _message(self, occurrence: Occurrence) -> str | None:
-        """Return the text of the message that a job sent."""
-        effects = self._effects[occurrence.id] if _is_job(occurrence) else ()
-        sent = (each.id for each in effects if each.kind == MESSAGE)
-        message = occurrence.id if occurrence.kind == MESSAGE else next(sent, None)
-        return None if message is None else self._texts.get(message)
-
-    def _children(self, parent: Occurrence) -> tuple[Sequence[Entry], int]:
-        """Return the effects that stand below an entry, and the number of those that are not shown."""
-        if not _can_cause(parent):
-            has_receipts = bool(parent.receipts)
-            return [*receipts.entries_of(self._tenant, parent, self._attempts, self._own)] if has_receipts else (), 0
-        effects = [*self._effects_of(parent)]
-        shown = effects[: self._max_effects]
-        return [make() for make in shown], len(effects) - len(shown)
-
-    def _effects_of(self, cause: Occurrence) -> Iterator[Callable[[], Entry]]:
-        """Return functions that make the entries below a cause, which may be thousands."""
-        for each in self._effects[cause.id]:
-            if not self._is_shown(each):
-                continue
-            if _is_job(each) and not _is_at_once(each, cause):
-                yield partial(self._announced, each)
-            elif self._depth(each) > 0:
-                yield partial(self._below, each)
-        for each in self._withdrawn[cause.id]:
-            if self._is_shown(each):
-                yield partial(self._announced, each, key=f"withdrawn {each.id}")
-
-    def _below(self, effect: Occurrence) -> Entry:
-        """Return the entry of an effect below its cause, which it therefore does not name."""
-        return attrs.evolve(self._entry(effect), causes=())
-
-    def _announced(self, job: Occurrence, key: str | None = None) -> Entry:
-        """Return the line below the cause of a job that is due later, without the reason for its outcome."""
+    def _child(self, job: Occurrence) -> Entry:
+        """Return what stands below a cause; of a job that is due later a line without the reason for its outcome."""
+        if self._depths[id(job)]:
+            return self.entry(job, is_below=True)
+        words = {Kind.DUE: "due", Kind.WILL_NOT_BE_SENT: "will not be sent"}
         return Entry(
-            key=key or f"planned {job.id}",
+            key=f"planned {job.id}",
             at=job.at,
-            title=title_of(job)[0],
+            title=job_title(job.kind, job.detail),
             more=job.id,
             subject=self._subject(job),
             start=planned_start(job),
-            outcome=[_SHORT.get(job.outcome.kind, job.outcome.what)],
+            outcome=[words.get(job.outcome.kind, job.outcome.what)],
             tone=job.outcome.tone,
             is_planned=True,
         )
 
 
-def _can_cause(occurrence: Occurrence) -> bool:
-    return occurrence.kind in (REQUEST, CONTROL, EVENT) or _is_job(occurrence)
+def _without_endpoint(event: Occurrence) -> Iterator[Entry]:
+    """Return the reasons why no endpoint at all could receive an event."""
+    for receipt in event.receipts:
+        if receipt.endpoint is None and (reason := receipt.reason) is not None:
+            yield Entry(key=reason.text, at=event.at, title="webhook", outcome=reason.parts, tone=reason.tone)
 
 
-def _is_job(occurrence: Occurrence) -> bool:
-    return occurrence.id.startswith(JOB_PREFIX)
-
-
-def _is_at_once(job: Occurrence, cause: Occurrence) -> bool:
-    return job.at - cause.at < _AT_ONCE
+def _is_job(occurrence: Occurrence | None) -> bool:
+    return occurrence is not None and occurrence.id.startswith(JOB_PREFIX)

@@ -14,11 +14,10 @@ from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.dashboard import call, calls, frame, history, outbound_events, search
 from followup_mockserver.dashboard.columns import TABLES, records_of_events
-from followup_mockserver.dashboard.conversation import conversation_of, reminders_of
-from followup_mockserver.dashboard.deliveries import delivery_details, last_result
-from followup_mockserver.dashboard.endpoints import endpoint_details
+from followup_mockserver.dashboard.conversation import conversation_of
+from followup_mockserver.dashboard.deliveries import delivery_details, endpoint_details, last_result
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
-from followup_mockserver.dashboard.texts import coloured, displayed_text, has_secret
+from followup_mockserver.dashboard.texts import coloured, displayed_text, has_secret, in_words
 from followup_mockserver.dashboard.timeline import job_title, timeline_of
 from followup_mockserver.rules import local_jobs
 from followup_mockserver.schema.errors import ServiceError, missing
@@ -78,16 +77,15 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
     if name == outbound_events.OUTBOUND_EVENTS:
         if id is not None:
             event = outbound_events.one_event(tenant, id)
-            return "outbound_event.html", {"event": event, **_history(tenant, name, event.ref, query)}
-        return "outbound_events.html", outbound_events.list_of_events(tenant, query)
+            return "outbound_event.html", {"event": event, **_history(tenant, name, event["record"].id, query)}
+        return "outbound_events.html", {"page": outbound_events.list_of_events(tenant, query)}
     if name in TABLES:
         if id is None:
             refused = {"refused": calls.refused_events(tenant)} if name == "events" else {}
             return "list.html", {"page": page_of(tenant, name, query), **refused}
         return _object(tenant, name, id, query)
     if name == history.HISTORY and id is not None:
-        template, variables = history.moment_of(tenant, id, query)
-        return template, dict(variables)
+        return "history.html", history.moment_of(tenant, id, query)
     if name in _OTHER_VIEWS and id is None:
         return f"{name}.html", _OTHER_VIEWS[name](tenant, control, query)
     raise ServiceError(404, "invalid_request_error", "path_unknown", "There is no such view.")
@@ -109,10 +107,8 @@ def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> di
     """Return what happened to an object: its timeline, and the messages about it."""
     occurrences = occurrences_of(tenant, id)
     variables: dict[str, Any] = {"timeline": timeline_of(tenant, id, occurrences, query)}
-    if name == "patients":
+    if name in ("patients", "appointments"):
         variables["conversation"] = conversation_of(tenant, id, occurrences, query)
-    elif name == "appointments":
-        variables["reminders"] = reminders_of(tenant, occurrences, query)
     return variables
 
 
@@ -163,16 +159,10 @@ def fields_of(obj: Any) -> dict[str, Any]:
 
 
 def _patient_details(tenant: Tenant, patient: Patient) -> dict[str, Any]:
-    return {
-        "stages": get_args(PatientStage),
-        **_related(tenant, patient),
-    }
-
-
-def _related(tenant: Tenant, patient: Patient) -> dict[str, Any]:
-    """Return the tables of the patient's objects: those with rows, and the others."""
+    """Return the stages, and the tables of the patient's objects: those with rows, and the others."""
     pages = [page_of(tenant, name, {"patient": patient.id}, RELATED_ROWS) for name in _OF_PATIENT]
     return {
+        "stages": get_args(PatientStage),
         "related": [page for page in pages if page.rows],
         "none_related": [page for page in pages if not page.rows],
     }
@@ -223,13 +213,15 @@ def _forecast(job: PendingJob) -> str | None:
     return None if obstacle is None else f"will not be sent: {obstacle.why}"
 
 
-FILTERS: Mapping[str, Callable[[Any], Any]] = {
+FILTERS: Mapping[str, Callable[..., Any]] = {
     # In this order, because the colours may divide a secret.
     "as_coloured_json": lambda text: coloured(displayed_text(text)),
+    "as_duration": in_words,
     "as_forecast": _forecast,
     "as_job": job_title,
     "as_name": lambda named: name_of(g.tenant, named),
     "has_secret": has_secret,
+    "subject_of": calls.subject_of,
     "last_result": lambda delivery: last_result(g.tenant, delivery),
     "view_of": _view_of,
 }
