@@ -41,13 +41,16 @@ class PlainClinic(Clinic):
         self.save()
 
     def work(self) -> None:
+        self.send_changes()
+        while self.state["arrived"]:
+            self.do(self.state["arrived"][0])
+
+    def send_changes(self) -> None:
         for external_id, booking in self.state["bookings"].items():
             if self.state["sent"].get(external_id) != booking:
                 self.send(external_id, booking)
                 self.state["sent"][external_id] = dict(booking)
                 self.save()
-        while self.state["arrived"]:
-            self.do(self.state["arrived"][0])
 
     def do(self, event_id: str) -> None:
         self.state["arrived"].remove(event_id)

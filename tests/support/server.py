@@ -45,42 +45,31 @@ def hang_up(connection: socket.socket, _: Received) -> bool:
     return False
 
 
-def drip(released: threading.Event, *, headers: bool = False) -> Action:
-    """Send one byte of a response after another, until released: of its body, or of its headers."""
-
+def _endless(released: threading.Event, head: bytes, part: bytes = b"x") -> Action:
     def act(connection: socket.socket, _: Received) -> bool:
-        connection.sendall(b"HTTP/1.1 200 OK\r\n")
-        if not headers:
-            connection.sendall(b"Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n")
+        connection.sendall(head)
         while not released.wait(0.02):
-            connection.sendall(b"x")
+            connection.sendall(part)
         return False
 
     return act
+
+
+def drip(released: threading.Event, *, headers: bool = False) -> Action:
+    """Send one byte of a response after another, until released: of its body, or of its headers."""
+    head = b"" if headers else b"Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
+    return _endless(released, b"HTTP/1.1 200 OK\r\n" + head)
 
 
 def drip_gzip_name(released: threading.Event) -> Action:
     """Send the endless file name of a gzip header, until released: bytes arrive, but nothing can be decoded."""
-
-    def act(connection: socket.socket, _: Received) -> bool:
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100000\r\n\r\n")
-        connection.sendall(b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\x03")
-        while not released.wait(0.02):
-            connection.sendall(b"x")
-        return False
-
-    return act
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100000\r\n\r\n"
+    return _endless(released, head + b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\x03")
 
 
 def interim(released: threading.Event) -> Action:
     """Send "100 Continue" over and over, until released."""
-
-    def act(connection: socket.socket, _: Received) -> bool:
-        while not released.wait(0.02):
-            connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-        return False
-
-    return act
+    return _endless(released, b"", b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
 def hang(released: threading.Event) -> Action:
