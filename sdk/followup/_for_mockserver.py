@@ -23,6 +23,7 @@ from followup._redaction import visible as visible
 from followup._results.results import NO_EXTRA as NO_EXTRA
 from followup._results.results import Model as Model
 from followup._threads import ATTEMPT_THREAD as ATTEMPT_THREAD
+from followup._threads import addresses_of as addresses_of
 from followup._threads import result_within as result_within
 from followup._time import REAL_TIME as REAL_TIME
 from followup._time import Time as Time

@@ -151,7 +151,7 @@ class Origin:
         ends = self._ends()
         connection = self._connected(ends)
         try:
-            response = connection.get(self._url, headers, ends)
+            response = connection.send_request("GET", self._url, headers, None, ends)
             return response.status, response.read(max_bytes + 1)
         except TimeoutError:
             raise Unreachable(f"{self._shown} did not respond within {self._timeout:g} s") from None
@@ -159,7 +159,7 @@ class Origin:
             problem = _without_response(error)
             raise Unreachable(f"{self._shown}: {problem[0].lower()}{problem[1:]}") from None
         finally:
-            self._connections.drop(connection)
+            self._connections.release(connection)
 
     def _connected(self, ends: float) -> Connection:
         try:
@@ -173,13 +173,14 @@ class Origin:
         began = RealTime.monotonic()
         status, problem, timed_out = None, "", False
         try:
-            status = connection.post(self._url, dict(request.headers), request.body, ends).status
+            headers = dict(request.headers)
+            status = connection.send_request("POST", self._url, headers, request.body, ends).status
         except TimeoutError:
             problem, timed_out = self._late(), True
         except (OSError, http.client.HTTPException) as error:
             problem = _without_response(error)
         finally:
-            self._connections.drop(connection)
+            self._connections.release(connection)
         return Response(status=status, seconds=RealTime.monotonic() - began, problem=problem, timed_out=timed_out)
 
     def _ends(self) -> float:
