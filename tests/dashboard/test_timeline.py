@@ -10,7 +10,7 @@ from support.http import Api
 
 from followup import FollowUp
 from followup_mockserver import MockService
-from followup_mockserver.webhooks.transport import InProcessTransport
+from followup_mockserver.http.in_process import InProcessTransport
 
 from .conftest import HOOKS
 

@@ -11,7 +11,7 @@ from support.http import Api
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.webhooks.transport import InProcessTransport
+from followup_mockserver.http.in_process import InProcessTransport
 
 NOON = "2026-09-28T12:00:00Z"
 

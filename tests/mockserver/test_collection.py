@@ -11,7 +11,7 @@ from contract.specification import OPERATIONS
 
 from followup_mockserver import MockService
 from followup_mockserver.cli.app import app
-from followup_mockserver.webhooks.transport import InProcessTransport
+from followup_mockserver.http.in_process import InProcessTransport
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from followup import (
     construct_event,
 )
 from followup_mockserver import MockService, ServiceError
-from followup_mockserver.rules.triggers import examples
+from followup_mockserver.rules.triggered_events import examples
 
 URL = "https://clinic.example/hooks"
 SINCE_FIRST = [timedelta(minutes=m) for m in (0, 1, 6, 36, 156, 456, 1056, 2496, 3936)]

@@ -11,7 +11,7 @@ from support.http import Api, problem
 
 from followup import FollowUp, RateLimitError
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.webhooks.transport import InProcessTransport
+from followup_mockserver.http.in_process import InProcessTransport
 
 PATIENT = {"phone": "+5491155550000"}
 

@@ -16,7 +16,7 @@ from support.http import problem
 
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.http import web_server
-from followup_mockserver.webhooks.transport import InProcessTransport
+from followup_mockserver.http.in_process import InProcessTransport
 
 MEBIBYTE = 1024 * 1024
 GUARD = 20

@@ -8,7 +8,7 @@ from support.http import problem
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.webhooks.transport import InProcessTransport
+from followup_mockserver.http.in_process import InProcessTransport
 
 PATHS = ["/v1/account", "/v1/patients", "/api/v1/patients", "/api/v1/openapi.json", "/v1/nothing", "/_mock/clock"]
 FOREIGN: list[dict[str, str]] = [

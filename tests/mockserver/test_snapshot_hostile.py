@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from support.rich_mock import HOOKS, OTHER_HOOKS, rich_mock
 
 from followup_mockserver import MockService
+from followup_mockserver.http.in_process import InProcessTransport
 from followup_mockserver.state.snapshots.codecs import SnapshotError
 from followup_mockserver.state.snapshots.document import MAX_BYTES
-from followup_mockserver.webhooks.transport import InProcessTransport
 
 SAVED = rich_mock().save()
 Path_ = tuple[str | int, ...]

@@ -9,7 +9,7 @@ from support.http import Api, problem
 
 from followup import FollowUp, WebhookEvent, construct_event
 from followup_mockserver import MockService, ServiceError
-from followup_mockserver.rules.triggers import examples
+from followup_mockserver.rules.triggered_events import examples
 
 FIELDS = {
     "patient": "id object fullName phone email dni externalId dateOfBirth stage optedOut createdAt updatedAt",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from followup import FollowUp, FollowUpError, Page
 from followup._results.results import Model
 from followup_mockserver import MockService
-from followup_mockserver.webhooks.transport import InProcessTransport
+from followup_mockserver.http.in_process import InProcessTransport
 
 KEY = "fu_test_mock"
 OPERATIONS = {each.name: each for each in spec.OPERATIONS}

@@ -7,7 +7,7 @@ from followup import WebhookDelivery
 from followup._for_mockserver import OutboundEventType
 from followup_mockserver.control.arguments import json_object
 from followup_mockserver.engine import Engine
-from followup_mockserver.rules import triggers
+from followup_mockserver.rules import triggered_events
 from followup_mockserver.schema.checks import boolean, one_of
 from followup_mockserver.settings.options import webhook_target
 from followup_mockserver.state.access import TenantAccess, existing
@@ -100,7 +100,7 @@ class WebhookControls:
         own = None if data is None else json_object("data", data)
 
         def send(tenant: Tenant) -> list[WebhookDelivery]:
-            return triggers.send(tenant, type, own)
+            return triggered_events.send(tenant, type, own)
 
         return self._access.change("trigger", send)
 

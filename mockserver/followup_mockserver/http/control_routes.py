@@ -16,7 +16,7 @@ from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import ClockState, Control, NewOrganization, PendingJob, PendingReminder, access_to
 from followup_mockserver.control.clock import pending_jobs, pending_reminders
 from followup_mockserver.control.webhooks import all_attempts
-from followup_mockserver.rules import account, triggers, webhook_endpoints
+from followup_mockserver.rules import account, triggered_events, webhook_endpoints
 from followup_mockserver.schema.checks import integer, list_of, matching, one_of, optional
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.schema.formats import SECRET_RULE, is_valid_secret
@@ -212,7 +212,7 @@ def webhook_faults(control: Control) -> list[WebhookFault]:
 
 def trigger_types(_: Control) -> Mapping[str, Any]:
     """Return the event types that can be triggered, with example data for each."""
-    return triggers.examples()
+    return triggered_events.examples()
 
 
 def add_webhook_endpoint(

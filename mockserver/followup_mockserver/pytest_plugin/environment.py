@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from followup._for_mockserver import ATTEMPT_THREAD, redacted, virtual_time
+from followup_mockserver.http.in_process import InProcessTransport
 from followup_mockserver.service.service import MockService
-from followup_mockserver.webhooks.transport import InProcessTransport
 
 _current: contextvars.ContextVar["MockEnvironment | None"] = contextvars.ContextVar("followup_env", default=None)
 

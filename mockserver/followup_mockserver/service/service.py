@@ -249,7 +249,7 @@ class MockService(Mock):
         import httpx
 
         from followup import FollowUp
-        from followup_mockserver.webhooks.transport import InProcessTransport
+        from followup_mockserver.http.in_process import InProcessTransport
 
         http_client = httpx.Client(transport=InProcessTransport(self.app), timeout=DEFAULT_TIMEOUT)
         return self._in_virtual_time(FollowUp(**self._options(options, http_client=http_client)), options)
@@ -263,7 +263,7 @@ class MockService(Mock):
         import httpx
 
         from followup import AsyncFollowUp
-        from followup_mockserver.webhooks.transport import InProcessTransport
+        from followup_mockserver.http.in_process import InProcessTransport
 
         http_client = httpx.AsyncClient(transport=InProcessTransport(self.app), timeout=DEFAULT_TIMEOUT)
         return self._in_virtual_time(AsyncFollowUp(**self._options(options, http_client=http_client)), options)
@@ -287,7 +287,7 @@ def routed(service: MockService, router: "respx.Router") -> Iterator[None]:
         service: the service; the base URL of the clients is ``service.url``, or begins with it.
         router: the router of respx, which takes one more route. What it does with other URLs stays as it is.
     """
-    from followup_mockserver.webhooks.transport import call_wsgi
+    from followup_mockserver.webhooks.calling import call_wsgi
 
     def respond(request: "httpx.Request") -> "httpx.Response":
         return call_wsgi(service.app, request)

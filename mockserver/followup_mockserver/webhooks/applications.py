@@ -9,97 +9,13 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-import attrs
-import httpx
-
 from followup_mockserver.schema.formats import without_query
+from followup_mockserver.webhooks.calling import Message
 from followup_mockserver.webhooks.receivers import Mount, Receiver
-
-Message = MutableMapping[str, Any]
-
-Headers = Sequence[tuple[str, str]]
-
-_ASGI_VERSION = {"version": "3.0", "spec_version": "2.4"}
-_DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-async def call_asgi(
-    app: Any,
-    request: httpx.Request,
-    state: Mapping[str, Any],
-    respond: Callable[[int, Headers], object],
-    add_body: Callable[[bytes, bool], None],
-) -> None:
-    """Call an application with a request, and return when the application returns.
-
-    Args:
-        app: the ASGI application.
-        request: the request; its body has been read.
-        state: the state of the application's lifespan; the request gets a shallow copy.
-        respond: called with status and headers as soon as the response begins.
-        add_body: called with each part of the response's body, and whether it is the last one.
-
-    Raises:
-        RuntimeError: the application returned without a response.
-    """
-    body: list[Message] = [{"type": "http.request", "body": request.content, "more_body": False}]
-    responded = asyncio.Event()
-    began = False
-
-    async def receive() -> Message:
-        if body:
-            return body.pop()
-        await responded.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message: Message) -> None:
-        nonlocal began
-        if message["type"] == "http.response.start" and not began:
-            began = True
-            headers = [
-                (bytes(name).decode("latin-1"), bytes(value).decode("latin-1"))
-                for name, value in message.get("headers", ())
-            ]
-            respond(int(message["status"]), headers)
-        elif message["type"] == "http.response.body":
-            is_last = not message.get("more_body", False)
-            add_body(bytes(message.get("body", b"")), is_last)
-            if is_last:
-                responded.set()
-
-    await app(_scope(request, state), receive, send)
-    if not began:
-        raise RuntimeError("the ASGI application returned without a response")
-
-
-def lifespan_scope(state: MutableMapping[str, Any]) -> dict[str, Any]:
-    """Return the scope of an application's lifespan; the application adds to the state."""
-    return {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": state}
-
-
-def _scope(request: httpx.Request, state: Mapping[str, Any]) -> dict[str, Any]:
-    url = request.url
-    return {
-        "type": "http",
-        "asgi": dict(_ASGI_VERSION),
-        "http_version": "1.1",
-        "method": request.method,
-        "scheme": url.scheme,
-        "path": url.path,
-        "raw_path": url.raw_path.partition(b"?")[0],
-        "query_string": url.query,
-        "root_path": "",
-        "headers": [(name.lower(), value) for name, value in request.headers.raw],
-        "server": (url.host, url.port or _DEFAULT_PORTS[url.scheme]),
-        "client": ("127.0.0.1", 123),
-        "extensions": {},
-        "state": dict(state),
-    }
-
 
 _FIRST_RECEIVE = 1.0
 """Seconds within which an application that supports lifespan asks for the first message."""
@@ -116,16 +32,17 @@ class Lifespan:
     """The lifespan of one application in one event loop, in which it is created.
 
     Attributes:
+        mount: the ASGI application, and its URL.
         loop: the event loop.
         thread: identity of the thread that runs the event loop.
         state: what the application has put into ``scope["state"]``; each request gets a shallow copy.
 
     Args:
-        app: the ASGI application.
         timeout: seconds for a startup, and for a shutdown.
     """
 
-    def __init__(self, app: Any, timeout: float) -> None:
+    def __init__(self, mount: Mount, timeout: float) -> None:
+        self.mount = mount
         self.loop = asyncio.get_running_loop()
         self.thread = threading.get_ident()
         self._process = os.getpid()
@@ -138,7 +55,7 @@ class Lifespan:
         self._cancelled = False
         self._failure: str | None = None
         self._error: BaseException | None = None
-        self._task = self.loop.create_task(self._run(app), name="followup-mock-lifespan")
+        self._task = self.loop.create_task(self._run(mount.receiver), name="followup-mock-lifespan")
         task: Any = self._task
         task._log_destroy_pending = False  # a service that nobody closes is collected together with this task
 
@@ -189,9 +106,10 @@ class Lifespan:
         return self._error
 
     async def _run(self, app: Any) -> None:
+        scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self.state}
         await self._messages.put({"type": "lifespan.startup"})
         try:
-            await app(lifespan_scope(self.state), self._receive, self._send)
+            await app(scope, self._receive, self._send)
         except BaseException as error:  # noqa: BLE001 - also one that would end the event loop
             self._error = error
             self._cancelled = isinstance(error, asyncio.CancelledError)
@@ -203,7 +121,7 @@ class Lifespan:
         self._received.set()
         return await self._messages.get()
 
-    async def _send(self, message: MutableMapping[str, Any]) -> None:
+    async def _send(self, message: Message) -> None:
         match message["type"]:
             case "lifespan.startup.complete":
                 self._complete = True
@@ -230,12 +148,6 @@ _LOOP_TIMEOUT = 1.0
 """Seconds in which an event loop in another thread must react, beyond the timeout of what it has to do."""
 
 
-@attrs.frozen
-class _Started:
-    mount: Mount
-    lifespan: Lifespan
-
-
 class Applications:
     """The ASGI applications of a mock that have been started. Thread-safe.
 
@@ -246,7 +158,7 @@ class Applications:
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self._lock = threading.Lock()
-        self._started: dict[int, _Started] = {}
+        self._started: dict[int, Lifespan] = {}
         self._stopping: list[Future[BaseException | None]] = []
 
     async def state_of(self, mount: Mount) -> Mapping[str, Any]:
@@ -256,35 +168,30 @@ class Applications:
             StartupNotCompleteError: the startup is still in progress after the timeout.
             BaseException: the exception with which the startup failed.
         """
-        loop = asyncio.get_running_loop()
+        key, loop = id(mount.receiver), asyncio.get_running_loop()
         with self._lock:
-            started = self._started.get(id(mount.receiver))
-            elsewhere = started if started is not None and started.lifespan.loop is not loop else None
-            if elsewhere is not None:
-                del self._started[id(mount.receiver)]
-        if elsewhere is not None:
-            await self._leave(elsewhere)
+            lifespan = self._started.get(key)
+            elsewhere = None if lifespan is None or lifespan.loop is loop else self._started.pop(key)
+        if elsewhere is not None and (error := await asyncio.to_thread(self._shut_down, elsewhere)) is not None:
+            raise error
         with self._lock:
-            started = self._started.get(id(mount.receiver))
-            if started is None:
-                started = _Started(mount, Lifespan(mount.receiver, self._timeout))
-                self._started[id(mount.receiver)] = started
+            lifespan = self._started.get(key) or self._started.setdefault(key, Lifespan(mount, self._timeout))
         try:
-            await started.lifespan.startup()
+            await lifespan.startup()
         except StartupNotCompleteError:
             raise
         except BaseException:
             with self._lock:
-                if self._started.get(id(mount.receiver)) is started:
-                    del self._started[id(mount.receiver)]  # the next attempt tries to start it again
+                if self._started.get(key) is lifespan:
+                    del self._started[key]  # the next attempt tries to start it again
             raise
-        return started.lifespan.state
+        return lifespan.state
 
     def url_in_this_loop(self) -> str | None:
         """Return the URL of an application in the event loop that is running in this thread; None if there is none."""
         loop = asyncio._get_running_loop()
         with self._lock:
-            urls = [each.mount.url for each in self._in_loop(loop) if each.lifespan.needs_shutdown]
+            urls = [each.mount.url for each in self._in_loop(loop) if each.needs_shutdown]
         return without_query(urls[0]) if loop is not None and urls else None
 
     def stop(self, receiver: Receiver) -> BaseException | None:
@@ -307,28 +214,14 @@ class Applications:
             for each in here:
                 del self._started[id(each.mount.receiver)]
             earlier, self._stopping = self._stopping, []
-        results = [await each.lifespan.shutdown() for each in here]
+        results = [await each.shutdown() for each in here]
         results += [await asyncio.wrap_future(ending) for ending in earlier]
         return [each for each in results if each is not None]
 
-    def _in_loop(self, loop: asyncio.AbstractEventLoop | None) -> list[_Started]:
-        return [each for each in self._started.values() if each.lifespan.loop is loop]
+    def _in_loop(self, loop: asyncio.AbstractEventLoop | None) -> list[Lifespan]:
+        return [each for each in self._started.values() if each.loop is loop]
 
-    async def _leave(self, started: _Started) -> None:
-        if not started.lifespan.needs_shutdown:
-            return
-        loop = started.lifespan.loop
-        if loop.is_running():
-            ending = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(started.lifespan.shutdown(), loop))
-            done, _ = await asyncio.wait({ending}, timeout=self._timeout + _LOOP_TIMEOUT)
-            if done:
-                if (error := ending.result()) is not None:
-                    raise error
-                return
-        _log_dropped(started)
-
-    def _shut_down(self, started: _Started) -> BaseException | None:
-        lifespan = started.lifespan
+    def _shut_down(self, lifespan: Lifespan) -> BaseException | None:
         if not lifespan.needs_shutdown:
             return None
         in_this_thread = lifespan.thread == threading.get_ident()
@@ -343,16 +236,12 @@ class Applications:
                 ending.cancel()
         elif in_this_thread and not lifespan.loop.is_closed() and asyncio._get_running_loop() is None:
             return lifespan.loop.run_until_complete(lifespan.shutdown())
-        _log_dropped(started)
+        logger.warning(
+            "the application mounted at %s was dropped without a shutdown, because its event loop does not run any "
+            "more; end a test with 'await service.aclose()', or use 'async with MockService()'",
+            without_query(lifespan.mount.url),
+        )
         return None
-
-
-def _log_dropped(started: _Started) -> None:
-    logger.warning(
-        "the application mounted at %s was dropped without a shutdown, because its event loop does not run any more; "
-        "end a test with 'await service.aclose()', or use 'async with MockService()'",
-        without_query(started.mount.url),
-    )
 
 
 T = TypeVar("T")
@@ -372,7 +261,6 @@ class EventLoopThread:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._pending: set[Future[Any]] = set()
         self._process = os.getpid()
         self._closed = False
 
@@ -387,49 +275,29 @@ class EventLoopThread:
                 cancelled: Future[T] = Future()
                 cancelled.cancel()
                 return cancelled
-            if self._process != os.getpid():
-                self._loop, self._pending, self._process = None, set(), os.getpid()
-            future = asyncio.run_coroutine_threadsafe(function(), self._loop or self._start())
-            self._pending.add(future)
-        future.add_done_callback(self._forget)
-        return future
+            if self._loop is None or self._process != os.getpid():
+                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
+                self._thread = threading.Thread(
+                    target=_run_loop, args=(self._loop,), name="followup-mock-event-loop", daemon=True
+                )
+                self._thread.start()
+                weakref.finalize(self, _stop_loop, self._loop)  # of a service that is never closed
+            return asyncio.run_coroutine_threadsafe(function(), self._loop)
 
     def close(self) -> None:
         """Stop the loop and its thread. Coroutines that are still running are cancelled."""
         with self._lock:
             self._closed = True
-            loop, thread, pending = self._loop, self._thread, list(self._pending)
-        for future in pending:
-            future.cancel()
+            loop, thread = self._loop, self._thread
         if loop is not None and thread is not None:
             _stop_loop(loop)
             if thread is not threading.current_thread():
                 thread.join(_JOIN_TIMEOUT)
 
-    def _forget(self, future: "Future[Any]") -> None:
-        self._pending.discard(future)  # without the lock, because submit may hold it in this thread
-
-    def _start(self) -> asyncio.AbstractEventLoop:
-        loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=_run_loop, args=(loop,), name="followup-mock-event-loop", daemon=True)
-        self._thread.start()
-        weakref.finalize(self, _stop_loop, loop)  # a service that is never closed must not leave the thread behind
-        self._loop = loop
-        return loop
-
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    try:
+    with asyncio.Runner(loop_factory=lambda: loop):  # which cancels what is left, and closes the loop
         loop.run_forever()
-        tasks = asyncio.all_tasks(loop)
-        for task in tasks:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-    finally:
-        asyncio.set_event_loop(None)
-        loop.close()
 
 
 def _stop_loop(loop: asyncio.AbstractEventLoop) -> None:

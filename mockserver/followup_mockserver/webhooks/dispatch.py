@@ -18,7 +18,7 @@ from followup_mockserver.webhooks.receivers import Mounts, Receiver
 from followup_mockserver.webhooks.sender import Sender
 
 if TYPE_CHECKING:
-    from followup_mockserver.webhooks.mounted_sender import MountedSender
+    from followup_mockserver.webhooks.mounted import MountedSender
 
 T = TypeVar("T")
 
@@ -163,7 +163,7 @@ class Dispatcher:
 
     def _to_mounted(self) -> "MountedSender":
         # Imported late, because it imports httpx and asyncio, and a mock of its own process has nothing mounted.
-        from followup_mockserver.webhooks.mounted_sender import MountedSender
+        from followup_mockserver.webhooks.mounted import MountedSender
 
         with self._lock:
             if self._mounted_sender is None:

@@ -1,9 +1,9 @@
-"""An httpx transport that calls a WSGI application in this process, for synchronous and asynchronous clients."""
+"""Calls a WSGI or an ASGI application in this process, with an httpx.Request."""
 
 import asyncio
 import io
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from types import TracebackType
 from typing import Any
 from urllib.parse import unquote
@@ -12,36 +12,81 @@ import httpx
 
 from followup_mockserver.state.faults import READ_TIMEOUT, ConnectionDropped, ResponseTooLate, WSGIApp
 
+Message = MutableMapping[str, Any]
 
-class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Sends requests by calling the application. Responses are buffered, not streamed.
+Headers = Sequence[tuple[str, str]]
+
+_ASGI_VERSION = {"version": "3.0", "spec_version": "2.4"}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+async def call_asgi(
+    app: Any,
+    request: httpx.Request,
+    state: Mapping[str, Any],
+    respond: Callable[[int, Headers], object],
+    add_body: Callable[[bytes, bool], None],
+) -> None:
+    """Call an application with a request, and return when the application returns.
 
     Args:
-        app: the WSGI application.
+        app: the ASGI application.
+        request: the request; its body has been read.
+        state: the state of the application's lifespan; the request gets a shallow copy.
+        respond: called with status and headers as soon as the response begins.
+        add_body: called with each part of the response's body, and whether it is the last one.
+
+    Raises:
+        RuntimeError: the application returned without a response.
     """
+    body: list[Message] = [{"type": "http.request", "body": request.content, "more_body": False}]
+    responded = asyncio.Event()
+    began = False
 
-    def __init__(self, app: WSGIApp) -> None:
-        self._app = app
+    async def receive() -> Message:
+        if body:
+            return body.pop()
+        await responded.wait()
+        return {"type": "http.disconnect"}
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Return the application's response."""
-        return call_wsgi(self._app, request)
+    async def send(message: Message) -> None:
+        nonlocal began
+        if message["type"] == "http.response.start" and not began:
+            began = True
+            headers = [
+                (bytes(name).decode("latin-1"), bytes(value).decode("latin-1"))
+                for name, value in message.get("headers", ())
+            ]
+            respond(int(message["status"]), headers)
+        elif message["type"] == "http.response.body":
+            is_last = not message.get("more_body", False)
+            add_body(bytes(message.get("body", b"")), is_last)
+            if is_last:
+                responded.set()
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Return the application's response."""
-        await request.aread()
-        if _may_wait(request):
-            return await asyncio.to_thread(call_wsgi, self._app, request)
-        return call_wsgi(self._app, request)
+    await app(_scope(request, state), receive, send)
+    if not began:
+        raise RuntimeError("the ASGI application returned without a response")
 
 
-def _may_wait(request: httpx.Request) -> bool:
-    """Return whether the application may block the event loop: the control API, for a receiver or in a long poll.
-
-    An operation of the API does not, since delays advance the mock's clock. It runs directly, because passing it to a
-    thread costs half as much time again.
-    """
-    return request.url.path.startswith("/_mock")
+def _scope(request: httpx.Request, state: Mapping[str, Any]) -> dict[str, Any]:
+    url = request.url
+    return {
+        "type": "http",
+        "asgi": dict(_ASGI_VERSION),
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": url.scheme,
+        "path": url.path,
+        "raw_path": url.raw_path.partition(b"?")[0],
+        "query_string": url.query,
+        "root_path": "",
+        "headers": [(name.lower(), value) for name, value in request.headers.raw],
+        "server": (url.host, url.port or _DEFAULT_PORTS[url.scheme]),
+        "client": ("127.0.0.1", 123),
+        "extensions": {},
+        "state": dict(state),
+    }
 
 
 def call_wsgi(app: WSGIApp, request: httpx.Request) -> httpx.Response:
@@ -97,7 +142,7 @@ def _environ(request: httpx.Request) -> dict[str, Any]:
         "PATH_INFO": unquote(url.raw_path.partition(b"?")[0].decode("ascii"), "latin-1"),
         "QUERY_STRING": url.query.decode("ascii"),
         "SERVER_NAME": url.host,
-        "SERVER_PORT": str(url.port or {"http": 80, "https": 443}.get(url.scheme, 80)),
+        "SERVER_PORT": str(url.port or _DEFAULT_PORTS.get(url.scheme, 80)),
         "SERVER_PROTOCOL": "HTTP/1.1",
         "REMOTE_ADDR": "127.0.0.1",
     }

@@ -1,4 +1,12 @@
-"""One call of a mounted receiver: an ASGI or WSGI application, or a function, and the result of the attempt."""
+"""Delivery attempts to receivers that are mounted in this process, with the same timeout as over a socket.
+
+In process, a synchronous receiver runs in the thread that advances the clock, because it may use objects that belong to
+that thread, such as a SQLite connection. It cannot be interrupted: if it took too long, the attempt fails after it has
+returned. In a server, where attempts have their own threads, it is abandoned in its thread.
+
+An asynchronous receiver is cancelled at the timeout. It runs in the event loop of the caller (``send_async``), or in
+one event loop in a thread that all receivers of the mock share (``send``).
+"""
 
 import asyncio
 import contextvars
@@ -11,61 +19,19 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import attrs
 import httpx
 
-from followup._for_mockserver import SIGNATURE_HEADER
+from followup._for_mockserver import SIGNATURE_HEADER, result_within
 from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state.clock import RealTime
-from followup_mockserver.state.interrupts import interruptible
+from followup_mockserver.state.interrupts import interruptible, wait_for
 from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
-from followup_mockserver.webhooks.applications import Applications, Headers, StartupNotCompleteError, call_asgi
+from followup_mockserver.webhooks.applications import Applications, EventLoopThread, StartupNotCompleteError
 from followup_mockserver.webhooks.attempting import AttemptResult, PreparedAttempt
-from followup_mockserver.webhooks.receivers import Mount, ReceiverKind
-from followup_mockserver.webhooks.transport import call_wsgi
-
-
-class MountedResponse:
-    """Collects a response whose body arrives in parts.
-
-    Args:
-        status: the HTTP status.
-        headers: names and values.
-    """
-
-    def __init__(self, status: int, headers: Headers) -> None:
-        self._status = status
-        self._headers = headers
-        self._body = b""
-        self._length = 0
-        self._is_whole = False
-
-    def add(self, part: bytes, is_last: bool) -> None:
-        """Add a part of the body; what is beyond the limit is dropped."""
-        self._length += len(part)
-        self._body += part[: LONGEST_RESPONSE_BODY - len(self._body)]
-        self._is_whole = is_last and self._length <= LONGEST_RESPONSE_BODY
-
-    def read(self, response: httpx.Response) -> None:
-        """Add the beginning of the body of this response, as far as it can be read."""
-        if not isinstance(response.stream, httpx.SyncByteStream):
-            return
-        with suppress(Exception):  # the status has decided the outcome already
-            for part in response.iter_bytes():
-                self.add(part, False)
-                if self._length > LONGEST_RESPONSE_BODY:
-                    break
-            self.add(b"", True)
-
-    def kept(self) -> ReceiverResponse:
-        """Return what is kept of the response."""
-        return ReceiverResponse(
-            status_line=f"HTTP/1.1 {self._status} {httpx.codes.get_reason_phrase(self._status)}".rstrip(),
-            headers=joined_headers(self._headers),
-            body=self._body,
-            body_is_whole=self._is_whole,
-        )
-
+from followup_mockserver.webhooks.calling import Headers, call_asgi, call_wsgi
+from followup_mockserver.webhooks.receivers import Mount, Receiver, ReceiverKind
 
 logger = logging.getLogger("followup_mockserver")
 
@@ -81,12 +47,7 @@ _STARTUP_EXTRA = 1.0
 _MAX_TRACEBACK = 20_000
 """Characters of a traceback that are kept: the last ones."""
 
-_OWN_MODULES = (
-    "followup_mockserver.webhooks.",
-    "followup_mockserver.state.",
-    "followup_mockserver.webhooks.transport",
-    "asyncio.",
-)
+_OWN_MODULES = ("followup_mockserver.webhooks.", "followup_mockserver.state.", "asyncio.")
 
 
 class MountedCall:
@@ -114,7 +75,9 @@ class MountedCall:
         self._request = httpx.Request("POST", attempt.url, headers=attempt.headers, content=attempt.body)
         self.error: BaseException | None = None
         self._status: int | None = None
-        self._response: MountedResponse | None = None
+        self._headers: Headers = ()
+        self._body = bytearray()
+        self._body_has_ended = False
         self._in_startup = False
         self._is_over = False
         self._responded: float | None = None
@@ -170,8 +133,7 @@ class MountedCall:
             self.error = caught[-1]
         outcome = Outcome(Kind.TIMED_OUT, seconds=self._timeout) if self._is_late else self._outcome(succeeded)
         text = None if self.error is None or self._is_unfinished_startup else _traceback(self.error)
-        response = None if outcome.status is None or self._response is None else self._response.kept()
-        return AttemptResult(outcome, seconds, text, response)
+        return AttemptResult(outcome, seconds, text, None if outcome.status is None else self._kept(outcome.status))
 
     @property
     def raises(self) -> bool:
@@ -213,24 +175,30 @@ class MountedCall:
         self._began = RealTime.monotonic()
         self.gives_up_at = self._began + self._timeout
 
-    def _respond(self, status: int, headers: Headers) -> MountedResponse:
-        self._status = status
-        self._response = MountedResponse(status, headers)
+    def _respond(self, status: int, headers: Headers) -> None:
+        self._status, self._headers = status, headers
         self._responded = RealTime.monotonic()
         self.gives_up_at = self._responded + self._timeout
-        return self._response
 
     def _end_with(self, response: Any) -> None:
         if not isinstance(response, httpx.Response):
             raise TypeError(
                 f"a mounted function must return an httpx.Response, and returned a {type(response).__name__}"
             )
-        self._respond(response.status_code, response.headers.multi_items()).read(response)
+        self._respond(response.status_code, response.headers.multi_items())
         self._ended = self._responded
+        if isinstance(response.stream, httpx.SyncByteStream):
+            with suppress(Exception):  # the status has decided the outcome already
+                for part in response.iter_bytes():
+                    self._add_body(part, False)
+                    if len(self._body) > LONGEST_RESPONSE_BODY:
+                        break
+                self._add_body(b"", True)
 
     def _add_body(self, part: bytes, is_last: bool) -> None:
-        if self._response is not None and not self._is_over:
-            self._response.add(part, is_last)
+        if not self._is_over:
+            self._body += part[: LONGEST_RESPONSE_BODY + 1 - len(self._body)]
+            self._body_has_ended = is_last
 
     def _fail(self, error: BaseException) -> None:
         self._ended = RealTime.monotonic()
@@ -257,6 +225,14 @@ class MountedCall:
             return Outcome(kind, type(self.error).__name__, self._status)
         return Outcome(Kind.RESPONDED, status=self._status)
 
+    def _kept(self, status: int) -> ReceiverResponse:
+        return ReceiverResponse(
+            status_line=f"HTTP/1.1 {status} {httpx.codes.get_reason_phrase(status)}".rstrip(),
+            headers=joined_headers(self._headers),
+            body=bytes(self._body[:LONGEST_RESPONSE_BODY]),
+            body_is_whole=self._body_has_ended and len(self._body) <= LONGEST_RESPONSE_BODY,
+        )
+
 
 def _traceback(error: BaseException) -> str:
     """Return the traceback of an exception as text, from the first frame of the receiver on."""
@@ -267,7 +243,8 @@ def _traceback(error: BaseException) -> str:
     return "".join(lines)[-_MAX_TRACEBACK:]
 
 
-_current: contextvars.ContextVar[object] = contextvars.ContextVar("followup_mock_attempt", default=None)
+_current: contextvars.ContextVar[tuple[str, list[BaseException]]] = contextvars.ContextVar("followup_mock_attempt")
+"""The signature of the attempt that is being handled, and the exceptions that a framework caught meanwhile."""
 
 
 @contextmanager
@@ -279,31 +256,141 @@ def caught(signature: str) -> Iterator[list[BaseException]]:
     Args:
         signature: signature header of the attempt.
     """
+    for name, receive in (("flask", _from_flask), ("django.core.signals", _from_django)):
+        if (module := sys.modules.get(name)) is not None:
+            module.got_request_exception.connect(receive)  # again is without effect
     exceptions: list[BaseException] = []
-
-    def from_flask(_: object, exception: BaseException, **__: object) -> None:
-        add(exception, sys.modules["flask"].request)
-
-    def from_django(request: Any = None, **_: object) -> None:
-        error = sys.exc_info()[1]
-        if error is not None and request is not None:
-            add(error, request)
-
-    def add(error: BaseException, request: Any) -> None:
-        if _current.get() is exceptions and request.headers.get(SIGNATURE_HEADER) == signature:
-            exceptions.append(error)
-
-    signals = [
-        (module.got_request_exception, receive)
-        for name, receive in (("flask", from_flask), ("django.core.signals", from_django))
-        if (module := sys.modules.get(name)) is not None
-    ]
-    for signal, receive in signals:
-        signal.connect(receive)  # both keep weak references, and the functions live until the end of this one
-    token = _current.set(exceptions)
+    token = _current.set((signature, exceptions))
     try:
         yield exceptions
     finally:
         _current.reset(token)
-        for signal, receive in signals:
-            signal.disconnect(receive)
+
+
+def _from_flask(_: object, exception: BaseException, **__: object) -> None:
+    _add(exception, sys.modules["flask"].request)
+
+
+def _from_django(request: Any = None, **_: object) -> None:
+    _add(sys.exc_info()[1], request)
+
+
+def _add(error: BaseException | None, request: Any) -> None:
+    signature, exceptions = _current.get(("", []))
+    if error is not None and request is not None and request.headers.get(SIGNATURE_HEADER) == signature:
+        exceptions.append(error)
+
+
+class MountedSender:
+    """Passes delivery attempts to mounted receivers. Thread-safe.
+
+    An exception of a receiver is a failed attempt. In process, the result also has the exception itself, for the
+    caller to raise; in a server, it is logged.
+
+    Args:
+        in_process: whether synchronous receivers run in the thread that calls ``send``.
+        timeout: seconds after which an attempt has failed.
+    """
+
+    def __init__(self, *, in_process: bool, timeout: float) -> None:
+        self._in_process = in_process
+        self._timeout = timeout
+        self._event_loop = EventLoopThread()
+        self._applications = Applications(timeout)
+
+    def send(self, mount: Mount, attempt: PreparedAttempt) -> AttemptResult:
+        """Make an attempt, and return its result."""
+        call = self._call(mount, attempt)
+        with caught(attempt.signature) as exceptions:
+            pending = self._begin(mount, call)
+            if pending is not None:
+                self._finish(call, pending)
+            return self._concluded(mount, call, call.result(exceptions))
+
+    async def send_async(self, mount: Mount, attempt: PreparedAttempt) -> AttemptResult:
+        """Make an attempt, and return its result; an asynchronous receiver runs in the running event loop."""
+        call = self._call(mount, attempt)
+        with caught(attempt.signature) as exceptions:
+            pending = call.begin()
+            if pending is not None:
+                await call.finish(pending)
+            return self._concluded(mount, call, call.result(exceptions))
+
+    def check_thread(self) -> None:
+        """Check that no application runs in the event loop of this thread, which ``send`` would block.
+
+        Raises:
+            RuntimeError: one does.
+        """
+        url = self._applications.url_in_this_loop()
+        if url is not None:
+            raise RuntimeError(
+                f"the application mounted at {url} runs in this event loop, which this call would block; "
+                "use the methods whose names end in _async, such as 'await service.advance_async()'"
+            )
+
+    def unmounted(self, receiver: Receiver) -> None:
+        """Shut down a receiver that is not mounted any more."""
+        error = self._applications.stop(receiver)
+        self._report_shutdowns([] if error is None else [error])
+
+    def close(self) -> None:
+        """Shut all applications down, and abandon the asynchronous receivers that are still running."""
+        errors = self._applications.stop_all()
+        self._event_loop.close()
+        self._report_shutdowns(errors)
+
+    async def close_async(self) -> None:
+        """Shut down the applications in the running event loop."""
+        self._report_shutdowns(await self._applications.stop_here())
+
+    def _call(self, mount: Mount, attempt: PreparedAttempt) -> MountedCall:
+        return MountedCall(mount, attempt, self._applications, self._timeout)
+
+    def _begin(self, mount: Mount, call: MountedCall) -> Pending | None:
+        if self._in_process or mount.kind is ReceiverKind.ASGI:
+            return call.begin()
+        try:
+            return result_within(self._timeout, call.begin, "followup-mock-receiver")
+        except TimeoutError:  # not of the receiver, whose exceptions ``begin`` keeps
+            return None
+
+    def _finish(self, call: MountedCall, pending: Pending) -> None:
+        """Run the rest of a call in the event loop of the mock, and give up if the receiver blocks that loop."""
+        finishing = self._event_loop.submit(lambda: call.finish(pending))
+        try:
+            while not finishing.done():
+                left = call.gives_up_at + 2 * CANCELLATION_TIMEOUT - RealTime.monotonic()
+                if left <= 0:
+                    return
+                wait_for(finishing, left)
+        finally:
+            finishing.cancel()  # without effect unless it is still running
+        if not finishing.cancelled():
+            finishing.result()
+
+    def _concluded(self, mount: Mount, call: MountedCall, result: AttemptResult) -> AttemptResult:
+        error = call.error
+        if error is None:
+            return result
+        if not self._in_process:
+            logger.error("exception in %s", call.describe(), exc_info=error)
+            return result
+        # A test cannot do without an exit, such as KeyboardInterrupt or an outcome of pytest.
+        is_exit = not isinstance(error, (Exception, asyncio.CancelledError))
+        if not call.raises or not (mount.raise_exceptions or is_exit):
+            return result
+        with suppress(Exception):  # an exception can be immutable
+            error.add_note(f"Raised by {call.describe()}.")
+        return attrs.evolve(result, raised=error)
+
+    def _report_shutdowns(self, errors: list[BaseException]) -> None:
+        """Raise the first of these exceptions in process, and log the others."""
+        raised = errors[0] if errors and self._in_process else None
+        for error in errors:
+            if error is not raised:
+                logger.error("the shutdown of a mounted application failed", exc_info=error)
+        if raised is not None:
+            with suppress(Exception):
+                raised.add_note("Raised by the shutdown of a mounted application.")
+            raise raised
