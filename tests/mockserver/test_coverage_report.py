@@ -36,9 +36,7 @@ SUITE = """
 """
 """It meets 5 outcomes of operations and 1 of webhooks; there are 295."""
 
-HEADINGS = """\
-                                                                           no
-operation                   success replay 400 401 403 404 409 429 5xx answer"""
+HEADINGS = "operation                   success replay 400 401 403 404 409 429 5xx no_answer"
 
 
 def shown(result: pytest.RunResult) -> str:
@@ -51,10 +49,10 @@ def test_the_table(pytester: pytest.Pytester) -> None:
     text = shown(result)
     assert HEADINGS in text
     for row in (
-        "account.retrieve                1k+          -   -               -   -      -",
-        "patients.create                   1      -   -   -   -       -   -   1      1",
-        "patients.retrieve                 -          -   -   -   -       -   -      -",
-        "webhook_endpoints.create          1      -   -   -   -       -   -   -      -",
+        "account.retrieve                1k+          -   -               -   -         -",
+        "patients.create                   1      -   -   -   -       -   -   1         1",
+        "patients.retrieve                 -          -   -   -   -       -   -         -",
+        "webhook_endpoints.create          1      -   -   -   -       -   -   -         -",
         "webhook                     delivered retried failed",
         "patient.upserted                    1       -      -",
         "webhook.ping                        -       -      -",
@@ -162,18 +160,11 @@ def test_a_threshold_that_is_no_percentage(pytester: pytest.Pytester) -> None:
     assert [_percentage("0"), _percentage("100")] == [0, 100]
 
 
-@pytest.mark.parametrize(
-    ("file", "message"),
-    [
-        ("missing/coverage.json", "--followup-coverage-file missing/coverage.json: the folder {path}/missing does not"),
-        (".", "--followup-coverage-file needs the name of a file, not '.'"),
-        ("", "--followup-coverage-file needs the name of a file, not ''"),
-    ],
-)
-def test_a_file_that_cannot_be_written(pytester: pytest.Pytester, file: str, message: str) -> None:
+@pytest.mark.parametrize("file", ["missing/coverage.json", ".", ""])
+def test_a_file_that_cannot_be_written(pytester: pytest.Pytester, file: str) -> None:
     result = run(pytester, "def test_it(): print('started')", "-s", f"--followup-coverage-file={file}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert f"ERROR: {message.format(path=pytester.path)}" in result.stderr.str()
+    assert f"--followup-coverage-file needs the name of a file in a folder, not {file!r}" in result.stderr.str()
     assert "started" not in result.stdout.str()
 
 

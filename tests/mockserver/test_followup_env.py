@@ -318,44 +318,6 @@ def test_a_rejection_that_the_test_expects_does_not_fail_it(pytester: pytest.Pyt
     pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio").assert_outcomes(passed=1)
 
 
-def test_the_report_of_a_failing_test_lists_all_rejected_requests(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        """
-        import httpx, threading
-
-        def test_it(followup_env):
-            for url in ["https://a.example/v1/patients/30123456?dni=30123456", "https://b.example/x"]:
-                try:
-                    httpx.post(url)
-                except Exception:
-                    pass
-            thread = threading.Thread(target=lambda: suppressed("https://c.example"))
-            thread.start()
-            thread.join()
-            assert False
-
-        def suppressed(url):
-            try:
-                httpx.get(url)
-            except Exception:
-                pass
-        """
-    )
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "*- followup_service -*",
-            "*- followup_env -*",
-            "rejected requests, oldest first:",
-            "  POST https://a.example/v1/patients/…",
-            "  POST https://b.example/x",
-            "  GET https://c.example/",
-        ],
-        consecutive=False,
-    )
-
-
 def test_threads_reach_the_service(followup_env: MockEnvironment) -> None:
     with FollowUp() as client, ThreadPoolExecutor() as pool:
         list(pool.map(lambda number: client.patients.create(phone=f"+549115555{number:04}"), range(20)))

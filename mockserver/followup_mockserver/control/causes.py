@@ -31,8 +31,6 @@ from followup_mockserver.state.history import (
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, RecordedCall
 from followup_mockserver.state.tenant import Tenant
 
-_NOT_SENT = ("not sent", "not scheduled")
-
 _NOBODY = ""
 """No record has this patient."""
 
@@ -83,16 +81,6 @@ def outbound_events(tenant: Tenant) -> list[Record]:
     Events that nobody received are among them. The caller holds the lock.
     """
     return [record for record in reversed(tenant.history.records) if record.receipts]
-
-
-def messages_not_sent(tenant: Tenant) -> list[Occurrence]:
-    """Return the reminders and other messages that were not sent or not scheduled, oldest first.
-
-    Those that were cancelled or moved are not among them. The caller holds the lock.
-    """
-    kinds = ("reminder", "post_visit", "intake")
-    records = [record for record in tenant.history.records if record.kind in kinds]
-    return [each for each in of_records(tenant, records) if each.outcome.what in _NOT_SENT]
 
 
 def _requests(tenant: Tenant, id: str, selection: _Selection, found: Sequence[Occurrence]) -> list[Occurrence]:

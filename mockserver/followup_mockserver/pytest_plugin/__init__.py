@@ -42,18 +42,14 @@ class _Test:
         from followup_mockserver.pytest_plugin.failure_report import unused_faults_of
 
         problems = [problem for mock in self.mocks.values() for problem in unused_faults_of(mock)]
-        return problems if self.environment is None else problems + self.environment._problems()
+        return problems if self.environment is None else problems + self.environment._unseen()
 
-    def sections(self, shown_already: str) -> "Iterator[tuple[str, str]]":
+    def sections(self) -> "Iterator[tuple[str, str]]":
         """Yield the sections of the report of a failed test: title and text."""
-        if not self.mocks:
-            return
-        from followup_mockserver.pytest_plugin.failure_report import rejections_in, summary_of
+        if self.mocks:
+            from followup_mockserver.pytest_plugin.failure_report import summary_of
 
-        for name, mock in self.mocks.items():
-            yield name, summary_of(mock, shown_already)
-        if self.environment is not None and (calls := self.environment._rejected_calls()):
-            yield "followup_env", rejections_in(calls)
+            yield from ((name, summary_of(mock)) for name, mock in self.mocks.items())
 
 
 _test = pytest.StashKey[_Test]()
@@ -242,7 +238,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
         _fail(item, call, report, "\n\n".join(problems))
     if report.failed:
         test.has_failed = True
-        report.sections += test.sections(report.longreprtext)
+        report.sections += test.sections()
     return report
 
 

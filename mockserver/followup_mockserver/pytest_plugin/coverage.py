@@ -3,11 +3,10 @@
 import json
 import math
 import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 
 from followup_mockserver.contract.operations import OPERATIONS, Operation
@@ -28,8 +27,6 @@ _OUTPUT = "followup_coverage"
 NOT_MET = "-"
 _NAMES = 27
 """The width of the first column: that of the longest name of an operation."""
-
-_STATUS_WIDTH = 3
 
 Counts = dict[str, dict[str, int]]
 """Numbers by operation or event type, and outcome."""
@@ -67,7 +64,7 @@ class Coverage:
     def call_ended(self, call: EndedCall, /) -> None:
         """Count a call. Statuses that are no outcome of the operation do not count."""
         if call.operation is not None:
-            self._count(self.operations[call.operation], [_outcome(call.status, replayed=call.replayed)])
+            self._count(self.operations[call.operation], _outcome(call.status, replayed=call.replayed))
 
     def attempt_ended(self, ended: EndedAttempt, /) -> None:
         """Count what an attempt meant for its delivery.
@@ -77,7 +74,7 @@ class Coverage:
         attempt = ended.attempt
         retried = attempt.number == 2 and attempt.trigger != "disturbance"
         met = zip(WEBHOOK_OUTCOMES, (ended.delivered, retried, ended.exhausted), strict=True)
-        self._count(self.webhooks[attempt.event_type], [outcome for outcome, is_met in met if is_met])
+        self._count(self.webhooks[attempt.event_type], *(outcome for outcome, is_met in met if is_met))
 
     def add(self, other: Mapping[str, Any]) -> None:
         """Add the counts of another process, as ``as_json`` returns them."""
@@ -108,7 +105,7 @@ class Coverage:
     def _all(self) -> list[int]:
         return [count for kind in (self.operations, self.webhooks) for row in kind.values() for count in row.values()]
 
-    def _count(self, row: dict[str, int], outcomes: Iterable[str]) -> None:
+    def _count(self, row: dict[str, int], *outcomes: str) -> None:
         with self._lock:
             for outcome in outcomes:
                 if outcome in row:
@@ -195,8 +192,8 @@ class CoveragePlugin:
             return
         terminalreporter.write_sep("=", "followup coverage")
         for line in _table_of(self._coverage):
-            for cell in line:
-                terminalreporter.write(cell.text, green=cell.met is True, red=cell.met is False)
+            for text, is_met in line:
+                terminalreporter.write(text, green=is_met is True, red=is_met is False)
             terminalreporter.write("\n")
         for worker in self._lost_workers:
             terminalreporter.write_line(f"The counts of {worker} are missing: it did not end regularly.", red=True)
@@ -221,37 +218,23 @@ def _checked_file(config: pytest.Config) -> Path | None:
     if name is None:
         return None
     file = config.invocation_params.dir / name
-    if not name or file.is_dir():
-        raise pytest.UsageError(f"--followup-coverage-file needs the name of a file, not {name!r}")
-    if not file.parent.is_dir():
-        raise pytest.UsageError(f"--followup-coverage-file {name}: the folder {file.parent} does not exist")
+    if not name or file.is_dir() or not file.parent.is_dir():
+        raise pytest.UsageError(f"--followup-coverage-file needs the name of a file in a folder, not {name!r}")
     return file
 
 
-@attrs.frozen
-class _Cell:
-    """A part of a line.
-
-    Attributes:
-        text: the text, with the spaces before it.
-        met: whether an outcome was met; None for a part that is no outcome.
-    """
-
-    text: str
-    met: bool | None = None
+Line = Sequence[tuple[str, bool | None]]
+"""The parts of a line: text with the spaces before it, and whether an outcome was met; None for any other text."""
 
 
-_Line = Sequence[_Cell]
-
-
-def _table_of(coverage: Coverage) -> Iterator[_Line]:
+def _table_of(coverage: Coverage) -> Iterator[Line]:
     """Yield the lines of the table."""
     yield from _section("operation", OUTCOMES, coverage.operations)
     yield ()
     yield from _section("webhook", WEBHOOK_OUTCOMES, coverage.webhooks)
     yield ()
-    yield (_Cell(f"{NOT_MET} was never met; an empty cell cannot be met."),)
-    yield (_Cell(f"{_summary_of(coverage)}."),)
+    yield ((f"{NOT_MET} was never met; an empty cell cannot be met.", None),)
+    yield ((f"{_summary_of(coverage)}.", None),)
 
 
 def _summary_of(coverage: Coverage) -> str:
@@ -260,28 +243,14 @@ def _summary_of(coverage: Coverage) -> str:
     return f"{coverage.met} of {coverage.possible} outcomes were met: {percent:.1f} %"
 
 
-def _section(title: str, outcomes: Sequence[str], counts: Counts) -> Iterator[_Line]:
-    widths = {outcome: max(_STATUS_WIDTH, *map(len, _heading(outcome))) for outcome in outcomes}
-    for number in (0, 1):
-        headings = [f" {_heading(outcome)[number]:>{widths[outcome]}}" for outcome in outcomes]
-        if any(map(str.strip, headings)):
-            yield (_Cell(f"{title if number else '':{_NAMES}}{''.join(headings)}"),)
+def _section(title: str, outcomes: Sequence[str], counts: Counts) -> Iterator[Line]:
+    yield ((f"{title:{_NAMES}}" + "".join(f" {outcome}" for outcome in outcomes), None),)
     for name, row in counts.items():
-        cells = [_cell(row.get(outcome), widths[outcome]) for outcome in outcomes]
-        yield (_Cell(f"{name:{_NAMES}}"), *cells)
+        yield ((f"{name:{_NAMES}}", None), *(_cell(row.get(outcome), len(outcome)) for outcome in outcomes))
 
 
-def _heading(outcome: str) -> tuple[str, str]:
-    """Return the two lines of the heading of a column."""
-    return ("no", "answer") if outcome == NO_ANSWER else ("", outcome)
-
-
-def _cell(count: int | None, width: int) -> _Cell:
+def _cell(count: int | None, width: int) -> tuple[str, bool | None]:
     if count is None:
-        return _Cell(" " * (width + 1))
-    return _Cell(f" {_short(count) if count else NOT_MET:>{width}}", met=count > 0)
-
-
-def _short(count: int) -> str:
-    """Return a number in at most three characters."""
-    return str(count) if count < 1000 else f"{min(count // 1000, 9)}k+"
+        return " " * (width + 1), None
+    shown = str(count) if 0 < count < 1000 else "1k+" if count else NOT_MET
+    return f" {shown:>{width}}", count > 0

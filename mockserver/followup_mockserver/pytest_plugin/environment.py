@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import attrs
 import httpx
 import pytest
 
@@ -24,21 +23,6 @@ class RejectedRequest(AssertionError):
 
     It is no ``httpx.RequestError``, so clients do not take it for a connection error that they retry.
     """
-
-
-@attrs.frozen
-class _Rejection:
-    """A request that was rejected.
-
-    Attributes:
-        call: method and redacted URL.
-        message: the message of the exception.
-        reaches_test: whether the exception was raised in the thread of the test.
-    """
-
-    call: str
-    message: str
-    reaches_test: bool
 
 
 class MockEnvironment:
@@ -57,7 +41,7 @@ class MockEnvironment:
         self._origin = _origin(httpx.URL(service.url))
         self._transport = InProcessTransport(service.app)
         self._allowed: list[str] = []
-        self._rejections: list[_Rejection] = []
+        self._rejected_unseen: dict[str, None] = {}
         self._thread = threading.current_thread()
 
     def __repr__(self) -> str:
@@ -76,13 +60,9 @@ class MockEnvironment:
         """
         self._allowed += map(_checked, urls)
 
-    def _problems(self) -> list[str]:
-        """Return the requests that were rejected in other threads, where the exception may have gone unseen."""
-        return [*dict.fromkeys(each.message for each in self._rejections if not each.reaches_test)]
-
-    def _rejected_calls(self) -> list[str]:
-        """Return the requests that were rejected, oldest first."""
-        return [each.call for each in self._rejections]
+    def _unseen(self) -> list[str]:
+        """Return the messages of the requests that were rejected in other threads, where they may have gone unseen."""
+        return [*self._rejected_unseen]
 
     def _is_thread_of_test(self) -> bool:
         """Return whether an exception in this thread reaches the test: in its own thread, or an attempt of the SDK."""
@@ -100,13 +80,13 @@ class MockEnvironment:
             return self._transport
         if origin in self._allowed:
             return None
-        call = f"{request.method} {origin}{redacted(request.url.path)}"
         message = (
-            f"followup_env rejected {call}: in this test, httpx reaches "
+            f"followup_env rejected {request.method} {origin}{redacted(request.url.path)}: in this test, httpx reaches "
             f"only {' and '.join([self._origin, *self._allowed])}. Read the base URL from FOLLOWUP_BASE_URL, or let "
             f"requests through with followup_env.allow({origin!r})."
         )
-        self._rejections.append(_Rejection(call, message, self._is_thread_of_test()))
+        if not self._is_thread_of_test():
+            self._rejected_unseen[message] = None
         raise RejectedRequest(message)
 
     @contextmanager
@@ -115,36 +95,25 @@ class MockEnvironment:
         with pytest.MonkeyPatch.context() as patch, virtual_time(self.url, self.service._time_of):
             patch.setenv("FOLLOWUP_BASE_URL", self.url)
             patch.setenv("FOLLOWUP_API_KEY", self.api_key)
-            self._intercept_synchronous(patch)
-            self._intercept_asynchronous(patch, httpx.AsyncHTTPTransport)
+            self._intercept(patch, httpx.HTTPTransport, "handle_request")
+            self._intercept(patch, httpx.AsyncHTTPTransport, "handle_async_request")
             if importlib.util.find_spec("httpx_aiohttp") is not None:
-                self._intercept_asynchronous(patch, importlib.import_module("httpx_aiohttp").AiohttpTransport)
+                aiohttp_transport = importlib.import_module("httpx_aiohttp").AiohttpTransport
+                self._intercept(patch, aiohttp_transport, "handle_async_request")
             token = _current.set(self)
             try:
                 yield
             finally:
                 _current.reset(token)
 
-    def _intercept_synchronous(self, patch: pytest.MonkeyPatch) -> None:
-        send = httpx.HTTPTransport.handle_request
+    def _intercept(self, patch: pytest.MonkeyPatch, transport_class: Any, method: str) -> None:
+        send = getattr(transport_class, method)
 
-        def handle(transport: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
+        def handle(transport: Any, request: httpx.Request) -> Any:
             destination = self._destination(request)
-            return send(transport, request) if destination is None else destination.handle_request(request)
+            return send(transport, request) if destination is None else getattr(destination, method)(request)
 
-        patch.setattr(httpx.HTTPTransport, "handle_request", handle)
-
-    def _intercept_asynchronous(self, patch: pytest.MonkeyPatch, transport_class: Any) -> None:
-        send = transport_class.handle_async_request
-
-        async def handle(transport: httpx.AsyncBaseTransport, request: httpx.Request) -> httpx.Response:
-            destination = self._destination(request)
-            if destination is None:
-                response: httpx.Response = await send(transport, request)
-                return response
-            return await destination.handle_async_request(request)
-
-        patch.setattr(transport_class, "handle_async_request", handle)
+        patch.setattr(transport_class, method, handle)
 
 
 def _origin(url: httpx.URL) -> str:
