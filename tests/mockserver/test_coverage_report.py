@@ -238,11 +238,3 @@ def test_the_workers_count_when_a_failure_stops_them(pytester: pytest.Pytester) 
     assert result.ret == pytest.ExitCode.INTERRUPTED
     created = met(pytester)["patients.create"]["success"]
     assert 1 <= created == met(pytester)["patient.upserted"]["delivered"] <= 6
-
-
-@pytest.mark.nightly
-def test_a_worker_that_crashed_is_named(pytester: pytest.Pytester) -> None:
-    result = distributed(pytester, 1, "if number == 0: os._exit(3)")
-    text = result.stdout.str()
-    assert re.search(r"^The counts of gw[01] are missing: it did not end regularly\.$", text, re.MULTILINE)
-    assert met(pytester)["patients.create"]["success"] >= 1

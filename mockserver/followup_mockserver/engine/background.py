@@ -4,9 +4,8 @@ A thread waits for the next job, and workers make the delivery attempts, so that
 """
 
 import logging
-import queue
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from followup_mockserver.engine.jobs import ScheduledAttempt, begin, make_attempt
@@ -19,7 +18,6 @@ from followup_mockserver.webhooks.dispatch import Dispatcher
 
 logger = logging.getLogger("followup_mockserver")
 
-MAX_THREADS = 32
 MAX_PER_RECEIVER = 4
 """Threads that one receiver can keep busy when it hangs, however many URLs it has."""
 
@@ -27,16 +25,12 @@ Task = Callable[[], None]
 
 
 class Workers:
-    """Runs tasks on threads that are started as needed, at most ``MAX_PER_RECEIVER`` for one receiver at a time."""
+    """Runs tasks, at most ``MAX_PER_RECEIVER`` for one receiver at a time, on threads that end when nothing waits."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ready: queue.SimpleQueue[tuple[str, Task] | None] = queue.SimpleQueue()
         self._waiting: dict[str, deque[Task]] = {}
-        self._running: dict[str, int] = {}
-        self._threads: list[threading.Thread] = []
-        self._idle = 0
-        self._closed = False
+        self._running: Counter[str] = Counter()
 
     def submit(self, receiver: str, task: Task) -> None:
         """Run a task as soon as a thread is free.
@@ -46,50 +40,28 @@ class Workers:
             task: the function to run; it must not raise.
         """
         with self._lock:
-            if self._running.get(receiver, 0) >= MAX_PER_RECEIVER:
-                self._waiting.setdefault(receiver, deque()).append(task)
+            self._waiting.setdefault(receiver, deque()).append(task)
+            if self._running[receiver] == MAX_PER_RECEIVER:
                 return
-            self._start(receiver, task)
+            self._running[receiver] += 1
+        threading.Thread(target=self._work, args=(receiver,), name="followup-mock-delivery", daemon=True).start()
 
     def close(self) -> None:
-        """Start no further task. Threads that run one end after it."""
+        """Start no further task that waits for a thread. Those that run are not waited for."""
         with self._lock:
-            self._closed = True
             self._waiting.clear()
-            for _ in self._threads:
-                self._ready.put(None)
 
-    def _start(self, receiver: str, task: Task) -> None:
-        self._running[receiver] = self._running.get(receiver, 0) + 1
-        self._ready.put((receiver, task))
-        if self._idle:
-            self._idle -= 1
-        elif len(self._threads) < MAX_THREADS and not self._closed:
-            thread = threading.Thread(target=self._work, name="followup-mock-delivery", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+    def _work(self, receiver: str) -> None:
+        while (task := self._next(receiver)) is not None:
+            task()
 
-    def _work(self) -> None:
-        while (item := self._ready.get()) is not None:
-            receiver, task = item
-            try:
-                task()
-            finally:
-                self._done(receiver)
-
-    def _done(self, receiver: str) -> None:
+    def _next(self, receiver: str) -> Task | None:
         with self._lock:
+            if waiting := self._waiting.get(receiver):
+                return waiting.popleft()
+            self._waiting.pop(receiver, None)
             self._running[receiver] -= 1
-            if not self._running[receiver]:
-                del self._running[receiver]
-            # This thread is free and takes the next task itself, so a waiting task needs no new thread.
-            self._idle += 1
-            waiting = self._waiting.get(receiver)
-            if waiting:
-                task = waiting.popleft()
-                if not waiting:
-                    del self._waiting[receiver]
-                self._start(receiver, task)
+            return None
 
 
 _MAX_SLEEP = 3600.0

@@ -133,8 +133,6 @@ class CoveragePlugin:
         self._file = None if self._is_worker else _checked_file(config)
         self._threshold: float | None = config.getoption("followup_coverage_fail_under")
         self._coverage = Coverage()
-        self._ended_workers: set[str] = set()
-        self._lost_workers: list[str] = []
         self._has_run = False
         self._is_written = False
         self._problem: str | None = None
@@ -149,14 +147,8 @@ class CoveragePlugin:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Add the counts of a worker, in the controller of pytest-xdist."""
-        worker: str = node.gateway.id
-        if worker in self._ended_workers:  # one that was interrupted is reported twice
-            return
-        self._ended_workers.add(worker)
-        counts = getattr(node, "workeroutput", {}).get(_OUTPUT)
-        if counts is None:
-            self._lost_workers.append(worker)
-        else:
+        counts = getattr(node, "workeroutput", {}).pop(_OUTPUT, None)  # one that was interrupted is reported twice
+        if counts is not None:
             self._coverage.add(counts)
 
     @pytest.hookimpl(trylast=True)
@@ -195,8 +187,6 @@ class CoveragePlugin:
             for text, is_met in line:
                 terminalreporter.write(text, green=is_met is True, red=is_met is False)
             terminalreporter.write("\n")
-        for worker in self._lost_workers:
-            terminalreporter.write_line(f"The counts of {worker} are missing: it did not end regularly.", red=True)
         if self._is_written:
             terminalreporter.write_line(f"Wrote {self._file}.")
 

@@ -62,30 +62,22 @@ class DueAttempt:
 
 
 @attrs.frozen(kw_only=True)
-class PreparedAttempt:
+class PreparedAttempt(DueAttempt):
     """An attempt that is ready to be sent.
 
     Attributes:
-        delivery: the delivery.
-        endpoint: the endpoint of the delivery.
         number: number of the attempt, 1 for the first.
-        trigger: as in ``DueAttempt``.
         url: URL that it is sent to.
         timestamp: real time of sending, in seconds since the epoch.
         signature: signature of timestamp and body.
         body: the raw body.
-        progress: as in ``DueAttempt``.
     """
 
-    delivery: WebhookDelivery = attrs.field(repr=False)
-    endpoint: WebhookEndpoint = attrs.field(repr=False)
     number: int
-    trigger: Trigger
     url: str = attrs.field(repr=False)
     timestamp: int
     signature: str
     body: bytes = attrs.field(repr=False)
-    progress: AttemptInProgress
 
     @property
     def headers(self) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, cast
 
 from followup import WebhookDelivery, WebhookEndpoint
@@ -86,43 +86,34 @@ def _queue(
     """Queue one event for these endpoints; the first attempt of each delivery is due at once."""
     if not endpoints:
         return []  # an event that nobody receives uses up no ``occurredAt``
-    occurred_at = tenant.next_event_time()
-    return [_queue_one(tenant, endpoint, type, data, ref, occurred_at) for endpoint in endpoints]
-
-
-def _queue_one(
-    tenant: Tenant,
-    endpoint: WebhookEndpoint,
-    type: OutboundEventType,
-    data: Mapping[str, Any],
-    ref: str,
-    occurred_at: datetime,
-) -> WebhookDelivery:
-    now = tenant.now()
-    delivery_id = tenant.ids.new("whd_")
-    delivery = WebhookDelivery(
-        id=delivery_id,
-        object="webhook_delivery",
-        webhook_endpoint=endpoint.id,
-        event_type=type,
-        status="pending",
-        attempts=0,
-        next_attempt_at=now,
-        payload={
-            "id": delivery_id,
-            "object": "event",
-            "type": type,
-            "apiVersion": SERVICE_VERSION,
-            "livemode": tenant.organization.livemode,
-            "occurredAt": format_timestamp(occurred_at),
-            "ref": ref,
-            "data": data,
-        },
-        created_at=now,
-    )
-    tenant.webhook_deliveries.add(delivery)
-    _schedule_first(tenant, delivery)
-    return delivery
+    now, occurred_at = tenant.now(), format_timestamp(tenant.next_event_time())
+    queued = []
+    for endpoint in endpoints:
+        delivery_id = tenant.ids.new("whd_")
+        delivery = WebhookDelivery(
+            id=delivery_id,
+            object="webhook_delivery",
+            webhook_endpoint=endpoint.id,
+            event_type=type,
+            status="pending",
+            attempts=0,
+            next_attempt_at=now,
+            payload={
+                "id": delivery_id,
+                "object": "event",
+                "type": type,
+                "apiVersion": SERVICE_VERSION,
+                "livemode": tenant.organization.livemode,
+                "occurredAt": occurred_at,
+                "ref": ref,
+                "data": data,
+            },
+            created_at=now,
+        )
+        tenant.webhook_deliveries.add(delivery)
+        _schedule_first(tenant, delivery)
+        queued.append(delivery)
+    return queued
 
 
 def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
