@@ -9,20 +9,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import anyio
-import fastapi
-import flask
 import httpx
 import pytest
-from support.django_apps import asgi_view, wsgi_view
 from support.lifespan_app import App
+from support.receiver_kinds import KINDS, Work, coroutine_function
 from support.receivers import Inbox, listening
 
 from followup_mockserver import MockServer, MockService
 
 URL = "https://clinic.example/hooks"
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
-
-Here = Callable[[], None]
 
 
 class Place:
@@ -53,62 +49,9 @@ def another(service: MockService, number: int = 1) -> None:
         client.patients.create(phone=f"+549115555000{number}")
 
 
-def function(here: Here) -> Any:
-    def receive(_: httpx.Request) -> httpx.Response:
-        here()
-        return httpx.Response(204)
-
-    return receive
-
-
-def coroutine_function(here: Here) -> Any:
-    async def receive(_: httpx.Request) -> httpx.Response:
-        await asyncio.sleep(0)
-        here()
-        return httpx.Response(204)
-
-    return receive
-
-
-def fastapi_app(here: Here) -> Any:
-    app = fastapi.FastAPI()
-
-    @app.post("/hooks", status_code=204)
-    async def hook() -> None:
-        here()
-
-    return app
-
-
-def flask_app(here: Here) -> Any:
-    app = flask.Flask("clinic")
-    app.post("/hooks")(lambda: (here(), ("", 204))[1])
-    return app
-
-
-def django_async(here: Here) -> Any:
-    async def view(_: Any) -> Any:
-        from django.http import HttpResponse
-
-        here()
-        return HttpResponse(status=204)
-
-    return asgi_view(view, is_async=True)
-
-
-RECEIVERS: dict[str, Callable[[Here], Any]] = {
-    "function": function,
-    "coroutine function": coroutine_function,
-    "FastAPI": fastapi_app,
-    "Flask": flask_app,
-    "Django WSGI": lambda here: wsgi_view(lambda _: here()),
-    "Django ASGI": django_async,
-}
-
-
-@pytest.mark.parametrize("make", RECEIVERS.values(), ids=RECEIVERS)
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 class TestEveryKind:
-    def test_it_runs_in_the_event_loop_of_the_test(self, service: MockService, make: Callable[[Here], Any]) -> None:
+    def test_it_runs_in_the_event_loop_of_the_test(self, service: MockService, make: Callable[[Work], Any]) -> None:
         place = Place()
         service.mount(URL, make(place))
 
@@ -121,26 +64,7 @@ class TestEveryKind:
 
         asyncio.run(test())
 
-    def test_an_exception_is_raised_out_of_it(self, service: MockService, make: Callable[[Here], Any]) -> None:
-        def fail() -> None:
-            raise KeyError("externalId")
-
-        service.mount(URL, make(fail))
-
-        async def test() -> None:
-            with pytest.raises(KeyError) as caught:
-                await service.advance_async(hours=1)
-            assert URL in caught.value.__notes__[0]
-            assert service.clock.now == NOON
-            (attempt,) = service.attempts(service.deliveries[0].id)
-            assert ", in fail\n" in (attempt.traceback or "")
-            service.mount(URL, httpx_204)
-            await service.advance_async(hours=1)
-            assert service.deliveries[0].status == "succeeded"
-
-        asyncio.run(test())
-
-    def test_the_synchronous_advance_calls_it_too(self, service: MockService, make: Callable[[Here], Any]) -> None:
+    def test_the_synchronous_advance_calls_it_too(self, service: MockService, make: Callable[[Work], Any]) -> None:
         place = Place()
         service.mount(URL, make(place))
         service.advance()
@@ -386,22 +310,6 @@ class TestLifespan:
             service.close()
         assert app.log == ["startup", "request", "shutdown"]
         assert caplog.records == []
-
-    def test_in_a_second_loop_the_application_starts_again(
-        self, service: MockService, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        app = App()
-        service.mount(URL, app.asgi)
-        run(lambda: none(service.advance_async()))
-        another(service)
-
-        async def second() -> None:
-            await service.advance_async()
-            await service.aclose()
-
-        run(second)
-        assert app.log == ["startup", "request", "startup", "request", "shutdown"]
-        assert len(caplog.records) == 1, "the first loop is gone"
 
     def test_advance_and_then_advance_async_moves_the_application(self, service: MockService) -> None:
         app = App()
