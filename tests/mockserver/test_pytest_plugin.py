@@ -149,67 +149,6 @@ def test_the_plugin_can_be_switched_off(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["E*fixture 'followup_service' not found"])
 
 
-ASYNCHRONOUS = """
-    import httpx
-    import pytest
-
-    from followup import AsyncFollowUp
-
-    pytestmark = pytest.mark.MARK
-
-    @pytest.fixture
-    def anyio_backend():
-        return "asyncio"
-
-    async def test_passes(followup_service, followup_async_client):
-        async def receive(request):
-            return httpx.Response(204)
-
-        followup_service.mount("https://clinic.example/hooks", receive)
-        await followup_async_client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
-        followup_service.add_fault(operation="patients.create", kind="status", status=503)
-        await followup_async_client.patients.create(phone="+5491155550000")
-        await followup_service.advance_async()
-        assert [each.status for each in followup_service.deliveries] == ["succeeded"]
-
-    async def test_has_an_unused_fault(followup_service):
-        followup_service.add_fault(operation="patients.create", kind="status")
-
-    async def test_fails(followup_env):
-        async with AsyncFollowUp() as client:
-            await client.account.retrieve()
-        assert False
-
-    async def test_reaches_elsewhere(followup_env):
-        async with httpx.AsyncClient() as client:
-            await client.get("https://api.clinic.example/health")
-
-    async def test_passes_again(followup_async_client):
-        assert await followup_async_client.account.retrieve()
-"""
-
-
-@pytest.mark.parametrize(
-    ("mark", "options"),
-    [
-        ("asyncio", ["-p", "pytest_asyncio.plugin", "-o", "asyncio_mode=strict"]),
-        ("anyio", ["-p", "anyio.pytest_plugin"]),
-    ],
-)
-def test_asynchronous_tests(pytester: pytest.Pytester, mark: str, options: list[str]) -> None:
-    pytester.makeini("[pytest]")  # pytest would use the configuration of this project for a folder within it
-    pytester.makepyfile(ASYNCHRONOUS.replace("MARK", mark))
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
-    result.assert_outcomes(passed=2, failed=3)
-    text = result.stdout.str()
-    for shown in (
-        "1 fault was never used:",
-        "200 GET /v1/account",
-        "RejectedRequest: followup_env rejected GET https://api.clinic.example/health:",
-    ):
-        assert shown in text
-
-
 def test_followup_respx_has_room_for_other_services(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
@@ -229,15 +168,25 @@ def test_followup_respx_has_room_for_other_services(pytester: pytest.Pytester) -
     result.assert_outcomes(passed=1)
 
 
-APP = """
+ASYNCHRONOUS = """
     import asyncio
     from contextlib import asynccontextmanager
 
     import fastapi
+    import httpx
     import pytest
+    import pytest_asyncio
+
+    from followup import AsyncFollowUp
+    from followup_mockserver import MockService
 
     URL = "https://clinic.example/hooks"
     log = []
+    pytestmark = pytest.mark.MARK
+
+    @pytest.fixture
+    def anyio_backend():
+        return "asyncio"
 
     @asynccontextmanager
     async def lifespan(app):
@@ -263,14 +212,7 @@ APP = """
     async def cause(client):
         await client.webhook_endpoints.create(url=URL, enabled_events=["patient.upserted"])
         await client.patients.create(phone="+5491155550000")
-"""
 
-TESTS = (
-    APP
-    + """
-    from followup_mockserver import MockService
-
-    MARK
     async def test_an_exception_is_raised(followup_service, followup_async_client):
         await cause(followup_async_client)
 
@@ -281,51 +223,66 @@ TESTS = (
         with pytest.raises(KeyError):
             await followup_service.advance_async()
 
-    FIXTURE
+    @FIXTURE
     async def service():
         async with MockService(rate_limit=0) as service:
             yield service
         assert log[-1] == "shutdown"
 
-    MARK
     async def test_an_asynchronous_fixture_shuts_down(service, app):
         await cause(service.async_client())
         service.mount(URL, app)
         await service.advance_async()
         assert log == ["startup", asyncio.get_running_loop()]
 
-    MARK
     async def test_the_fixture_of_the_plugin_closes_too(followup_service, followup_async_client, app):
+        followup_service.add_fault(operation="patients.create", kind="status", status=503)
         await cause(followup_async_client)
         followup_service.mount(URL, app)
         await followup_service.advance_async()
         assert log == ["startup", asyncio.get_running_loop()]
+        assert [each.status for each in followup_service.deliveries] == ["succeeded"]
 
-    MARK
     async def test_a_synchronous_advance_still_works(followup_service, followup_async_client, app):
         await cause(followup_async_client)
         followup_service.mount(URL, app)
         followup_service.advance()
         assert log[0] == "startup"
         assert log[1] is not asyncio.get_running_loop()
+
+    async def test_has_an_unused_fault(followup_service):
+        followup_service.add_fault(operation="patients.create", kind="status")
+
+    async def test_fails(followup_env):
+        async with AsyncFollowUp() as client:
+            await client.account.retrieve()
+        assert False
+
+    async def test_reaches_elsewhere(followup_env):
+        async with httpx.AsyncClient() as client:
+            await client.get("https://api.clinic.example/health")
+
+    async def test_passes_again(followup_async_client):
+        assert await followup_async_client.account.retrieve()
 """
+
+
+@pytest.mark.parametrize(
+    ("mark", "fixture", "plugin"),
+    [
+        ("asyncio", "pytest_asyncio.fixture", "pytest_asyncio.plugin"),
+        ("anyio", "pytest.fixture", "anyio.pytest_plugin"),
+    ],
 )
-
-
-def test_with_pytest_asyncio(pytester: pytest.Pytester) -> None:
-    pytest.importorskip("pytest_asyncio")
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error")
-    tests = TESTS.replace("MARK", "@pytest.mark.asyncio").replace("FIXTURE", "@pytest_asyncio.fixture")
-    pytester.makepyfile(tests.replace("import pytest\n", "import pytest\n    import pytest_asyncio\n", 1))
-    pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "pytest_asyncio.plugin").assert_outcomes(passed=4)
-
-
-def test_with_anyio(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nfilterwarnings = error")
-    backend = """
-    @pytest.fixture
-    def anyio_backend():
-        return "asyncio"
-"""
-    pytester.makepyfile(TESTS.replace("MARK", "@pytest.mark.anyio").replace("FIXTURE", "@pytest.fixture") + backend)
-    pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "anyio.pytest_plugin").assert_outcomes(passed=4)
+def test_asynchronous_tests(pytester: pytest.Pytester, mark: str, fixture: str, plugin: str) -> None:
+    options = "asyncio_default_fixture_loop_scope = function\nasyncio_mode = strict\n" if mark == "asyncio" else ""
+    pytester.makeini(f"[pytest]\n{options}filterwarnings = error")
+    pytester.makepyfile(ASYNCHRONOUS.replace("MARK", mark).replace("FIXTURE", fixture))
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", plugin)
+    result.assert_outcomes(passed=5, failed=3)
+    for shown in (
+        "1 fault was never used:",
+        "200 GET /v1/account",
+        "RejectedRequest: followup_env rejected GET https://api.clinic.example/health:",
+    ):
+        assert shown in result.stdout.str()
