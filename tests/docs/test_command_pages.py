@@ -1,11 +1,11 @@
 """The pages of the commands begin with examples, and describe an option of many commands once."""
 
 import re
-from pathlib import Path
 
 import pytest
+from support.pages import DOCS
 
-FOLDER = Path(__file__).parents[2] / "docs/reference/commands"
+FOLDER = DOCS / "reference/commands"
 INDEX = (FOLDER / "index.md").read_text()
 PAGES = sorted(each.name for each in FOLDER.glob("*.md") if each.name != "index.md")
 COMMON = ["--json", "--url", "--api-key", "--token", "--database", "--columns", "--name", "--idempotency-key"]
@@ -24,12 +24,11 @@ def sections() -> dict[str, str]:
 SECTIONS = sections()
 
 
-def commands() -> list[str]:
-    """Return the words of each command in the index, without those of groups."""
-    return re.findall(r"^\| \[`([^`]+)`\]", INDEX, re.MULTILINE)
+COMMANDS = re.findall(r"^\| \[`([^`]+)`\]", INDEX, re.MULTILINE)
+"""The words of each command in the index, without those of groups."""
 
 
-@pytest.mark.parametrize("words", commands())
+@pytest.mark.parametrize("words", COMMANDS)
 def test_a_command_has_examples_before_its_options(words: str) -> None:
     before, fence, after = SECTIONS[words].partition("```sh\n")
     assert fence
@@ -38,8 +37,8 @@ def test_a_command_has_examples_before_its_options(words: str) -> None:
 
 
 def test_the_index_lists_the_commands_of_both_programs() -> None:
-    assert {each.split()[0] for each in commands()} == {"followup", "followup-mock"}
-    assert len(commands()) > 80
+    assert {each.split()[0] for each in COMMANDS} == {"followup", "followup-mock"}
+    assert len(COMMANDS) > 80
 
 
 def test_common_options_are_described_once() -> None:
@@ -53,24 +52,23 @@ def test_common_options_are_described_once() -> None:
     )
 
 
-def test_options_have_placeholders_defaults_and_environment_variables() -> None:
-    assert (
-        "- **`--port N`**: Port to listen on; 0 picks a free one. Default: `4210`.\n" in SECTIONS["followup-mock serve"]
-    )
-    assert "with a 400. Default: `--refuse-unknown-fields`.\n" in SECTIONS["followup-mock serve"]
-    assert "remembered. Default: `24`.\n" in SECTIONS["followup-mock serve"]
-    assert "- **`DURATION`**: Duration, such as 90s" in SECTIONS["followup-mock advance"]
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("followup-mock serve", "- **`--port N`**: Port to listen on; 0 picks a free one. Default: `4210`.\n"),
+        ("followup-mock serve", "with a 400. Default: `--refuse-unknown-fields`.\n"),
+        ("followup-mock serve", "remembered. Default: `24`.\n"),
+        ("followup-mock advance", "- **`DURATION`**: Duration, such as 90s"),
+        ("followup-mock disturb", "wrong_signature and old_signature give the first attempt"),
+        ("followup doctor", "Exit status: 0 without a FAIL, 1 with one"),
+    ],
+)
+def test_a_command_shows_its_placeholders_defaults_values_and_statuses(words: str, text: str) -> None:
+    assert text in SECTIONS[words]
+
+
+def test_common_options_have_defaults_and_environment_variables() -> None:
     assert "Default: `http://127.0.0.1:4210`. Environment variable: `FOLLOWUP_BASE_URL`.\n" in INDEX
-
-
-def test_values_keep_their_spelling() -> None:
-    disturb = SECTIONS["followup-mock disturb"]
-    assert "wrong_signature and old_signature give the first attempt" in disturb
-    assert "wrong-signature" not in disturb
-
-
-def test_exit_statuses_of_a_command_are_on_its_page() -> None:
-    assert "Exit status: 0 without a FAIL, 1 with one" in SECTIONS["followup doctor"]
 
 
 @pytest.mark.parametrize("page", PAGES)

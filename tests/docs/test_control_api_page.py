@@ -4,26 +4,17 @@ import inspect
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support.pages import DOCS, blocks
 
 from followup_mockserver import MockService
 from followup_mockserver.http.control_routes import ROUTES
 
-FOLDER = Path(__file__).parents[2] / "docs/reference/control_api"
+FOLDER = DOCS / "reference/control_api"
 
-ANSWER_FIELDS = {
-    "patient",
-    "contacts",
-    "coverage",
-    "address",
-    "requestedService",
-    "summary",
-    "hospitalized",
-    "sender",
-}
+ANSWER_FIELDS = {"patient", "contacts", "coverage", "address", "requestedService", "summary", "hospitalized", "sender"}
 
 
 def sections() -> dict[str, str]:
@@ -89,7 +80,7 @@ def test_no_description_is_about_values_of_python() -> None:
 
 def test_the_examples_show_what_calls_and_responses_contain() -> None:
     text = sections()["POST /_mock/clock/advance"]
-    request, response = re.findall(r"^```http\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    request, response = blocks(text, "http")
     assert request.startswith("POST /_mock/clock/advance HTTP/1.1\nContent-Type: application/json\n\n")
     assert json.loads(request.partition("\n\n")[2]) == {"hours": 3}
     assert response.startswith("HTTP/1.1 200 OK\n")

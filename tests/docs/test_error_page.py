@@ -3,12 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from support.pages import ROOT, read
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/reference/errors.md").read_text()
+PAGE = read("reference/errors.md")
+WEBHOOKS = read("reference/webhooks.md")
 MOCK = ROOT / "mockserver/followup_mockserver"
 
 CODE_ARGUMENTS = {"ServiceError": 2, "invalid": 0, "_unauthorized": 0, "_forbidden": 0}
@@ -82,8 +82,7 @@ def test_each_status_has_its_error(status: str, error: str, retried: str) -> Non
 
 
 def test_section_6_2_the_page_of_webhooks_has_the_nine_attempts() -> None:
-    page = (ROOT / "docs/reference/webhooks.md").read_text()
-    assert re.findall(r"^\| (\d) \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE) == [
+    assert re.findall(r"^\| (\d) \| ([^|]+) \| ([^|]+) \|$", WEBHOOKS, re.MULTILINE) == [
         ("1", "at once", "0"),
         ("2", "1 min", "1 min"),
         ("3", "5 min", "6 min"),
@@ -97,6 +96,5 @@ def test_section_6_2_the_page_of_webhooks_has_the_nine_attempts() -> None:
 
 
 def test_the_page_of_webhooks_has_every_reason_of_a_signature_error() -> None:
-    page = (ROOT / "docs/reference/webhooks.md").read_text()
     reasons = ["missing_header", "malformed_header", "wrong_signature", "too_old", "too_new", "malformed_payload"]
-    assert re.findall(r"^\| `(\w+)` \| [^|]+ \|$", page.partition("\n## Reasons\n")[2], re.MULTILINE) == reasons
+    assert re.findall(r"^\| `(\w+)` \| [^|]+ \|$", WEBHOOKS.partition("\n## Reasons\n")[2], re.MULTILINE) == reasons

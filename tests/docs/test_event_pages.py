@@ -2,16 +2,14 @@
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.pages import DOCS, blocks, read, section
+from support.webhook_events import headers_of
 
-from followup.webhooks import sign
-
-ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs/reference/events"
+FOLDER = DOCS / "reference/events"
 
 INBOUND = [
     "intake.requested",
@@ -26,30 +24,19 @@ INBOUND = [
 OUTBOUND = [*INBOUND, "intake.created", "intake.ready", "conversation.handoff", "patient.silent", "webhook.ping"]
 NOT_YET_SENT = ["order.issued", "conversation.handoff", "patient.silent"]
 
-REFERENCES = {
+PREFIXES = {
     "intake": "int_",
-    "patient": "pat_",
     "appointment": "apt_",
     "visit": "vis_",
     "treatment": "trt_",
     "order": "evt_",
-    "conversation": "pat_",
     "webhook": "we_",
 }
-"""The prefix of ``ref``, by the first part of the type."""
+"""Of ``ref``, by the first part of the type; the others refer to a patient."""
 
 
-def page(event_type: str) -> str:
-    return (FOLDER / f"{event_type.replace('.', '-')}.md").read_text()
-
-
-def section(event_type: str, title: str) -> str:
-    _, _, after = page(event_type).partition(f"\n## {title}\n")
-    return after.partition("\n## ")[0]
-
-
-def blocks(text: str, kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+def part(event_type: str, title: str) -> str:
+    return section(read(f"reference/events/{event_type.replace('.', '-')}.md"), title)
 
 
 def test_each_type_has_a_page() -> None:
@@ -66,26 +53,18 @@ def test_the_index_lists_8_inbound_and_13_outbound_types() -> None:
 
 @pytest.mark.parametrize("event_type", INBOUND)
 def test_an_inbound_event_is_shown_as_it_is_sent(event_type: str) -> None:
-    text = section(event_type, "Inbound")
+    text = part(event_type, "Inbound")
     assert f"event = inbound.{event_type.replace('.', '_')}(" in text
     request, response = blocks(text, "http")
     head, _, body = request.partition("\n\n")
     assert head.startswith("POST /v1/events HTTP/1.1\n")
-    assert (json.loads(body)["type"], "id" in json.loads(body), bool(json.loads(body)["data"])) == (
-        event_type,
-        True,
-        True,
-    )
+    event = json.loads(body)
+    assert event["type"] == event_type
+    assert event["id"]
+    assert event["data"]
     (result,) = json.loads(response.partition("\n\n")[2])["results"]
-    assert (result["accepted"], result["status"]) == (
-        True,
-        "unhandled" if event_type == "order.issued" else "processed",
-    )
-
-
-@pytest.mark.parametrize("event_type", [each for each in OUTBOUND if each not in INBOUND])
-def test_a_type_that_only_the_service_sends_has_no_inbound_section(event_type: str) -> None:
-    assert section(event_type, "Inbound") == ""
+    status = "unhandled" if event_type == "order.issued" else "processed"
+    assert (result["accepted"], result["status"]) == (True, status)
 
 
 @pytest.mark.parametrize("event_type", OUTBOUND)
@@ -93,17 +72,17 @@ def test_the_handlers_of_a_page_handle_the_body_that_it_shows(
     event_type: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text = section(event_type, "Outbound")
+    text = part(event_type, "Outbound")
     (shown,) = blocks(text, "json")
     event = json.loads(shown)
     assert list(event) == ["id", "object", "type", "apiVersion", "livemode", "occurredAt", "ref", "data"]
     assert (event["type"], event["object"]) == (event_type, "event")
-    assert event["ref"].startswith(REFERENCES[event_type.partition(".")[0]])
+    assert event["ref"].startswith(PREFIXES.get(event_type.partition(".")[0], "pat_"))
     names: dict[str, Any] = {}
     for code in blocks(text, "python"):
         exec(compile(code, event_type, "exec"), names)
-    body, now = shown.encode(), int(time.time())
-    headers = {"x-service-signature": sign(body, "whsec_...", now), "x-service-timestamp": str(now)}
+    body = shown.encode()
+    headers = headers_of(body, "whsec_...")
     names["inbox"].create_tables()
     assert names["inbox"].receive(body, headers) == 204
     assert names["inbox"].drain().done == 1
@@ -116,6 +95,7 @@ def test_the_handlers_of_a_page_handle_the_body_that_it_shows(
 
 
 @pytest.mark.parametrize("event_type", OUTBOUND)
-def test_a_page_says_whether_the_service_sends_the_type_yet(event_type: str) -> None:
-    is_marked = "The service does not send this type yet" in section(event_type, "Outbound")
+def test_a_page_says_which_side_sends_the_type(event_type: str) -> None:
+    assert bool(part(event_type, "Inbound")) is (event_type in INBOUND)
+    is_marked = "The service does not send this type yet" in part(event_type, "Outbound")
     assert is_marked is (event_type in NOT_YET_SENT)

@@ -2,15 +2,12 @@
 
 import csv
 import re
-import subprocess
-import sys
 import tomllib
-from pathlib import Path
 
 import pytest
-from support.shell import COMMAND, clean_environment
+from support.pages import ROOT, blocks, output_of, read, section
+from support.shell import clean_environment, run_here
 
-ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
 
@@ -19,20 +16,15 @@ def without_ports(text: str) -> list[str]:
 
 
 def test_the_readme_shows_what_the_demo_prints() -> None:
-    [shown] = re.findall(r"^```text\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    result = subprocess.run(
-        [*COMMAND, "demo"], capture_output=True, text=True, check=True, timeout=60, env=clean_environment()
-    )
+    [shown] = blocks(README, "text")
+    result = run_here("followup", "demo", environment=clean_environment())
+    assert result.returncode == 0
     assert without_ports(shown) == without_ports(result.stdout)
 
 
 def test_the_readme_names_the_command_that_runs_all_checks() -> None:
     """The continuous integration runs this line, so without it nothing would be checked."""
     assert "```shell\npython -m pip install nox && nox\n```" in README
-
-
-def test_the_picture_of_the_readme_comes_first() -> None:
-    assert README.index("![") < README.index("```")
 
 
 def test_the_readme_lists_every_page() -> None:
@@ -46,6 +38,9 @@ def test_the_readme_lists_every_page() -> None:
     assert [page for page in pages if f"]({page})" not in README] == []
 
 
+WHICH_MOCK = "docs/concepts/which-mock.md"
+
+
 @pytest.mark.parametrize(
     ("page", "claim", "measured", "column", "unit"),
     [
@@ -56,27 +51,9 @@ def test_the_readme_lists_every_page() -> None:
         ("docs/benchmarks.md", r"listing 100 patients takes ([\d.]+) ms", "stripe, customers.list", "ours", 1e3),
         ("docs/benchmarks.md", r"stripe-python takes ([\d.]+) ms", "stripe, customers.list", "theirs", 1e3),
         ("docs/benchmarks.md", r"openai ([\d.]+) ms", "openai, models.list", "theirs", 1e3),
-        (
-            "docs/concepts/which-mock.md",
-            r"httpx\. - A new mock takes ([\d.]+) ms",
-            "and its end; MockServer",
-            "ours",
-            1e3,
-        ),
-        (
-            "docs/concepts/which-mock.md",
-            r"reach it\. A new mock takes ([\d.]+) ms",
-            "and its end; MockServer",
-            "theirs",
-            1e3,
-        ),
-        (
-            "docs/concepts/which-mock.md",
-            r"It starts in ([\d.]+) s",
-            "followup-mock serve, to its first response",
-            "ours",
-            1e6,
-        ),
+        (WHICH_MOCK, r"httpx\. - A new mock takes ([\d.]+) ms", "and its end; MockServer", "ours", 1e3),
+        (WHICH_MOCK, r"reach it\. A new mock takes ([\d.]+) ms", "and its end; MockServer", "theirs", 1e3),
+        (WHICH_MOCK, r"It starts in ([\d.]+) s", "followup-mock serve, to its first response", "ours", 1e6),
     ],
 )
 def test_the_figures_in_sentences_are_measured(page: str, claim: str, measured: str, column: str, unit: float) -> None:
@@ -97,16 +74,17 @@ def test_tables_chart_and_topics_are_those_of_the_stored_figures() -> None:
         "topics = [name for names in page.TOPICS.values() for name in names];"
         "assert sorted(topics) == sorted(names), set(topics) ^ set(names)"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT / "benchmarks", check=True, timeout=60)
+    output_of(code, ROOT / "benchmarks")
 
 
 def test_every_extra_is_described() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    section = (ROOT / "docs/installation.md").read_text().partition("## Choose the extras")[2].partition("\n## ")[0]
-    assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == set(extras)
+    described = section(read("installation.md"), "Choose the extras")
+    assert set(re.findall(r"^\| `(\w+)` \|", described, re.MULTILINE)) == set(extras)
 
 
 def test_a_missing_extra_is_named() -> None:
-    blocked = "import sys; sys.modules['sqlalchemy'] = None; import followup.outbox"
-    result = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False, timeout=60)
-    assert "store" in result.stderr
+    blocked = (
+        "import sys; sys.modules['sqlalchemy'] = None\ntry: import followup.outbox\nexcept ImportError as e: print(e)"
+    )
+    assert "followup[store]" in output_of(blocked, ROOT)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.pages import DOCS, blocks, read, section
 
 from followup import FollowUp, InternalServerError
 from followup._telemetry import calls, stores
@@ -19,14 +20,9 @@ from followup_mockserver.judge.calibration.probes import POINTS
 
 pytest_plugins = ["pytester"]
 
-DOCS = Path(__file__).parents[2] / "docs"
-TELEMETRY = (DOCS / "how-to/telemetry.md").read_text()
+TELEMETRY = read("how-to/telemetry.md")
+CALIBRATE = read("how-to/calibrate.md")
 OURS = re.compile(r"followup\.[a-z_.]+")
-
-
-def section(page: str, heading: str) -> str:
-    """Return the text between a heading and the next one."""
-    return (DOCS / page).read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 
 def items(text: str) -> list[str]:
@@ -35,7 +31,7 @@ def items(text: str) -> list[str]:
 
 
 def test_each_open_point_is_asked_or_has_a_reason() -> None:
-    points = (DOCS / "open-points.md").read_text().partition("\n## Options\n")[0]
+    points = read("open-points.md").partition("\n## Options\n")[0]
     ids = re.findall(r"^\| [^|]+ \| [^|]+ \| `(\w+)` \|$", points, re.MULTILINE)
     assert len(ids) == points.count("\n| ") - points.count("\n| point |")
     assert len(ids) == len(set(ids))
@@ -43,7 +39,7 @@ def test_each_open_point_is_asked_or_has_a_reason() -> None:
 
 
 def test_the_page_lists_the_scopes_of_all_questions() -> None:
-    listed = re.findall(r"`(\w+:\w+)`", " ".join(items(section("how-to/calibrate.md", "Scopes"))))
+    listed = re.findall(r"`(\w+:\w+)`", " ".join(items(section(CALIBRATE, "Scopes"))))
     assert len(listed) == len(set(listed))
     assert set(listed) == {scope for each in POINTS for scope in each.scopes}
 
@@ -51,25 +47,14 @@ def test_the_page_lists_the_scopes_of_all_questions() -> None:
 def test_the_page_lists_what_is_not_asked() -> None:
     found = [
         (point, reason)
-        for ids, _, reason in (
-            each.partition(": ") for each in items(section("how-to/calibrate.md", "What is not asked"))
-        )
+        for ids, _, reason in (each.partition(": ") for each in items(section(CALIBRATE, "What is not asked")))
         for point in re.findall(r"`(\w+)`", ids)
     ]
     assert sorted(found) == sorted(NOT_ASKED.items())
 
 
-@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.id)
-def test_each_question_is_a_question(point: object) -> None:
-    question = point.ask.__doc__  # type: ignore[attr-defined]
-    assert re.search(r"\?( |$)", question)
-    assert "\n" not in question
-
-
 def test_the_table_and_the_file_of_the_page_are_those_of_its_suite(pytester: pytest.Pytester) -> None:
-    suite, table, file = re.findall(
-        r"```(?:python pytest|text)\n(.*?)```", (DOCS / "how-to/coverage.md").read_text(), re.DOTALL
-    )
+    suite, table, file = blocks(read("how-to/coverage.md"), "(?:python pytest|text)")
     pytester.makeini("[pytest]")
     pytester.makepyfile(suite)
     result = pytester.runpytest_subprocess(
@@ -85,16 +70,11 @@ def test_the_table_and_the_file_of_the_page_are_those_of_its_suite(pytester: pyt
     assert shown["percent"] == written["percent"]
 
 
-def rows(page: str, heading: str) -> list[list[str]]:
-    """Return the cells of the rows of the first table after a heading."""
-    text = (DOCS / "concepts" / page).read_text().partition(f"\n{heading}\n")[2]
-    table = text[text.index("\n|") :].partition("\n\n")[0].strip().splitlines()
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in table[2:]]
-
-
 def test_the_waits_are_those_of_the_table() -> None:
-    shown = [re.findall(r"[\d.]+", cells[2]) for cells in rows("idempotency.md", "## Backoff and jitter")]
+    text = section(read("concepts/idempotency.md"), "Backoff and jitter")
+    shown = re.findall(r"^\|.*\| ([\d.]+) to ([\d.]+) s \|$", text, re.MULTILINE)
     ranges = [(float(shortest), float(longest)) for shortest, longest in shown]
+    assert len(ranges) == 5
     service = MockService(rate_limit=0)
     service.add_fault(operation="patients.list", kind="status", status=503, times=200)
     for _ in range(20):
@@ -106,7 +86,7 @@ def test_the_waits_are_those_of_the_table() -> None:
 
 
 def test_the_page_on_mocks_names_every_fixture() -> None:
-    named = set(re.findall(r"`(followup_\w+)`", (DOCS / "concepts/which-mock.md").read_text()))
+    named = set(re.findall(r"`(followup_\w+)`", read("concepts/which-mock.md")))
     fixtures = {
         name
         for name, value in vars(pytest_plugin).items()
@@ -117,7 +97,7 @@ def test_the_page_on_mocks_names_every_fixture() -> None:
 
 
 def test_the_named_tests_exist() -> None:
-    named = re.findall(r"`(test_\w+)`", (DOCS / "delivery-guarantees.md").read_text())
+    named = re.findall(r"`(test_\w+)`", read("delivery-guarantees.md"))
     assert len(named) > 30
     files = [file for folder in ("tests", "examples") for file in (DOCS.parent / folder).rglob("*.py")]
     text = "\n".join(file.read_text() for file in files)
@@ -131,9 +111,7 @@ def test_the_receiver_of_the_page_verifies_webhooks(
     followup_service: MockService,
     followup_client: FollowUp,
 ) -> None:
-    (code,) = re.findall(
-        r"^```python\n(.*?)^```$", (DOCS / "how-to/receivers.md").read_text(), re.MULTILINE | re.DOTALL
-    )
+    (code,) = blocks(read("how-to/receivers.md"), "python")
     program = tmp_path / "receiver.py"
     program.write_text(code)
     url = "https://clinic.example/webhooks"
@@ -158,9 +136,8 @@ def test_the_receiver_of_the_page_verifies_webhooks(
 
 
 def test_the_message_is_the_one_that_the_code_raises() -> None:
-    text = (DOCS / "how-to/simulation.md").read_text()
-    code = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    [message] = re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    text = read("how-to/simulation.md")
+    code, [message] = blocks(text, "python"), blocks(text, "text")
     [call] = re.findall(r"^`(simulate\(.*?\))` raises", text, re.MULTILINE)
     defined: dict[str, Any] = {}
     exec(code[0], defined)
@@ -185,18 +162,10 @@ def test_the_page_names_all_that_is_recorded() -> None:
 def test_the_program_of_the_page_prints_spans_and_metrics(followup_server: MockServer, tmp_path: Path) -> None:
     (program,) = re.findall(r"^cat > traced\.py <<'END'\n(.*?)^END$", TELEMETRY, re.MULTILINE | re.DOTALL)
     tmp_path.joinpath("traced.py").write_text(program)
-    environment = {
-        **os.environ,
-        "FOLLOWUP_BASE_URL": followup_server.url,
-        "FOLLOWUP_API_KEY": followup_server.api_key,
-    }
+    environment = {"FOLLOWUP_BASE_URL": followup_server.url, "FOLLOWUP_API_KEY": followup_server.api_key}
+    command = [sys.executable, tmp_path / "traced.py"]
     done = subprocess.run(
-        [sys.executable, tmp_path / "traced.py"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stderr == ""
     for name in ("register patient", "patients.create", "followup.attempt", "followup.client.operation.duration"):

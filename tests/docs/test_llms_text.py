@@ -1,18 +1,15 @@
 """docs/llms.txt lists every page, with a description, and the built documentation contains what it links to."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
-DOCS = Path(__file__).parents[2] / "docs"
-TEXT = (DOCS / "llms.txt").read_text()
+from support.pages import DOCS, output_of, read
+
+TEXT = read("llms.txt")
 
 
 def test_the_file_is_current() -> None:
-    code = "import llms_text; print(llms_text.written(), end='')"
-    run = subprocess.run([sys.executable, "-c", code], cwd=DOCS, capture_output=True, text=True, check=True, timeout=60)
-    assert run.stdout == TEXT, "run: python docs/llms_text.py"
+    generated = output_of("import llms_text; print(llms_text.written(), end='')", DOCS)
+    assert generated == TEXT, "run: python docs/llms_text.py"
 
 
 def test_every_page_is_listed_once_and_described() -> None:

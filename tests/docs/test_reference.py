@@ -1,7 +1,6 @@
 """The documentation builds without warnings; its reference lists every public name and no internal ones."""
 
 import html
-import importlib.util
 import json
 import re
 import shutil
@@ -12,11 +11,10 @@ from pathlib import Path
 
 import pytest
 from contract import specification as spec
+from support.pages import DOCS, ROOT, output_of, read
 
 import followup
 import followup_mockserver
-
-ROOT = Path(__file__).parents[2]
 
 METHODS = [
     *("FollowUp.with_options", "AsyncFollowUp.with_options", "FollowUp.close", "AsyncFollowUp.close"),
@@ -69,13 +67,7 @@ def test_each_operation_has_an_anchor_on_the_page_of_its_group(built: Path) -> N
         anchor = operation.name.replace(".", "-").replace("_", "-")
         address = f"reference/operations/{group}.html#{anchor}"
         assert entries(built)[f"followup.FollowUp.{operation.name}"] == address
-        assert f'<a id="{anchor}"></a>' in (ROOT / f"docs/reference/operations/{group}.md").read_text()
-
-
-def test_anchors_of_a_page_are_unique(built: Path) -> None:
-    for page in (built / "reference").rglob("*.html"):
-        anchors = re.findall(r' id="([^"]+)"', page.read_text())
-        assert len(anchors) == len(set(anchors)), page
+        assert f'<a id="{anchor}"></a>' in read(f"reference/operations/{group}.md")
 
 
 def test_nothing_internal_has_an_entry(built: Path) -> None:
@@ -106,8 +98,7 @@ def test_an_operation_shows_its_signature_arguments_result_and_errors(built: Pat
 
 def test_a_type_links_to_the_class_of_its_page() -> None:
     """Outbox and inbox have classes of the same names, and other modules have some of the names of ours."""
-    folder = ROOT / "docs/reference"
-    outbox, inbox = (folder / "outbox.md").read_text(), (folder / "inbox.md").read_text()
+    outbox, inbox = read("reference/outbox.md"), read("reference/inbox.md")
     for page in (outbox, inbox):
         assert "**Returns** [`DrainReport`](#drainreport): " in page
         assert "**Returns** [`list[DeadEvent]`](#deadevent)." in page
@@ -117,23 +108,10 @@ def test_a_type_links_to_the_class_of_its_page() -> None:
 
 
 def test_an_enumeration_shows_its_values() -> None:
-    results = (ROOT / "docs/reference/results.md").read_text()
-    assert (
-        "- **`status`** (`AppointmentStatus`): one of `confirmed`, `pending`, `rescheduled`, `cancelled`, `completed`."
-        in results
-    )
-    treatments = (ROOT / "docs/reference/operations/treatments.md").read_text()
+    statuses = "`confirmed`, `pending`, `rescheduled`, `cancelled`, `completed`"
+    assert f"- **`status`** (`AppointmentStatus`): one of {statuses}." in read("reference/results.md")
     kinds = "`medication`, `therapy`, `diet`, `study`, `lab`, `work`, `lifestyle`"
-    assert f"One of {kinds}." in treatments
-
-
-def test_traffic_is_folded(built: Path) -> None:
-    page = (built / "reference/operations/patients.html").read_text()
-    folded = re.findall(r"<details>\s*<summary>Request and response</summary>(.*?)</details>", page, re.DOTALL)
-    assert len(folded) == 4
-    for each in folded:
-        assert each.count('<div class="highlight-http') == 2
-    assert page.count('<div class="highlight-http') == 8
+    assert f"One of {kinds}." in read("reference/operations/treatments.md")
 
 
 def test_wide_tables_have_labels_for_narrow_screens(built: Path) -> None:
@@ -148,14 +126,14 @@ def test_wide_tables_have_labels_for_narrow_screens(built: Path) -> None:
 
 
 def test_signatures_show_no_internal_types() -> None:
-    for page in (ROOT / "docs/reference").rglob("*.md"):
+    for page in (DOCS / "reference").rglob("*.md"):
         text = page.read_text()
         for internal in ("Annotated", "IdPrefix", "NotGiven", "NonEmpty", ":returns:", ":param", ":ivar", "``x"):
             assert internal not in text, (page, internal)
 
 
 def test_each_operation_names_its_section_of_the_specification_once() -> None:
-    for page in (ROOT / "docs/reference/operations").glob("*.md"):
+    for page in (DOCS / "reference/operations").glob("*.md"):
         text = page.read_text(encoding="utf-8")
         requests = [line for line in text.splitlines() if re.match(r"`(GET|POST|PATCH|DELETE) /v1/", line)]
         assert [line for line in requests if not re.search(r" · specification, sections? \d", line)] == []
@@ -164,13 +142,9 @@ def test_each_operation_names_its_section_of_the_specification_once() -> None:
 
 def test_the_pages_are_what_the_generator_makes_of_the_code() -> None:
     """If this fails, run ``python docs/reference_pages.py``."""
-    code = "import json, reference_pages; print(json.dumps(reference_pages.pages()))"
-    command = [sys.executable, "-c", code]
-    result = subprocess.run(command, cwd=ROOT / "docs", capture_output=True, text=True, check=False, timeout=120)
-    assert result.returncode == 0, result.stderr
-    folder = ROOT / "docs/reference"
+    generated = json.loads(output_of("import json, reference_pages; print(json.dumps(reference_pages.pages()))", DOCS))
+    folder = DOCS / "reference"
     written = {str(each.relative_to(folder)): each.read_text(encoding="utf-8") for each in folder.rglob("*.md")}
-    generated = json.loads(result.stdout)
     assert sorted(written) == sorted(generated)
     for page, text in generated.items():
         assert written[page] == text, page
@@ -180,11 +154,6 @@ def test_the_markdown_of_every_listed_page_is_in_the_built_documentation(built: 
     listed = re.findall(r"^- \[[^]]+\]\(([^)]+)\)", (built / "llms.txt").read_text(), re.MULTILINE)
     assert len(listed) > 100
     assert [page for page in listed if not (built / page).read_text().strip()] == []
-
-
-@pytest.mark.skipif(importlib.util.find_spec("sphinx_copybutton") is None, reason="sphinx-copybutton is not installed")
-def test_code_has_copy_buttons(built: Path) -> None:
-    assert "copybutton.js" in (built / "tutorial.html").read_text()
 
 
 def test_the_site_shows_the_changelog(built: Path) -> None:

@@ -2,20 +2,15 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from support.pages import ROOT, read
 
 from followup import FollowUp
 from followup_mockserver import MockService
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/troubleshooting.md").read_text()
-MESSAGES = [
-    cell
-    for cell in re.findall(r"^\| (.*?) \|", PAGE, re.MULTILINE)
-    if cell != "message" and not cell.startswith("`HTTP status")
-]
+CELLS = re.findall(r"^\| (.*?) \|", read("troubleshooting.md"), re.MULTILINE)
+MESSAGES = [cell for cell in CELLS if cell != "message" and not cell.startswith("`HTTP status")]
 
 
 def source() -> str:
