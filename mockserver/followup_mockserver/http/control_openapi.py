@@ -6,52 +6,50 @@ A route that is added to ``ROUTES`` is in the document at once; it needs an exam
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, get_args, get_origin
+from collections.abc import Callable, Mapping
+from typing import Any, get_origin
 
 import attrs
 
 from followup import NOT_GIVEN, __version__
-from followup._for_mockserver import Model, annotations_of, camel, descriptions_in, is_optional, without_none
+from followup._for_mockserver import Model, annotations_of, camel, descriptions_in
 from followup_mockserver.contract.openapi import error_schema, response_of
 from followup_mockserver.contract.operations import for_any_language
 from followup_mockserver.http.control import health, input_of, restore_snapshot, save_snapshot
 from followup_mockserver.http.control_routes import LONGEST_WAIT, PREFIX, ROUTES, TOKEN_HEADER
-from followup_mockserver.schema.shapes import Schema, shape_of
+from followup_mockserver.schema.shapes import Convert, Schema, Shape, Shapes, shape_of, unchanged
 from followup_mockserver.state.journal import OMITTED_IF_EMPTY
 
 Document = dict[str, Any]
 
 _STATUS: Schema = {"type": "object", "properties": {"status": {"const": "ok"}}, "required": ["status"]}
 _SNAPSHOT: Schema = {"type": "object", "description": "A snapshot: versioned, JSON-compatible, opaque."}
-_OPENAPI: Schema = {"type": "object", "description": "An OpenAPI document."}
-
-
-@attrs.frozen
-class _Route:
-    """A route of the control API.
-
-    Attributes:
-        path: path after the prefix, with the parameter in braces.
-        function: has the documentation, and the input unless that is ``body``.
-        response: schema of the successful response.
-        body: schema of the body, where it is not derived from the function.
-    """
-
-    method: str
-    path: str
-    function: Callable[..., Any]
-    response: Schema
-    body: Schema | None = None
 
 
 @functools.cache
 def control_document() -> Document:
     """Return the OpenAPI 3.1 document of the control API."""
-    schemas: dict[str, Schema] = {"Error": error_schema()}
+    responses = _Responses()
+    views: Mapping[Callable[..., Any], Schema] = {
+        health: _STATUS,
+        control_document: {"type": "object", "description": "An OpenAPI document."},
+        save_snapshot: _SNAPSHOT,
+        restore_snapshot: _STATUS,
+    }
+    routes = zip(
+        ("GET", "GET", "GET", "PUT"), ("/health", "/openapi.json", "/snapshot", "/snapshot"), views, strict=True
+    )
     paths: dict[str, Any] = {}
-    for route in _routes(schemas):
-        paths.setdefault(PREFIX + route.path, {})[route.method.lower()] = _operation(route)
+    for method, path, function in (*routes, *ROUTES):
+        shown = f"{PREFIX}{path}".replace("<path_id>", f"{{{_path_name(function)}}}")
+        response = views[function] if function in views else responses.of_result(annotations_of(function)["return"])
+        operation = paths.setdefault(shown, {})[method.lower()] = _operation(method, shown, function, response)
+        if function is health:
+            operation["security"] = [{}]
+        elif function is restore_snapshot:
+            operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": _SNAPSHOT}}}
+        elif function not in views:
+            _add_input(operation, method, shown.removeprefix(PREFIX), function)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -70,61 +68,51 @@ def control_document() -> Document:
                 "apiKey": {"type": "http", "scheme": "bearer"},
                 "mockToken": {"type": "apiKey", "in": "header", "name": TOKEN_HEADER},
             },
-            "schemas": schemas,
+            "schemas": responses.components,
         },
     }
 
 
-def _routes(schemas: dict[str, Schema]) -> Iterator[_Route]:
-    yield _Route("GET", "/health", health, _STATUS)
-    yield _Route("GET", "/openapi.json", control_document, _OPENAPI)
-    yield _Route("GET", "/snapshot", save_snapshot, _SNAPSHOT)
-    yield _Route("PUT", "/snapshot", restore_snapshot, _STATUS, _SNAPSHOT)
-    for method, path, function in ROUTES:
-        response = _response_schema(annotations_of(function)["return"], schemas)
-        yield _Route(method, path.replace("<path_id>", f"{{{_path_name(function)}}}"), function, response)
-
-
-def _operation(route: _Route) -> Document:
-    summary, _, description = _text(route.function).partition("\n\n")
+def _operation(method: str, path: str, function: Callable[..., Any], response: Schema) -> Document:
+    """Return an operation without query parameters and body."""
+    text = re.split(r"\n(?:Args|Returns|Raises):\n", inspect.getdoc(function) or "")[0].strip()
+    summary, _, description = _for_http(text).partition("\n\n")
     operation: Document = {
-        "operationId": _operation_id(route),
-        "tags": [_tag(PREFIX + route.path)],
+        "operationId": _operation_id(method, path),
+        "tags": [_tag(path)],
         "summary": " ".join(summary.split()),
-        "parameters": [*_path_parameters(route), *_query_parameters(route)],
+        "parameters": [
+            {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "description": descriptions_in(function).get(name, "Id of the object."),
+                "schema": {"type": "string"},
+            }
+            for name in re.findall(r"\{(\w+)\}", path)
+        ],
         "responses": {
-            "200": response_of("The call succeeded.", route.response),
+            "200": response_of("The call succeeded.", response),
             "default": response_of(
                 "The call was rejected; the message names the reason, param the field.",
                 {"$ref": "#/components/schemas/Error"},
             ),
         },
     }
-    if description:
-        operation["description"] = description
-    if (body := _body(route)) is not None:
-        operation["requestBody"] = body
-    if route.function is health:
-        operation["security"] = [{}]
-    return operation
+    return {**operation, "description": description} if description else operation
 
 
-def _operation_id(route: _Route) -> str:
+def _operation_id(method: str, path: str) -> str:
     """Return an id such as ``postClockAdvance``; two functions can have the same name, two routes cannot."""
-    words = re.findall(r"[A-Za-z]+", re.sub(r"\{\w+\}", "", route.path))
-    collection, ends_with_id, _ = route.path.rpartition("/{")
-    if ends_with_id and any((method, path) == (route.method, collection) for method, path, _ in ROUTES):
+    collection, ends_with_id, _ = path.removeprefix(PREFIX).rpartition("/{")
+    words = re.findall(r"[A-Za-z]+", re.sub(r"\{\w+\}", "", path.removeprefix(PREFIX)))
+    if ends_with_id and any(route[:2] == (method, collection) for route in ROUTES):
         words.append("one")  # the same method applies to all of them, too
-    return camel("_".join([route.method.lower(), *words]))
+    return camel("_".join([method.lower(), *words]))
 
 
 def _tag(path: str) -> str:
     return path.removeprefix(f"{PREFIX}/").partition("/")[0]
-
-
-def _text(function: Callable[..., Any]) -> str:
-    """Return the docstring up to its first section."""
-    return _for_http(re.split(r"\n(?:Args|Returns|Raises):\n", inspect.getdoc(function) or "")[0].strip())
 
 
 _PHRASES = (
@@ -149,65 +137,33 @@ def _path_name(function: Callable[..., Any]) -> str:
     return next((each.name for each in parameters if each.kind is inspect.Parameter.POSITIONAL_ONLY), "")
 
 
-def _path_parameters(route: _Route) -> Iterator[Document]:
-    for name in re.findall(r"\{(\w+)\}", route.path):
-        yield {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "description": descriptions_in(route.function).get(name, "Id of the object."),
-            "schema": {"type": "string"},
-        }
-
-
-def _query_parameters(route: _Route) -> Iterator[Document]:
-    if route.method != "GET" or route.function not in _FUNCTIONS:
-        return
-    properties = _properties(route.function)
-    for name, schema in properties.items():
-        description = schema.pop("description", "")
-        yield {"name": name, "in": "query", "required": False, "description": description, "schema": _in_query(schema)}
-
-
-def _body(route: _Route) -> Document | None:
-    if route.body is not None:
-        return {"required": True, "content": {"application/json": {"schema": route.body}}}
-    if route.method == "GET" or route.function not in _FUNCTIONS:
-        return None
-    schema = input_of(route.function)[0].schema
-    if not schema["properties"]:
-        return None
-    media: Document = {"schema": {**schema, "properties": _properties(route.function)}}
-    example = REQUEST_EXAMPLES.get((route.method, route.path))
-    if example is not None:
-        media["example"] = example
-    return {"required": "required" in schema, "content": {"application/json": media}}
-
-
-_FUNCTIONS = frozenset(function for _, _, function in ROUTES)
+def _add_input(operation: Document, method: str, path: str, function: Callable[..., Any]) -> None:
+    """Add the keyword arguments of a function: the query parameters of a GET, the fields of the body otherwise."""
+    schema, properties = input_of(function)[0].schema, _properties(function)
+    if method == "GET":
+        operation["parameters"] += [
+            {"name": name, "in": "query", "required": False, "description": each.pop("description", ""), "schema": each}
+            for name, each in ((name, _in_query(each)) for name, each in properties.items())
+        ]
+    elif properties:
+        media: Document = {"schema": {**schema, "properties": properties}}
+        if (method, path) in REQUEST_EXAMPLES:
+            media["example"] = REQUEST_EXAMPLES[method, path]
+        operation["requestBody"] = {"required": "required" in schema, "content": {"application/json": media}}
 
 
 def _properties(function: Callable[..., Any]) -> dict[str, Schema]:
     """Return the schemas of the input of a function, with descriptions and defaults."""
     parameters = {camel(each.name): each for each in inspect.signature(function).parameters.values()}
-    texts = {camel(name): text for name, text in descriptions_in(function).items()}
-    return {
-        name: {**schema, **_meaning(texts.get(name)), **_default(parameters[name].default), **_limits(name)}
-        for name, schema in input_of(function)[0].schema["properties"].items()
-    }
-
-
-def _meaning(text: str | None) -> Schema:
-    return {"description": _for_http(text)} if text else {}
-
-
-def _default(value: Any) -> Schema:
-    is_shown = value not in (None, NOT_GIVEN, inspect.Parameter.empty)
-    return {"default": list(value) if isinstance(value, tuple) else value} if is_shown else {}
-
-
-def _limits(name: str) -> Schema:
-    return {"minimum": 0, "maximum": LONGEST_WAIT} if name == "wait" else {}
+    found = {}
+    for name, schema in input_of(function)[0].schema["properties"].items():
+        parameter = parameters[name]
+        found[name] = {**schema, "description": _for_http(descriptions_in(function)[parameter.name])}
+        if parameter.default not in (None, NOT_GIVEN, inspect.Parameter.empty):
+            found[name]["default"] = parameter.default
+        if name == "wait":
+            found[name] |= {"minimum": 0, "maximum": LONGEST_WAIT}
+    return found
 
 
 def _in_query(schema: Schema) -> Schema:
@@ -217,48 +173,39 @@ def _in_query(schema: Schema) -> Schema:
     return {**plain, "enum": [each for each in plain["enum"] if each is not None]} if "enum" in plain else plain
 
 
-def _response_schema(annotation: Any, schemas: dict[str, Schema]) -> Schema:
-    """Return the schema of a result, as ``http.control`` encodes it."""
-    if annotation in (None, type(None)):
-        return _STATUS
-    schema = _value_schema(annotation, schemas)
-    if get_origin(annotation) is list:
-        return {"type": "object", "properties": {"data": schema}, "required": ["data"]}
-    return schema
+class _Responses(Shapes):
+    """Schemas of results, as ``http.control`` encodes them. Each class is a component of the document."""
 
+    scalars: Mapping[Any, tuple[Schema, Convert]] = {**Shapes.scalars, bytes: ({"type": "string"}, unchanged)}
 
-def _value_schema(annotation: Any, schemas: dict[str, Schema]) -> Schema:
-    if is_optional(annotation):
-        inner = _value_schema(without_none(annotation), schemas)
-        return {"anyOf": [inner, {"type": "null"}]}
-    if get_origin(annotation) is list:
-        return {"type": "array", "items": _value_schema(get_args(annotation)[0], schemas)}
-    if get_origin(annotation) is Mapping:
-        return {"type": "object"}
-    if annotation is bytes:
-        return {"type": "string"}
-    if isinstance(annotation, type) and issubclass(annotation, Model):
-        schemas.setdefault(annotation.__name__, shape_of(annotation).schema)
-        return _reference(annotation)
-    if isinstance(annotation, type) and attrs.has(annotation):
-        if annotation.__name__ not in schemas:
-            schemas[annotation.__name__] = _object_schema(annotation, schemas)
-        return _reference(annotation)
-    return shape_of(annotation).schema
+    def __init__(self) -> None:
+        self.components: dict[str, Schema] = {"Error": error_schema()}
 
+    def of_result(self, annotation: Any) -> Schema:
+        """Return the schema of the response of a function with this return annotation."""
+        if annotation in (None, type(None)):
+            return _STATUS
+        schema = self.of(annotation).schema
+        if get_origin(annotation) is list:
+            return {"type": "object", "properties": {"data": schema}, "required": ["data"]}
+        return schema
 
-def _object_schema(kind: type[attrs.AttrsInstance], schemas: dict[str, Schema]) -> Schema:
-    annotations = annotations_of(kind)
-    fields = attrs.fields(kind)
-    return {
-        "type": "object",
-        "properties": {camel(each.name): _value_schema(annotations[each.name], schemas) for each in fields},
-        "required": [camel(each.name) for each in fields if not each.metadata.get(OMITTED_IF_EMPTY)],
-    }
+    def _of_type(self, annotation: Any) -> Shape:
+        if not attrs.has(annotation):
+            return super()._of_type(annotation)
+        name = annotation.__name__
+        if name not in self.components:
+            is_model = issubclass(annotation, Model)
+            self.components[name] = shape_of(annotation).schema if is_model else self._object(annotation)
+        return Shape({"$ref": f"#/components/schemas/{name}"}, unchanged)
 
-
-def _reference(kind: type[Any]) -> Schema:
-    return {"$ref": f"#/components/schemas/{kind.__name__}"}
+    def _object(self, cls: type[attrs.AttrsInstance]) -> Schema:
+        annotations, fields = annotations_of(cls), attrs.fields(cls)
+        return {
+            "type": "object",
+            "properties": {camel(each.name): self.of(annotations[each.name]).schema for each in fields},
+            "required": [camel(each.name) for each in fields if not each.metadata.get(OMITTED_IF_EMPTY)],
+        }
 
 
 _PATIENT = {"phone": "+54 9 11 5555-0000", "fullName": "Ana Pérez"}

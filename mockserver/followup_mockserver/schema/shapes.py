@@ -251,8 +251,8 @@ def _json_type(value: Any) -> str:
 
 def _nullable(shape: Shape) -> Shape:
     schema, convert = shape.schema, shape.convert
-    if "anyOf" in schema:
-        schema = {"anyOf": [*schema["anyOf"], {"type": "null"}]}
+    if "anyOf" in schema or "$ref" in schema:
+        schema = {"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]}
     elif "type" in schema:
         schema = {**schema, "type": [schema["type"], "null"]}
         if "enum" in schema:
