@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from followup._for_mockserver import Parameter, bare
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.dashboard.calls import results_of_batch
-from followup_mockserver.dashboard.columns import TABLES
+from followup_mockserver.dashboard.columns import TABLES, noun_of
 from followup_mockserver.dashboard.texts import body_text, json_body, redacted_headers
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.journal import CallDetails, JournalEntry, RecordedCall
@@ -40,7 +40,7 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
         "was_done": _was_done(call),
         "became": _became(tenant, call),
         "results": None if details is None else results_of_batch(call.entry, details),
-        "noun": TABLES[group].singular if group in TABLES else "organization",
+        "noun": noun_of(group) if group in TABLES else "organization",
         "details": details,
         **({} if details is None else _details(call, details)),
     }

@@ -54,25 +54,33 @@ class Column:
         return [found.get(each.id) for each in objects]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Table:
     """A list of the objects of one collection.
 
     Attributes:
-        title: heading of the list.
-        singular: noun for one object.
         columns: its columns; the first that is shown is the link to the object.
-        tabs: index that the tabs above the list filter by; None for a list without tabs.
-        choices: index to the values that the user can filter by.
-        link_filters: further indexes that links from other objects filter by, such as ``patient``.
+        choices: index to the values that the user can filter by; those of ``status`` are tabs.
     """
 
-    title: str
-    singular: str
     columns: tuple[Column, ...]
-    tabs: str | None = None
     choices: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
-    link_filters: tuple[str, ...] = ()
+
+    @property
+    def link_filters(self) -> list[str]:
+        """Further indexes that links from other objects filter by, such as ``patient``."""
+        return [column.hidden_by for column in self.columns if column.hidden_by is not None]
+
+
+def title_of_view(name: str) -> str:
+    """Return the title of a list of objects."""
+    return "Inbound events" if name == "events" else name.replace("_", " ").capitalize()
+
+
+def noun_of(name: str) -> str:
+    """Return the noun for one object of a list."""
+    plural = title_of_view(name).lower()
+    return f"{plural[:-3]}y" if plural.endswith("ies") else plural[:-1]
 
 
 def _own_name(heading: str, hidden_by: str | None = None) -> Column:
@@ -127,9 +135,7 @@ def records_of_events(tenant: Tenant, ids: set[str]) -> Iterator[Record]:
 
 TABLES: Mapping[str, Table] = {
     "webhook_deliveries": Table(
-        title="Webhook deliveries",
-        singular="webhook delivery",
-        columns=(
+        (
             Column("event", "event_type", classes="at-main"),
             Column("about", lambda delivery: delivery.payload.get("ref"), "name", classes="at-detail wide"),
             Column("endpoint", "webhook_endpoint", "name", classes="p2 wide", hidden_by="webhook_endpoint"),
@@ -139,14 +145,10 @@ TABLES: Mapping[str, Table] = {
             _CREATED_ON_PHONE,
             _ID,
         ),
-        tabs="status",
-        choices={"status": get_args(WebhookDeliveryStatus)},
-        link_filters=("webhook_endpoint",),
+        {"status": get_args(WebhookDeliveryStatus)},
     ),
     "webhook_endpoints": Table(
-        title="Webhook endpoints",
-        singular="webhook endpoint",
-        columns=(
+        (
             _own_name("URL"),
             Column("status", state_of, "status", classes="at-state"),
             Column("events", "enabled_events", classes="at-detail wide"),
@@ -157,9 +159,7 @@ TABLES: Mapping[str, Table] = {
         ),
     ),
     "patients": Table(
-        title="Patients",
-        singular="patient",
-        columns=(
+        (
             _own_name("name"),
             Column("phone", "phone", classes="at-detail"),
             Column("stage", "stage", "status", classes="at-state"),
@@ -170,9 +170,7 @@ TABLES: Mapping[str, Table] = {
         ),
     ),
     "appointments": Table(
-        title="Appointments",
-        singular="appointment",
-        columns=(
+        (
             _own_name("patient", hidden_by="patient"),
             Column("start", "start_at", "time", classes="at-when"),
             _STATUS,
@@ -182,14 +180,10 @@ TABLES: Mapping[str, Table] = {
             _CREATED,
             _ID,
         ),
-        tabs="status",
-        choices={"status": get_args(AppointmentStatus)},
-        link_filters=("patient",),
+        {"status": get_args(AppointmentStatus)},
     ),
     "visits": Table(
-        title="Visits",
-        singular="visit",
-        columns=(
+        (
             _own_name("patient", hidden_by="patient"),
             Column("visited", "visited_at", "time", classes="at-when"),
             _DOCTOR,
@@ -198,12 +192,9 @@ TABLES: Mapping[str, Table] = {
             _CREATED,
             _ID,
         ),
-        link_filters=("patient",),
     ),
     "treatments": Table(
-        title="Treatments",
-        singular="treatment",
-        columns=(
+        (
             _own_name("treatment"),
             Column("kind", "kind", classes="p2"),
             _PATIENT,
@@ -211,12 +202,9 @@ TABLES: Mapping[str, Table] = {
             _CREATED_ON_PHONE,
             _ID,
         ),
-        link_filters=("patient",),
     ),
     "intake_requests": Table(
-        title="Intake requests",
-        singular="intake request",
-        columns=(
+        (
             _own_name("patient", hidden_by="patient"),
             Column("service", _requested_service, classes="p2 wide"),
             _STATUS,
@@ -224,14 +212,10 @@ TABLES: Mapping[str, Table] = {
             _CREATED_ON_PHONE,
             _ID,
         ),
-        tabs="status",
-        choices={"status": get_args(IntakeStatus)},
-        link_filters=("patient",),
+        {"status": get_args(IntakeStatus)},
     ),
     "events": Table(
-        title="Inbound events",
-        singular="inbound event",
-        columns=(
+        (
             Column("type", "type", classes="at-main"),
             Column("about", _produced, "name", classes="at-detail wide"),
             _STATUS,
@@ -241,13 +225,10 @@ TABLES: Mapping[str, Table] = {
             Column("received", "received_at", "time", classes="at-when"),
             _ID,
         ),
-        tabs="status",
-        choices={"status": get_args(EventStatus), "type": get_args(EventType)},
+        {"status": get_args(EventStatus), "type": get_args(EventType)},
     ),
     "doctors": Table(
-        title="Doctors",
-        singular="doctor",
-        columns=(
+        (
             _own_name("name"),
             Column("specialty", "specialty", classes="at-detail wide"),
             Column("attends", lambda doctor: None if doctor.active else "inactive", "flag", classes="at-state"),

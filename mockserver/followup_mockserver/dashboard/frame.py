@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
 
-import attrs
-
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import EventStatus, WebhookDeliveryStatus
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.dashboard.calls import is_error, refused_events
-from followup_mockserver.dashboard.columns import TABLES, has_problem, state_of
+from followup_mockserver.dashboard.columns import TABLES, has_problem, state_of, title_of_view
 from followup_mockserver.settings.settings import KeyRecord
 from followup_mockserver.state.collection import Collection
 from followup_mockserver.state.tenant import Tenant
@@ -29,7 +27,7 @@ TITLES = {
     "clock": "Clock",
     "faults": "Faults",
     "simulate": "Simulate",
-} | {name: table.title for name, table in TABLES.items()}
+} | {name: title_of_view(name) for name in TABLES}
 """Name of a view to its title."""
 
 _SHORT_TITLES = {"webhook_deliveries": "Deliveries", "webhook_endpoints": "Endpoints"}
@@ -57,35 +55,15 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
 """Title of a group to its views, each with the letter that opens it after ``g``."""
 
 
-@attrs.frozen(kw_only=True)
-class Link:
-    """A link of the navigation.
-
-    Attributes:
-        view: name of the view.
-        title: title of the view, which may be shorter than its heading.
-        letter: the letter that opens the view after ``g``.
-        badge: the number of problems that the view shows; 0 for none.
-        meaning: what the badge counts.
-    """
-
-    view: str
-    title: str
-    letter: str
-    badge: int
-    meaning: str
+def links(tenant: Tenant) -> dict[str, list[dict[str, Any]]]:
+    """Return the links of each group, with badges that count problems. The caller holds the tenant's lock."""
+    return {group: [_link(tenant, *item) for item in views.items()] for group, views in _GROUPS.items()}
 
 
-def links(tenant: Tenant) -> dict[str, list[Link]]:
-    """Return the links of each group. The caller holds the tenant's lock."""
-    return {group: [*_links(tenant, views)] for group, views in _GROUPS.items()}
-
-
-def _links(tenant: Tenant, views: Mapping[str, str]) -> Iterator[Link]:
-    for view, letter in views.items():
-        meaning, count = _BADGES.get(view, ("", lambda _: 0))
-        title = _SHORT_TITLES.get(view, TITLES[view])
-        yield Link(view=view, title=title, letter=letter, badge=count(tenant), meaning=meaning)
+def _link(tenant: Tenant, view: str, letter: str) -> dict[str, Any]:
+    meaning, count = _BADGES.get(view, ("", lambda _: 0))
+    title = _SHORT_TITLES.get(view, TITLES[view])
+    return {"view": view, "title": title, "letter": letter, "badge": count(tenant), "meaning": meaning}
 
 
 _BADGES: Mapping[str, tuple[str, Callable[[Tenant], int]]] = {

@@ -9,7 +9,7 @@ import attrs
 
 from followup import IntakeRequest
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.dashboard.columns import TABLES, Column, Table
+from followup_mockserver.dashboard.columns import TABLES, Column, Table, title_of_view
 from followup_mockserver.state.collection import Collection, UnknownCursor
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.state.tenant import Tenant
@@ -52,6 +52,11 @@ class ListPage:
     tabs: str | None = "show"
     is_later: bool
     older: str | None
+
+    @property
+    def title(self) -> str:
+        """The heading of a list of objects."""
+        return title_of_view(self.name)
 
     def address(self, **changes: str) -> str:
         """Return the address of this list with other filters; an empty value removes a filter."""
@@ -113,7 +118,7 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
             index: {choice: _count(collection, {**filters, index: choice}) for choice in ("", *choices)}
             for index, choices in table.choices.items()
         },
-        tabs=table.tabs,
+        tabs="status" if "status" in table.choices else None,
         is_later=newer is not None,
         newer=newer,
         older=found[-1].id if found and (more if before is None else True) else None,

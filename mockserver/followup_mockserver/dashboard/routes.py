@@ -1,14 +1,10 @@
 """The routes of the dashboard: the page, its scripts and styles, and its views."""
 
-import json
-import re
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
-from flask import Blueprint, Response, g, render_template, request
+from flask import Blueprint, Response, current_app, g, render_template, request
 
-from followup._for_mockserver import format_timestamp
 from followup_mockserver.control import access_to
 from followup_mockserver.http.access import current_control, current_guard
 from followup_mockserver.http.control_routes import PREFIX
@@ -64,6 +60,7 @@ def view(name: str, id: str | None = None) -> Response:
     # Imported late: a mock that only serves tests starts without them.
     from followup_mockserver.dashboard import views
 
+    current_app.jinja_env.filters.update(views.FILTERS)
     control = current_control()
     tenant = access_to(control).tenant
     g.tenant = tenant
@@ -85,46 +82,3 @@ def _html(template: str, variables: Mapping[str, Any], status: int = 200) -> Res
     response = Response(html, status, mimetype="text/html")
     response.headers["Cache-Control"] = "no-store"
     return response
-
-
-@dashboard.app_template_filter("as_json")
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-@dashboard.app_template_filter("as_date_and_time")
-def _date_and_time(instant: datetime) -> str:
-    return f"{instant:%Y-%m-%d %H:%M:%S}"
-
-
-@dashboard.app_template_filter("as_words")
-def _words(name: str) -> str:
-    """Return a wire name as words: ``coverage.insurer`` as ``coverage insurer``, ``fullName`` as ``full name``."""
-    return re.sub(r"[A-Z]", lambda letter: f" {letter[0].lower()}", name.replace(".", " "))
-
-
-def _late(name: str) -> Callable[..., Any]:
-    """Return a filter of ``views``, which is imported late, as in ``view``."""
-
-    def filtered(*values: Any) -> Any:
-        from followup_mockserver.dashboard import views
-
-        return views.FILTERS[name](*values)
-
-    return filtered
-
-
-for _name in (
-    "as_coloured_json",
-    "as_duration",
-    "as_forecast",
-    "as_job",
-    "as_name",
-    "has_secret",
-    "last_result",
-    "subject_of",
-    "view_of",
-):
-    dashboard.add_app_template_filter(_late(_name), _name)
-
-dashboard.add_app_template_filter(format_timestamp, "as_timestamp")

@@ -11,7 +11,7 @@ import attrs
 
 from followup._for_mockserver import EventSource
 from followup_mockserver.dashboard.calls import CALLS, events_in, results_of_batch
-from followup_mockserver.dashboard.columns import TABLES
+from followup_mockserver.dashboard.columns import noun_of
 from followup_mockserver.dashboard.history import HISTORY, PREFIXES
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of
 from followup_mockserver.dashboard.texts import json_body
@@ -170,4 +170,4 @@ def _patients_by_part(tenant: Tenant, text: str, part: str) -> Iterator[SearchRe
 
 
 def _result(view: str, obj: Any, matched_by: str) -> SearchResult:
-    return SearchResult(view=view, id=obj.id, matched_by=matched_by, title=TABLES[view].singular)
+    return SearchResult(view=view, id=obj.id, matched_by=matched_by, title=noun_of(view))

@@ -1,5 +1,7 @@
 """The views of the dashboard: the template of each, and its variables. Imported when the first view is requested."""
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
@@ -7,13 +9,13 @@ import attrs
 from flask import g
 
 from followup import Event, IntakeRequest, Patient
-from followup._for_mockserver import PatientStage, encode, wire_fields
+from followup._for_mockserver import PatientStage, encode, format_timestamp, wire_fields
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.dashboard import call, calls, frame, history, outbound_events, search
-from followup_mockserver.dashboard.columns import TABLES, records_of_events
+from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_events
 from followup_mockserver.dashboard.conversation import conversation_of
 from followup_mockserver.dashboard.deliveries import delivery_details, endpoint_details, last_result
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
@@ -94,9 +96,9 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
 def _object(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> Template:
     obj = collection_of(tenant, name).get(id)
     if obj is None:
-        raise missing(TABLES[name].singular, param="id")
+        raise missing(noun_of(name), param="id")
     details = DETAILS[name](tenant, obj) if name in DETAILS else {}
-    variables = {"object": obj, "view": name, "noun": TABLES[name].singular, "name": name_of(tenant, id), **details}
+    variables = {"object": obj, "view": name, "noun": noun_of(name), "name": name_of(tenant, id), **details}
     if name not in _WITHOUT_TIMELINE:
         variables |= _history(tenant, name, id, query)
     template = "object" if name in _PLAIN else name
@@ -213,16 +215,25 @@ def _forecast(job: PendingJob) -> str | None:
     return None if obstacle is None else f"will not be sent: {obstacle.why}"
 
 
+def _words(name: str) -> str:
+    """Return a wire name as words: ``coverage.insurer`` as ``coverage insurer``, ``fullName`` as ``full name``."""
+    return re.sub(r"[A-Z]", lambda letter: f" {letter[0].lower()}", name.replace(".", " "))
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     # In this order, because the colours may divide a secret.
     "as_coloured_json": lambda text: coloured(displayed_text(text)),
+    "as_date_and_time": lambda instant: f"{instant:%Y-%m-%d %H:%M:%S}",
     "as_duration": in_words,
     "as_forecast": _forecast,
     "as_job": job_title,
+    "as_json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
     "as_name": lambda named: name_of(g.tenant, named),
+    "as_timestamp": format_timestamp,
+    "as_words": _words,
     "has_secret": has_secret,
-    "subject_of": calls.subject_of,
     "last_result": lambda delivery: last_result(g.tenant, delivery),
+    "subject_of": calls.subject_of,
     "view_of": _view_of,
 }
 """Filters of the templates by name. They act on the organization of the request, ``g.tenant``."""
