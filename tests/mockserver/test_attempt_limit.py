@@ -14,7 +14,7 @@ import attrs
 import httpx
 import pytest
 from support.receivers import Inbox, listening
-from support.server import Action, Received, ScriptedServer, hang, reply
+from support.server import Action, Received, ScriptedServer, endless, hang, interim, reply
 from support.waiting import succeeded
 
 from followup import WebhookDelivery
@@ -51,41 +51,24 @@ def service() -> ImpatientService:
     )
 
 
-def every_20_ms(piece: bytes, first: bytes = b"") -> Callable[[threading.Event], Action]:
-    """Sends something again and again, until released."""
+def continuing_as_fast_as_it_can(released: threading.Event) -> Action:
+    def act(connection: socket.socket, _: Received) -> bool:
+        while not released.is_set():
+            connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+        return False
 
-    def scripted(released: threading.Event) -> Action:
-        def act(connection: socket.socket, _: Received) -> bool:
-            connection.sendall(first)
-            while not released.wait(0.02):
-                connection.sendall(piece)
-            return False
-
-        return act
-
-    return scripted
+    return act
 
 
-def as_fast_as_it_can(piece: bytes) -> Callable[[threading.Event], Action]:
-    def scripted(released: threading.Event) -> Action:
-        def act(connection: socket.socket, _: Received) -> bool:
-            while not released.is_set():
-                connection.sendall(piece)
-            return False
-
-        return act
-
-    return scripted
-
-
+OK = b"HTTP/1.1 200 OK\r\n"
 NEVER_ENDING: dict[str, Callable[[threading.Event], Action]] = {
     "says nothing": hang,
-    "drips its status line": every_20_ms(b"0", first=b"HTTP/1.1 20"),
-    "drips a header": every_20_ms(b"x", first=b"HTTP/1.1 200 OK\r\nX-Slow: "),
-    "sends one header after the other": every_20_ms(b"X-More: 1\r\n", first=b"HTTP/1.1 200 OK\r\n"),
-    "asks to continue without end": every_20_ms(b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "asks to continue as fast as it can": as_fast_as_it_can(b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
-    "sends hints without end": every_20_ms(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"),
+    "drips its status line": lambda released: endless(released, b"HTTP/1.1 20", b"0"),
+    "drips a header": lambda released: endless(released, OK + b"X-Slow: "),
+    "sends one header after the other": lambda released: endless(released, OK, b"X-More: 1\r\n"),
+    "asks to continue without end": interim,
+    "asks to continue as fast as it can": continuing_as_fast_as_it_can,
+    "sends hints without end": lambda released: endless(released, b"", b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n"),
 }
 
 
@@ -176,7 +159,7 @@ class TestSockets:
 
     def test_many_such_attempts_leave_neither_a_thread_nor_a_connection(self, server: ImpatientServer) -> None:
         with ScriptedServer() as receiver, server.client() as client:
-            receiver.script = [every_20_ms(b"x", first=b"HTTP/1.1 200 OK\r\nX-Slow: ")(receiver.released)]
+            receiver.script = [endless(receiver.released, OK + b"X-Slow: ")]
             client.webhook_endpoints.create(url=receiver.url, enabled_events=["*"])
             for number in range(8):
                 client.patients.create(phone=f"+549115555{number:04}")

@@ -45,7 +45,9 @@ def hang_up(connection: socket.socket, _: Received) -> bool:
     return False
 
 
-def _endless(released: threading.Event, head: bytes, part: bytes = b"x") -> Action:
+def endless(released: threading.Event, head: bytes, part: bytes = b"x") -> Action:
+    """Send the beginning of a response, and then the same part again and again, until released."""
+
     def act(connection: socket.socket, _: Received) -> bool:
         connection.sendall(head)
         while not released.wait(0.02):
@@ -58,18 +60,18 @@ def _endless(released: threading.Event, head: bytes, part: bytes = b"x") -> Acti
 def drip(released: threading.Event, *, headers: bool = False) -> Action:
     """Send one byte of a response after another, until released: of its body, or of its headers."""
     head = b"" if headers else b"Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
-    return _endless(released, b"HTTP/1.1 200 OK\r\n" + head)
+    return endless(released, b"HTTP/1.1 200 OK\r\n" + head)
 
 
 def drip_gzip_name(released: threading.Event) -> Action:
     """Send the endless file name of a gzip header, until released: bytes arrive, but nothing can be decoded."""
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100000\r\n\r\n"
-    return _endless(released, head + b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\x03")
+    return endless(released, head + b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\x03")
 
 
 def interim(released: threading.Event) -> Action:
     """Send "100 Continue" over and over, until released."""
-    return _endless(released, b"", b"HTTP/1.1 100 Continue\r\n\r\n")
+    return endless(released, b"", b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
 def hang(released: threading.Event) -> Action:
