@@ -206,6 +206,7 @@ def large(mock: MockService, body: bytes) -> PreparedAttempt:
 
 
 async def asleep(scope: Any, receive: Any, send: Any) -> None:
+    assert scope["type"] == "http"
     await asyncio.sleep(HANG_GUARD)
 
 
@@ -247,6 +248,7 @@ class TestMountedReceivers:
         cancelled = threading.Event()
 
         async def app(scope: Any, receive: Any, send: Any) -> None:
+            assert scope["type"] == "http"
             try:
                 await asyncio.sleep(HANG_GUARD)
             except asyncio.CancelledError:
@@ -263,6 +265,7 @@ class TestMountedReceivers:
         released = threading.Event()
 
         async def app(scope: Any, receive: Any, send: Any) -> None:
+            assert scope["type"] == "http"
             released.wait(HANG_GUARD)
 
         service.mount(URL, app)

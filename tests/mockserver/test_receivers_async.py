@@ -342,19 +342,6 @@ class TestLifespan:
 
         run(test)
 
-    def test_a_replaced_application_is_shut_down_in_its_loop(self, service: MockService) -> None:
-        app = App()
-
-        async def test() -> None:
-            service.mount(URL, app.asgi)
-            await service.advance_async()
-            service.mount(URL, httpx_204)
-            await service.aclose()
-            assert app.log == ["startup", "request", "shutdown"]
-            assert set(app.loops) == {asyncio.get_running_loop()}
-
-        run(test)
-
 
 def test_step_async_and_resend_async(service: MockService) -> None:
     place = Place()

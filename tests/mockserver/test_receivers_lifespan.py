@@ -79,36 +79,16 @@ def test_an_application_at_two_urls_starts_once(service: MockService) -> None:
     service.mount("https://clinic.example/more", app.asgi, raise_exceptions=False)
     deliver(service)
     assert app.log.count("startup") == 1
-    service.mount(URL, lambda _: httpx.Response(204))
-    assert "shutdown" not in app.log
-    service.mount("https://clinic.example/more", lambda _: httpx.Response(204))
-    assert app.log.count("shutdown") == 1
 
 
-class TestReplacing:
-    def test_the_replaced_application_is_shut_down(self, service: MockService) -> None:
-        one, other = App(), App()
-        service.mount(URL, one.asgi)
-        deliver(service, 0)
-        service.mount(URL, other.asgi)
-        assert one.log == ["startup", "request", "shutdown"]
-        deliver(service, 1)
-        assert other.log == ["startup", "request"]
-
-    def test_an_application_mounted_again_goes_on(self, service: MockService) -> None:
-        app = App()
-        for number in range(2):
-            service.mount(URL, app.asgi)
-            deliver(service, number)
-        assert app.log == ["startup", "request", "request"]
-
-    def test_a_handler_may_replace_its_own_application(self, service: MockService) -> None:
-        app = fastapi.FastAPI(lifespan=App()._lifespan)
-        app.post("/hooks", status_code=204)(lambda: service.mount(URL, lambda _: httpx.Response(202)))
-        service.mount(URL, app)
-        assert deliver(service, 0) == "succeeded"
-        deliver(service, 1)
-        assert service.deliveries[0].last_status_code == 202
+def test_a_replaced_application_is_shut_down_on_close_and_goes_on_if_it_is_mounted_again(service: MockService) -> None:
+    one, other = App(), App()
+    for number, app in enumerate([one, other, one]):
+        service.mount(URL, app.asgi)
+        deliver(service, number)
+    assert (one.log, other.log) == (["startup", "request", "request"], ["startup", "request"])
+    service.close()
+    assert (one.log[-1], other.log[-1]) == ("shutdown", "shutdown")
 
 
 class TestFailures:
@@ -163,21 +143,12 @@ class TestFailures:
         assert threading.active_count() < before
         service.close()
 
-    def test_a_shutdown_that_fails_is_raised_when_the_application_is_replaced(self, service: MockService) -> None:
-        service.mount(URL, App(fail_shutdown=True).asgi)
-        deliver(service, 0)
-        with pytest.raises(LookupError, match="no goodbye"):
-            service.mount(URL, lambda _: httpx.Response(202))
-        deliver(service, 1)
-        assert service.deliveries[0].last_status_code == 202
-
     def test_a_server_logs_the_shutdown_that_fails(self, caplog: pytest.LogCaptureFixture) -> None:
         with MockServer(rate_limit=0) as server, server.client() as client:
             server.mount(URL, App(fail_shutdown=True).asgi)
             client.webhook_endpoints.create(url=URL, enabled_events=["*"])
             client.patients.create(phone="+5491155550000")
             succeeded(server)
-            server.mount(URL, lambda _: httpx.Response(204))
         (record,) = [each for each in caplog.records if each.name == "followup_mockserver"]
         assert record.getMessage() == "the shutdown of a mounted application failed"
         assert record.exc_info is not None
@@ -221,18 +192,12 @@ async def ignores_the_scope(scope: Any, receive: Any, send: Any) -> None:
     await respond(send)
 
 
-async def never_asks(scope: Any, receive: Any, send: Any) -> None:
-    if scope["type"] == "lifespan":
-        await asyncio.sleep(60)
-    await respond(send)
-
-
 async def respond(send: Any) -> None:
     await send({"type": "http.response.start", "status": 204, "headers": []})
     await send({"type": "http.response.body", "body": b""})
 
 
-WITHOUT = [raises_without_lifespan, returns_without_lifespan, ignores_the_scope, never_asks]
+WITHOUT = [raises_without_lifespan, returns_without_lifespan, ignores_the_scope]
 
 
 @pytest.mark.parametrize("app", WITHOUT)

@@ -30,8 +30,8 @@ class WebhookControls:
         """Deliver webhooks to an application in this process instead of over the network.
 
         This applies to webhooks of every organization whose URL is ``url`` or begins with it, at a ``/`` or a ``?``. If
-        several mounted URLs match, the longest wins. Mounting again replaces the application, and shuts the old one
-        down.
+        several mounted URLs match, the longest wins. Mounting again replaces the application; the old one is shut down
+        when the mock is closed.
 
         In a ``MockService``, an exception of the application is recorded as a failed attempt, and then raised out of
         ``advance``, ``step`` or ``resend``, also where Flask or Django has turned it into a response with status 500.
@@ -50,9 +50,7 @@ class WebhookControls:
         """
         webhook_target("url", url)
         boolean("raise_exceptions", raise_exceptions)
-        replaced = self._mounts.add(url, app, raise_exceptions=raise_exceptions)
-        if replaced is not None:
-            self._engine.unmounted(replaced)
+        self._mounts.add(url, app, raise_exceptions=raise_exceptions)
 
     @property
     def deliveries(self) -> list[WebhookDelivery]:

@@ -23,7 +23,7 @@ from followup_mockserver.state.runs import Advanced, Run
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempting
 from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
-from followup_mockserver.webhooks.receivers import Mounts, Receiver
+from followup_mockserver.webhooks.receivers import Mounts
 
 T = TypeVar("T")
 
@@ -92,10 +92,6 @@ class Engine:
             await self._dispatcher.close_async()
         finally:
             self.stop()
-
-    def unmounted(self, receiver: Receiver) -> None:
-        """Shut down a receiver that is not mounted any more."""
-        self._dispatcher.unmounted(receiver)
 
     @property
     def stopped(self) -> bool:

@@ -15,10 +15,7 @@ from typing import Any, TypeVar
 
 from followup_mockserver.schema.formats import without_query
 from followup_mockserver.webhooks.calling import Message
-from followup_mockserver.webhooks.receivers import Mount, Receiver
-
-_FIRST_RECEIVE = 1.0
-"""Seconds within which an application that supports lifespan asks for the first message."""
+from followup_mockserver.webhooks.receivers import Mount
 
 _END_TIMEOUT = 0.5
 """Seconds within which an application raises the exception that failed, or ends after its cancellation."""
@@ -49,7 +46,6 @@ class Lifespan:
         self.state: dict[str, Any] = {}
         self._timeout = timeout
         self._messages: asyncio.Queue[Message] = asyncio.Queue()
-        self._received = asyncio.Event()
         self._started = asyncio.Event()
         self._complete = False
         self._cancelled = False
@@ -76,12 +72,10 @@ class Lifespan:
             StartupNotCompleteError: it took longer than the timeout, and continues.
             BaseException: the startup failed: the exception of the application.
         """
-        if not await _within(self._received.wait(), min(_FIRST_RECEIVE, self._timeout / 3)):
-            self._task.cancel()  # the application ignores the type of the scope
-            await asyncio.wait({self._task}, timeout=_END_TIMEOUT)
-            return
-        if not await _within(self._started.wait(), self._timeout):
-            raise StartupNotCompleteError
+        try:
+            await asyncio.wait_for(self._started.wait(), self._timeout)
+        except TimeoutError:
+            raise StartupNotCompleteError from None
         if self._failure is not None:
             await asyncio.wait({self._task}, timeout=_END_TIMEOUT)
             raise self._error or RuntimeError(f"the startup of the application failed: {self._failure}")
@@ -109,17 +103,12 @@ class Lifespan:
         scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self.state}
         await self._messages.put({"type": "lifespan.startup"})
         try:
-            await app(scope, self._receive, self._send)
+            await app(scope, self._messages.get, self._send)
         except BaseException as error:  # noqa: BLE001 - also one that would end the event loop
             self._error = error
             self._cancelled = isinstance(error, asyncio.CancelledError)
         finally:
-            self._received.set()
             self._started.set()
-
-    async def _receive(self) -> Message:
-        self._received.set()
-        return await self._messages.get()
 
     async def _send(self, message: Message) -> None:
         match message["type"]:
@@ -132,14 +121,6 @@ class Lifespan:
             case other:
                 raise RuntimeError(f"a lifespan has no message {other}")
         self._started.set()
-
-
-async def _within(waiting: Any, seconds: float) -> bool:
-    try:
-        await asyncio.wait_for(waiting, seconds)
-    except TimeoutError:
-        return False
-    return True
 
 
 logger = logging.getLogger("followup_mockserver")
@@ -193,12 +174,6 @@ class Applications:
         with self._lock:
             urls = [each.mount.url for each in self._in_loop(loop) if each.needs_shutdown]
         return without_query(urls[0]) if loop is not None and urls else None
-
-    def stop(self, receiver: Receiver) -> BaseException | None:
-        """Shut one application down, if it has been started, and return the exception of a shutdown that failed."""
-        with self._lock:
-            started = self._started.pop(id(receiver), None)
-        return None if started is None else self._shut_down(started)
 
     def stop_all(self) -> list[BaseException]:
         """Shut all applications down, and return the exceptions of the shutdowns that failed."""

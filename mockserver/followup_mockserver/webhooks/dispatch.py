@@ -14,7 +14,7 @@ from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempting
 from followup_mockserver.webhooks.attempting import AttemptResult, DueAttempt, PreparedAttempt
-from followup_mockserver.webhooks.receivers import Mounts, Receiver
+from followup_mockserver.webhooks.receivers import Mounts
 from followup_mockserver.webhooks.sender import Sender
 
 if TYPE_CHECKING:
@@ -26,9 +26,6 @@ Sending = Generator[PreparedAttempt, AttemptResult, T]
 """Code that makes attempts, and returns a ``T``."""
 
 NOTHING_TO_SEND = Outcome(Kind.NOTHING_TO_SEND)
-
-_URLS_LISTED = 10
-"""An error lists at most this many mounted URLs."""
 
 
 class Attempted(NamedTuple):
@@ -112,11 +109,6 @@ class Dispatcher:
         if self._mounted_sender is not None:
             self._mounted_sender.check_thread()
 
-    def unmounted(self, receiver: Receiver) -> None:
-        """Shut down a receiver that is not mounted any more."""
-        if self._mounted_sender is not None:
-            self._mounted_sender.unmounted(receiver)
-
     def close(self) -> None:
         """Shut the applications down, and close all connections, so that attempts over the network fail.
 
@@ -158,8 +150,7 @@ class Dispatcher:
 
     def _nothing_mounted(self, url: str) -> AttemptResult:
         urls = [without_query(each) for each in self._mounts.urls()]
-        listed = [*urls[:_URLS_LISTED], *(["…"] if len(urls) > _URLS_LISTED else ())] or ["nothing"]
-        return AttemptResult(Outcome(Kind.NOTHING_MOUNTED, without_query(url), names=tuple(listed)), 0.0)
+        return AttemptResult(Outcome(Kind.NOTHING_MOUNTED, without_query(url), names=(*urls,) or ("nothing",)), 0.0)
 
     def _to_mounted(self) -> "MountedSender":
         # Imported late, because it imports httpx and asyncio, and a mock of its own process has nothing mounted.

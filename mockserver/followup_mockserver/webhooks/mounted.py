@@ -31,7 +31,7 @@ from followup_mockserver.state.records import LONGEST_RESPONSE_BODY, ReceiverRes
 from followup_mockserver.webhooks.applications import Applications, EventLoopThread, StartupNotCompleteError
 from followup_mockserver.webhooks.attempting import AttemptResult, PreparedAttempt
 from followup_mockserver.webhooks.calling import Headers, call_asgi, call_wsgi
-from followup_mockserver.webhooks.receivers import Mount, Receiver, ReceiverKind
+from followup_mockserver.webhooks.receivers import Mount, ReceiverKind
 
 logger = logging.getLogger("followup_mockserver")
 
@@ -328,11 +328,6 @@ class MountedSender:
                 f"the application mounted at {url} runs in this event loop, which this call would block; "
                 "use the methods whose names end in _async, such as 'await service.advance_async()'"
             )
-
-    def unmounted(self, receiver: Receiver) -> None:
-        """Shut down a receiver that is not mounted any more."""
-        error = self._applications.stop(receiver)
-        self._report_shutdowns([] if error is None else [error])
 
     def close(self) -> None:
         """Shut all applications down, and abandon the asynchronous receivers that are still running."""

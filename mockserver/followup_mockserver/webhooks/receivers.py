@@ -88,11 +88,8 @@ class Mounts:
         self._mounts: dict[str, Mount] = {}
         self._lock = threading.Lock()
 
-    def add(self, url: str, receiver: Receiver, *, raise_exceptions: bool = True) -> Receiver | None:
+    def add(self, url: str, receiver: Receiver, *, raise_exceptions: bool = True) -> None:
         """Mount a receiver for webhooks whose URL is ``url`` or begins with it.
-
-        Returns:
-            The receiver that this one replaced, if it is mounted nowhere else; None otherwise.
 
         Raises:
             TypeError: the receiver is not callable.
@@ -102,11 +99,7 @@ class Mounts:
         url = url.rstrip("/")
         mount = Mount(url=url, receiver=receiver, kind=kind_of(receiver), raise_exceptions=raise_exceptions)
         with self._lock:
-            replaced = self._mounts.get(url)
             self._mounts[url] = mount
-            if replaced is None or any(each.receiver is replaced.receiver for each in self._mounts.values()):
-                return None
-            return replaced.receiver
 
     def at(self, url: str) -> Mount | None:
         """Return the mount with the longest URL that ``url`` begins with, or None."""
